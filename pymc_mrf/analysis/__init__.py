@@ -1,0 +1,1 @@
+"""Posterior in, answers out; nothing here samples."""

@@ -1,0 +1,1 @@
+"""PyMC distributions: Markov random fields and the priors over their edge parameters."""

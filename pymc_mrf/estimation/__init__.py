@@ -1,0 +1,1 @@
+"""Point estimates of field parameters and of their structure."""

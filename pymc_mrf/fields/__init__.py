@@ -1,0 +1,1 @@
+"""Fields with numbers in them; no PyMC."""

@@ -1,0 +1,1 @@
+"""Structure as data: graphs, their colourings and their decompositions."""

@@ -1,0 +1,71 @@
+"""Ready-made graphs. networkx builds the common families; these fix node and edge order."""
+
+import networkx as nx
+import numpy as np
+
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, not {value!r}")
+    return int(value)
+
+
+def _probability(name: str, value: float) -> float:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be a probability in [0, 1], not {value!r}")
+    return float(value)
+
+
+def grid(rows: int, columns: int) -> PairwiseGraph:
+    """Rectangular lattice with nodes (row, column), first-order neighbours."""
+    return as_graph(nx.grid_2d_graph(_positive("rows", rows), _positive("columns", columns)))
+
+
+def chain(n_nodes: int) -> PairwiseGraph:
+    """Path 0 - 1 - ... - (n_nodes - 1)."""
+    return as_graph(nx.path_graph(_positive("n_nodes", n_nodes)))
+
+
+def binary_tree(height: int) -> PairwiseGraph:
+    """Perfect binary tree of `height` edges from root to leaf: 2 ** (height + 1) - 1 nodes.
+
+    Liu & Page (2013) count levels: their tree "of height 12", 8,191 nodes, is ``binary_tree(12)``.
+    """
+    return as_graph(nx.balanced_tree(2, _positive("height", height)))
+
+
+def complete(n_nodes: int) -> PairwiseGraph:
+    """Every pair of nodes is an edge, in lexicographic order."""
+    return as_graph(nx.complete_graph(_positive("n_nodes", n_nodes)))
+
+
+def random(n_nodes: int, density: float, *, rng: np.random.Generator) -> PairwiseGraph:
+    """Erdős–Rényi graph: every pair is an edge with probability `density`."""
+    n_nodes = _positive("n_nodes", n_nodes)
+    density = _probability("density", density)
+    return as_graph(nx.fast_gnp_random_graph(n_nodes, density, seed=int(rng.integers(2**32))))
+
+
+def block_model(
+    sizes: list[int], within: float, between: float, *, rng: np.random.Generator
+) -> PairwiseGraph:
+    """Stochastic block model: edge probability `within` blocks and `between` blocks.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Number of nodes of each block; nodes of one block are consecutive.
+    within, between : float
+        Edge probabilities in [0, 1].
+    rng : numpy.random.Generator
+    """
+    sizes = [_positive("sizes", size) for size in sizes]
+    if not sizes:
+        raise ValueError("sizes is empty; give the number of nodes of each block")
+    within, between = _probability("within", within), _probability("between", between)
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    u, v = np.triu_indices(len(block), 1)
+    keep = rng.random(len(u)) < np.where(block[u] == block[v], within, between)
+    return PairwiseGraph(range(len(block)), zip(u[keep].tolist(), v[keep].tolist(), strict=True))

@@ -1,0 +1,245 @@
+"""`PairwiseGraph`: the immutable structure of a pairwise Markov random field.
+
+Node and edge order are part of the structure: column i of a data array belongs to node i and
+entry e of a parameter vector belongs to edge e, in the order in which the graph lists them.
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from pymc_mrf.graph.coloring import color_classes
+
+
+class GraphArrays(NamedTuple):
+    """The graph as flat arrays, in the form in which kernels take it.
+
+    Attributes
+    ----------
+    edges : (r, 2) int64 array
+        Node indices of each edge, in the orientation in which the edge was given.
+    indptr : (d + 1,) int64 array
+        Neighbours of node i are ``neighbors[indptr[i] : indptr[i + 1]]``.
+    neighbors : (2 r,) int64 array
+    edge_ids : (2 r,) int64 array
+        Edge that leads to the neighbour at the same position.
+    order : (d,) int64 array
+        Nodes sorted by colour class: no two adjacent nodes share a class.
+    color_ptr : (n_colors + 1,) int64 array
+        Colour class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
+    """
+
+    edges: np.ndarray
+    indptr: np.ndarray
+    neighbors: np.ndarray
+    edge_ids: np.ndarray
+    order: np.ndarray
+    color_ptr: np.ndarray
+
+
+class PairwiseGraph:
+    """Undirected simple graph with ordered nodes and ordered edges, frozen.
+
+    Parameters
+    ----------
+    nodes : sequence of hashable
+        Node labels, all different, in column order. Isolated nodes are allowed.
+    edges : iterable of pairs of labels
+        Edges in parameter order, without self-loops and without repetitions (in either direction).
+
+    Raises
+    ------
+    ValueError
+        If there is no node, a label or an edge is repeated, an edge is a self-loop or names an
+        unknown node.
+
+    Examples
+    --------
+    >>> PairwiseGraph(["a", "b", "c"], [("a", "b"), ("b", "c")]).edge_labels
+    ('a--b', 'b--c')
+    """
+
+    __slots__ = ("__dict__", "_edges", "_nodes")
+
+    def __init__(
+        self, nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]
+    ) -> None:
+        nodes = tuple(nodes)
+        if not nodes:
+            raise ValueError("graph has no nodes; a Markov random field needs at least one")
+        index = {label: i for i, label in enumerate(nodes)}
+        if len(index) != len(nodes):
+            repeated = next(label for i, label in enumerate(nodes) if index[label] != i)
+            raise ValueError(f"graph: the node label {repeated!r} occurs twice; labels must differ")
+        pairs = []
+        seen = set()
+        for edge in edges:
+            u, v = edge
+            for label in (u, v):
+                if label not in index:
+                    raise ValueError(
+                        f"graph: edge {edge!r} names the node {label!r}, which is not in `nodes`"
+                    )
+            if u == v:
+                raise ValueError(
+                    f"graph has a self-loop at node {u!r}; remove it "
+                    "(for networkx: graph.remove_edges_from(nx.selfloop_edges(graph)))"
+                )
+            key = frozenset((index[u], index[v]))
+            if key in seen:
+                raise ValueError(f"graph: the edge {u!r}--{v!r} occurs twice; keep one of them")
+            seen.add(key)
+            pairs.append((index[u], index[v]))
+        array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        array.setflags(write=False)
+        object.__setattr__(self, "_nodes", nodes)
+        object.__setattr__(self, "_edges", array)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("PairwiseGraph is frozen; build a new one instead")
+
+    @property
+    def nodes(self) -> tuple[Hashable, ...]:
+        """Node labels in column order."""
+        return self._nodes
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Node indices of the edges, (r, 2) int64, read-only."""
+        return self._edges
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes d."""
+        return len(self._nodes)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges r."""
+        return len(self._edges)
+
+    @cached_property
+    def edge_labels(self) -> tuple[str, ...]:
+        """Labels "u--v" in parameter order."""
+        return tuple(f"{self._nodes[u]}--{self._nodes[v]}" for u, v in self._edges)
+
+    @cached_property
+    def arrays(self) -> GraphArrays:
+        """Flat read-only arrays for the kernels."""
+        d, r = self.n_nodes, self.n_edges
+        ends = self._edges.T.reshape(-1)  # (2 r,)
+        others = self._edges[:, ::-1].T.reshape(-1)
+        ids = np.tile(np.arange(r, dtype=np.int64), 2)
+        by_node = np.lexsort((others, ends))
+        indptr = np.zeros(d + 1, dtype=np.int64)
+        np.cumsum(np.bincount(ends, minlength=d), out=indptr[1:])
+        neighbors, edge_ids = others[by_node], ids[by_node]
+        order, color_ptr = color_classes(d, self._edges)
+        arrays = GraphArrays(
+            self._edges,
+            indptr,
+            np.ascontiguousarray(neighbors),
+            np.ascontiguousarray(edge_ids),
+            order,
+            color_ptr,
+        )
+        for array in arrays:
+            array.setflags(write=False)
+        return arrays
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of node labels and edges: equal exactly for equal graphs."""
+        content = repr(self._nodes).encode() + b"|" + self._edges.tobytes()
+        return hashlib.sha256(content).hexdigest()
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph) -> "PairwiseGraph":
+        """Take over nodes, edges and their order from an undirected simple networkx graph."""
+        if graph.is_directed():
+            raise ValueError(
+                "graph is directed; a Markov random field is undirected (use graph.to_undirected())"
+            )
+        if graph.is_multigraph():
+            raise ValueError(
+                "graph is a multigraph; merge parallel edges first (use nx.Graph(graph))"
+            )
+        return cls(tuple(graph.nodes), graph.edges)
+
+    def to_networkx(self) -> nx.Graph:
+        """Return a networkx graph with the same labels and the same node and edge order.
+
+        An edge may be listed as (v, u) instead of (u, v): networkx lists edges node by node.
+        """
+        graph = nx.Graph()
+        graph.add_nodes_from(self._nodes)
+        graph.add_edges_from((self._nodes[u], self._nodes[v]) for u, v in self._edges)
+        return graph
+
+    def __repr__(self) -> str:
+        # PyTensor's compilation cache keys on repr: it must identify the content
+        return (
+            f"PairwiseGraph({self.n_nodes} nodes, {self.n_edges} edges, sha256={self.digest[:16]})"
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PairwiseGraph) and self.digest == other.digest
+
+    def __reduce__(self):
+        labels = self._nodes
+        return (PairwiseGraph, (labels, [(labels[u], labels[v]) for u, v in self._edges]))
+
+
+def as_graph(graph: Any) -> PairwiseGraph:
+    """Coerce a `networkx.Graph` or a `PairwiseGraph` to a `PairwiseGraph`.
+
+    Raises
+    ------
+    TypeError
+        If `graph` is of another type.
+    ValueError
+        If the graph is directed, a multigraph, empty or has self-loops.
+    """
+    if isinstance(graph, PairwiseGraph):
+        return graph
+    if isinstance(graph, nx.Graph):
+        return PairwiseGraph.from_networkx(graph)
+    raise TypeError(
+        f"graph must be a networkx.Graph or a pymc_mrf.PairwiseGraph, not {type(graph).__name__}; "
+        "from an adjacency matrix use networkx.from_numpy_array"
+    )
+
+
+def coords(graph: Any) -> dict[str, list]:
+    """Coordinates "node" and "edge" for `pymc.Model(coords=...)`, in graph order.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or PairwiseGraph
+
+    Returns
+    -------
+    dict
+        ``{"node": labels, "edge": ["u--v", ...]}``.
+
+    Raises
+    ------
+    ValueError
+        If two edges have the same label "u--v" (labels that are equal as text).
+    """
+    graph = as_graph(graph)
+    labels = list(graph.edge_labels)
+    if len(set(labels)) != len(labels) or len({str(u) for u in graph.nodes}) != graph.n_nodes:
+        raise ValueError(
+            "graph: two nodes or edges have the same label as text; relabel the nodes "
+            "(networkx.relabel_nodes) so that str(node) is unique"
+        )
+    nodes = [u if isinstance(u, str | int | np.integer) else str(u) for u in graph.nodes]
+    return {"node": nodes, "edge": labels}

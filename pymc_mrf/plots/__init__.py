@@ -1,0 +1,1 @@
+"""Plots in the conventions of arviz-plots."""

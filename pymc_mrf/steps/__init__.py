@@ -1,0 +1,1 @@
+"""Step methods and their automatic assignment."""

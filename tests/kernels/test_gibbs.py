@@ -1,0 +1,108 @@
+"""Gibbs sweeps: transition matrix against enumeration, stationary frequencies, determinism."""
+
+import numpy as np
+import pytest
+
+from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import gibbs
+from tests.reference import enumeration
+from tests.statistics import assert_frequencies, chi_square_pvalue
+
+GRAPH = PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0)])  # a triangle and an isolated node
+
+
+def random_tables(graph, n_states, rng):
+    edge = rng.normal(size=(graph.n_edges, n_states, n_states))
+    return edge, rng.normal(size=(graph.n_nodes, n_states))
+
+
+def sweep_matrix(graph, edge_tables, node_tables):
+    """Transition matrix of one chromatic sweep, by enumeration."""
+    n_states = node_tables.shape[1]
+    configs = enumeration.configurations(graph.n_nodes, n_states)
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    matrix = np.eye(len(configs))
+    for i in graph.arrays.order:
+        step = np.zeros_like(matrix)
+        for a, z in enumerate(configs):
+            same = np.all(np.delete(configs, i, axis=1) == np.delete(z, i), axis=1)
+            step[a, same] = p[same] / p[same].sum()
+        matrix = matrix @ step
+    return matrix, p
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_one_sweep_has_the_enumerated_transition_matrix(n_states, rng):
+    edge_tables, node_tables = random_tables(GRAPH, n_states, rng)
+    matrix, p = sweep_matrix(GRAPH, edge_tables, node_tables)
+    np.testing.assert_allclose(p @ matrix, p, atol=1e-12)
+    configs = enumeration.configurations(4, n_states)
+    for start in (0, len(configs) // 2):
+        x = np.tile(configs[start].astype(np.int8), (20_000, 1))
+        gibbs.gibbs_sweeps(x, edge_tables, node_tables, GRAPH.arrays, 1, rng)
+        counts = np.bincount(enumeration.configuration_index(x, n_states), minlength=len(configs))
+        assert_frequencies(counts, matrix[start])
+        assert (
+            chi_square_pvalue(counts, p) < 1e-10
+        )  # control: one sweep has not forgotten its start
+
+
+@pytest.mark.parametrize("family", [agreement(), agreement(3), ISING, BOLTZMANN], ids=repr)
+def test_families_reach_their_distribution(family, rng):
+    graph = builders.grid(2, 2)
+    eta, b = rng.normal(size=graph.n_edges), rng.normal(size=graph.n_nodes)
+    edge_tables, node_tables = family.edge_tables(eta), family.node_tables(b)
+    x = np.zeros((20_000, graph.n_nodes), dtype=np.int8)
+    gibbs.uniform_states(x, family.n_states, rng)
+    gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph.arrays, 60, rng)
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    counts = np.bincount(enumeration.configuration_index(x, family.n_states), minlength=len(p))
+    assert_frequencies(counts, p)
+
+
+def test_binary_form_is_the_same_field(rng):
+    edge_tables, node_tables = random_tables(GRAPH, 2, rng)
+    weight, bias = gibbs.binary_form(edge_tables, node_tables, GRAPH.edges)
+    as_boltzmann = BOLTZMANN.edge_tables(weight), BOLTZMANN.node_tables(bias)
+    np.testing.assert_allclose(
+        enumeration.probabilities(GRAPH.edges, edge_tables, node_tables),
+        enumeration.probabilities(GRAPH.edges, *as_boltzmann),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_compiled_equals_python_and_repeats(n_states, rng):
+    edge_tables, node_tables = random_tables(GRAPH, n_states, rng)
+    kernel = gibbs.gibbs_sweeps_states
+    arguments = (edge_tables, node_tables)
+    if n_states == 2:
+        kernel = gibbs.gibbs_sweeps_binary
+        arguments = gibbs.binary_form(edge_tables, node_tables, GRAPH.edges)
+    start = rng.integers(0, n_states, size=(20, 4)).astype(np.int8)
+    runs = []
+    for function in (kernel, kernel.py_func, kernel):
+        x = start.copy()
+        function(x, *arguments, GRAPH.arrays, 3, np.random.default_rng(1))
+        runs.append(x)
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_array_equal(runs[0], runs[2])
+
+
+def test_strong_couplings_stay_finite(rng):
+    graph = builders.chain(3)
+    x = np.zeros((100, 3), dtype=np.int8)
+    tables = ISING.edge_tables(np.full(2, 800.0)), ISING.node_tables(np.array([5.0, 0.0, 0.0]))
+    gibbs.gibbs_sweeps(x, *tables, graph.arrays, 5, rng)
+    assert np.all(x == x[:, :1])
+
+
+def test_edge_statistics_sum_rows(rng):
+    graph = builders.grid(2, 3)
+    x = rng.integers(0, 2, size=(7, 6)).astype(np.int8)
+    out = np.empty(graph.n_edges)
+    gibbs.edge_statistics(x, graph.edges, ISING.edge_statistic, out)
+    s = 2.0 * x - 1.0
+    np.testing.assert_array_equal(out, [(s[:, u] * s[:, v]).sum() for u, v in graph.edges])

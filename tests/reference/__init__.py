@@ -1,0 +1,1 @@
+"""Plain-Python twins of the kernels and enumeration of small fields: slow, obvious, independent."""
