@@ -45,14 +45,14 @@ class Family:
 
     @cached_property
     def edge_statistic(self) -> np.ndarray:
-        """f as a (K, K) table over state indices."""
+        """Edge statistic f as a (K, K) table over state indices."""
         if self.name == "agreement":
             return np.eye(self.n_states)
         return np.outer(self.states, self.states).astype(np.float64)
 
     @cached_property
     def node_statistic(self) -> np.ndarray:
-        """g as a (K,) table over state indices; zero if the family has no node parameter."""
+        """Node statistic g as a (K,) table over state indices; zero if the family has no node parameter."""
         if self.node_parameter is None:
             return np.zeros(self.n_states)
         return np.array(self.states, dtype=np.float64)
