@@ -1,0 +1,62 @@
+# Every target sets up what it needs from nothing: a virtual environment in .venv.
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint bench docs clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+
+# pyenv and uv choose by .python-version; elsewhere the first Python >= 3.12 on the PATH is taken
+FIND_PYTHON = for candidate in python3.13 python3.12 python3.14 python3 python; do \
+	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then echo $$candidate; break; fi; done
+
+help:
+	@echo "make demo   sample the US Senate model and draw its groups (about two minutes)"
+	@echo "make test   run the tests"
+	@echo "make lint   check style, types and the import contract"
+	@echo "make bench  print speed ratios"
+	@echo "make docs   build the documentation"
+
+$(VENV)/base: pyproject.toml
+	@python=$$($(FIND_PYTHON)); \
+	if [ -z "$$python" ]; then \
+		echo "pymc-mrf needs Python >= 3.12, and none was found on the PATH."; \
+		echo "Install one (for example: pyenv install 3.13, or uv python install 3.13) and run make again."; \
+		exit 1; \
+	fi; \
+	$$python -m venv $(VENV) || { echo "Creating $(VENV) failed: is the venv module of $$python installed?"; exit 1; }
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/bench: $(VENV)/base
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(VENV)/docs: $(VENV)/base
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+demo: $(VENV)/base
+	$(RUN) examples/quickstart.py
+
+test: $(VENV)/base
+	$(RUN) -m pytest -m "not slow and not benchmark" -n 2
+
+test-slow: $(VENV)/base
+	$(RUN) -m pytest -m "slow" -n 2
+
+lint: $(VENV)/base
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/bench
+	$(RUN) -m pytest -m benchmark -s tests/benchmarks
+
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) build dist docs/_build output

@@ -1,0 +1,43 @@
+"""The log-partition function of a field that no method here can evaluate.
+
+`IntractableLogPartition` stands for A(eta, b) in the log probability of a field with
+``likelihood="particles"``. Its value is 0 and its gradient is undefined: log probabilities are
+unnormalised, gradient-based steps refuse the field's parents, and the package's own steps, which
+need ratios of partition functions only, never ask for the value.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import grad_undefined
+from pytensor.graph import Apply, Op
+from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+
+
+class IntractableLogPartition(Op):
+    """0.0, with an undefined gradient with respect to every parameter of the field."""
+
+    __props__ = ()
+
+    def make_node(self, *parameters):
+        """Build the node on the field's parameters."""
+        return Apply(self, [pt.as_tensor(p) for p in parameters], [pt.dscalar()])
+
+    def perform(self, node, inputs, output_storage):
+        """Return zero."""
+        output_storage[0][0] = np.asarray(0.0)
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refuse: a null gradient, never a disconnected one."""
+        return [
+            grad_undefined(self, i, x, "the partition function of this field is intractable")
+            for i, x in enumerate(inputs)
+        ]
+
+
+@register_funcify_default_op_cache_key(IntractableLogPartition)
+def _numba_intractable(op, **kwargs):
+    @numba_njit
+    def zero(*parameters):
+        return np.asarray(0.0)
+
+    return zero, 1

@@ -1,0 +1,67 @@
+"""Which step `pm.sample` gives to which variable, and clear errors where none is right.
+
+PyMC asks every registered step how competent it is for one variable at a time. A Dirichlet process
+says by its type that it needs a group sampler; the fields leave a tag on their free parents that tells
+which likelihood they feed (see `pymc_mrf.distributions.mrf.tag_parents`).
+"""
+
+from pymc.step_methods import STEP_METHODS
+from pymc.step_methods.compound import BlockedStep, Competence
+
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.steps.group_gibbs import GroupGibbs
+from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
+
+GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (StrippedBetaGibbs,)
+
+
+def likelihoods_fed(var) -> tuple[str, ...]:
+    """Kinds of likelihood of the fields that a free variable parametrises."""
+    return getattr(var.tag, "mrf_likelihoods", ())
+
+
+def is_dirichlet_process(var) -> bool:
+    """Whether a free variable is a Dirichlet process of this package."""
+    return var.owner is not None and isinstance(var.owner.op, DirichletProcessRV)
+
+
+class Unsampleable(BlockedStep):
+    """Takes the variables that no step of PyMC samples rightly, to say so before sampling starts."""
+
+    name = "unsampleable"
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Claim what would otherwise be sampled under an unnormalised or undefined density."""
+        if is_dirichlet_process(var):
+            served = any(step.competence(var, has_grad) for step in GROUP_SAMPLERS)
+            return Competence.INCOMPATIBLE if served else Competence.IDEAL
+        claimed = "particles" in likelihoods_fed(var)
+        return Competence.IDEAL if claimed else Competence.INCOMPATIBLE
+
+    def __new__(cls, vars, *, model, **kwargs):
+        """Raise an error that names the variable and the remedy."""
+        var = model.values_to_rvs[vars[0]]
+        if is_dirichlet_process(var):
+            fed = likelihoods_fed(var)
+            what = f'a field with likelihood="{fed[0]}"' if fed else "no Markov random field"
+            raise ValueError(
+                f"{var.name} is a DirichletProcess that feeds {what}, and no step samples that; pass it "
+                'to a field with likelihood="auto", or choose a step with pm.sample(step=...)'
+            )
+        raise ValueError(
+            f"{var.name} parametrises a field whose partition function is intractable, and no step "
+            'samples that exactly; declare the field with likelihood="pseudo" to sample '
+            f"{var.name} by NUTS"
+        )
+
+    def step(self, point):
+        """Never reached."""
+        raise AssertionError("Unsampleable is never instantiated")
+
+
+def register() -> None:
+    """Add the package's steps to PyMC's list, once."""
+    for step in (*GROUP_SAMPLERS, Unsampleable):
+        if step not in STEP_METHODS:
+            STEP_METHODS.append(step)

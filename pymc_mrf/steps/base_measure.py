@@ -1,0 +1,173 @@
+"""What a group sampler needs to know of a Dirichlet process prior: alpha and the base density.
+
+The base measure is a density over the parameter that users write; samplers work on the natural
+parameter of an agreement (or of x_u x_v = 1), so the density is carried over with its Jacobian.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions import transforms
+from pymc.distributions.distribution import support_point
+from pymc.logprob.basic import logp
+from pymc.logprob.transforms import IntervalTransform
+from pymc.pytensorf import compile as compile_pytensor
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import BetaRV, UniformRV
+
+from pymc_mrf.fields.families import Family
+
+# sigmoid(36) is the largest value below 1 in double precision; sigmoid(-700) is still positive
+LOGIT_BOUNDS = (-700.0, 36.0)
+
+
+@dataclass(frozen=True)
+class Link:
+    """Parameter of a family <-> natural parameter eta of the statistic 1[f = 1] of its edges.
+
+    agreement: eta = logit(theta); ising: x_u x_v = 2 1[x_u = x_v] - 1, so eta = 2 J; boltzmann:
+    eta = w.
+    """
+
+    family: Family
+
+    def natural(self, parameter):
+        """Eta from the parameter."""
+        if self.family.name == "agreement":
+            return np.log(parameter) - np.log1p(-parameter)
+        return 2.0 * parameter if self.family.name == "ising" else parameter
+
+    def parameter(self, eta):
+        """Parameter from eta."""
+        if self.family.name == "agreement":
+            # accurate in both tails, unlike (1 + tanh) / 2
+            e = np.exp(-np.abs(eta))
+            return np.where(eta >= 0, 1.0, e) / (1.0 + e)
+        return 0.5 * eta if self.family.name == "ising" else eta
+
+    def log_jacobian(self, eta):
+        """Log of |d parameter / d eta|."""
+        if self.family.name == "agreement":
+            return -np.abs(eta) - 2.0 * np.log1p(np.exp(-np.abs(eta)))
+        return np.full_like(eta, -np.log(2.0) if self.family.name == "ising" else 0.0)
+
+    def natural_bounds(self, lower: float, upper: float) -> tuple[float, float]:
+        """Support of a base on (lower, upper), on the scale of eta."""
+        if self.family.name != "agreement":
+            return float(self.natural(lower)), float(self.natural(upper))
+        with np.errstate(divide="ignore"):
+            ends = self.natural(np.array([lower, upper]))
+        return max(float(ends[0]), LOGIT_BOUNDS[0]), min(float(ends[1]), LOGIT_BOUNDS[1])
+
+
+@dataclass(frozen=True)
+class BaseMeasure:
+    """Alpha and the base measure at one point of the sampler.
+
+    Attributes
+    ----------
+    alpha : float
+    parameters : tuple of float
+        Parameters of the base.
+    bounds : tuple of float
+        Support of the base over eta.
+    center : float
+        Support point of the base, as eta.
+    beta : tuple of float or None
+        (a, b) if the base is Beta(a, b) on theta itself (Uniform(0, 1) is Beta(1, 1)).
+    """
+
+    alpha: float
+    parameters: tuple[float, ...]
+    bounds: tuple[float, float]
+    center: float
+    beta: tuple[float, float] | None
+
+
+class BaseMeasureReader:
+    """Compiled access to a Dirichlet process of a model.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        The Dirichlet process, a free variable of `model`.
+    model : pymc.Model
+    link : Link
+    compile_kwargs : dict, optional
+    """
+
+    def __init__(self, rv, model: pm.Model, link: Link, compile_kwargs=None) -> None:
+        self._op = rv.owner.op
+        self._link = link
+        self._name = rv.name
+        alpha, *parameters = rv.owner.op.dist_params(rv.owner)
+        base = self._op.base(*parameters)
+        lower, upper = self._support(base)
+        outputs = [alpha, lower, upper, support_point(base), *parameters]
+        outputs = [pt.as_tensor(v).astype("float64") for v in outputs]
+        outputs = model.replace_rvs_by_values(outputs)
+        needed = set(ancestors(outputs))
+        self._inputs = [v for v in model.value_vars if v in needed]
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
+
+        eta_scale = pt.dvector("parameter")
+        scalars = [pt.dscalar(f"base_{i}") for i in range(len(parameters))]
+        density = logp(self._op.base(*scalars), eta_scale)
+        self._log_density = compile_pytensor([eta_scale, *scalars], density, **kwargs)
+
+    @staticmethod
+    def _support(base):
+        """Lower and upper end of the base's support, symbolic."""
+        transform = transforms._default_transform(base.owner.op, base)
+        if transform is None:
+            return -np.inf, np.inf
+        if isinstance(transform, IntervalTransform):
+            lower, upper = transform.args_fn(*base.owner.inputs)
+            return (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+        zero = pt.constant(0.0)
+        ends = {
+            transforms.log: (zero, np.inf),
+            transforms.logodds: (zero, 1.0),
+            transforms.circular: (-np.pi, np.pi),
+        }
+        if transform not in ends:
+            raise TypeError(
+                f"base {base.owner.op} has the support of an unknown transform {transform}; use a "
+                "base on an interval or on the real line"
+            )
+        return ends[transform]
+
+    def read(self, point: dict[str, np.ndarray]) -> BaseMeasure:
+        """Alpha and base at `point`, checked.
+
+        Raises
+        ------
+        ValueError
+            If the base can yield values that are no parameters of the field.
+        """
+        values = self._read(*(point[v.name] for v in self._inputs))
+        alpha, lower, upper, center, *parameters = (float(v) for v in values)
+        family = self._link.family
+        if family.name == "agreement" and (lower < 0.0 or upper > 1.0):
+            raise ValueError(
+                f"the base of {self._name} has support ({lower:g}, {upper:g}), but the parameters of "
+                "an agreement field lie in (0, 1); use for example pm.Beta.dist(1, 1)"
+            )
+        beta = None
+        if family.name == "agreement":
+            if isinstance(self._op.base_op, BetaRV):
+                beta = (parameters[0], parameters[1])
+            elif isinstance(self._op.base_op, UniformRV) and (lower, upper) == (0.0, 1.0):
+                beta = (1.0, 1.0)
+        bounds = self._link.natural_bounds(lower, upper)
+        center = float(np.clip(self._link.natural(np.array(center)), *bounds))
+        return BaseMeasure(alpha, tuple(parameters), bounds, center, beta)
+
+    def log_density(self, eta: np.ndarray, base: BaseMeasure) -> np.ndarray:
+        """Log density of the base over eta, elementwise."""
+        parameter = self._link.parameter(eta)
+        values = self._log_density(parameter.reshape(-1), *map(np.asarray, base.parameters))
+        return values.reshape(eta.shape) + self._link.log_jacobian(eta)

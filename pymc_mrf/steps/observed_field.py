@@ -1,0 +1,89 @@
+"""The observed field that a free variable parametrises, found in a model and checked."""
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.distributions.mrf import field_node, strip_views
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+
+
+def children(rv, model: pm.Model) -> list:
+    """Random variables and potentials of `model` that depend on `rv` directly."""
+    found = []
+    for child in [*model.basic_RVs, *model.potentials]:
+        blockers = [other for other in model.basic_RVs if other is not child]
+        if child is not rv and rv in set(ancestors([child], blockers=blockers)):
+            found.append(child)
+    return found
+
+
+class ObservedField:
+    """Data, graph and family of the one field whose edge parameters are `rv`.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        Free variable of `model`.
+    model : pymc.Model
+    step : str
+        Name of the step that asks, for messages.
+    likelihoods : tuple of str
+        Kinds of likelihood that the step can serve.
+
+    Attributes
+    ----------
+    name : str
+    graph : PairwiseGraph
+    family : Family
+    x : (n, d) int8 array
+        Observed state indices.
+    node_parameter : TensorVariable or None
+
+    Raises
+    ------
+    ValueError
+        If `rv` feeds anything else, is not itself the edge parameter, the field is not completely
+        observed, or its likelihood is of another kind.
+    """
+
+    def __init__(self, rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> None:
+        found = children(rv, model)
+        fields = [child for child in found if field_node(child) is not None]
+        if any(child in model.free_RVs for child in fields) or not fields:
+            what = (
+                f"{fields[0].name} is not completely observed: drop rows with missing cells"
+                if fields
+                else f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
+            )
+            raise ValueError(f"{step} samples the edge parameters of an observed field, but {what}")
+        if len(found) > 1:
+            names = ", ".join(child.name for child in found)
+            raise ValueError(
+                f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
+                f"feeds {names}; give each its own variable"
+            )
+        [child] = fields
+        node = field_node(child)
+        op = node.op
+        parameters = op.dist_params(node)
+        self.name: str = child.name
+        self.graph: PairwiseGraph = op.graph
+        self.family: Family = op.family
+        if strip_views(parameters[0]) is not rv:
+            raise ValueError(
+                f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
+                "not an expression of it"
+            )
+        if op.likelihood not in likelihoods:
+            options = " or ".join(f'"{option}"' for option in likelihoods)
+            raise ValueError(
+                f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; '
+                f"declare the field with likelihood={options}"
+            )
+        self.node_parameter = parameters[1] if len(parameters) == 2 else None
+        value = model.rvs_to_values[child]
+        data = value.get_value() if hasattr(value, "get_value") else value.eval()
+        rows = np.asarray(data).reshape(-1, self.graph.n_nodes)
+        self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)

@@ -1,0 +1,227 @@
+"""Fields as PyMC distributions: densities, gradients, draws, predictive checks, observed data."""
+
+import cloudpickle
+import networkx as nx
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+
+from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.structure import PairwiseGraph, coords
+from tests.reference import enumeration
+from tests.statistics import assert_frequencies
+
+GRAPH = PairwiseGraph("abcd", [("a", "b"), ("c", "b"), ("c", "a")])
+FAMILIES = {
+    "agreement": lambda **kw: AgreementMRF.dist(np.array([0.3, 0.8, 0.6]), graph=GRAPH, **kw),
+    "agreement-3": lambda **kw: AgreementMRF.dist([0.3, 0.8, 0.6], graph=GRAPH, n_states=3, **kw),
+    "ising": lambda **kw: Ising.dist([0.4, -0.7, 0.2], [0.1, 0.3, -1.0, 0.5], graph=GRAPH, **kw),
+    "boltzmann": lambda **kw: BoltzmannMachine.dist(
+        [0.9, -1.7, 0.2], [0.1, 0.3, -1.0, 0.5], graph=GRAPH, **kw
+    ),
+}
+
+
+def exact(rv):
+    """States of all configurations and their exact probabilities."""
+    op = rv.owner.op
+    parameters = [p.eval().reshape(-1) for p in op.dist_params(rv.owner)]
+    b = parameters[1] if len(parameters) == 2 else np.zeros(op.graph.n_nodes)
+    tables = op.family.edge_tables(op.family.natural(parameters[0])), op.family.node_tables(b)
+    configs = enumeration.configurations(op.graph.n_nodes, op.family.n_states)
+    return np.array(op.family.states)[configs], enumeration.probabilities(op.graph.edges, *tables)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_draws_match_enumeration_in_numba_and_python(family, rng):
+    rv = FAMILIES[family](size=(4000,))
+    states, p = exact(rv)
+    for draws in (pm.draw(rv, random_seed=rng), pytensor.function([], rv, mode="FAST_COMPILE")()):
+        rows = {tuple(row): i for i, row in enumerate(states)}
+        counts = np.bincount([rows[tuple(row)] for row in draws], minlength=len(p))
+        assert_frequencies(counts, p)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_pseudo_likelihood_is_the_product_of_exact_conditionals(family):
+    rv = FAMILIES[family](likelihood="pseudo", size=(1,))
+    states, p = exact(rv)
+    expected = np.zeros(len(states))
+    for i in range(GRAPH.n_nodes):
+        rest = np.delete(states, i, axis=1)
+        for row in range(len(states)):
+            expected[row] += np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
+    rv = FAMILIES[family](likelihood="pseudo", size=(len(states),))
+    logp = pm.logp(rv, states).eval()
+    np.testing.assert_allclose(logp, expected, rtol=1e-6)
+    illegal = states.copy()
+    illegal[0, 0] = 7
+    assert pm.logp(rv, illegal).eval()[0] == -np.inf
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_particles_density_is_the_unnormalised_probability(family):
+    rv = FAMILIES[family](size=(1,))
+    states, p = exact(rv)
+    logp = pm.logp(FAMILIES[family](size=(len(states),)), states).eval()
+    np.testing.assert_allclose(np.diff(logp), np.diff(np.log(p)), rtol=1e-5, atol=1e-6)
+
+
+def pseudo_model(x, per_row=False):
+    with pm.Model(coords=coords(GRAPH)) as model:
+        coupling = pm.Normal("coupling", 0, 1, shape=(len(x), 1) if per_row else (3,))
+        field = pm.Normal("field", 0, 2, dims="node")
+        Ising(
+            "x",
+            coupling * np.ones(3) if per_row else coupling,
+            field,
+            graph=GRAPH,
+            observed=x,
+            likelihood="pseudo",
+        )
+    return model
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+@pytest.mark.parametrize("mode", ["NUMBA", "FAST_COMPILE"])
+def test_gradient_by_finite_differences(per_row, mode, rng):
+    x = rng.choice([-1, 1], size=(6, 4))
+    model = pseudo_model(x, per_row)
+    point = {name: rng.normal(size=value.shape) for name, value in model.initial_point().items()}
+    logp = model.compile_logp(mode=mode)
+    gradient = model.compile_dlogp(mode=mode)(point)
+    numeric = []
+    for name in point:
+        for index in np.ndindex(point[name].shape):
+            shifted = []
+            for h in (1e-5, -1e-5):
+                moved = {key: value.copy() for key, value in point.items()}
+                moved[name][index] += h
+                shifted.append(logp(moved))
+            numeric.append((shifted[0] - shifted[1]) / 2e-5)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
+
+
+def test_nuts_with_hierarchical_prior_and_predictive_groups():
+    x = pm.draw(Ising.dist(0.4, 0.1, graph=GRAPH, size=(60,)), random_seed=1)
+    with pm.Model(coords={**coords(GRAPH), "obs": range(60)}) as model:
+        scale = pm.HalfNormal("scale", 1.0)
+        z = pm.Normal("z", 0, 1, dims="edge")
+        Ising(
+            "x",
+            scale * z,
+            graph=GRAPH,
+            observed=x,
+            likelihood="pseudo",
+            n_sweeps=20,
+            dims=("obs", "node"),
+        )
+        prior = pm.sample_prior_predictive(3, random_seed=1)
+        idata = pm.sample(50, tune=100, chains=2, cores=2, random_seed=1, progressbar=False, quiet=True)
+        pm.compute_log_likelihood(idata, progressbar=False)
+        predictive = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
+    assert prior.prior_predictive.x.dims == ("chain", "draw", "obs", "node")
+    assert predictive.posterior_predictive.x.shape == (2, 50, 60, 4)
+    assert set(np.unique(predictive.posterior_predictive.x)) == {-1, 1}
+    assert idata.log_likelihood.x.shape == (2, 50, 60)
+    assert np.all(np.isfinite(idata.posterior.scale))
+    again = cloudpickle.loads(cloudpickle.dumps(model))
+    np.testing.assert_allclose(
+        again.compile_logp()(again.initial_point()), model.compile_logp()(model.initial_point())
+    )
+
+
+def test_mutable_data_and_new_rows():
+    x = pm.draw(Ising.dist(0.4, graph=GRAPH, size=(5,)), random_seed=1)
+    with pm.Model(coords=coords(GRAPH)):
+        data = pm.Data("data", x)
+        coupling = pm.Normal("coupling", 0, 1, dims="edge")
+        y = Ising("x", coupling, graph=GRAPH, observed=data, likelihood="pseudo", shape=data.shape)
+        assert pm.draw(y).shape == (5, 4)
+        pm.set_data({"data": x[[0, 1, 2, 0, 1, 2, 3]]})
+        assert pm.draw(y).shape == (7, 4)
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+def test_masked_cells_are_imputed():
+    x = pm.draw(Ising.dist(0.4, graph=GRAPH, size=(6,)), random_seed=1)
+    mask = np.zeros_like(x, dtype=bool)
+    mask[0, 1] = mask[2, 3] = True
+    # an illegal value under the mask is no data
+    masked = np.ma.masked_array(np.where(mask, 99, x), mask=mask)
+    with pm.Model() as model:
+        Ising("x", [0.5, 0.2, 0.1], graph=GRAPH, observed=masked, likelihood="pseudo")
+    complete = x.copy()
+    complete[mask] = 1
+    logp = model.compile_logp()({"x_unobserved": np.array([1, 1])})
+    reference = pm.logp(
+        Ising.dist([0.5, 0.2, 0.1], graph=GRAPH, likelihood="pseudo", size=(6,)), complete
+    )
+    np.testing.assert_allclose(logp, reference.eval().sum(), rtol=1e-6)
+    assert model.compile_logp()({"x_unobserved": np.array([1, 2])}) == -np.inf
+
+
+def test_two_graphs_have_two_samplers():
+    attract = AgreementMRF.dist([1 - 1e-9], graph=PairwiseGraph("abc", [("a", "b")]), size=(50,))
+    other = AgreementMRF.dist([1 - 1e-9], graph=PairwiseGraph("abc", [("b", "c")]), size=(50,))
+    x, y = pm.draw([attract, other], random_seed=3)
+    assert attract.owner.op != other.owner.op
+    assert np.all(x[:, 0] == x[:, 1]) and not np.all(x[:, 1] == x[:, 2])
+    assert np.all(y[:, 1] == y[:, 2]) and not np.all(y[:, 0] == y[:, 1])
+
+
+def observed_agreement(x, **kwargs):
+    with pm.Model():
+        AgreementMRF("x", 0.5, graph=GRAPH, observed=x, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: observed_agreement([[0, 1, 2, 0]]), ValueError, r"observed\[0, 2\] is 2"),
+        (lambda: observed_agreement([[0, 1, 0.7, 0]]), ValueError, r"is 0.7, which is not a state"),
+        (lambda: observed_agreement([[0, 1, np.nan, 0]]), ValueError, "masked_invalid"),
+        (lambda: observed_agreement([[0, 1, np.inf, 0]]), ValueError, "is inf"),
+        (lambda: observed_agreement([[0, 1, -1, 0]]), ValueError, "is -1"),
+        (lambda: observed_agreement([[0, 1, 0]]), ValueError, "4 nodes of the graph"),
+        (lambda: observed_agreement(np.zeros((0, 4))), ValueError, "no rows"),
+        (lambda: observed_agreement(np.array([list("abcd")])), ValueError, "must be numeric"),
+        (lambda: AgreementMRF.dist(1.0, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
+        (lambda: AgreementMRF.dist(np.nan, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
+        (lambda: AgreementMRF.dist([0.5] * 4, graph=GRAPH), ValueError, "length 4 but the graph has 3"),
+        (lambda: Ising.dist(np.inf, graph=GRAPH), ValueError, "coupling must be finite"),
+        (lambda: Ising.dist(0.1, [1.0], graph=GRAPH), ValueError, "field has length 1"),
+        (
+            lambda: Ising.dist(0.1, graph=GRAPH, likelihood="mean"),
+            ValueError,
+            "likelihood must be one of",
+        ),
+        (lambda: Ising.dist(0.1, graph=GRAPH, n_sweeps=0), ValueError, "n_sweeps must be a positive"),
+        (lambda: AgreementMRF.dist(0.5, graph=GRAPH, n_states=1), ValueError, "n_states"),
+        (lambda: Ising.dist(0.1, graph=nx.DiGraph([(0, 1)])), ValueError, "directed"),
+        (lambda: Ising.dist(0.1, graph=nx.MultiGraph([(0, 1)])), ValueError, "multigraph"),
+        (lambda: Ising.dist(0.1, graph=nx.Graph([(0, 0)])), ValueError, "self-loop"),
+        (lambda: Ising.dist(0.1, graph=nx.Graph()), ValueError, "no nodes"),
+        (lambda: Ising.dist(0.1, graph=np.eye(3)), TypeError, "networkx.Graph"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_data_frame_in_another_node_order_is_refused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.zeros((2, 4), dtype=int), columns=list("abdc"))
+    with pytest.raises(ValueError, match="another order"):
+        observed_agreement(frame)
+
+
+def test_isolated_and_disconnected_nodes_are_fine():
+    graph = nx.Graph([("a", "b"), ("c", "d")])
+    graph.add_node("alone")
+    x = pm.draw(AgreementMRF.dist([0.9, 0.1], graph=graph, size=(10,)), random_seed=1)
+    assert x.shape == (10, 5)
+    assert builders.chain(1).n_edges == 0
