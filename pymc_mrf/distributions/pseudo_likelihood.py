@@ -11,7 +11,7 @@ from pytensor.graph import Apply, Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
 from pymc_mrf.distributions._numba import source_version
-from pymc_mrf.graph.structure import GraphArrays, PairwiseGraph
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_likelihood as kernels
 
 
@@ -77,11 +77,10 @@ _VERSION = source_version(kernels)
 
 @register_funcify_default_op_cache_key(LogPseudoLikelihood)
 def _numba_log_pseudo_likelihood(op, **kwargs):
-    edges, indptr, neighbors, edge_ids, order, color_ptr = op.graph.arrays
+    graph = op.graph.arrays
 
     @numba_njit
     def log_pseudo_likelihood(x, edge_tables, node_tables):
-        graph = GraphArrays(edges, indptr, neighbors, edge_ids, order, color_ptr)
         out = np.empty(x.shape[0])
         kernels.log_pseudo_likelihood(x, edge_tables, node_tables, graph, out)
         return out
@@ -91,11 +90,10 @@ def _numba_log_pseudo_likelihood(op, **kwargs):
 
 @register_funcify_default_op_cache_key(LogPseudoLikelihoodGradient)
 def _numba_log_pseudo_likelihood_gradient(op, **kwargs):
-    edges, indptr, neighbors, edge_ids, order, color_ptr = op.graph.arrays
+    graph = op.graph.arrays
 
     @numba_njit
     def log_pseudo_likelihood_gradient(x, edge_tables, node_tables, cotangent):
-        graph = GraphArrays(edges, indptr, neighbors, edge_ids, order, color_ptr)
         grad_edge, grad_node = np.empty_like(edge_tables), np.empty_like(node_tables)
         kernels.log_pseudo_likelihood_gradient(
             x, edge_tables, node_tables, graph, cotangent, grad_edge, grad_node

@@ -65,9 +65,7 @@ class PairwiseGraph:
 
     __slots__ = ("__dict__", "_edges", "_nodes")
 
-    def __init__(
-        self, nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]
-    ) -> None:
+    def __init__(self, nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]) -> None:
         nodes = tuple(nodes)
         if not nodes:
             raise ValueError("graph has no nodes; a Markov random field needs at least one")
@@ -165,9 +163,7 @@ class PairwiseGraph:
                 "graph is directed; a Markov random field is undirected (use graph.to_undirected())"
             )
         if graph.is_multigraph():
-            raise ValueError(
-                "graph is a multigraph; merge parallel edges first (use nx.Graph(graph))"
-            )
+            raise ValueError("graph is a multigraph; merge parallel edges first (use nx.Graph(graph))")
         return cls(tuple(graph.nodes), graph.edges)
 
     def to_networkx(self) -> nx.Graph:
@@ -182,9 +178,7 @@ class PairwiseGraph:
 
     def __repr__(self) -> str:
         # PyTensor's compilation cache keys on repr: it must identify the content
-        return (
-            f"PairwiseGraph({self.n_nodes} nodes, {self.n_edges} edges, sha256={self.digest[:16]})"
-        )
+        return f"PairwiseGraph({self.n_nodes} nodes, {self.n_edges} edges, sha256={self.digest[:16]})"
 
     def __hash__(self) -> int:
         return hash(self.digest)

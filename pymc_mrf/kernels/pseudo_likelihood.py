@@ -14,7 +14,7 @@ from pymc_mrf.kernels.gibbs import binary_form, conditional_scores
 
 @jit
 def local_fields(z, weight, bias, graph, h):
-    """Log odds of state 1 at every node given the rest of one binary row `z` (d,), into `h` (d,)."""
+    """Log odds of state 1 of every node given the rest of one binary row `z` (d,): `h` (d,)."""
     h[:] = bias
     for e in range(graph.edges.shape[0]):
         u, v = graph.edges[e, 0], graph.edges[e, 1]

@@ -2,7 +2,7 @@
 
 PyMC asks every registered step how competent it is for one variable at a time. A Dirichlet process
 says by its type that it needs a group sampler; the fields leave a tag on their free parents that tells
-which likelihood they feed (see `pymc_mrf.distributions.mrf.tag_parents`).
+which likelihood they feed (see `pymc_mrf.distributions.mrf_rv.tag_parents`).
 """
 
 from pymc.step_methods import STEP_METHODS

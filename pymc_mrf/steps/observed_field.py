@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.distributions.mrf import field_node, strip_views
+from pymc_mrf.distributions.mrf_rv import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 

@@ -34,10 +34,12 @@ def exact(rv):
     return np.array(op.family.states)[configs], enumeration.probabilities(op.graph.edges, *tables)
 
 
+@pytest.mark.parametrize("likelihood", ["exact", "particles"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_draws_match_enumeration_in_numba_and_python(family, rng):
-    rv = FAMILIES[family](size=(4000,))
+def test_draws_match_enumeration_in_numba_and_python(family, likelihood, rng):
+    rv = FAMILIES[family](size=(4000,), likelihood=likelihood)
     states, p = exact(rv)
+    assert rv.owner.op.draws_exactly == (likelihood == "exact")
     for draws in (pm.draw(rv, random_seed=rng), pytensor.function([], rv, mode="FAST_COMPILE")()):
         rows = {tuple(row): i for i, row in enumerate(states)}
         counts = np.bincount([rows[tuple(row)] for row in draws], minlength=len(p))
@@ -62,14 +64,17 @@ def test_pseudo_likelihood_is_the_product_of_exact_conditionals(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_particles_density_is_the_unnormalised_probability(family):
-    rv = FAMILIES[family](size=(1,))
-    states, p = exact(rv)
-    logp = pm.logp(FAMILIES[family](size=(len(states),)), states).eval()
+def test_exact_and_unnormalised_densities(family):
+    states, p = exact(FAMILIES[family](size=(1,)))
+    size = (len(states),)
+    logp = pm.logp(FAMILIES[family](size=size, likelihood="particles"), states).eval()
     np.testing.assert_allclose(np.diff(logp), np.diff(np.log(p)), rtol=1e-5, atol=1e-6)
+    assert FAMILIES[family]().owner.op.likelihood == "exact"  # "auto" on a small graph
+    logp = pm.logp(FAMILIES[family](size=size), states).eval()
+    np.testing.assert_allclose(logp, np.log(p), rtol=1e-6, atol=1e-6)
 
 
-def pseudo_model(x, per_row=False):
+def ising_model(x, likelihood, per_row=False):
     with pm.Model(coords=coords(GRAPH)) as model:
         coupling = pm.Normal("coupling", 0, 1, shape=(len(x), 1) if per_row else (3,))
         field = pm.Normal("field", 0, 2, dims="node")
@@ -79,16 +84,17 @@ def pseudo_model(x, per_row=False):
             field,
             graph=GRAPH,
             observed=x,
-            likelihood="pseudo",
+            likelihood=likelihood,
         )
     return model
 
 
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 @pytest.mark.parametrize("per_row", [False, True])
 @pytest.mark.parametrize("mode", ["NUMBA", "FAST_COMPILE"])
-def test_gradient_by_finite_differences(per_row, mode, rng):
+def test_gradient_by_finite_differences(likelihood, per_row, mode, rng):
     x = rng.choice([-1, 1], size=(6, 4))
-    model = pseudo_model(x, per_row)
+    model = ising_model(x, likelihood, per_row)
     point = {name: rng.normal(size=value.shape) for name, value in model.initial_point().items()}
     logp = model.compile_logp(mode=mode)
     gradient = model.compile_dlogp(mode=mode)(point)
@@ -170,6 +176,13 @@ def test_two_graphs_have_two_samplers():
     assert attract.owner.op != other.owner.op
     assert np.all(x[:, 0] == x[:, 1]) and not np.all(x[:, 1] == x[:, 2])
     assert np.all(y[:, 1] == y[:, 2]) and not np.all(y[:, 0] == y[:, 1])
+
+
+def test_auto_leaves_wide_graphs_to_particles():
+    graph = builders.complete(25)
+    assert Ising.dist(0.1, graph=graph).owner.op.likelihood == "particles"
+    with pytest.raises(ValueError, match="width 29"):
+        Ising.dist(0.1, graph=builders.complete(30), likelihood="exact")
 
 
 def observed_agreement(x, **kwargs):

@@ -1,0 +1,83 @@
+"""Tree-reweighted message passing: Wainwright, Jaakkola & Willsky (2005, eq. 39)."""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+
+
+@jit
+def message_score(e, flipped, a, b, ρ, edge_tables, score, messages):
+    """Log of the summand for state a of the receiving and b of the sending end of edge e.
+
+    The sender is edges[e, 0], or edges[e, 1] if `flipped` is 1; the message in the opposite direction
+    is divided out of the sender's belief.
+    """
+    if flipped:
+        return edge_tables[e, a, b] / ρ[e] + score[b] - messages[0, e, b]
+    return edge_tables[e, b, a] / ρ[e] + score[b] - messages[1, e, b]
+
+
+@jit
+def tree_reweighted(
+    edge_tables, node_tables, edges, ρ, damping, tolerance, max_iterations, messages, beliefs
+):
+    """Update messages edge by edge until none moves by more than `tolerance`.
+
+    Parameters
+    ----------
+    edge_tables : (r, K, K) array
+    node_tables : (d, K) array
+    edges : (r, 2) int array
+    ρ : (r,) array
+        Appearance probability of each edge, in (0, 1].
+    damping : float
+        Weight of the old message in [0, 1).
+    tolerance : float
+    max_iterations : int
+    messages : (2, r, K) array
+        Log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
+        edges[e, 1], ``messages[1, e]`` back.
+    beliefs : (d, K) array
+        Overwritten: log node tables plus ρ-weighted incoming messages.
+
+    Returns
+    -------
+    (int, float)
+        Iterations done and the largest change of a log message in the last one.
+    """
+    n_states = node_tables.shape[1]
+    beliefs[:] = node_tables
+    for e in range(edges.shape[0]):
+        for a in range(n_states):
+            beliefs[edges[e, 1], a] += ρ[e] * messages[0, e, a]
+            beliefs[edges[e, 0], a] += ρ[e] * messages[1, e, a]
+    new = np.empty(n_states)
+    for iteration in range(max_iterations):
+        change = 0.0
+        for e in range(edges.shape[0]):
+            for flipped in range(2):
+                sender, receiver = edges[e, flipped], edges[e, 1 - flipped]
+                for a in range(n_states):
+                    top = -np.inf
+                    for b in range(n_states):
+                        top = max(
+                            top,
+                            message_score(e, flipped, a, b, ρ, edge_tables, beliefs[sender], messages),
+                        )
+                    total = 0.0
+                    for b in range(n_states):
+                        total += np.exp(
+                            message_score(e, flipped, a, b, ρ, edge_tables, beliefs[sender], messages)
+                            - top
+                        )
+                    new[a] = top + np.log(total)
+                level = new.max()
+                for a in range(n_states):
+                    old = messages[flipped, e, a]
+                    step = (1.0 - damping) * (new[a] - level - old)
+                    change = max(change, abs(step))
+                    messages[flipped, e, a] = old + step
+                    beliefs[receiver, a] += ρ[e] * step
+        if change <= tolerance:
+            return iteration + 1, change
+    return max_iterations, change
