@@ -1,1 +1,5 @@
-"""Data sets that ship with the package."""
+"""Data sets that come with the package."""
+
+from pymc_mrf.datasets.senate109 import Senate109, load_senate109
+
+__all__ = ["Senate109", "load_senate109"]

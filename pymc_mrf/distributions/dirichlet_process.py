@@ -107,7 +107,7 @@ class DirichletProcessRV(RandomVariable):
 
 @numba_core_rv_funcify.register(DirichletProcessRV)
 def _numba_draw(op, node):
-    *_, alpha = node.inputs[:3]
+    # inputs: generator, size, alpha, parameters of the base
     base_node = op.base(*(p.type() for p in node.inputs[3:])).owner
     base = numba_core_rv_funcify(op.base_op, base_node)
     version: int | None = _VERSION

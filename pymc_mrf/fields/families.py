@@ -52,7 +52,7 @@ class Family:
 
     @cached_property
     def node_statistic(self) -> np.ndarray:
-        """Node statistic g as a (K,) table over state indices; zero if the family has no node parameter."""
+        """Node statistic g as a (K,) table over state indices; zero without a node parameter."""
         if self.node_parameter is None:
             return np.zeros(self.n_states)
         return np.array(self.states, dtype=np.float64)

@@ -7,6 +7,7 @@ Groups keep slots 0..n_groups-1; an emptied slot is filled by the last group, so
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.edge_posterior import draw_edge, edge_log_likelihood, integrate_edge
 
 
 @jit
@@ -39,16 +40,6 @@ def tie_counts(x):
 
 
 @jit
-def edge_log_likelihood(eta, s, n, lam):
-    """l(eta) = s eta - n log(1 + exp(eta + lam)), identity (A1) with lam = logit(mu) at eta = 0.
-
-    Up to the constant n log(1 - mu_0), which is the same for every value of this edge's parameter.
-    """
-    z = eta + lam
-    return s * eta - n * (max(z, 0.0) + np.log1p(np.exp(-abs(z))))
-
-
-@jit
 def remove_label(e, labels, eta, sizes, n_groups):
     """Take item e out of its group; return the number of groups that are left."""
     k = labels[e]
@@ -66,8 +57,8 @@ def remove_label(e, labels, eta, sizes, n_groups):
 
 
 @jit
-def draw_label(e, labels, eta, sizes, n_groups, log_new, s, n, lam, scratch, rng):
-    """Draw a label for item e, which belongs to no group, and return it; n_groups means a new one.
+def draw_label(eta, sizes, n_groups, log_new, s, n, lam, scratch, rng):
+    """Draw the label of an item that belongs to no group; n_groups means a new one.
 
     `log_new` = log alpha + log of the integral of exp(l) over the base; `eta` (>= n_groups,) are the
     group values, `scratch` has room for n_groups + 1 weights.
@@ -89,7 +80,16 @@ def draw_label(e, labels, eta, sizes, n_groups, log_new, s, n, lam, scratch, rng
 
 
 @jit
-def sweep_labels(labels, eta, sizes, n_groups, s, n, lam, log_new, new_eta, rng):
+def open_group(e, s, n, lam, base, labels, eta, sizes, n_groups, edge_work, rng):
+    """Give item e a group of its own, with a value from its one-dimensional posterior."""
+    log_integral = integrate_edge(s, n, lam, base, edge_work)
+    eta[n_groups] = draw_edge(log_integral, edge_work, rng)
+    sizes[n_groups] = 1
+    labels[e] = n_groups
+
+
+@jit
+def sweep_labels(labels, eta, sizes, n_groups, s, n, lam, log_new, base, edge_work, rng):
     """Redraw every label in turn from eq. (4), the likelihood of each edge being fixed.
 
     Parameters
@@ -99,11 +99,14 @@ def sweep_labels(labels, eta, sizes, n_groups, s, n, lam, log_new, new_eta, rng)
         Values of the groups in the first n_groups entries.
     sizes : (r,) int64 array, changed in place
     n_groups : int
-    s, lam, log_new : (r,) arrays
-        Edge likelihoods and log(alpha x integral), see `draw_label`.
+    s, lam : (r,) arrays
+        Edge likelihoods, see `edge_log_likelihood`.
     n : float
-    new_eta : (r,) array
-        For each edge a draw from its one-dimensional posterior, used if the edge opens a group.
+    log_new : (r,) array
+        Log of alpha times the integral over the base.
+    base : Series
+        Log density of the base measure over eta.
+    edge_work : EdgeWork
     rng : numpy.random.Generator
 
     Returns
@@ -116,12 +119,12 @@ def sweep_labels(labels, eta, sizes, n_groups, s, n, lam, log_new, new_eta, rng)
     n_new = 0
     for e in range(labels.shape[0]):
         n_groups = remove_label(e, labels, eta, sizes, n_groups)
-        k = draw_label(e, labels, eta, sizes, n_groups, log_new[e], s[e], n, lam[e], scratch, rng)
+        k = draw_label(eta, sizes, n_groups, log_new[e], s[e], n, lam[e], scratch, rng)
         if k == n_groups:
-            eta[k] = new_eta[e]
-            sizes[k] = 0
+            open_group(e, s[e], n, lam[e], base, labels, eta, sizes, n_groups, edge_work, rng)
             n_groups += 1
             n_new += 1
-        labels[e] = k
-        sizes[k] += 1
+        else:
+            labels[e] = k
+            sizes[k] += 1
     return n_groups, n_new

@@ -1,9 +1,93 @@
-"""Draws from one-dimensional densities given as Legendre series on panels.
+"""The posterior of one edge parameter, all others fixed: its integral and draws from it.
 
-A density is a list of panels [a, b]; on each it is a polynomial, sum_k c_k P_k(t) with t in [-1, 1].
+The density over eta is exp(l(eta)) h(eta): l is the edge's log-likelihood by identity (A1), and log h,
+the log density of the base measure, is given as Legendre series on panels. The range is cut into
+panels on which the product is a Legendre series too, halved until the last coefficients are
+negligible; the series yield the integral and, by inversion of their antiderivative, exact draws.
 """
 
+from typing import NamedTuple
+
+import numpy as np
+
 from pymc_mrf.kernels._jit import jit
+
+N_NODES = 16
+NODES, _WEIGHTS = np.polynomial.legendre.leggauss(N_NODES)
+# column k maps values at the nodes to the coefficient of P_k
+TO_COEFFICIENTS = (
+    np.polynomial.legendre.legvander(NODES, N_NODES - 1)
+    * _WEIGHTS[:, None]
+    * (2 * np.arange(N_NODES) + 1)
+    / 2
+)
+TOLERANCE = 1e-9  # of the last coefficients, relative to the integral
+NARROW = 1e-10  # panels are not halved below this width (relative beyond 1): kinks, jumps
+NEGLIGIBLE = 60.0  # panels this far below the maximum, in logs, are dropped
+MAX_PANELS = 2048
+_RECIPROCALS = 1.0 / np.arange(1, 2 * N_NODES + 2)  # 1 / k at k - 1: divisions are slow
+
+
+class Series(NamedTuple):
+    """A function given by Legendre series on panels.
+
+    Attributes
+    ----------
+    lower, upper : (p,) arrays
+        Ends of the panels, in increasing order for a base density.
+    coefficients : (p, N_NODES) array
+        Of P_k(t), t in [-1, 1] on each panel.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    coefficients: np.ndarray
+
+
+class EdgeWork(NamedTuple):
+    """Room for the panels of one edge's posterior: the first ``count[0]`` are in use."""
+
+    count: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    log_mass: np.ndarray
+    coefficients: np.ndarray
+    stack: np.ndarray
+    value: np.ndarray
+
+
+def allocate_edge_work():
+    """Working arrays for `integrate_edge` and `draw_edge`."""
+    return EdgeWork(
+        np.zeros(1, dtype=np.int64),
+        np.zeros(MAX_PANELS),
+        np.zeros(MAX_PANELS),
+        np.zeros(MAX_PANELS),
+        np.zeros((MAX_PANELS, N_NODES)),
+        np.zeros((MAX_PANELS, 3)),
+        np.zeros(N_NODES),
+    )
+
+
+@jit
+def edge_log_likelihood(eta, s, n, lam):
+    """l(eta) = s eta - n log(1 + exp(eta + lam)), identity (A1) with lam = logit(mu) at eta = 0.
+
+    Up to the constant n log(1 - mu_0), which is the same for every value of this edge's parameter.
+    """
+    z = eta + lam
+    return s * eta - n * (max(z, 0.0) + np.log1p(np.exp(-abs(z))))
+
+
+@jit
+def legendre_sum(c, t):
+    """sum_k c_k P_k(t)."""
+    before, here = 1.0, t
+    total = c[0] + c[1] * t
+    for k in range(1, c.shape[0] - 1):
+        before, here = here, ((2 * k + 1) * t * here - k * before) * _RECIPROCALS[k]
+        total += c[k + 1] * here
+    return total
 
 
 @jit
@@ -12,43 +96,127 @@ def legendre_cdf(c, t):
     total = c[0] * (t + 1.0)
     before, here = 1.0, t
     for k in range(1, c.shape[0]):
-        after = ((2 * k + 1) * t * here - k * before) / (k + 1)
-        total += c[k] * (after - before) / (2 * k + 1)
+        after = ((2 * k + 1) * t * here - k * before) * _RECIPROCALS[k]
+        total += c[k] * (after - before) * _RECIPROCALS[2 * k]
         before, here = here, after
     return total
 
 
 @jit
-def draw_from_panels(which, ptr, lower, upper, mass, coefficients, rng, out):
-    """Draw ``out[i]`` from density ``which[i]`` for every i.
+def evaluate_panel(a, b, p, s, n, lam, base, value):
+    """Log integrand at the nodes of [a, b], inside base panel p; maximum and largest jump."""
+    low, scale = base.lower[p], 2.0 / (base.upper[p] - base.lower[p])
+    top, jump = -np.inf, 0.0
+    for i in range(N_NODES):
+        eta = a + 0.5 * (b - a) * (1.0 + NODES[i])
+        t = min(max(scale * (eta - low) - 1.0, -1.0), 1.0)
+        value[i] = edge_log_likelihood(eta, s, n, lam) + legendre_sum(base.coefficients[p], t)
+        top = max(top, value[i])
+        if i > 0:
+            jump = max(jump, abs(value[i] - value[i - 1]))
+    return top, jump
 
-    Parameters
-    ----------
-    which : (m,) int64 array
-    ptr : (q + 1,) int64 array
-        Density j owns the panels ptr[j]..ptr[j + 1] - 1.
-    lower, upper, mass : (p,) arrays
-    coefficients : (p, n_nodes) array
-    rng : numpy.random.Generator
-    out : (m,) array
+
+@jit
+def integrate_edge(s, n, lam, base, work):
+    """Log of the integral of exp(l) h, relative error below 1e-8; leaves the panels in `work`.
+
+    `s`, `n`, `lam` as in `edge_log_likelihood`; `base` is the Series of log h. NaN if the panels do not
+    suffice: a base density without end of kinks.
     """
-    for i in range(which.shape[0]):
-        first, last = ptr[which[i]], ptr[which[i] + 1]
-        total = 0.0
-        for p in range(first, last):
-            total += mass[p]
-        u = rng.random() * total
-        p = first
-        while p < last - 1 and mass[p] <= u:
-            u -= mass[p]
-            p += 1
-        c = coefficients[p]
-        goal = min(u / mass[p], 1.0) * 2.0 * c[0]
-        a, b = -1.0, 1.0
-        for _ in range(50):
-            t = 0.5 * (a + b)
-            if legendre_cdf(c, t) < goal:
-                a = t
-            else:
-                b = t
-        out[i] = lower[p] + 0.5 * (upper[p] - lower[p]) * (1.0 + 0.5 * (a + b))
+    value, stack = work.value, work.stack
+    tolerance = TOLERANCE + 1e-15 * n  # rounding of l itself, which is of order n
+    n_stack = base.lower.shape[0]
+    if n_stack > MAX_PANELS - 2:
+        return np.nan
+    # the panel with the highest value goes first: later ones are compared with its mass
+    highest, best = -np.inf, 0
+    for p in range(n_stack):
+        stack[p, 0], stack[p, 1], stack[p, 2] = base.lower[p], base.upper[p], p
+        top, _ = evaluate_panel(base.lower[p], base.upper[p], p, s, n, lam, base, value)
+        if top > highest:
+            highest, best = top, p
+    for k in range(3):
+        stack[best, k], stack[n_stack - 1, k] = stack[n_stack - 1, k], stack[best, k]
+    log_total = -np.inf
+    count = 0
+    while n_stack > 0:
+        n_stack -= 1
+        a, b, p = stack[n_stack, 0], stack[n_stack, 1], int(stack[n_stack, 2])
+        top, jump = evaluate_panel(a, b, p, s, n, lam, base, value)
+        highest = max(highest, top)
+        # a peak between two nodes rises above them by less than the values change from node to node
+        if top + jump < highest - NEGLIGIBLE:
+            continue
+        c = work.coefficients[count]
+        c[:] = 0.0
+        for i in range(N_NODES):
+            f = np.exp(value[i] - top)
+            for k in range(N_NODES):
+                c[k] += f * TO_COEFFICIENTS[i, k]
+        tail = abs(c[-1]) + abs(c[-2]) + abs(c[-3])
+        log_tail = top + np.log((b - a) * tail + 1e-300)
+        small = tail <= tolerance * c[0] or log_tail < log_total + np.log(tolerance)
+        if not small and b - a > NARROW * (1.0 + abs(a)):
+            if n_stack + 2 > MAX_PANELS or count + 1 >= MAX_PANELS:
+                return np.nan
+            middle = 0.5 * (a + b)
+            stack[n_stack, 0], stack[n_stack, 1], stack[n_stack, 2] = a, middle, p
+            n_stack += 1
+            stack[n_stack, 0], stack[n_stack, 1], stack[n_stack, 2] = middle, b, p
+            n_stack += 1
+            continue
+        if c[0] > 0.0 and top > -np.inf:
+            if count + 1 >= MAX_PANELS:
+                return np.nan
+            work.lower[count], work.upper[count] = a, b
+            log_mass = top + np.log((b - a) * c[0])
+            work.log_mass[count] = log_mass
+            high = max(log_total, log_mass)
+            log_total = high + np.log(np.exp(log_total - high) + np.exp(log_mass - high))
+            count += 1
+    work.count[0] = count
+    return log_total
+
+
+@jit
+def draw_edge(log_total, work, rng):
+    """After `integrate_edge`, which returned `log_total`: a draw of eta."""
+    count = work.count[0]
+    u = rng.random()
+    chosen = count - 1
+    for p in range(count):
+        mass = np.exp(work.log_mass[p] - log_total)
+        if u < mass:
+            chosen = p
+            break
+        u -= mass
+    c = work.coefficients[chosen]
+    goal = rng.random() * 2.0 * c[0]
+    a, b = -1.0, 1.0
+    for _ in range(50):
+        t = 0.5 * (a + b)
+        if legendre_cdf(c, t) < goal:
+            a = t
+        else:
+            b = t
+    low, high = work.lower[chosen], work.upper[chosen]
+    return low + 0.5 * (high - low) * (1.0 + 0.5 * (a + b))
+
+
+@jit
+def series_value(base, eta):
+    """Value of a Series at `eta`, -inf outside its panels."""
+    p = np.searchsorted(base.lower, eta, side="right") - 1
+    if p < 0 or eta > base.upper[p]:
+        return -np.inf
+    t = 2.0 * (eta - base.lower[p]) / (base.upper[p] - base.lower[p]) - 1.0
+    return legendre_sum(base.coefficients[p], t)
+
+
+@jit
+def edge_posteriors(s, n, lam, base, work, rng, log_integral, eta):
+    """Integral and a draw for each of many edges; `s`, `n`, `lam` (r,) into the outputs (r,)."""
+    for e in range(s.shape[0]):
+        log_integral[e] = integrate_edge(s[e], n[e], lam[e], base, work)
+        eta[e] = draw_edge(log_integral[e], work, rng)

@@ -18,10 +18,8 @@ def message_score(e, flipped, a, b, ρ, edge_tables, score, messages):
 
 
 @jit
-def tree_reweighted(
-    edge_tables, node_tables, edges, ρ, damping, tolerance, max_iterations, messages, beliefs
-):
-    """Update messages edge by edge until none moves by more than `tolerance`.
+def tree_reweighted_passes(edge_tables, node_tables, edges, ρ, damping, n_passes, messages, beliefs):
+    """Update all messages, edge by edge, `n_passes` times.
 
     Parameters
     ----------
@@ -32,18 +30,12 @@ def tree_reweighted(
         Appearance probability of each edge, in (0, 1].
     damping : float
         Weight of the old message in [0, 1).
-    tolerance : float
-    max_iterations : int
+    n_passes : int
     messages : (2, r, K) array
         Log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
         edges[e, 1], ``messages[1, e]`` back.
     beliefs : (d, K) array
         Overwritten: log node tables plus ρ-weighted incoming messages.
-
-    Returns
-    -------
-    (int, float)
-        Iterations done and the largest change of a log message in the last one.
     """
     n_states = node_tables.shape[1]
     beliefs[:] = node_tables
@@ -52,8 +44,7 @@ def tree_reweighted(
             beliefs[edges[e, 1], a] += ρ[e] * messages[0, e, a]
             beliefs[edges[e, 0], a] += ρ[e] * messages[1, e, a]
     new = np.empty(n_states)
-    for iteration in range(max_iterations):
-        change = 0.0
+    for _ in range(n_passes):
         for e in range(edges.shape[0]):
             for flipped in range(2):
                 sender, receiver = edges[e, flipped], edges[e, 1 - flipped]
@@ -75,9 +66,5 @@ def tree_reweighted(
                 for a in range(n_states):
                     old = messages[flipped, e, a]
                     step = (1.0 - damping) * (new[a] - level - old)
-                    change = max(change, abs(step))
                     messages[flipped, e, a] = old + step
                     beliefs[receiver, a] += ρ[e] * step
-        if change <= tolerance:
-            return iteration + 1, change
-    return max_iterations, change

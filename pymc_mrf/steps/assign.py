@@ -9,10 +9,11 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.steps.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.group_gibbs import GroupGibbs
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 
-GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (StrippedBetaGibbs,)
+GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (ExactGibbs, StrippedBetaGibbs)
 
 
 def likelihoods_fed(var) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV, UniformRV
 
 from pymc_mrf.fields.families import Family
+from pymc_mrf.kernels.edge_posterior import Series
+from pymc_mrf.likelihood.base_density import tabulate
 
 # sigmoid(36) is the largest value below 1 in double precision; sigmoid(-700) is still positive
 LOGIT_BOUNDS = (-700.0, 36.0)
@@ -52,6 +54,13 @@ class Link:
         if self.family.name == "agreement":
             return -np.abs(eta) - 2.0 * np.log1p(np.exp(-np.abs(eta)))
         return np.full_like(eta, -np.log(2.0) if self.family.name == "ising" else 0.0)
+
+    def tables(self, node_parameter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Node log tables (d, K), and the statistic (K, K) in {0, 1} that eta multiplies."""
+        statistic = np.eye(self.family.n_states)
+        if self.family.name == "boltzmann":
+            statistic = np.array([[0.0, 0.0], [0.0, 1.0]])
+        return self.family.node_tables(node_parameter), statistic
 
     def natural_bounds(self, lower: float, upper: float) -> tuple[float, float]:
         """Support of a base on (lower, upper), on the scale of eta."""
@@ -117,6 +126,7 @@ class BaseMeasureReader:
         scalars = [pt.dscalar(f"base_{i}") for i in range(len(parameters))]
         density = logp(self._op.base(*scalars), eta_scale)
         self._log_density = compile_pytensor([eta_scale, *scalars], density, **kwargs)
+        self._series: tuple[BaseMeasure, Series] | None = None
 
     @staticmethod
     def _support(base):
@@ -166,8 +176,14 @@ class BaseMeasureReader:
         center = float(np.clip(self._link.natural(np.array(center)), *bounds))
         return BaseMeasure(alpha, tuple(parameters), bounds, center, beta)
 
-    def log_density(self, eta: np.ndarray, base: BaseMeasure) -> np.ndarray:
-        """Log density of the base over eta, elementwise."""
-        parameter = self._link.parameter(eta)
-        values = self._log_density(parameter.reshape(-1), *map(np.asarray, base.parameters))
-        return values.reshape(eta.shape) + self._link.log_jacobian(eta)
+    def series(self, base: BaseMeasure) -> Series:
+        """Log density of the base over eta; tabulated anew only when its parameters change."""
+        if self._series is None or self._series[0].parameters != base.parameters:
+
+            def log_density(eta):
+                values = self._link.parameter(eta).reshape(-1)
+                values = self._log_density(values, *map(np.asarray, base.parameters))
+                return values.reshape(eta.shape) + self._link.log_jacobian(eta)
+
+            self._series = (base, tabulate(log_density, base.bounds, base.center))
+        return self._series[1]

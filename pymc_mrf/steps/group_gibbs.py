@@ -4,7 +4,7 @@ The state of the sampler is the parameter vector itself: exact ties are groups. 
 label in turn, then every group's value. What the step leaves invariant depends on the engine.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -12,22 +12,26 @@ from pymc.step_methods.compound import BlockedStep, Competence
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
+from scipy.special import betaln
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.steps.base_measure import BaseMeasure, BaseMeasureReader, Link
+from pymc_mrf.kernels import crp
+from pymc_mrf.kernels.edge_posterior import allocate_edge_work, edge_posteriors
+from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure, BaseMeasureReader, Link
 from pymc_mrf.steps.observed_field import ObservedField
 
 
 class GroupGibbs(BlockedStep):
     """Base of the group samplers.
 
-    A subclass names its engine's likelihood in `likelihoods` and supplies `_begin` (chain start),
-    `_sweep_labels` and `_draw_values`.
+    A subclass says which kinds of likelihood it can serve and for which it is the default, and supplies
+    `_begin` (chain start), `_sweep_labels` and `_draw_values`.
     """
 
     default_blocked = False
-    likelihoods: tuple[str, ...] = ()
-    stats_dtypes_shapes: dict = {
+    serves: tuple[str, ...] = ()
+    default_for: str = ""
+    stats_dtypes_shapes: ClassVar[dict] = {
         "group_gibbs_n_groups": (np.int64, []),
         "group_gibbs_n_new": (np.int64, []),
     }
@@ -54,24 +58,32 @@ class GroupGibbs(BlockedStep):
             raise ValueError(
                 f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"
             )
-        self._field = ObservedField(rv, model, step, self.likelihoods)
+        self._field = ObservedField(rv, model, step, self.serves)
         self._link = Link(self._field.family)
         self._prior = BaseMeasureReader(rv, model, self._link, compile_kwargs)
         self._name = value.name
-        point = model.initial_point() if initial_point is None else initial_point
+        self._point = model.initial_point() if initial_point is None else initial_point
         self._default_start = None
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
-        self._base = self._prior.read(point)  # refuses a base that does not fit before sampling
+        self._prior.read(self._point)  # refuses a base that does not fit before sampling
+        self._edge_work = allocate_edge_work()
+        self._integrated: tuple[BaseMeasure, np.ndarray] | None = None
         self.tune = True
+        self.started = False
+
+    def _warm_up(self) -> None:
+        """Take one step that is thrown away, so that everything compiles before chains fork."""
+        state = self.rng.bit_generator.state
+        self.step(self._point)
+        self.rng.bit_generator.state = state
         self.started = False
 
     @classmethod
     def competence(cls, var, has_grad):
-        """Ideal for a Dirichlet process that feeds a field of one of the step's likelihoods."""
+        """Ideal for a Dirichlet process that feeds a field for which the step is the default."""
         is_process = var.owner is not None and isinstance(var.owner.op, DirichletProcessRV)
-        fed = getattr(var.tag, "mrf_likelihoods", ())
-        served = is_process and any(likelihood in cls.likelihoods for likelihood in fed)
+        served = is_process and cls.default_for in getattr(var.tag, "mrf_likelihoods", ())
         return Competence.IDEAL if served else Competence.INCOMPATIBLE
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:
@@ -114,6 +126,54 @@ class GroupGibbs(BlockedStep):
         """Redraw group values (K,) given labels; return them and the engine's statistics."""
         raise NotImplementedError
 
+    def _sweep_fixed_labels(self, engine, labels, eta, sizes, n_groups: int, base: BaseMeasure):
+        """Label sweep of an engine whose edge likelihoods (s, n, lam) never change."""
+        series = self._prior.series(base)
+        if self._integrated is None or self._integrated[0].parameters != base.parameters:
+            n = np.full(len(engine.s), float(engine.n))
+            self._integrated = (base, self._integrals(engine.s, n, engine.lam, base))
+        log_new = np.log(base.alpha) + self._integrated[1]
+        likelihood = (engine.s, float(engine.n), engine.lam)
+        return crp.sweep_labels(
+            labels, eta, sizes, n_groups, *likelihood, log_new, series, self._edge_work, self.rng
+        )
+
+    def _integrals(self, s, n, lam, base: BaseMeasure) -> np.ndarray:
+        """Log of each likelihood's integral over the base."""
+        if base.beta is not None and not np.any(lam):
+            a, b = base.beta
+            return betaln(a + s, b + n - s) - betaln(a, b)
+        rows, where = np.unique(np.stack([s, n, lam], axis=1), axis=0, return_inverse=True)
+        log_integral, eta = np.empty(len(rows)), np.empty(len(rows))
+        likelihood = (np.ascontiguousarray(column) for column in rows.T)
+        edge_posteriors(
+            *likelihood, self._prior.series(base), self._edge_work, self.rng, log_integral, eta
+        )
+        self._check_integrals(log_integral)
+        return log_integral[where.reshape(-1)]
+
+    def _independent_values(self, s, n, lam, base: BaseMeasure) -> np.ndarray:
+        """Draw each group value from base times likelihood, (K,)."""
+        if base.beta is not None and not np.any(lam):
+            a, b = base.beta
+            # logit of a Beta variable as a difference of log Gammas: no rounding to 0 or 1
+            eta = np.log(self.rng.standard_gamma(a + s))
+            eta -= np.log(self.rng.standard_gamma(b + n - s))
+            return np.clip(eta, *LOGIT_BOUNDS)  # representable inside (0, 1)
+        log_integral, eta = np.empty(len(s)), np.empty(len(s))
+        edge_posteriors(
+            s, n, lam, self._prior.series(base), self._edge_work, self.rng, log_integral, eta
+        )
+        self._check_integrals(log_integral)
+        return eta
+
+    def _check_integrals(self, log_integral) -> None:
+        if not np.all(np.isfinite(log_integral)):
+            raise ValueError(
+                f"the integral of the likelihood over the base of {self._name} did not converge: the "
+                "base puts no mass where the data are possible, or its density is too rough"
+            )
+
     @staticmethod
     def _progressbar_config(n_chains=1):
         column = TextColumn("{task.fields[n_groups]}", table_column=Column("Groups", ratio=1))
@@ -125,3 +185,19 @@ class GroupGibbs(BlockedStep):
             return {"n_groups": stats["group_gibbs_n_groups"]}
 
         return (update,)
+
+
+def k_means_start(eta: np.ndarray, base: BaseMeasure, rng: np.random.Generator) -> np.ndarray:
+    """K-means on theta = sigmoid(eta), K = max(1, floor(alpha log r)): tied eta (r,) to start from.
+
+    The start of Liu & Page (2013), Algorithms 1 and 2, with `eta` a free estimate (r,).
+    """
+    from scipy.cluster.vq import kmeans2
+
+    theta = 0.5 * (1.0 + np.tanh(0.5 * eta))
+    k = min(max(1, int(base.alpha * np.log(len(theta)))), len(np.unique(theta)))
+    _, labels = kmeans2(theta, k, minit="++", rng=rng)
+    _, labels = np.unique(labels, return_inverse=True)  # clusters that ended up empty
+    means = np.bincount(labels, theta) / np.bincount(labels)
+    inside = np.clip(means, 1e-6, 1.0 - 1e-6)
+    return np.clip(np.log(inside) - np.log1p(-inside), *base.bounds)[labels]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+from pymc.pytensorf import constant_fold
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.mrf_rv import field_node, strip_views
@@ -17,6 +18,12 @@ def children(rv, model: pm.Model) -> list:
         if child is not rv and rv in set(ancestors([child], blockers=blockers)):
             found.append(child)
     return found
+
+
+def constant_value(parameter) -> np.ndarray | None:
+    """Value of a symbolic parameter that is a constant, else None."""
+    [value] = constant_fold([parameter], raise_not_constant=False)
+    return np.asarray(value) if isinstance(value, np.ndarray | float | int) else None
 
 
 class ObservedField:

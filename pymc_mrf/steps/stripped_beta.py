@@ -1,18 +1,17 @@
 """`StrippedBetaGibbs`: Algorithm 2 of Liu & Page (2013) with the stripped Beta approximation."""
 
+from typing import ClassVar
+
 import numpy as np
-from pymc.pytensorf import constant_fold
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc_mrf.estimation.fit import fit
-from scipy.special import betaln
 
+from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
-from pymc_mrf.kernels import crp
-from pymc_mrf.likelihood.edge_integral import EdgeIntegrals
 from pymc_mrf.likelihood.stripped_beta import StrippedBeta
-from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.group_gibbs import GroupGibbs
+from pymc_mrf.steps.base_measure import BaseMeasure
+from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.observed_field import constant_value
 
 BURN_IN = 100  # tied PCD iterations at the start of a chain
 
@@ -25,6 +24,11 @@ class StrippedBetaState(StepMethodState):
     started: bool
     particles: np.ndarray
     eta_tied: np.ndarray
+
+
+def _has_field(parameter) -> bool:
+    value = constant_value(parameter)
+    return value is None or bool(np.any(value))
 
 
 class StrippedBetaGibbs(GroupGibbs):
@@ -67,9 +71,10 @@ class StrippedBetaGibbs(GroupGibbs):
     """
 
     name = "stripped_beta_gibbs"
-    likelihoods = ("particles",)
+    serves = ("particles", "exact")
+    default_for = "particles"
     _state_class = StrippedBetaState
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: ClassVar[dict] = {
         **GroupGibbs.stats_dtypes_shapes,
         "stripped_beta_moment_gap": (np.float64, []),
     }
@@ -82,7 +87,7 @@ class StrippedBetaGibbs(GroupGibbs):
                 f"StrippedBetaGibbs approximates agreement statistics; {field.name} is a "
                 "BoltzmannMachine: use AgreementMRF or Ising"
             )
-        if field.family.name == "ising" and not _is_zero(field.node_parameter):
+        if field.family.name == "ising" and _has_field(field.node_parameter):
             raise ValueError(
                 f"StrippedBetaGibbs needs an Ising model without external field, but {field.name} has "
                 "one: leave `field` at 0"
@@ -108,15 +113,13 @@ class StrippedBetaGibbs(GroupGibbs):
         self._n_particles = n_particles or min(max(n, 200), 1000)
         self.particles = np.empty((0, field.graph.n_nodes), dtype=np.int8)
         self.eta_tied = self._eta_free.copy()
-        # quadrature over the base, kept while its parameters stay the same
-        self._integrals: EdgeIntegrals | None = None
-        self._integrated: BaseMeasure | None = None
+        self._warm_up()
 
     def _begin(self, eta, base: BaseMeasure):
         rows = self.rng.integers(len(self._field.x), size=self._n_particles)
         self.particles = self._field.x[rows]
         if eta is None:
-            eta = self._k_means_start(base)
+            eta = k_means_start(self._eta_free, base, self.rng)
         values, labels = np.unique(eta, return_inverse=True)
         labels = labels.reshape(-1)
         for _ in range(BURN_IN):
@@ -124,67 +127,12 @@ class StrippedBetaGibbs(GroupGibbs):
         self.eta_tied = values[labels]
         return eta
 
-    def _k_means_start(self, base: BaseMeasure) -> np.ndarray:
-        """K-means on the free estimate of theta with K = max(1, floor(alpha log r))."""
-        from scipy.cluster.vq import kmeans2
-
-        theta = 0.5 * (1.0 + np.tanh(0.5 * self._eta_free))
-        r = len(theta)
-        k = min(max(1, int(base.alpha * np.log(r))), len(np.unique(theta)))
-        centers, labels = kmeans2(theta, k, minit="++", rng=self.rng)
-        # an empty cluster has no members to give its value to
-        theta = np.clip(centers, 1e-6, 1.0 - 1e-6)[labels]
-        return np.clip(np.log(theta) - np.log1p(-theta), *base.bounds)
-
     def _sweep_labels(self, labels, eta, sizes, n_groups, base):
-        engine = self._engine
-        log_integral, new_eta = self._integrate(engine.s, engine.n, engine.lam, base, keep=True)
-        return crp.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            n_groups,
-            engine.s,
-            float(engine.n),
-            engine.lam,
-            np.log(base.alpha) + log_integral,
-            new_eta,
-            self.rng,
-        )
+        return self._sweep_fixed_labels(self._engine, labels, eta, sizes, n_groups, base)
 
     def _draw_values(self, labels, eta, base):
-        sizes = np.bincount(labels)
-        start = np.bincount(labels, self.eta_tied) / sizes
+        start = np.bincount(labels, self.eta_tied) / np.bincount(labels)
         tied, gap = self._engine.tied_estimate(labels, start, self.particles, self.rng)
         self.eta_tied = tied[labels]
-        s, n, lam = self._engine.group_statistics(labels, tied)
-        _, eta = self._integrate(s, n, lam, base, keep=False)
-        return eta, {"stripped_beta_moment_gap": gap}
-
-    def _integrate(self, s, n, lam, base: BaseMeasure, *, keep: bool):
-        """Log integral of each likelihood over the base, and a draw from each posterior."""
-        if base.beta is not None and not np.any(lam):
-            a, b = base.beta
-            # logit of a Beta variable as a difference of log Gammas: no rounding to 0 or 1
-            successes, failures = a + s, b + n - s
-            draw = np.log(self.rng.standard_gamma(successes))
-            draw -= np.log(self.rng.standard_gamma(failures))
-            # the group value must be representable inside (0, 1)
-            return betaln(successes, failures) - betaln(a, b), np.clip(draw, *LOGIT_BOUNDS)
-        if not keep:
-            integrals = EdgeIntegrals(s, n, lam, base.bounds, base.center)
-            integrals.update(lambda eta: self._prior.log_density(eta, base))
-            return integrals.log_integral, integrals.draw(self.rng)
-        if self._integrals is None or self._integrated.bounds != base.bounds:
-            self._integrals = EdgeIntegrals(s, n, lam, base.bounds, base.center)
-            self._integrated = None
-        if self._integrated is None or self._integrated.parameters != base.parameters:
-            self._integrals.update(lambda eta: self._prior.log_density(eta, base))
-            self._integrated = base
-        return self._integrals.log_integral, self._integrals.draw(self.rng)
-
-
-def _is_zero(parameter) -> bool:
-    """Whether a symbolic parameter is the constant 0."""
-    [value] = constant_fold([parameter], raise_not_constant=False)
-    return isinstance(value, np.ndarray) and not np.any(value)
+        statistics = self._engine.group_statistics(labels, tied)
+        return self._independent_values(*statistics, base), {"stripped_beta_moment_gap": gap}

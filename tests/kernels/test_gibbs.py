@@ -44,9 +44,7 @@ def test_one_sweep_has_the_enumerated_transition_matrix(n_states, rng):
         gibbs.gibbs_sweeps(x, edge_tables, node_tables, GRAPH.arrays, 1, rng)
         counts = np.bincount(enumeration.configuration_index(x, n_states), minlength=len(configs))
         assert_frequencies(counts, matrix[start])
-        assert (
-            chi_square_pvalue(counts, p) < 1e-10
-        )  # control: one sweep has not forgotten its start
+        assert chi_square_pvalue(counts, p) < 1e-10  # control: one sweep has not forgotten its start
 
 
 @pytest.mark.parametrize("family", [agreement(), agreement(3), ISING, BOLTZMANN], ids=repr)

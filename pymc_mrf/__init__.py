@@ -1,0 +1,59 @@
+"""Bayesian learning of Markov random fields in PyMC.
+
+Declare a field as the likelihood of a PyMC model, put a prior on its edge parameters (a
+`DirichletProcess` where they fall into unknown groups, any PyMC distribution otherwise), call
+`pm.sample()` and read the result with ArviZ. Importing the package registers its step methods.
+"""
+
+from pymc_mrf import datasets
+from pymc_mrf.analysis.groups import (
+    co_clustering,
+    group_labels,
+    n_groups,
+    point_grouping,
+    variation_of_information,
+    vi_difference,
+)
+from pymc_mrf.analysis.predictive import log_pseudo_likelihood
+from pymc_mrf.distributions.dirichlet_process import DirichletProcess
+from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.estimation.chow_liu import chow_liu
+from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.neighborhood import neighborhood_selection
+from pymc_mrf.graph import builders as graphs
+from pymc_mrf.graph.structure import PairwiseGraph, coords
+from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
+from pymc_mrf.plots.network import plot_groups
+from pymc_mrf.steps.assign import register
+from pymc_mrf.steps.exact_gibbs import ExactGibbs
+from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgreementMRF",
+    "BoltzmannMachine",
+    "DirichletProcess",
+    "ExactGibbs",
+    "Ising",
+    "PairwiseGraph",
+    "StrippedBetaGibbs",
+    "chow_liu",
+    "co_clustering",
+    "coords",
+    "datasets",
+    "fit",
+    "graphs",
+    "group_labels",
+    "log_pseudo_likelihood",
+    "n_groups",
+    "neighborhood_selection",
+    "plot_co_clustering",
+    "plot_groups",
+    "plot_n_groups",
+    "point_grouping",
+    "variation_of_information",
+    "vi_difference",
+]
+
+register()

@@ -1,0 +1,83 @@
+"""Read one variable from the results of `pymc.sample`, or say what is wrong with the request."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.graph.structure import PairwiseGraph
+
+SAMPLE_DIMS = ("chain", "draw")
+
+
+def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
+    """Return the variable with dims ("chain", "draw", ...), all values finite.
+
+    Raises
+    ------
+    TypeError
+        If `idata` is not a DataTree.
+    ValueError
+        If the group or the variable does not exist, has no chain or draw dimension or has
+        non-finite values.
+    """
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            f"idata must be the xarray.DataTree that pymc.sample returns, not {type(idata).__name__}"
+        )
+    if group not in idata.children:
+        raise ValueError(
+            f"idata has no group {group!r}; it has {', '.join(map(repr, idata.children)) or 'none'}"
+        )
+    data = idata[group].to_dataset()
+    if var_name not in data:
+        raise ValueError(
+            f"the {group} group has no variable {var_name!r}; "
+            f"it has {', '.join(map(repr, data.data_vars)) or 'none'}"
+        )
+    values = data[var_name]
+    missing = [dim for dim in SAMPLE_DIMS if dim not in values.dims]
+    if missing:
+        raise ValueError(
+            f"{var_name} has dims {values.dims}, without {' and '.join(map(repr, missing))}; "
+            "pass the results of pymc.sample as they are, not a reduction of them"
+        )
+    values = values.transpose(*SAMPLE_DIMS, ...)
+    bad = ~np.isfinite(values.values)
+    if bad.any():
+        cell = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{var_name}{list(cell)} is {values.values[cell]}; {int(bad.sum())} values of "
+            f"{bad.size} are not finite, which a sampled parameter cannot be"
+        )
+    return values
+
+
+def sampled_vector(idata: Any, var_name: str, group: str) -> xr.DataArray:
+    """Return the variable with dims ("chain", "draw", item), one value per item."""
+    values = sampled_variable(idata, var_name, group)
+    if values.ndim != 3:
+        raise ValueError(
+            f"{var_name} has dims {values.dims}; a vector is needed, with one dimension "
+            'beside "chain" and "draw"'
+        )
+    return values
+
+
+def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph, name: str) -> None:
+    """Refuse edge coordinates "u--v" that are not those of the graph, in its order.
+
+    The last dimension of `values` holds one entry per edge. Other coordinates, such as numbers,
+    say nothing about the graph and pass.
+    """
+    dim = values.dims[-1]
+    if dim not in values.coords or values[dim].dtype.kind not in "UOT":
+        return
+    labels = tuple(map(str, values[dim].values))
+    if labels == graph.edge_labels or not all("--" in label for label in labels):
+        return
+    position = next(i for i, label in enumerate(labels) if label != graph.edge_labels[i])
+    raise ValueError(
+        f"{name} belongs to another graph or edge order: its edge {position} is "
+        f"{labels[position]!r}, that of the graph is {graph.edge_labels[position]!r}"
+    )

@@ -1,0 +1,197 @@
+"""Upper bound on the log-partition function from spanning trees.
+
+Wainwright, Jaakkola & Willsky (2005), A new class of upper bounds on the log partition function,
+IEEE Transactions on Information Theory 51. A is convex, so that a field written as an average of
+fields on spanning trees has at most the average of their log-partition functions; the best such
+bound is found by message passing, for fixed probabilities of the trees.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.kernels.tree_reweighted import tree_reweighted_passes
+
+DAMPING = 0.3
+PASSES_PER_CHECK = 20
+
+
+@dataclass(frozen=True, eq=False)
+class TreeReweightedBound:
+    """Result of `tree_reweighted_bound`.
+
+    Attributes
+    ----------
+    log_partition : float
+        Upper bound on the log-partition function, if `converged`.
+    nodes : (d, K) array
+        Pseudo-marginals of the nodes.
+    edges : (r, K, K) array
+        Pseudo-marginals of the edges; they agree with `nodes` at convergence, yet need not be the
+        marginals of any distribution.
+    edge_probabilities : (r,) array
+        Probability that a spanning tree contains each edge.
+    converged : bool
+    n_iterations : int
+    """
+
+    log_partition: float
+    nodes: np.ndarray
+    edges: np.ndarray
+    edge_probabilities: np.ndarray
+    converged: bool
+    n_iterations: int
+
+
+def edge_appearance_probabilities(graph: Any) -> np.ndarray:
+    """Probability of each edge in a uniformly drawn spanning tree (forest), (r,), in (0, 1].
+
+    By Kirchhoff's theorem it is the effective resistance of the edge; a bridge has probability one.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or PairwiseGraph
+    """
+    graph = as_graph(graph)
+    ρ = np.ones(graph.n_edges)
+    links = nx.empty_graph(graph.n_nodes)
+    links.add_edges_from((int(u), int(v)) for u, v in graph.edges)
+    number = {frozenset(map(int, edge)): e for e, edge in enumerate(graph.edges)}
+    # every cycle lies in one biconnected component, whose resistances are its own
+    for component in nx.biconnected_component_edges(links):
+        pairs = list(component)
+        if len(pairs) == 1:
+            continue
+        members = sorted({u for pair in pairs for u in pair})
+        position = {u: i for i, u in enumerate(members)}
+        ends = np.array([[position[u], position[v]] for u, v in pairs])
+        laplacian = np.zeros((len(members),) * 2)
+        np.add.at(laplacian, (ends, ends), 1.0)
+        np.subtract.at(laplacian, (ends, ends[:, ::-1]), 1.0)
+        inverse = np.zeros_like(laplacian)
+        inverse[1:, 1:] = np.linalg.inv(laplacian[1:, 1:])  # the first node is grounded
+        i, j = ends.T
+        ρ[[number[frozenset(pair)] for pair in pairs]] = (
+            inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j]
+        )
+    return np.minimum(ρ, 1.0)  # rounding
+
+
+def tree_reweighted_bound(
+    field: PairwiseField,
+    *,
+    edge_probabilities: np.ndarray | None = None,
+    tolerance: float = 1e-8,
+    max_iterations: int = 100_000,
+) -> TreeReweightedBound:
+    """Upper bound on the log-partition function of a pairwise field, of any width.
+
+    Parameters
+    ----------
+    field : PairwiseField
+        With finite tables.
+    edge_probabilities : (r,) array_like, optional
+        Probabilities in (0, 1] with which the edges appear in some distribution over spanning
+        trees; by default those of `edge_appearance_probabilities`. Values that belong to no
+        distribution over trees give no bound; this is not checked beyond their sum.
+    tolerance : float
+        Largest difference, at convergence, between a node's pseudo-marginal and that of the same
+        node in an edge's.
+    max_iterations : int
+        Passes over all edges, at least 1.
+
+    Returns
+    -------
+    TreeReweightedBound
+
+    Raises
+    ------
+    ValueError
+        If a table has -inf entries or the probabilities are not possible ones.
+
+    Warns
+    -----
+    UserWarning
+        If the messages have not converged, in which case the value may not be a bound.
+    """
+    edge_tables, node_tables = field.edge_tables, field.node_tables
+    if not (np.isfinite(edge_tables).all() and np.isfinite(node_tables).all()):
+        raise ValueError(
+            "field has -inf entries (impossible states), for which the messages are not defined; "
+            "use a large negative number such as -50 instead"
+        )
+    if max_iterations < 1:
+        raise ValueError(f"max_iterations must be at least 1, not {max_iterations!r}")
+    graph = field.graph
+    if edge_probabilities is None:
+        ρ = edge_appearance_probabilities(graph)
+    else:
+        ρ = _checked_probabilities(edge_probabilities, field)
+    messages = np.zeros((2, graph.n_edges, field.n_states))
+    beliefs = np.empty(node_tables.shape)
+    u, v = graph.edges.T
+    n_iterations, gap = 0, np.inf
+    while gap > tolerance and n_iterations < max_iterations:
+        tree_reweighted_passes(
+            edge_tables, node_tables, graph.edges, ρ, DAMPING, PASSES_PER_CHECK, messages, beliefs
+        )
+        n_iterations += PASSES_PER_CHECK
+        nodes = _softmax(beliefs, axis=1)
+        edges = _softmax(
+            edge_tables / ρ[:, None, None]
+            + (beliefs[u] - messages[1])[:, :, None]
+            + (beliefs[v] - messages[0])[:, None, :],
+            axis=(1, 2),
+        )
+        gaps = np.abs(edges.sum(axis=2) - nodes[u]), np.abs(edges.sum(axis=1) - nodes[v])
+        gap = np.max(gaps, initial=0.0)
+    converged = gap <= tolerance
+    if not converged:
+        warnings.warn(
+            f"tree_reweighted_bound: pseudo-marginals of nodes and edges still differ by {gap:.2g} "
+            f"after {n_iterations} iterations, so that the value may not be a bound; raise "
+            "max_iterations or tolerance",
+            stacklevel=2,
+        )
+    information = _entropy(edges.sum(axis=2), 1) + _entropy(edges.sum(axis=1), 1)
+    information -= _entropy(edges, (1, 2))
+    value = (
+        (nodes * node_tables).sum()
+        + (edges * edge_tables).sum()
+        + _entropy(nodes, 1).sum()
+        - (ρ * information).sum()
+    )
+    return TreeReweightedBound(float(value), nodes, edges, ρ, bool(converged), n_iterations)
+
+
+def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarray:
+    ρ = np.array(probabilities, dtype=np.float64)
+    graph = field.graph
+    if ρ.shape != (graph.n_edges,):
+        raise ValueError(
+            f"edge_probabilities must have shape ({graph.n_edges},), one for each edge, not {ρ.shape}"
+        )
+    if not np.all((ρ > 0) & (ρ <= 1)):
+        e = int(np.argmin((ρ > 0) & (ρ <= 1)))
+        raise ValueError(f"edge_probabilities[{e}] is {ρ[e]}; every edge needs a value in (0, 1]")
+    size = graph.n_nodes - nx.number_connected_components(graph.to_networkx())
+    if abs(ρ.sum() - size) > 1e-6:
+        raise ValueError(
+            f"edge_probabilities sum to {ρ.sum():.6g}, but every spanning tree has {size} edges, so "
+            "that probabilities of edges sum to that number"
+        )
+    return ρ
+
+
+def _softmax(scores: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    p = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return p / p.sum(axis=axis, keepdims=True)
+
+
+def _entropy(p: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    return -(p * np.log(p, out=np.zeros_like(p), where=p > 0)).sum(axis=axis)

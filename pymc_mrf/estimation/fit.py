@@ -1,0 +1,74 @@
+"""`fit`: one door to the estimators of pairwise fields."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.estimation.pcd import fit_pcd
+from pymc_mrf.estimation.problem import FitProblem, FitResult
+from pymc_mrf.estimation.pseudo_likelihood import fit_pseudo
+
+# A method is a function (problem, rng, **options) -> FitResult; this table is its only registration.
+METHODS: dict[str, Callable[..., FitResult]] = {"pcd": fit_pcd, "pseudo": fit_pseudo}
+
+
+def fit(
+    x: Any,
+    graph: Any,
+    method: str = "pcd",
+    family: str = "agreement",
+    *,
+    groups: Any = None,
+    n_states: int = 2,
+    random_seed: int | np.random.Generator | None = None,
+    **options: Any,
+) -> FitResult:
+    """Estimate the parameters of a pairwise field from complete data.
+
+    Parameters
+    ----------
+    x : (n, d) array_like
+        Observed states, as the family has them: 0..n_states-1 (agreement), -1 and +1 (ising),
+        0 and 1 (boltzmann). Columns follow the node order of the graph.
+    graph : networkx.Graph or PairwiseGraph
+    method : {"pcd", "exact", "pseudo"}
+        Maximum likelihood by persistent contrastive divergence or with the exact partition function
+        (graphs of small treewidth), or maximum pseudo-likelihood.
+    family : {"agreement", "ising", "boltzmann"}
+    groups : (r,) array_like of int, optional
+        Edges with equal labels have one parameter in common; by default every edge has its own. Node
+        parameters are always free.
+    n_states : int
+        Number of states of the agreement family.
+    random_seed : int or numpy.random.Generator, optional
+        Governs the methods that draw random numbers.
+    **options
+        "pcd": ``n_particles`` (persistent chains; by default n, at least 1000) and
+        ``max_iterations`` (sweeps, 5000). "pseudo": ``max_iterations``.
+
+    Returns
+    -------
+    FitResult
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the estimate is infinite because a moment of the data lies on
+        its bound (an edge whose ends always or never agree, a constant column with a bias).
+
+    Warns
+    -----
+    UserWarning
+        If the method did not converge.
+
+    References
+    ----------
+    Tieleman (2008), Training restricted Boltzmann machines using approximations to the likelihood
+    gradient; Besag (1975), Statistical analysis of non-lattice data.
+    """
+    if method not in METHODS:
+        known = ", ".join(f'"{name}"' for name in METHODS)
+        raise ValueError(f"method must be one of {known}, not {method!r}")
+    problem = FitProblem.create(x, graph, family, groups, n_states)
+    return METHODS[method](problem, np.random.default_rng(random_seed), **options)

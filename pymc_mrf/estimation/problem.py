@@ -1,0 +1,235 @@
+"""What every estimator is given, and what it returns."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family, get_family
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.kernels.gibbs import edge_statistics
+from pymc_mrf.kernels.pseudo_likelihood import log_pseudo_likelihood
+
+# Estimates are searched in this range of natural parameters
+PARAMETER_MAX = 30.0
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A point estimate of a pairwise field.
+
+    Attributes
+    ----------
+    method, family : str
+    parameter : (r,) array
+        Edge parameters as users write them: theta, coupling or weight; tied ones are equal.
+    eta : (r,) array
+        Natural edge parameters: logit theta for the agreement family, else `parameter` itself.
+    standard_error : (r,) array or None
+        Of `eta`; None where the method does not provide it.
+    node_parameter : (d,) array or None
+        Field or bias; None for the agreement family.
+    node_standard_error : (d,) array or None
+    groups : (r,) int array
+        Edges with equal labels were tied.
+    converged : bool
+    n_iterations : int
+    moment_gap : float or None
+        Largest difference between a moment of the data and of the fitted field: f averaged over the
+        edges of a group, or g of a node. None if the method does not compute moments.
+    log_pseudo_likelihood : float
+        Of the data at the estimate, summed over rows.
+    nodes : tuple
+        Node labels in column order.
+    edge_labels : tuple of str
+        Edge labels "u--v" in parameter order.
+    """
+
+    method: str
+    family: str
+    parameter: np.ndarray
+    eta: np.ndarray
+    standard_error: np.ndarray | None
+    node_parameter: np.ndarray | None
+    node_standard_error: np.ndarray | None
+    groups: np.ndarray
+    converged: bool
+    n_iterations: int
+    moment_gap: float | None
+    log_pseudo_likelihood: float
+    nodes: tuple[Hashable, ...]
+    edge_labels: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "NOT converged"
+        gap = "" if self.moment_gap is None else f", moment gap {self.moment_gap:.2g}"
+        return (
+            f"FitResult({self.family} by {self.method}: {len(self.eta)} edges in "
+            f"{len(np.unique(self.groups))} groups, {state} in {self.n_iterations} iterations{gap}, "
+            f"log pseudo-likelihood {self.log_pseudo_likelihood:.2f})"
+        )
+
+
+@dataclass(frozen=True)
+class FitProblem:
+    """Validated data and the parameters to estimate: one per group of edges, then one per node.
+
+    A parameter vector has p = G entries for a family without node parameters, else p = G + d.
+
+    Attributes
+    ----------
+    x : (n, d) int8 array
+        State indices.
+    graph : PairwiseGraph
+    family : Family
+    groups : (r,) int64 array
+        Labels as the user gave them.
+    labels : (r,) int64 array
+        The same labels as 0..G-1.
+    """
+
+    x: np.ndarray
+    graph: PairwiseGraph
+    family: Family
+    groups: np.ndarray
+    labels: np.ndarray
+
+    @classmethod
+    def create(cls, x: Any, graph: Any, family: str, groups: Any, n_states: int) -> "FitProblem":
+        """Validate the arguments of `fit`."""
+        graph = as_graph(graph)
+        if graph.n_edges == 0:
+            raise ValueError("graph has no edges; there is no edge parameter to estimate")
+        rule = get_family(family, n_states)
+        indices = rule.encode(x, n_nodes=graph.n_nodes)
+        given = np.arange(graph.n_edges) if groups is None else np.asarray(groups)
+        if given.shape != (graph.n_edges,):
+            raise ValueError(
+                f"groups has shape {given.shape} but the graph has {graph.n_edges} edges; "
+                "give one label per edge, in edge order"
+            )
+        if given.dtype.kind not in "iu":
+            raise ValueError(
+                f"groups must be integer labels, not of dtype {given.dtype}; "
+                "numpy.unique(values, return_inverse=True)[1] makes them from values"
+            )
+        _, labels = np.unique(given, return_inverse=True)
+        return cls(indices, graph, rule, given.astype(np.int64), labels.astype(np.int64))
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether the family has node parameters."""
+        return self.family.node_parameter is not None
+
+    @cached_property
+    def n_groups(self) -> int:
+        """Number G of different edge parameters."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Number p of parameters."""
+        return self.n_groups + (self.graph.n_nodes if self.has_nodes else 0)
+
+    @cached_property
+    def multiplicity(self) -> np.ndarray:
+        """Number of edges behind each parameter, 1 for nodes, (p,)."""
+        return np.concatenate([np.bincount(self.labels), np.ones(self.n_parameters - self.n_groups)])
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        """Data means of the sufficient statistics, summed over each group's edges, (p,)."""
+        sums = np.empty(self.graph.n_edges)
+        edge_statistics(self.x, self.graph.edges, self.family.edge_statistic, sums)
+        tied = np.bincount(self.labels, sums / len(self.x))
+        nodes = self.family.node_statistic[self.x].mean(axis=0) if self.has_nodes else []
+        return np.concatenate([tied, nodes])
+
+    def tables(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log tables (r, K, K) and (d, K) of a parameter vector (p,)."""
+        eta = parameters[: self.n_groups][self.labels]
+        b = parameters[self.n_groups :] if self.has_nodes else np.zeros(self.graph.n_nodes)
+        return self.family.edge_tables(eta), self.family.node_tables(b)
+
+    def spread(self) -> np.ndarray:
+        """Half the variances of the statistics if edges were independent with the target's mean."""
+        mean = self.target / self.multiplicity
+        low, high = self._bounds()
+        return 0.5 * self.multiplicity * (mean - low) * (high - mean)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value of each parameter's statistic, per edge or node, (p,)."""
+        f, g = self.family.edge_statistic, self.family.node_statistic
+        n_nodes = self.n_parameters - self.n_groups
+        low = np.concatenate([np.full(self.n_groups, f.min()), np.full(n_nodes, g.min())])
+        high = np.concatenate([np.full(self.n_groups, f.max()), np.full(n_nodes, g.max())])
+        return low, high
+
+    def check_estimable(self) -> None:
+        """Raise if a moment lies on its bound: the maximum-likelihood estimate is infinite then.
+
+        Raises
+        ------
+        ValueError
+            Naming the edges of the group, or the node.
+        """
+        low, high = self._bounds()
+        # integer statistics: sums over rows and edges are exact, their means within rounding
+        mean = self.target / self.multiplicity
+        slack = 0.25 / (len(self.x) * self.multiplicity)
+        stuck = np.flatnonzero((mean < low + slack) | (mean > high - slack))
+        if len(stuck) == 0:
+            return
+        k = stuck[0]
+        others = f" ({len(stuck)} such parameters)" if len(stuck) > 1 else ""
+        remedy = "use a Bayesian prior (pymc_mrf in a PyMC model)"
+        if k >= self.n_groups:
+            raise ValueError(
+                f"x: the column of node {self.graph.nodes[k - self.n_groups]!r} is constant, so the "
+                f"maximum-likelihood {self.family.node_parameter} is infinite{others}; drop the node "
+                f"or {remedy}"
+            )
+        members = [self.graph.edge_labels[e] for e in np.flatnonzero(self.labels == k)]
+        names = members[0] if len(members) == 1 else f"{members[0]} and the edges tied to it"
+        what = "never differ" if self.family.name != "boltzmann" else "are both 1 in every row"
+        if mean[k] < low[k] + slack[k]:
+            what = "never agree" if self.family.name != "boltzmann" else "are never both 1"
+        raise ValueError(
+            f"x: the two ends of edge {names} {what}, so the maximum-likelihood "
+            f"{self.family.edge_parameter} is infinite{others}; tie the edge to others by `groups` "
+            f"or {remedy}"
+        )
+
+    def result(
+        self,
+        method: str,
+        parameters: np.ndarray,
+        standard_error: np.ndarray | None,
+        *,
+        converged: bool,
+        n_iterations: int,
+        moment_gap: float | None,
+    ) -> FitResult:
+        """`FitResult` of a parameter vector and its standard errors, both (p,)."""
+        eta = parameters[: self.n_groups][self.labels]
+        lpl = np.empty(len(self.x))
+        log_pseudo_likelihood(self.x, *self.tables(parameters), self.graph.arrays, lpl)
+        known = standard_error is not None
+        return FitResult(
+            method=method,
+            family=self.family.name,
+            parameter=self.family.parameter(eta),
+            eta=eta,
+            standard_error=standard_error[: self.n_groups][self.labels] if known else None,
+            node_parameter=parameters[self.n_groups :] if self.has_nodes else None,
+            node_standard_error=(standard_error[self.n_groups :] if known and self.has_nodes else None),
+            groups=self.groups,
+            converged=converged,
+            n_iterations=n_iterations,
+            moment_gap=moment_gap,
+            log_pseudo_likelihood=float(lpl.sum()),
+            nodes=self.graph.nodes,
+            edge_labels=self.graph.edge_labels,
+        )

@@ -1,0 +1,142 @@
+"""Maximum pseudo-likelihood: Besag (1975), with sandwich standard errors (Godambe, 1960).
+
+The log pseudo-likelihood is concave in the natural parameters, so that L-BFGS-B with its analytic
+gradient finds the maximum if there is one.
+"""
+
+import warnings
+
+import numpy as np
+
+from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
+from pymc_mrf.kernels.pseudo_likelihood import (
+    log_pseudo_likelihood,
+    log_pseudo_likelihood_gradient,
+    pseudo_scores_and_information,
+)
+
+
+def maximise(
+    problem: FitProblem, *, ridge: float = 0.0, max_iterations: int = 2000
+) -> tuple[np.ndarray, bool, int]:
+    """Maximum of lpl / n - ridge / 2 * sum(parameters ** 2) in the box of +-PARAMETER_MAX.
+
+    Returns
+    -------
+    parameters : (p,) array
+    converged : bool
+    n_iterations : int
+    """
+    from scipy.optimize import minimize
+
+    x, graph, family = problem.x, problem.graph, problem.family
+    n, d = x.shape
+    out, weights = np.empty(n), np.full(n, 1.0 / n)
+    grad_edge = np.empty((graph.n_edges, family.n_states, family.n_states))
+    grad_node = np.empty((d, family.n_states))
+
+    def objective(parameters):
+        tables = problem.tables(parameters)
+        log_pseudo_likelihood(x, *tables, graph.arrays, out)
+        log_pseudo_likelihood_gradient(x, *tables, graph.arrays, weights, grad_edge, grad_node)
+        by_eta = np.tensordot(grad_edge, family.edge_statistic, axes=2)  # (r,)
+        gradient = np.bincount(problem.labels, by_eta)  # (G,)
+        if problem.has_nodes:
+            gradient = np.concatenate([gradient, grad_node @ family.node_statistic])  # (p,)
+        value = out.mean() - 0.5 * ridge * parameters @ parameters
+        return -value, ridge * parameters - gradient
+
+    found = minimize(
+        objective,
+        np.zeros(problem.n_parameters),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-PARAMETER_MAX, PARAMETER_MAX)] * problem.n_parameters,
+        options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-14, "gtol": 1e-8},
+    )
+    # a line search that cannot improve at rounding level is convergence, a spent budget is not
+    converged = bool(found.success) or float(np.abs(found.jac).max()) < 1e-5
+    return found.x, converged, int(found.nit)
+
+
+def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
+    """Covariance H^-1 J H^-1 of the maximum pseudo-likelihood estimate, (p, p).
+
+    H is the summed negative Hessian, J the sum of outer products of the rows' gradients. None if H
+    is singular: the pseudo-likelihood is flat in some direction.
+    """
+    family, graph, p = problem.family, problem.graph, problem.n_parameters
+    size = problem.n_groups + graph.n_nodes
+    scores, H = np.empty((len(problem.x), size)), np.empty((size, size))
+    pseudo_scores_and_information(
+        problem.x,
+        problem.labels,
+        family.edge_statistic,
+        family.node_statistic,
+        *problem.tables(parameters),
+        graph.arrays,
+        scores,
+        H,
+    )
+    scores, H = scores[:, :p], H[:p, :p]
+    eigenvalues = np.linalg.eigvalsh(H)
+    if eigenvalues[0] <= 1e-10 * max(eigenvalues[-1], 1.0):
+        return None
+    half = np.linalg.solve(H, scores.T)  # (p, n)
+    return half @ half.T
+
+
+def fit_pseudo(
+    problem: FitProblem, rng: np.random.Generator, *, max_iterations: int = 2000
+) -> FitResult:
+    """Maximum pseudo-likelihood estimate; deterministic, `rng` is not used.
+
+    Parameters
+    ----------
+    problem : FitProblem
+    rng : numpy.random.Generator
+    max_iterations : int
+        Of L-BFGS-B.
+
+    Raises
+    ------
+    ValueError
+        If a moment of the data lies on its bound.
+
+    Warns
+    -----
+    UserWarning
+        If the optimiser stopped early, or the pseudo-likelihood has no finite maximum.
+
+    Notes
+    -----
+    Standard errors come from the sandwich of Godambe over independent rows. They are asymptotic in
+    n, too small when n is not well above the number of parameters, and None for a single row.
+    """
+    problem.check_estimable()
+    parameters, converged, n_iterations = maximise(problem, max_iterations=max_iterations)
+    covariance = sandwich(problem, parameters)
+    if covariance is None or np.abs(parameters).max() >= PARAMETER_MAX:
+        converged = False
+        warnings.warn(
+            "the pseudo-likelihood has no finite maximum: in the data some node is a function of its "
+            "neighbours; tie edges by `groups`, drop edges or use a Bayesian prior",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif not converged:
+        warnings.warn(
+            f"the pseudo-likelihood was not maximised in {n_iterations} iterations; "
+            "raise max_iterations",
+            UserWarning,
+            stacklevel=3,
+        )
+    usable = covariance is not None and len(problem.x) > 1
+    return problem.result(
+        "pseudo",
+        parameters,
+        np.sqrt(np.diag(covariance)) if usable else None,
+        converged=converged,
+        n_iterations=n_iterations,
+        moment_gap=None,
+    )

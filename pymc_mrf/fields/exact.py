@@ -1,0 +1,160 @@
+"""What every fixed field can answer exactly, by its junction tree."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.graph.junction_tree import JunctionTree
+from pymc_mrf.kernels import junction_tree as kernel
+
+
+def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Read-only float64 copy of a log table of this shape: finite values, or -inf for impossible.
+
+    Raises
+    ------
+    ValueError
+        If the shape differs or an entry is NaN or +inf.
+    """
+    array = np.array(table, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    wrong = np.isnan(array) | (array == np.inf)
+    if wrong.any():
+        cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"{name}{list(cell)} is {array[cell]}; log tables hold finite numbers, "
+            "or -inf where a state is impossible"
+        )
+    array.setflags(write=False)
+    return array
+
+
+class ExactInference(ABC):
+    """Exact answers of a field that knows its junction tree and its log tables.
+
+    A field's junction tree is refused, before tables are allocated, above
+    `pymc_mrf.graph.junction_tree.MAX_CELLS` cells.
+    """
+
+    @cached_property
+    @abstractmethod
+    def junction_tree(self) -> JunctionTree:
+        """Junction tree; its `width`, `n_cells` and `n_bytes` tell what exact answers cost."""
+
+    @abstractmethod
+    def log_tables(self) -> np.ndarray:
+        """All log tables one after the other, in the order of ``junction_tree.scopes``, (T,)."""
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables d."""
+        return self.junction_tree.n_variables
+
+    def log_partition(self) -> float:
+        """Log of the sum of exp(-energy) over all configurations.
+
+        Raises
+        ------
+        ValueError
+            If the junction tree is too large or no configuration is possible.
+        """
+        tree = self.junction_tree.arrays
+        value = kernel.collect(tree, self.log_tables(), kernel.allocate(tree))
+        return self._possible(value)
+
+    def _possible(self, value: float) -> float:
+        if value == -np.inf:
+            raise ValueError(
+                "no configuration of the field is possible: its -inf entries exclude all of them"
+            )
+        return float(value)
+
+    def exact_marginals(self) -> np.ndarray:
+        """Marginals of all factors, laid out as `log_tables`, (T,)."""
+        tree = self.junction_tree.arrays
+        tables = self.log_tables()
+        marginals = np.empty_like(tables)
+        work = kernel.allocate(tree)
+        self._possible(kernel.log_partition_and_marginals(tree, tables, work, marginals))
+        return marginals
+
+    def sample(
+        self,
+        n: int,
+        method: str = "exact",
+        *,
+        rng: np.random.Generator | int | None = None,
+    ) -> np.ndarray:
+        """Draw `n` independent configurations.
+
+        Parameters
+        ----------
+        n : int
+            Non-negative.
+        method : "exact"
+            Independent exact draws, down the junction tree.
+        rng : numpy.random.Generator or int, optional
+            Generator or seed.
+
+        Returns
+        -------
+        (n, d) int8 array
+            State indices.
+        """
+        check_method(method)
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"n must be a non-negative integer, not {n!r}")
+        tree = self.junction_tree.arrays
+        work = kernel.allocate(tree)
+        self._possible(kernel.collect(tree, self.log_tables(), work))
+        x = np.zeros((n, self.n_variables), dtype=np.int8)
+        kernel.draw(tree, work, x, np.random.default_rng(rng))
+        return x
+
+    def map(self) -> np.ndarray:
+        """Find a most probable configuration, (d,) int8 state indices (max-product)."""
+        tree = self.junction_tree.arrays
+        z = np.zeros(self.n_variables, dtype=np.int8)
+        self._possible(kernel.mode(tree, self.log_tables(), kernel.allocate(tree), z))
+        return z
+
+    def check_configurations(self, x: Any) -> np.ndarray:
+        """Return `x` (..., d) as an int64 array of state indices, or refuse it by cell."""
+        x = np.asarray(x)
+        cards = np.array(self.junction_tree.cardinalities)
+        if x.ndim == 0 or x.shape[-1] != len(cards):
+            raise ValueError(
+                f"x must have one column for each of the {len(cards)} variables in its last axis, "
+                f"not shape {x.shape}"
+            )
+        if x.dtype.kind not in "biu":
+            raise TypeError(f"x must hold integer state indices, not {x.dtype}")
+        x = x.astype(np.int64)
+        wrong = (x < 0) | (x >= cards)
+        if wrong.any():
+            cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"x{list(cell)} is {x[cell]}, but the states of variable {cell[-1]} are "
+                f"0..{cards[cell[-1]] - 1}"
+            )
+        return x
+
+
+def check_method(method: str) -> None:
+    """Refuse a method other than "exact"."""
+    if method != "exact":
+        raise ValueError(f'method must be "exact", not {method!r}')
+
+
+def check_overflow(maxima: np.ndarray) -> None:
+    """Refuse tables whose log potentials could overflow, given the largest |entry| of each."""
+    with np.errstate(over="ignore"):
+        bound = np.sum(maxima)
+    if not bound < 1e300:
+        raise ValueError(
+            f"the log tables are as large as {np.max(maxima):.3g}, so that their sum overflows; "
+            "log potentials beyond a few hundred already mean certainty"
+        )

@@ -1,0 +1,123 @@
+"""`FactorGraphField`: a field with tables over cliques of any size."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.fields.exact import ExactInference, check_method, check_overflow, checked_table
+from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.junction_tree import JunctionTree
+
+
+class FactorMarginals(NamedTuple):
+    """Marginal probabilities of a factor graph.
+
+    Attributes
+    ----------
+    variables : tuple of (cardinality,) arrays
+    factors : tuple of arrays
+        Each of its factor's table shape.
+    """
+
+    variables: tuple[np.ndarray, ...]
+    factors: tuple[np.ndarray, ...]
+
+
+class FactorGraphField(ExactInference):
+    """Field with log p(x) = sum_f tables[f][x_scope(f)] - A.
+
+    Parameters
+    ----------
+    scopes : iterable of sequences of int
+        Variables 0..d-1 of each factor, at most 10 each, in the index order of its table.
+    cardinalities : (d,) sequence of int
+        Number of states of each variable, 2..127.
+    tables : sequence of array_like
+        Log table of each factor; axis k runs over the states of its k-th variable. -inf marks an
+        impossible combination.
+
+    Raises
+    ------
+    ValueError
+        If a scope is not valid (see `FactorGraph`), the number of tables or a table's shape does
+        not fit, an entry is NaN or +inf, or the sum of the tables overflows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> field = FactorGraphField([(0, 1, 2)], [2, 2, 3], [np.zeros((2, 2, 3))])
+    >>> round(field.log_partition(), 4)  # log 12
+    2.4849
+    """
+
+    def __init__(
+        self,
+        scopes: Iterable[Sequence[int]],
+        cardinalities: Sequence[int],
+        tables: Sequence[Any],
+    ) -> None:
+        self.graph = FactorGraph(scopes, cardinalities)
+        if len(tables) != self.graph.n_factors:
+            raise ValueError(
+                f"tables has {len(tables)} entries but scopes has {self.graph.n_factors}; "
+                "each factor needs one table"
+            )
+        self.tables = tuple(
+            checked_table(table, shape, f"tables[{f}]")
+            for f, (table, shape) in enumerate(zip(tables, self.graph.table_shapes, strict=True))
+        )
+        check_overflow(np.array([np.abs(t[t > -np.inf]).max(initial=0.0) for t in self.tables] or [0.0]))
+
+    def __repr__(self) -> str:
+        return f"FactorGraphField({self.graph!r})"
+
+    @cached_property
+    def junction_tree(self) -> JunctionTree:
+        """Junction tree; its `width`, `n_cells` and `n_bytes` tell what exact answers cost."""
+        return JunctionTree(self.graph.scopes, self.graph.cardinalities)
+
+    def log_tables(self) -> np.ndarray:
+        """Tables of the factors, then zeros for the variables alone, as one array."""
+        alone = np.zeros(sum(self.graph.cardinalities))
+        return np.concatenate([*(table.ravel() for table in self.tables), alone])
+
+    def marginals(self, method: str = "exact") -> FactorMarginals:
+        """Marginal probabilities of all variables and factors.
+
+        Parameters
+        ----------
+        method : "exact"
+            Junction tree (Lauritzen & Spiegelhalter, 1988).
+
+        Returns
+        -------
+        FactorMarginals
+            `variables` and `factors`, tuples of arrays.
+        """
+        check_method(method)
+        ends = self.junction_tree.arrays.factor_table_ptr[1:-1]
+        parts = np.split(self.exact_marginals(), ends)
+        n = self.graph.n_factors
+        factors = zip(parts[:n], self.graph.table_shapes, strict=True)
+        return FactorMarginals(tuple(parts[n:]), tuple(part.reshape(shape) for part, shape in factors))
+
+    def energy(self, x: Any) -> np.ndarray:
+        """Energy of configurations: the lower, the more probable, p(x) = exp(-energy(x) - A).
+
+        Parameters
+        ----------
+        x : (..., d) integer array_like
+            State indices.
+
+        Returns
+        -------
+        (...) array
+            Minus the sum of all log tables; inf for an impossible configuration.
+        """
+        x = self.check_configurations(x)
+        total = np.zeros(x.shape[:-1])
+        for scope, table in zip(self.graph.scopes, self.tables, strict=True):
+            total += table[tuple(x[..., v] for v in scope)]
+        return -total

@@ -1,0 +1,70 @@
+"""Base densities as piecewise Legendre series, the form in which the kernels integrate them."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pymc_mrf.kernels.edge_posterior import MAX_PANELS, NARROW, NODES, TO_COEFFICIENTS, Series
+
+LOG_ZERO = -1e5  # stands for the logarithm of a density of 0
+TOLERANCE = 1e-11  # of the log density, relative beyond 1
+
+
+def tabulate(
+    log_density: Callable[[np.ndarray], np.ndarray], bounds: tuple[float, float], center: float
+) -> Series:
+    """Approximate a log density by Legendre series on panels, adaptively.
+
+    Parameters
+    ----------
+    log_density : callable
+        Elementwise on arrays; -inf where the density is 0.
+    bounds : tuple of float
+        Support; may be infinite.
+    center : float
+        A point inside the support. Panels grow geometrically away from it.
+
+    Returns
+    -------
+    Series
+        Absolute error about 1e-11 (relative where the log density exceeds 1 in size), except within
+        1e-10 of a kink or jump.
+
+    Raises
+    ------
+    ValueError
+        If the log density is NaN or +inf somewhere, or has too many kinks.
+    """
+    reach = 2.0 ** np.arange(-3, 41)
+    cuts = np.concatenate([center + reach, center - reach, [center]])
+    low, high = max(bounds[0], cuts.min()), min(bounds[1], cuts.max())
+    cuts = np.unique(np.concatenate([cuts[(cuts > low) & (cuts < high)], [low, high]]))
+    lower, upper = cuts[:-1], cuts[1:]
+    done = []
+    while len(lower):
+        half = 0.5 * (upper - lower)
+        values = log_density((lower + half)[:, None] + half[:, None] * NODES)  # (p, nodes)
+        if np.any(np.isnan(values) | (values == np.inf)):
+            raise ValueError(
+                "the log density of the base is NaN or infinite inside its support "
+                f"(near {lower.min():.6g} to {upper.max():.6g} on the scale of the natural parameter)"
+            )
+        somewhere = np.isfinite(values).any(axis=1)
+        lower, upper, values = lower[somewhere], upper[somewhere], values[somewhere]
+        narrow = upper - lower <= NARROW * (1.0 + np.abs(lower))
+        values = np.where(np.isfinite(values), values, LOG_ZERO)
+        coefficients = values @ TO_COEFFICIENTS
+        scale = np.maximum(1.0, np.abs(values).max(axis=1))
+        tail = np.abs(coefficients[:, -3:]).sum(axis=1)
+        good = (tail <= TOLERANCE * scale) | narrow
+        done.append((lower[good], upper[good], coefficients[good]))
+        middle = 0.5 * (lower[~good] + upper[~good])
+        lower, upper = np.r_[lower[~good], middle], np.r_[middle, upper[~good]]
+        if sum(len(part[0]) for part in done) + len(lower) > MAX_PANELS // 2:
+            raise ValueError(
+                "the density of the base has too many kinks to be integrated; choose a smoother base"
+            )
+    parts = [np.concatenate(arrays) for arrays in zip(*done, strict=True)]
+    order = np.argsort(parts[0])
+    lower, upper, coefficients = (np.ascontiguousarray(part[order]) for part in parts)
+    return Series(lower, upper, coefficients)

@@ -1,0 +1,94 @@
+"""Incremental calibration: every answer equals a fresh full pass under the present parameters."""
+
+import numpy as np
+import pytest
+
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import junction_tree as kernel
+from pymc_mrf.kernels import junction_tree_focus as focus
+
+FACTORS = [(3, 0, 1), (1, 2), (4,), (2, 4, 0), (5, 3), (7, 8)]
+CARDS = (2, 3, 2, 4, 3, 2, 2, 3, 3)
+TREES = {
+    "grid": junction_tree(builders.grid(3, 4), 2),
+    "grid of three states": junction_tree(builders.grid(3, 3), 3),
+    "tree": junction_tree(builders.binary_tree(3), 2),
+    "pieces": junction_tree(PairwiseGraph(range(7), [(0, 1), (1, 2), (2, 0), (5, 4)]), 3),
+    "factors": JunctionTree(FACTORS, CARDS),
+    "one node": junction_tree(builders.chain(1), 2),
+}
+
+
+def block(tree, f):
+    return slice(tree.factor_table_ptr[f], tree.factor_table_ptr[f + 1])
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0, 800.0])
+@pytest.mark.parametrize("name", TREES)
+def test_marginals_follow_updates_in_any_order(name, scale, rng):
+    tree = TREES[name].arrays
+    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    tables = scale * rng.normal(size=len(work.tables))
+    expected = np.empty_like(tables)
+    focus.calibrate(tree, tables, state)
+    order = [*TREES[name].factor_order, *rng.integers(0, len(tree.factor_clique), size=40)]
+    for f in order:
+        kernel.log_partition_and_marginals(tree, tables, work, expected)
+        marginal = np.empty(block(tree, f).stop - block(tree, f).start)
+        focus.factor_marginal(tree, state, f, marginal)
+        np.testing.assert_allclose(marginal, expected[block(tree, f)], atol=2e-13 * max(scale, 5))
+        delta = scale * rng.normal(size=len(marginal))
+        focus.update_factor(tree, state, f, delta)
+        tables[block(tree, f)] += delta
+
+
+def test_impossible_states_stay_impossible(rng):
+    tree = TREES["grid of three states"].arrays
+    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    tables = rng.normal(size=len(work.tables))
+    tables[rng.choice(len(tables), 8, replace=False)] = -np.inf
+    expected = np.empty_like(tables)
+    focus.calibrate(tree, tables, state)
+    for f in [*TREES["grid of three states"].factor_order, 0, 5, 3]:
+        kernel.log_partition_and_marginals(tree, tables, work, expected)
+        marginal = np.empty(block(tree, f).stop - block(tree, f).start)
+        focus.factor_marginal(tree, state, f, marginal)
+        np.testing.assert_allclose(marginal, expected[block(tree, f)], atol=1e-12)
+        delta = rng.normal(size=len(marginal))
+        focus.update_factor(tree, state, f, delta)
+        tables[block(tree, f)] += delta
+
+
+def test_one_visit_of_all_factors_crosses_each_link_at_most_twice():
+    junction = TREES["grid"]
+    tree = junction.arrays
+    clique = len(tree.parent) - 1  # the root
+    crossings = 0
+    for f in junction.factor_order:
+        a, b = clique, tree.factor_clique[f]
+        clique = b
+        while a != b:
+            crossings += 1
+            if tree.depth[a] >= tree.depth[b]:
+                a = tree.parent[a]
+            else:
+                b = tree.parent[b]
+    assert crossings <= 2 * (len(tree.parent) - 1)
+
+
+def test_rounding_does_not_build_up_over_many_sweeps(rng):
+    junction = TREES["grid"]
+    tree = junction.arrays
+    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    tables = rng.normal(size=len(work.tables))
+    focus.calibrate(tree, tables, state)
+    delta = np.array([0.5, 0.0, 0.0, 0.5])
+    for sweep in range(300):
+        for f in junction.factor_order[junction.factor_order < 17]:
+            focus.update_factor(tree, state, f, delta if sweep % 2 else -delta)
+    expected, marginal = np.empty_like(tables), np.empty(4)
+    kernel.log_partition_and_marginals(tree, tables, work, expected)
+    focus.factor_marginal(tree, state, 3, marginal)
+    np.testing.assert_allclose(marginal, expected[block(tree, 3)], atol=1e-11)
