@@ -61,7 +61,7 @@ def maximize_likelihood(
     Parameters
     ----------
     x : (n, d) int8 array
-        State indices (`Family.encode`).
+        State indices. No statistic may lie on its bound (`FitProblem.check_estimable`).
     graph : PairwiseGraph
     family : Family
     labels : (r,) int array
@@ -70,7 +70,8 @@ def maximize_likelihood(
     Raises
     ------
     ValueError
-        If the junction tree is too large or the estimate does not exist.
+        If the junction tree is too large or the estimate does not exist: some combination of states
+        never occurs.
     """
     n = len(x)
     u, v = graph.edges.T
@@ -80,43 +81,15 @@ def maximize_likelihood(
     node_target = np.empty(0)
     if family.node_parameter is not None:
         node_target = family.node_statistic[x].mean(axis=0)  # (d,)
-    _check_interior(edge_target / sizes, node_target, graph, family, labels)
     if family.node_parameter is None and nx.is_forest(graph.to_networkx()):
         return _independent_edges(edge_target / sizes, sizes, family, n, graph.n_nodes)
     return _Likelihood(graph, family, labels, edge_target, node_target).maximize(n)
 
 
-def _check_interior(
-    edge_mean: np.ndarray,
-    node_mean: np.ndarray,
-    graph: PairwiseGraph,
-    family: Family,
-    labels: np.ndarray,
-) -> None:
-    """Refuse statistics on their boundary, where the likelihood grows without end."""
-    f, g = family.edge_statistic, family.node_statistic
-    for group, mean in enumerate(edge_mean):
-        if mean in (f.min(), f.max()):
-            members = [graph.edge_labels[e] for e in np.flatnonzero(labels == group)]
-            named = f"edge {members[0]}" + (f" and its group of {len(members)}" if members[1:] else "")
-            raise ValueError(
-                f"x: the statistic of {named} is {mean:g} in every observation, so that the "
-                f"maximum-likelihood {family.edge_parameter} is infinite or undetermined; tie the edge "
-                "to others (groups=...) or use a Bayesian prior"
-            )
-    for i, mean in enumerate(node_mean):
-        if mean in (g.min(), g.max()):
-            raise ValueError(
-                f"x: the column of node {graph.nodes[i]!r} is constant, so that the "
-                f"maximum-likelihood {family.node_parameter} is infinite; drop the node or use a "
-                "Bayesian prior"
-            )
-
-
 def _independent_edges(
     mean: np.ndarray, sizes: np.ndarray, family: Family, n: int, n_nodes: int
 ) -> ExactEstimate:
-    """Closed form of agreement fields on forests: each edge agrees by itself, with P = mean."""
+    """Use the closed form of agreement fields on forests: each edge agrees by itself, P = mean."""
     k = family.n_states
     eta = np.log(mean) - np.log1p(-mean) + np.log(k - 1)
     log_likelihood = -n * n_nodes * np.log(k) + n * np.sum(
@@ -152,7 +125,7 @@ class _Likelihood:
         return eta, b if len(b) else np.zeros(self._graph.n_nodes)
 
     def value_and_gradient(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        """A - parameters . target and its gradient, the moment gap (P,)."""
+        """Return A - parameters . target and its gradient, the moment gap (P,)."""
         family = self._family
         eta, b = self._split(parameters)
         kernel.pack_pairwise(
@@ -162,10 +135,10 @@ class _Likelihood:
             self._tree, self._work.tables, self._work, self._marginals
         )
         cells = self._graph.n_edges * family.n_states**2
-        edge = self._marginals[:cells].reshape(self._graph.n_edges, -1) @ family.edge_statistic.ravel()
+        edge = self._marginals[:cells].reshape(-1, family.n_states**2) @ family.edge_statistic.ravel()
         moments = np.bincount(self._labels, edge, self._n_groups)
         if family.node_parameter is not None:
-            node = self._marginals[cells:].reshape(self._graph.n_nodes, -1) @ family.node_statistic
+            node = self._marginals[cells:].reshape(-1, family.n_states) @ family.node_statistic
             moments = np.concatenate([moments, node])
         return log_partition - parameters @ self._target, moments - self._target
 
@@ -175,10 +148,10 @@ class _Likelihood:
         n_parameters = len(self._target)
         statistics = np.zeros((n_parameters, len(self._marginals)))
         cells = graph.n_edges * family.n_states**2
-        edges = statistics[:, :cells].reshape(n_parameters, graph.n_edges, -1)
+        edges = statistics[:, :cells].reshape(n_parameters, graph.n_edges, family.n_states**2)
         edges[self._labels, np.arange(graph.n_edges)] = family.edge_statistic.ravel()
         if family.node_parameter is not None:
-            nodes = statistics[:, cells:].reshape(n_parameters, graph.n_nodes, -1)
+            nodes = statistics[:, cells:].reshape(n_parameters, graph.n_nodes, family.n_states)
             i = np.arange(graph.n_nodes)
             nodes[self._n_groups + i, i] = family.node_statistic
         out = np.empty((n_parameters, n_parameters))
@@ -244,5 +217,5 @@ class _Likelihood:
         raise ValueError(
             f"x: the maximum-likelihood estimate does not exist: {name} goes to infinity (the search "
             f"stopped at {parameters[k]:.3g}), because some combination of states never occurs; tie "
-            "edges to others (groups=...), drop the edge or use a Bayesian prior"
+            "edges to others by `groups`, drop the edge or use a Bayesian prior"
         )

@@ -1,16 +1,55 @@
 """`fit`: one door to the estimators of pairwise fields."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pymc_mrf.estimation.exact import maximize_likelihood
 from pymc_mrf.estimation.pcd import fit_pcd
 from pymc_mrf.estimation.problem import FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import fit_pseudo
 
+
+def fit_exact(problem: FitProblem, rng: np.random.Generator) -> FitResult:
+    """Maximum likelihood with exact moments (`maximize_likelihood`); `rng` is not used.
+
+    Warns
+    -----
+    UserWarning
+        If the optimiser stopped before the moments agreed.
+    """
+    problem.check_estimable()
+    found = maximize_likelihood(problem.x, problem.graph, problem.family, problem.labels)
+    if not found.converged:
+        warnings.warn(
+            f"the likelihood was not maximised: moments differ by {found.moment_gap:.2g}. The "
+            "estimate may not exist: tie edges by `groups` or use a Bayesian prior",
+            UserWarning,
+            stacklevel=3,
+        )
+    parameters, errors = [found.eta], [found.eta_error]
+    if found.b is not None:
+        parameters.append(found.b)
+        errors.append(found.b_error)
+    known = all(error is not None for error in errors)
+    return problem.result(
+        "exact",
+        np.concatenate(parameters),
+        np.concatenate(errors) if known else None,
+        converged=found.converged,
+        n_iterations=found.n_iterations,
+        moment_gap=found.moment_gap,
+    )
+
+
 # A method is a function (problem, rng, **options) -> FitResult; this table is its only registration.
-METHODS: dict[str, Callable[..., FitResult]] = {"pcd": fit_pcd, "pseudo": fit_pseudo}
+METHODS: dict[str, Callable[..., FitResult]] = {
+    "pcd": fit_pcd,
+    "exact": fit_exact,
+    "pseudo": fit_pseudo,
+}
 
 
 def fit(
@@ -45,7 +84,7 @@ def fit(
         Governs the methods that draw random numbers.
     **options
         "pcd": ``n_particles`` (persistent chains; by default n, at least 1000) and
-        ``max_iterations`` (sweeps, 5000). "pseudo": ``max_iterations``.
+        ``max_iterations`` (sweeps, 5000). "pseudo": ``max_iterations``. "exact": none.
 
     Returns
     -------

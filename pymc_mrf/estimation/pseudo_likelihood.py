@@ -62,8 +62,8 @@ def maximise(
 def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
     """Covariance H^-1 J H^-1 of the maximum pseudo-likelihood estimate, (p, p).
 
-    H is the summed negative Hessian, J the sum of outer products of the rows' gradients. None if H
-    is singular: the pseudo-likelihood is flat in some direction.
+    H is the summed negative Hessian, J the sum of outer products of the rows' gradients. None if
+    the pseudo-likelihood is flat in some direction.
     """
     family, graph, p = problem.family, problem.graph, problem.n_parameters
     size = problem.n_groups + graph.n_nodes
@@ -79,8 +79,8 @@ def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
         H,
     )
     scores, H = scores[:, :p], H[:p, :p]
-    eigenvalues = np.linalg.eigvalsh(H)
-    if eigenvalues[0] <= 1e-10 * max(eigenvalues[-1], 1.0):
+    # flat: a standard error wider than the range that was searched
+    if np.linalg.eigvalsh(H)[0] <= PARAMETER_MAX**-2:
         return None
     half = np.linalg.solve(H, scores.T)  # (p, n)
     return half @ half.T

@@ -37,11 +37,14 @@ class Series(NamedTuple):
         Ends of the panels, in increasing order for a base density.
     coefficients : (p, N_NODES) array
         Of P_k(t), t in [-1, 1] on each panel.
+    ceiling : (p,) array
+        Upper bound of the function on each panel.
     """
 
     lower: np.ndarray
     upper: np.ndarray
     coefficients: np.ndarray
+    ceiling: np.ndarray
 
 
 class EdgeWork(NamedTuple):
@@ -103,6 +106,16 @@ def legendre_cdf(c, t):
 
 
 @jit
+def series_value(base, eta):
+    """Value of a Series at `eta`, -inf outside its panels."""
+    p = np.searchsorted(base.lower, eta, side="right") - 1
+    if p < 0 or eta > base.upper[p]:
+        return -np.inf
+    t = 2.0 * (eta - base.lower[p]) / (base.upper[p] - base.lower[p]) - 1.0
+    return legendre_sum(base.coefficients[p], t)
+
+
+@jit
 def evaluate_panel(a, b, p, s, n, lam, base, value):
     """Log integrand at the nodes of [a, b], inside base panel p; maximum and largest jump."""
     low, scale = base.lower[p], 2.0 / (base.upper[p] - base.lower[p])
@@ -126,16 +139,23 @@ def integrate_edge(s, n, lam, base, work):
     """
     value, stack = work.value, work.stack
     tolerance = TOLERANCE + 1e-15 * n  # rounding of l itself, which is of order n
-    n_stack = base.lower.shape[0]
-    if n_stack > MAX_PANELS - 2:
+    if base.lower.shape[0] > MAX_PANELS - 2:
         return np.nan
-    # the panel with the highest value goes first: later ones are compared with its mass
-    highest, best = -np.inf, 0
-    for p in range(n_stack):
-        stack[p, 0], stack[p, 1], stack[p, 2] = base.lower[p], base.upper[p], p
-        top, _ = evaluate_panel(base.lower[p], base.upper[p], p, s, n, lam, base, value)
-        if top > highest:
-            highest, best = top, p
+    # l is concave: its value anywhere bounds the maximum from below, its mode bounds each panel
+    mode = np.log((s + 0.5) / (n - s + 0.5)) - lam
+    mode = min(max(mode, base.lower[0]), base.upper[-1])
+    highest = edge_log_likelihood(mode, s, n, lam) + series_value(base, mode)
+    n_stack, best, best_top = 0, 0, -np.inf
+    for p in range(base.lower.shape[0]):
+        a, b = base.lower[p], base.upper[p]
+        bound = edge_log_likelihood(min(max(mode, a), b), s, n, lam) + base.ceiling[p]
+        if bound < highest - NEGLIGIBLE - 1.0:  # the mode above is smoothed, by less than 1
+            continue
+        stack[n_stack, 0], stack[n_stack, 1], stack[n_stack, 2] = a, b, p
+        if bound > best_top:
+            best, best_top = n_stack, bound
+        n_stack += 1
+    # the most promising panel goes first: later ones are compared with its mass
     for k in range(3):
         stack[best, k], stack[n_stack - 1, k] = stack[n_stack - 1, k], stack[best, k]
     log_total = -np.inf
@@ -202,16 +222,6 @@ def draw_edge(log_total, work, rng):
             b = t
     low, high = work.lower[chosen], work.upper[chosen]
     return low + 0.5 * (high - low) * (1.0 + 0.5 * (a + b))
-
-
-@jit
-def series_value(base, eta):
-    """Value of a Series at `eta`, -inf outside its panels."""
-    p = np.searchsorted(base.lower, eta, side="right") - 1
-    if p < 0 or eta > base.upper[p]:
-        return -np.inf
-    t = 2.0 * (eta - base.lower[p]) / (base.upper[p] - base.lower[p]) - 1.0
-    return legendre_sum(base.coefficients[p], t)
 
 
 @jit

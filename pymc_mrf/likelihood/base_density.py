@@ -67,4 +67,6 @@ def tabulate(
     parts = [np.concatenate(arrays) for arrays in zip(*done, strict=True)]
     order = np.argsort(parts[0])
     lower, upper, coefficients = (np.ascontiguousarray(part[order]) for part in parts)
-    return Series(lower, upper, coefficients)
+    # |P_k| <= 1
+    ceiling = coefficients[:, 0] + np.abs(coefficients[:, 1:]).sum(axis=1)
+    return Series(lower, upper, coefficients, ceiling)

@@ -89,7 +89,7 @@ def plot_groups(
     xy = _positions(graph, pos) * figsize  # (d, 2), inches: sizes of labels are known there
     if graph.n_nodes <= MAX_NODE_LABELS:
         lengths = np.array([len(str(label)) for label in graph.nodes])
-        boxes = np.column_stack([0.62 * lengths + 1.2, np.full(graph.n_nodes, 2.1)])
+        boxes = np.column_stack([0.66 * lengths + 1.6, np.full(graph.n_nodes, 2.1)])
         xy = separate(xy, boxes * font_size / 72.0)
 
     means = values.mean(SAMPLE_DIMS)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pymc_mrf.estimation.exact import maximize_likelihood
+from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
@@ -108,19 +109,28 @@ def test_estimates_at_infinity_are_refused(rng):
     graph = PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
     free = np.arange(3)
     x = rng.integers(0, 2, size=(100, 3)).astype(np.int8)
-    agreeing = x.copy()
-    agreeing[:, 1] = agreeing[:, 0]
-    with pytest.raises(ValueError, match=r"statistic of edge a--b is 1 in every .* groups="):
-        maximize_likelihood(agreeing, graph, agreement(), free)
-    constant = x.copy()
-    constant[:, 2] = 1
-    with pytest.raises(ValueError, match=r"column of node 'c' is constant"):
-        maximize_likelihood(constant, graph, ISING, free)
     implied = x[~((x[:, 0] == 0) & (x[:, 1] == 1))]  # one of four pairs of states never occurs
     with pytest.raises(ValueError, match=r"does not exist.*never occurs.*Bayesian prior"):
         maximize_likelihood(implied, graph, BOLTZMANN, free)
-    tied = maximize_likelihood(agreeing, graph, agreement(), np.zeros(3, dtype=np.int64))
-    assert tied.converged
+    with pytest.raises(ValueError, match=r"does not exist.*never occurs.*Bayesian prior"):
+        fit(implied, graph, "exact", "boltzmann")
+    agreeing = x.copy()
+    agreeing[:, 1] = agreeing[:, 0]
+    with pytest.raises(ValueError, match=r"edge a--b"):
+        fit(agreeing, graph, "exact")
+    assert fit(agreeing, graph, "exact", groups=[0, 0, 0]).converged
+
+
+def test_fit_hands_the_estimate_over(rng):
+    x = 2 * simulate(LOOPY, ISING, 200, rng).astype(int) - 1
+    groups = np.array([5, 5, 2, 2, 5, 2])
+    result = fit(x, LOOPY, "exact", "ising", groups=groups)
+    direct = maximize_likelihood(ISING.encode(x, n_nodes=6), LOOPY, ISING, (groups == 5).astype(int))
+    np.testing.assert_allclose(result.eta, direct.eta[(groups == 5).astype(int)])
+    np.testing.assert_allclose(result.standard_error, direct.eta_error[(groups == 5).astype(int)])
+    np.testing.assert_allclose(result.node_parameter, direct.b)
+    np.testing.assert_allclose(result.node_standard_error, direct.b_error)
+    assert result.moment_gap == direct.moment_gap
 
 
 def test_a_wide_graph_is_refused(rng):
