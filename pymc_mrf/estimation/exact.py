@@ -207,7 +207,7 @@ class _Likelihood:
         values, vectors = np.linalg.eigh(information)
         if n * values[0] > 1e-3 * min(1.0, n * values[-1]):
             return
-        k = int(np.abs(vectors[:, 0]).argmax())
+        k = int(np.abs(vectors[:, 0] * parameters).argmax())
         if k < self._n_groups:
             e = int(np.flatnonzero(self._labels == k)[0])
             name = f"the {self._family.edge_parameter} of edge {self._graph.edge_labels[e]}"

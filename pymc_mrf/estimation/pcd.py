@@ -119,8 +119,8 @@ def fit_pcd(
     Notes
     -----
     Converged means: at the returned estimate no moment differs from that of the data by more than
-    4.5 Monte-Carlo standard errors, and these are at most half the sampling error of the data
-    moment. Standard errors are those of maximum likelihood (inverse Fisher information, estimated
+    4.5 Monte-Carlo standard errors (of the comparison and of the estimate), and those of the
+    comparison are at most half the sampling error of the data moment. Standard errors are those of maximum likelihood (inverse Fisher information, estimated
     from the particles); None beyond 1000 parameters.
     """
     for name, value in (("n_particles", n_particles), ("max_iterations", max_iterations)):
@@ -158,7 +158,9 @@ def fit_pcd(
         sweeps += run + CHECK
         gap, noise, covariance = _moments(problem, particles, average)
         sampling = np.sqrt(np.diag(covariance) / n)
-        met = (np.abs(gap) <= Z * noise) & (noise <= 0.5 * sampling)
+        # the estimate carries the noise of the sweeps that were averaged into it
+        allowed = Z * noise * np.sqrt(1.0 + CHECK / n_averaged)
+        met = (np.abs(gap) <= allowed) & (noise <= 0.5 * sampling)
         if met.all() or sweeps >= max_iterations:
             break
         current = average

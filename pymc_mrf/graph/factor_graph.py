@@ -36,6 +36,9 @@ class FactorGraph:
     ((2, 2, 3), (3, 2))
     """
 
+    scopes: tuple[tuple[int, ...], ...]
+    cardinalities: tuple[int, ...]
+
     def __init__(self, scopes: Iterable[Sequence[int]], cardinalities: Sequence[int]) -> None:
         cards = tuple(
             _integer(k, f"cardinalities[{i}]") for i, k in enumerate(np.atleast_1d(cardinalities))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.graph.elimination import (
+    Clique,
     adjacency_sets,
     count_cells,
     elimination_order,
@@ -43,11 +44,27 @@ class JunctionTree:
     order : sequence of int, optional
         Elimination order; by default the result of `elimination_order`.
 
+    Attributes
+    ----------
+    scopes : tuple of tuples of int
+        Those of all factors, the variables alone included.
+    n_scopes : int
+        Number of scopes given.
+    cardinalities, order : tuples of int
+    cliques : tuple of Clique
+        Children before parents.
+
     Raises
     ------
     ValueError
         If `order` is not a permutation of the variables.
     """
+
+    scopes: tuple[tuple[int, ...], ...]
+    n_scopes: int
+    cardinalities: tuple[int, ...]
+    order: tuple[int, ...]
+    cliques: tuple[Clique, ...]
 
     def __init__(
         self,
@@ -108,7 +125,7 @@ class JunctionTree:
         link of the tree at most twice.
         """
         children: list[list[int]] = [[] for _ in self.cliques]
-        stack = []
+        stack: list[int] = []
         for j, parent in enumerate(self.arrays.parent.tolist()):
             (stack if parent < 0 else children[parent]).append(j)
         rank = np.empty(len(self.cliques), dtype=np.int64)

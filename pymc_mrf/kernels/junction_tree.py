@@ -144,7 +144,7 @@ def normalize_pairs(table, message, n):
             table[s] = 0.0
             table[n + s] = 0.0
             continue
-        odds = np.exp(min(a, b) - high)
+        odds = np.exp(-abs(a - b))
         p = 1.0 / (1.0 + odds)
         message[s] = high + np.log(1.0 + odds)
         table[s] = p if a >= b else odds * p

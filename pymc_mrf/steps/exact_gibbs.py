@@ -13,6 +13,10 @@ from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.observed_field import constant_value
 
 
+# A pass over all group values costs as much as two or three sweeps of all labels, which mix more slowly
+LABEL_SWEEPS = 2
+
+
 @dataclass_state
 class ExactGibbsState(StepMethodState):
     """Everything that changes while a chain runs."""
@@ -25,7 +29,7 @@ class ExactGibbs(GroupGibbs):
     """Grouped edge parameters of a field of small treewidth.
 
     Leaves invariant: the posterior, exactly (up to a relative quadrature error below 1e-8 in the
-    probability of a new group). Labels are redrawn in turn from eq. (4) of Liu & Page (2013), whose
+    probability of a new group). Labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013), whose
     terms follow from one edge marginal on the junction tree (identity A1); group values by slice
     sampling given the labels. On forests both are in closed form.
 
@@ -97,18 +101,21 @@ class ExactGibbs(GroupGibbs):
     def _sweep_labels(self, labels, eta, sizes, n_groups, base):
         if self._forest is not None:
             return self._sweep_fixed_labels(self._forest, labels, eta, sizes, n_groups, base)
-        n_groups, n_new = self._exact.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            n_groups,
-            np.log(base.alpha),
-            self._prior.series(base),
-            self._edge_work,
-            self.rng,
-        )
-        self._check_integrals(np.where(n_groups > 0, 0.0, np.nan))
-        return n_groups, n_new
+        total = 0
+        for _ in range(LABEL_SWEEPS):
+            n_groups, n_new = self._exact.sweep_labels(
+                labels,
+                eta,
+                sizes,
+                n_groups,
+                np.log(base.alpha),
+                self._prior.series(base),
+                self._edge_work,
+                self.rng,
+            )
+            self._check_integrals(np.where(n_groups > 0, 0.0, np.nan))
+            total += n_new
+        return n_groups, total
 
     def _draw_values(self, labels, eta, base):
         if self._forest is not None:

@@ -101,6 +101,6 @@ def test_too_few_iterations_warn(rng):
 
 
 def test_one_row_has_no_standard_error():
-    x = np.array([[0, 0, 1, 1]])
+    x = np.array([[0, 0, 0, 1]])
     estimate = fit(x, GRAPH, "pseudo", groups=[0] * 5)
     assert estimate.standard_error is None

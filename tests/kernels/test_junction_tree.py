@@ -123,6 +123,18 @@ def test_impossible_states_have_no_probability(rng):
     np.testing.assert_allclose(node, expected_node, atol=1e-14)
 
 
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_a_parameter_that_is_not_a_number_shows(n_states):
+    graph = builders.grid(2, 2)
+    tree, work = prepared(
+        junction_tree(graph, n_states), np.zeros((4, n_states, n_states)), np.zeros((4, n_states))
+    )
+    for k in range(len(work.tables)):
+        tables = np.zeros_like(work.tables)
+        tables[k] = np.nan
+        assert np.isnan(kernel.collect(tree, tables, work))
+
+
 def test_every_order_gives_the_same_answer(rng):
     scopes, tables = random_factors(rng)
     expected = factor_graph.log_partition(scopes, CARDS, tables)

@@ -1,0 +1,33 @@
+"""Shared by the example scripts: a description of the machine and Markdown tables for docs/_results."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy", "networkx")
+
+
+def machine() -> str:
+    """One line: number of cores, processor name, Python and package versions (no host name, no paths)."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return f"{os.cpu_count()} cores, {_processor()}; {platform.system()}, Python {platform.python_version()}, {packages}"
+
+
+def table(header: list[str], rows: list[list]) -> str:
+    """A Markdown table; cells are converted with `str`, so numbers are to be formatted by the caller."""
+    for i, row in enumerate(rows):
+        if len(row) != len(header):
+            raise ValueError(f"row {i} has {len(row)} cells, the header has {len(header)}: give one cell per column.")
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def _processor() -> str:
+    # platform.processor() is empty on most Linux systems; /proc/cpuinfo has the name there.
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
