@@ -63,7 +63,7 @@ def _spins(x: Any, nodes: Sequence[Hashable] | None) -> tuple[np.ndarray, list[H
         )
     if x.dtype.kind not in "biuf":
         raise ValueError(f"x must be numeric, not of dtype {x.dtype}")
-    labels = list(range(x.shape[1])) if nodes is None else list(nodes)
+    labels: list[Hashable] = list(range(x.shape[1]) if nodes is None else nodes)
     if len(labels) != x.shape[1]:
         raise ValueError(f"nodes has {len(labels)} labels but x has {x.shape[1]} columns")
     if len(set(labels)) != len(labels):

@@ -104,7 +104,8 @@ def fit_pcd(
     n_particles : int, optional
         Persistent chains, started from the data; by default the number of rows, at least 1000.
     max_iterations : int
-        Largest number of sweeps over all particles, those that compare moments included.
+        Largest number of sweeps over all particles, those that compare moments included; at least
+        200.
 
     Raises
     ------
@@ -120,26 +121,30 @@ def fit_pcd(
     -----
     Converged means: at the returned estimate no moment differs from that of the data by more than
     4.5 Monte-Carlo standard errors (of the comparison and of the estimate), and those of the
-    comparison are at most half the sampling error of the data moment. Standard errors are those of maximum likelihood (inverse Fisher information, estimated
-    from the particles); None beyond 1000 parameters.
+    comparison are at most half the sampling error of the data moment. Standard errors are those of
+    maximum likelihood (inverse Fisher information, estimated from the particles); None beyond 1000
+    parameters.
+
+    Moments on their bounds are refused, but a combination of moments can lie on its bound too (a
+    triangle whose rows all have exactly one agreement). Parameters then drift outwards until
+    exceptions are rarer than the particles can show; their standard errors are large.
     """
-    for name, value in (("n_particles", n_particles), ("max_iterations", max_iterations)):
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
-            raise ValueError(f"{name} must be an integer of at least 2, not {value!r}")
-    problem.check_estimable()
     n = len(problem.x)
+    if n_particles is None:
+        n_particles = max(n, 1000)
+    _check_integer("n_particles", n_particles, 2)
+    _check_integer("max_iterations", max_iterations, 2 * CHECK)
+    problem.check_estimable()
     # the ridge keeps the start finite where the pseudo-likelihood has no maximum
     current, _, _ = maximise(problem, ridge=1.0 / n)
-    particles = _Particles(problem, n_particles or max(n, 1000), rng)
+    particles = _Particles(problem, n_particles, rng)
     curvature = _Curvature(problem.spread())
     for _ in range(EVERY):
         statistics = particles.sweep(current)
     curvature.update(statistics)
     t, sweeps, run = 0, EVERY, FIRST_RUN
     while True:
-        run = max(min(run, max_iterations - sweeps - CHECK), 1)
+        run = min(run, max_iterations - sweeps - CHECK)
         average = np.zeros(problem.n_parameters)
         n_averaged = 0
         for k in range(run):
@@ -161,7 +166,7 @@ def fit_pcd(
         # the estimate carries the noise of the sweeps that were averaged into it
         allowed = Z * noise * np.sqrt(1.0 + CHECK / n_averaged)
         met = (np.abs(gap) <= allowed) & (noise <= 0.5 * sampling)
-        if met.all() or sweeps >= max_iterations:
+        if met.all() or sweeps + CHECK >= max_iterations:
             break
         current = average
         run *= 2
@@ -189,6 +194,11 @@ def fit_pcd(
         n_iterations=sweeps,
         moment_gap=moment_gap,
     )
+
+
+def _check_integer(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
 
 
 def _moments(

@@ -11,7 +11,10 @@ TOLERANCE = 1e-11  # of the log density, relative beyond 1
 
 
 def tabulate(
-    log_density: Callable[[np.ndarray], np.ndarray], bounds: tuple[float, float], center: float
+    log_density: Callable[[np.ndarray], np.ndarray],
+    bounds: tuple[float, float],
+    center: float,
+    rounding: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
 ) -> Series:
     """Approximate a log density by Legendre series on panels, adaptively.
 
@@ -23,6 +26,9 @@ def tabulate(
         Support; may be infinite.
     center : float
         A point inside the support. Panels grow geometrically away from it.
+    rounding : callable
+        Error in the argument with which `log_density` is evaluated, elementwise: nothing finer than
+        its effect on the log density is resolved.
 
     Returns
     -------
@@ -55,8 +61,10 @@ def tabulate(
         values = np.where(np.isfinite(values), values, LOG_ZERO)
         coefficients = values @ TO_COEFFICIENTS
         scale = np.maximum(1.0, np.abs(values).max(axis=1))
+        slope = 1.0 + np.abs(np.diff(values)).max(axis=1) / half
+        noise = rounding(upper) * slope
         tail = np.abs(coefficients[:, -3:]).sum(axis=1)
-        good = (tail <= TOLERANCE * scale) | narrow
+        good = (tail <= TOLERANCE * scale + 10.0 * noise) | narrow
         done.append((lower[good], upper[good], coefficients[good]))
         middle = 0.5 * (lower[~good] + upper[~good])
         lower, upper = np.r_[lower[~good], middle], np.r_[middle, upper[~good]]

@@ -16,6 +16,7 @@ from pymc.logprob.transforms import IntervalTransform
 from pymc.pytensorf import compile as compile_pytensor
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV, UniformRV
+from scipy.special import betaln, log_expit
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.kernels.edge_posterior import Series
@@ -54,6 +55,12 @@ class Link:
         if self.family.name == "agreement":
             return -np.abs(eta) - 2.0 * np.log1p(np.exp(-np.abs(eta)))
         return np.full_like(eta, -np.log(2.0) if self.family.name == "ising" else 0.0)
+
+    def rounding(self, eta):
+        """Error in eta that comes from rounding the parameter to double precision."""
+        if self.family.name == "agreement":  # d eta = d theta / (theta (1 - theta))
+            return 2.3e-16 * np.exp(np.maximum(eta, 0.0))
+        return np.zeros_like(eta)
 
     def tables(self, node_parameter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Node log tables (d, K), and the statistic (K, K) in {0, 1} that eta multiplies."""
@@ -181,9 +188,14 @@ class BaseMeasureReader:
         if self._series is None or self._series[0].parameters != base.parameters:
 
             def log_density(eta):
+                if base.beta is not None:  # accurate up to both ends, unlike a density of theta
+                    a, b = base.beta
+                    return a * log_expit(eta) + b * log_expit(-eta) - betaln(a, b)
                 values = self._link.parameter(eta).reshape(-1)
                 values = self._log_density(values, *map(np.asarray, base.parameters))
                 return values.reshape(eta.shape) + self._link.log_jacobian(eta)
 
-            self._series = (base, tabulate(log_density, base.bounds, base.center))
+            exact = base.beta is not None
+            rounding = np.zeros_like if exact else self._link.rounding
+            self._series = (base, tabulate(log_density, base.bounds, base.center, rounding))
         return self._series[1]

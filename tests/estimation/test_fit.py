@@ -42,3 +42,21 @@ def test_result_says_what_it_is():
     assert "agreement by pseudo: 2 edges in 2 groups, converged" in repr(estimate)
     with pytest.raises(AttributeError):
         estimate.eta = 0
+
+
+def test_exact_and_pcd_agree(rng):
+    x = rng.integers(0, 2, size=(200, 4))
+    x[:, 1] = np.where(rng.random(200) < 0.6, x[:, 0], x[:, 1])
+    for family, states in (("agreement", x), ("ising", 2 * x - 1), ("boltzmann", x)):
+        exact, pcd = (
+            fit(states, nx.cycle_graph(4), method, family, groups=[0, 1, 0, 1], random_seed=1)
+            for method in ("exact", "pcd")
+        )
+        assert exact.converged
+        assert exact.method == "exact"
+        # PCD noise is a small part of the sampling error
+        np.testing.assert_array_less(np.abs(exact.eta - pcd.eta), 0.25 * exact.standard_error)
+        np.testing.assert_allclose(exact.standard_error, pcd.standard_error, rtol=0.15)
+        if exact.node_parameter is not None:
+            gap = np.abs(exact.node_parameter - pcd.node_parameter)
+            np.testing.assert_array_less(gap, 0.25 * exact.node_standard_error)

@@ -27,7 +27,7 @@ def exact_draws(family, eta, b, n, rng):
 def test_gradient_vanishes_at_the_estimate(name, n_states, groups, rng):
     family = get_family(name, n_states)
     b = rng.normal(scale=0.3, size=4)
-    x = exact_draws(family, rng.normal(scale=0.5, size=5), b, 80, rng)
+    x = exact_draws(family, rng.normal(scale=0.3, size=5), b, 300, rng)
     states = np.array(family.states)
     estimate = fit(states[x], GRAPH, "pseudo", name, groups=groups, n_states=n_states)
     assert estimate.converged

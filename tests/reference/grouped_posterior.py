@@ -1,8 +1,8 @@
-"""Exact posterior of grouped edge parameters of a small agreement field.
+"""Exact posterior of grouped edge parameters of a small binary field.
 
 Every partition of the edges is listed; for each, the likelihood is integrated over the group values by a
 product of Gauss-Legendre rules, on the range where the likelihood is not negligible. The base measure
-is uniform on (0, 1).
+is uniform for theta = sigmoid(eta), eta being the natural parameter of a statistic in {0, 1}.
 """
 
 from dataclasses import dataclass
@@ -34,11 +34,17 @@ class GroupedPosterior:
     log_evidence: float
 
 
-def agreement_patterns(edges, n_nodes):
-    """Distinct rows of agreement statistics (p, r) and how many configurations share each."""
-    states = (np.arange(2**n_nodes)[:, None] >> np.arange(n_nodes)) & 1
+def statistics_of(x, edges, statistic):
+    """f on every edge, (n, r) in {0, 1}: "agreement" 1[x_u = x_v] or "product" x_u x_v."""
     u, v = np.transpose(edges)
-    return np.unique(states[:, u] == states[:, v], axis=0, return_counts=True)
+    return x[:, u] == x[:, v] if statistic == "agreement" else (x[:, u] * x[:, v]) == 1
+
+
+def distinct_patterns(edges, n_nodes, statistic, bias):
+    """Distinct rows of statistics (p, r) and the total weight exp(bias . x) of their configurations."""
+    states = (np.arange(2**n_nodes)[:, None] >> np.arange(n_nodes)) & 1
+    patterns, where = np.unique(statistics_of(states, edges, statistic), axis=0, return_inverse=True)
+    return patterns, np.bincount(where.reshape(-1), np.exp(states @ bias))
 
 
 def integrate_partition(labels, sums, n, patterns, multiplicity, box):
@@ -62,7 +68,7 @@ def integrate_partition(labels, sums, n, patterns, multiplicity, box):
         log_f = log_f + (group_sums[group] * eta + log_weights[group]).reshape(axis)
     partition_function = np.zeros(shape)
     for pattern, count in zip(patterns, multiplicity, strict=True):
-        term = np.full([1] * k, float(count))
+        term = np.full([1] * k, count)
         agreements = np.bincount(labels, pattern.astype(float), minlength=k)
         for group in range(k):
             axis = [1] * k
@@ -107,16 +113,18 @@ def marginal_box(sums, n, patterns, multiplicity, width=9.0):
     return 1.0 / (1.0 + np.exp(-low)), 1.0 / (1.0 + np.exp(-high))
 
 
-def grouped_posterior(x, edges, alpha):
-    """Exact posterior of theta ~ DP(alpha, Uniform(0, 1)) for an agreement field with two states.
+def grouped_posterior(x, edges, alpha, statistic="agreement", bias=None):
+    """Exact posterior of theta ~ DP(alpha, Uniform(0, 1)), eta = logit(theta), for a binary field.
 
-    `x` (n, d) in {0, 1}; `edges` (r, 2), r <= 5.
+    `x` (n, d) in {0, 1}; `edges` (r, 2), r <= 5; `statistic` as in `statistics_of`; fixed `bias` (d,).
     """
     edges = np.asarray(edges)
     n, d = x.shape
     r = len(edges)
-    patterns, multiplicity = agreement_patterns(edges, d)
-    sums = (x[:, edges[:, 0]] == x[:, edges[:, 1]]).sum(axis=0).astype(float)
+    patterns, multiplicity = distinct_patterns(
+        edges, d, statistic, np.zeros(d) if bias is None else bias
+    )
+    sums = statistics_of(x, edges, statistic).sum(axis=0).astype(float)
     box = marginal_box(sums, n, patterns.astype(float), multiplicity)
     partitions = set_partitions(r)
     log_weights, means = [], []

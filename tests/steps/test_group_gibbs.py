@@ -1,0 +1,370 @@
+"""Group samplers: exact posteriors by enumeration, the step contract, what is refused."""
+
+import pickle
+
+import arviz as az
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.step_methods.state import equal_dataclass_values
+from scipy import special
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.fields.families import agreement
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels import junction_tree as tree_kernels
+from tests.reference import enumeration
+from tests.reference.dirichlet_process import crp_probability, set_partitions
+from tests.reference.grouped_posterior import grouped_posterior
+from tests.statistics import Z
+
+EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
+GRAPH = PairwiseGraph(range(4), EDGES)
+THETA = np.array([0.8, 0.8, 0.35, 0.35, 0.6])
+SAMPLE = {"progressbar": False, "quiet": True}
+
+
+def agreement_data(n, seed, edges=EDGES, theta=THETA):
+    family = agreement()
+    p = enumeration.probabilities(edges, family.edge_tables(family.natural(theta)), np.zeros((4, 2)))
+    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
+    return enumeration.configurations(4, 2)[rows]
+
+
+def agreement_model(x, *, graph=GRAPH, base=None, alpha=1.0, likelihood="auto"):
+    with pm.Model(coords=pmrf.coords(graph)) as model:
+        base = pm.Uniform.dist(0, 1) if base is None else base
+        theta = pmrf.DirichletProcess("theta", np.float64(alpha), base, dims="edge")
+        pmrf.AgreementMRF("x", theta, graph=graph, observed=x, likelihood=likelihood)
+    return model
+
+
+def standardised_gaps(theta, exact):
+    """Differences from the exact posterior in Monte-Carlo standard errors: P(K), E[theta], ties."""
+    pairs = theta[..., :, None] == theta[..., None, :]
+    u, v = np.triu_indices(theta.shape[-1], 1)
+    n_groups = np.array([[len(np.unique(row)) for row in chain] for chain in theta])
+    # events rarer than one in a hundred have no reliable Monte-Carlo error
+    quantities = {f"P(K={k})": (n_groups == k, p) for k, p in enumerate(exact.n_groups)}
+    quantities |= {
+        f"P({a}~{b})": (pairs[..., a, b], exact.co_clustering[a, b]) for a, b in zip(u, v, strict=True)
+    }
+    quantities = {name: pair for name, pair in quantities.items() if 0.01 < pair[1] < 0.99}
+    quantities |= {f"E[theta_{e}]": (theta[..., e], exact.mean[e]) for e in range(theta.shape[-1])}
+    gaps = {}
+    for name, (draws, value) in quantities.items():
+        draws = draws.astype(float)
+        assert az.ess(draws) > 200, name
+        gaps[name] = (draws.mean() - value) / float(az.mcse(draws))
+    return gaps
+
+
+def sample_theta(model, step, draws=6000, seed=1, chains=2):
+    with model:
+        idata = pm.sample(
+            draws,
+            tune=100,
+            chains=chains,
+            cores=1,
+            step=step([model["theta"]]),
+            random_seed=seed,
+            **SAMPLE,
+        )
+    return idata.posterior["theta"].values
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_exact_gibbs_samples_the_exact_posterior(n):
+    x = agreement_data(n, seed=1)
+    gaps = standardised_gaps(
+        sample_theta(agreement_model(x), pmrf.ExactGibbs), grouped_posterior(x, EDGES, 1.0)
+    )
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+def test_stripped_beta_does_not():
+    """Negative control: the same comparison tells the approximation from the exact posterior."""
+    x = agreement_data(200, seed=1)
+    gaps = standardised_gaps(
+        sample_theta(agreement_model(x, likelihood="particles"), pmrf.StrippedBetaGibbs),
+        grouped_posterior(x, EDGES, 1.0),
+    )
+    assert max(np.abs(list(gaps.values()))) > 2 * Z
+
+
+def test_exact_gibbs_on_a_four_edge_cycle_with_a_quadrature_base():
+    graph = PairwiseGraph(range(4), EDGES[:4])
+    x = agreement_data(40, seed=3, edges=EDGES[:4], theta=THETA[:4])
+    base = pm.Triangular.dist(0.0, 1.0, 0.5)
+    # the uniform density to five digits, in a form that needs quadrature
+    flat = pm.TruncatedNormal.dist(0.5, 100.0, lower=0.0, upper=1.0)
+    exact = grouped_posterior(x, EDGES[:4], 1.0)
+    gaps = standardised_gaps(
+        sample_theta(agreement_model(x, graph=graph, base=flat), pmrf.ExactGibbs), exact
+    )
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+    gaps = standardised_gaps(
+        sample_theta(agreement_model(x, graph=graph, base=base), pmrf.ExactGibbs), exact
+    )
+    assert max(np.abs(list(gaps.values()))) > Z  # another base is another posterior
+
+
+def test_ising_is_the_agreement_field_in_other_words():
+    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
+    x = agreement_data(60, seed=1)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
+        pmrf.Ising("x", theta, graph=GRAPH, observed=2 * x - 1)
+    coupling = sample_theta(model, pmrf.ExactGibbs)
+    gaps = standardised_gaps(special.expit(2 * coupling), grouped_posterior(x, EDGES, 1.0))
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+def test_boltzmann_machine_with_known_biases():
+    bias = np.array([0.5, -0.3, 0.2, -0.6])
+    x = agreement_data(60, seed=2)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
+        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=x)
+    weight = sample_theta(model, pmrf.ExactGibbs)
+    exact = grouped_posterior(x, EDGES, 1.0, statistic="product", bias=bias)
+    gaps = standardised_gaps(special.expit(weight), exact)
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+@pytest.mark.parametrize("step", [pmrf.ExactGibbs, pmrf.StrippedBetaGibbs])
+def test_trees(step):
+    """ExactGibbs by closed forms; the stripped Beta is exact there but for the estimation noise."""
+    edges = EDGES[:3]
+    graph = PairwiseGraph(range(4), edges)
+    x = agreement_data(30, seed=2, edges=edges, theta=THETA[:3])
+    theta = sample_theta(agreement_model(x, graph=graph, likelihood="exact"), step)
+    exact = grouped_posterior(x, edges, 1.0)
+    if step is pmrf.ExactGibbs:
+        gaps = standardised_gaps(theta, exact)
+        assert max(np.abs(list(gaps.values()))) < Z, gaps
+    else:
+        np.testing.assert_allclose(theta.mean(axis=(0, 1)), exact.mean, atol=0.03)
+
+
+def test_geweke_joint_distribution():
+    """x | theta and theta | x in turn leave the prior of the number of groups invariant."""
+    alpha, n_data, n_steps = 1.5, 2, 12_000
+    x = agreement_data(n_data, seed=1)
+    model = agreement_model(x, alpha=alpha)
+    with model:
+        step = pmrf.ExactGibbs([model["theta"]])
+    rng = np.random.default_rng(8)
+    step.setup_chain(rng, 0, n_steps)
+    point = model.initial_point()
+    engine = step._exact
+    tree, work = engine._tree, engine._work
+    draws = np.empty((n_data, 4), dtype=np.int8)
+    counts = np.zeros(n_steps)
+    means = np.zeros(n_steps)
+    for t in range(n_steps):
+        point, _ = step.step(point)
+        engine._pack(special.logit(point["theta"]))
+        tree_kernels.collect(tree, work.tables, work)
+        tree_kernels.draw(tree, work, draws, rng)
+        gibbs.edge_statistics(draws, GRAPH.edges, np.eye(2), engine.s)
+        counts[t] = len(np.unique(point["theta"]))
+        means[t] = point["theta"].mean()
+    partitions = set_partitions(5)
+    weights = np.array([crp_probability(labels, alpha) for labels in partitions])
+    sizes = np.array([max(labels) + 1 for labels in partitions])
+    for k in range(1, 6):
+        indicator = (counts == k).astype(float)
+        error = float(az.mcse(indicator[None, :]))
+        assert abs(indicator.mean() - weights[sizes == k].sum()) < Z * error, k
+    assert abs(means.mean() - 0.5) < Z * float(az.mcse(means[None, :]))
+
+
+def steps_and_models():
+    x = agreement_data(50, seed=1)
+    return [
+        pytest.param(pmrf.ExactGibbs, agreement_model(x), id="exact"),
+        pytest.param(
+            pmrf.StrippedBetaGibbs, agreement_model(x, likelihood="particles"), id="stripped beta"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("step", "model"), steps_and_models())
+def test_state_round_trip(step, model):
+    with model:
+        method = step([model["theta"]])
+    method.setup_chain(np.random.default_rng(1), 5, 5)
+    point = model.initial_point()
+    for _ in range(3):
+        point, _ = method.step(point)
+    state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
+    first, stats = method.step(point)
+    assert set(stats[0]) == set(step.stats_dtypes_shapes)
+    again = cloudpickle.loads(cloudpickle.dumps(method))
+    again.sampling_state = state
+    second, _ = again.step(point)
+    np.testing.assert_array_equal(first["theta"], second["theta"])
+    assert equal_dataclass_values(method.sampling_state, again.sampling_state)
+
+
+@pytest.mark.parametrize(("step", "model"), steps_and_models())
+def test_same_seed_same_draws_whatever_the_cores(step, model):
+    runs = []
+    for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
+        with model:
+            idata = pm.sample(
+                30, tune=10, chains=2, cores=cores, mp_ctx=context, random_seed=7, **SAMPLE
+            )
+        runs.append(idata)
+    for other in runs[1:]:
+        np.testing.assert_array_equal(runs[0].posterior.theta.values, other.posterior.theta.values)
+    assert not np.array_equal(*runs[0].posterior.theta.values)
+    for name, (dtype, _) in step.stats_dtypes_shapes.items():
+        assert runs[0].sample_stats[name].dtype == dtype
+        assert runs[0].sample_stats[name].dims == ("chain", "draw")
+
+
+def test_points_are_not_changed_in_place_and_keys_keep_their_order():
+    model = agreement_model(agreement_data(50, seed=1))
+    with model:
+        step = pmrf.ExactGibbs([model["theta"]])
+    step.setup_chain(np.random.default_rng(1), 1, 1)
+    point = {"before": np.array(1.0), "theta": model.initial_point()["theta"], "after": np.array(2.0)}
+    copy = pickle.loads(pickle.dumps(point))
+    new, _ = step.step(point)
+    assert list(new) == list(point)
+    np.testing.assert_array_equal(point["theta"], copy["theta"])
+    assert new["theta"].dtype == np.float64
+
+
+def test_automatic_choice_and_random_hyperparameters():
+    x = agreement_data(100, seed=1)
+    for likelihood, statistic in (
+        ("auto", "exact_gibbs_n_evaluations"),
+        ("particles", "stripped_beta_moment_gap"),
+    ):
+        with pm.Model(coords=pmrf.coords(GRAPH)):
+            alpha = pm.Gamma("alpha", 2, 2)
+            a = pm.Gamma("a", 4.0, 2.0)
+            theta = pmrf.DirichletProcess("theta", alpha, pm.Beta.dist(a, 2.0), dims="edge")
+            pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x, likelihood=likelihood)
+            idata = pm.sample(100, tune=100, chains=2, cores=1, random_seed=3, **SAMPLE)
+        assert statistic in idata.sample_stats
+        assert idata.posterior.alpha.std() > 0.1 and idata.posterior.a.std() > 0.1
+        assert idata.posterior.theta.dims == ("chain", "draw", "edge")
+
+
+def test_a_start_of_the_user_is_kept():
+    model = agreement_model(agreement_data(50, seed=1))
+    with model:
+        step = pmrf.ExactGibbs([model["theta"]])
+    seen = []
+    begin = step._begin
+    step._begin = lambda eta, base: seen.append(eta) or begin(eta, base)
+    for start in (model.initial_point()["theta"], np.array([0.2, 0.2, 0.3, 0.3, 0.9])):
+        step.setup_chain(np.random.default_rng(1), 1, 1)
+        step.step({"theta": start})
+    assert seen[0] is None
+    np.testing.assert_allclose(special.expit(seen[1]), [0.2, 0.2, 0.3, 0.3, 0.9])
+
+
+def two_fields():
+    x = agreement_data(20, seed=1)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x)
+        pmrf.AgreementMRF("y", theta, graph=GRAPH, observed=x)
+    return model
+
+
+def transformed_parameter():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
+        pmrf.AgreementMRF("x", theta**2, graph=GRAPH, observed=agreement_data(20, seed=1))
+    return model
+
+
+def no_field():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
+        pm.Normal("x", theta, 1.0, observed=np.zeros(5))
+    return model
+
+
+def missing_cells():
+    x = np.ma.masked_array(agreement_data(20, seed=1), mask=False)
+    x[0, 0] = np.ma.masked
+    return agreement_model(x, likelihood="exact")
+
+
+def wide_base():
+    return agreement_model(agreement_data(20, seed=1), base=pm.Normal.dist(0.5, 0.1))
+
+
+def random_bias():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        bias = pm.Normal("bias", 0, 1, shape=4)
+        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=agreement_data(20, seed=1))
+    return model
+
+
+def pseudo():
+    return agreement_model(agreement_data(20, seed=1), likelihood="pseudo")
+
+
+def latent():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, shape=(3, 4))
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (two_fields, "feeds x, y"),
+        (transformed_parameter, "needs theta itself"),
+        (no_field, "feeds no Markov random field"),
+        (missing_cells, "not completely observed"),
+        (latent, "not completely observed"),
+        (wide_base, r"support \(-inf, inf\)"),
+        (random_bias, "constant node parameters"),
+        (pseudo, 'likelihood="pseudo"'),
+    ],
+)
+def test_refused_before_sampling(make, message):
+    model = make()
+    with model, pytest.raises(ValueError, match=message):
+        pmrf.ExactGibbs([model["theta"]])
+    with model, pytest.raises(ValueError):
+        pm.sample(10, tune=10, **SAMPLE)
+
+
+def test_stripped_beta_refuses_what_it_cannot_approximate():
+    x = agreement_data(20, seed=1)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        pmrf.Ising("x", theta, 0.3, graph=GRAPH, observed=2 * x - 1)
+        with pytest.raises(ValueError, match="without external field"):
+            pmrf.StrippedBetaGibbs([theta])
+    model = agreement_model(x)
+    with model, pytest.raises(ValueError, match="n_particles must be a positive integer, not 0"):
+        pmrf.StrippedBetaGibbs([model["theta"]], n_particles=0)
+    with model, pytest.raises(TypeError, match="is none"), pm.Model():
+        pmrf.StrippedBetaGibbs([pm.Normal("z", 0, 1)])
+
+
+def test_intractable_parents_are_refused():
+    x = 2 * agreement_data(20, seed=1) - 1
+    with pm.Model() as model:
+        coupling = pm.Normal("coupling", 0, 1, shape=5)
+        pmrf.Ising("x", coupling, graph=GRAPH, observed=x, likelihood="particles")
+        with pytest.raises(ValueError, match="coupling parametrises a field whose partition function"):
+            pm.sample(10, tune=10, **SAMPLE)
+    assert field_node(model["x"]).op.likelihood == "particles"
