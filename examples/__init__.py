@@ -1,0 +1,1 @@
+"""Scripts that regenerate the numbers and figures of the documentation."""

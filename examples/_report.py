@@ -1,4 +1,4 @@
-"""Shared by the example scripts: a description of the machine and Markdown tables for docs/_results."""
+"""Shared by the example scripts: the machine in one line, Markdown tables."""
 
 import os
 import platform
@@ -11,14 +11,17 @@ PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy", "networkx")
 def machine() -> str:
     """One line: number of cores, processor name, Python and package versions (no host name, no paths)."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return f"{os.cpu_count()} cores, {_processor()}; {platform.system()}, Python {platform.python_version()}, {packages}"
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {_processor()}; {system}, {packages}"
 
 
 def table(header: list[str], rows: list[list]) -> str:
-    """A Markdown table; cells are converted with `str`, so numbers are to be formatted by the caller."""
+    """Format a Markdown table; cells go through `str`, so the caller formats numbers."""
     for i, row in enumerate(rows):
         if len(row) != len(header):
-            raise ValueError(f"row {i} has {len(row)} cells, the header has {len(header)}: give one cell per column.")
+            raise ValueError(
+                f"row {i} has {len(row)} cells, the header has {len(header)}: give one cell per column."
+            )
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 

@@ -17,10 +17,14 @@ from pymc_mrf.analysis.groups import (
 from pymc_mrf.analysis.predictive import log_pseudo_likelihood
 from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
 from pymc_mrf.estimation.chow_liu import chow_liu
 from pymc_mrf.estimation.fit import fit
 from pymc_mrf.estimation.neighborhood import neighborhood_selection
+from pymc_mrf.fields.factor_graph import FactorGraphField
+from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders as graphs
+from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.structure import PairwiseGraph, coords
 from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
 from pymc_mrf.plots.network import plot_groups
@@ -35,13 +39,17 @@ __all__ = [
     "BoltzmannMachine",
     "DirichletProcess",
     "ExactGibbs",
+    "FactorGraph",
+    "FactorGraphField",
     "Ising",
+    "PairwiseField",
     "PairwiseGraph",
     "StrippedBetaGibbs",
     "chow_liu",
     "co_clustering",
     "coords",
     "datasets",
+    "edge_appearance_probabilities",
     "fit",
     "graphs",
     "group_labels",
@@ -52,6 +60,7 @@ __all__ = [
     "plot_groups",
     "plot_n_groups",
     "point_grouping",
+    "tree_reweighted_bound",
     "variation_of_information",
     "vi_difference",
 ]

@@ -57,7 +57,14 @@ def experiment(session, steps, burn_in, seed):
     mle_scores = scores(mle.parameter)
     label = f"train session {session}, test session {3 - session}"
     rows = [
-        [label, "PCD-MLE", *(f"{s:.1f}" for s in mle_scores), "", "", f"{time.perf_counter() - start:.1f} s"]
+        [
+            label,
+            "PCD-MLE",
+            *(f"{s:.1f}" for s in mle_scores),
+            "",
+            "",
+            f"{time.perf_counter() - start:.1f} s",
+        ]
     ]
     for name, (likelihood, step) in METHODS.items():
         idata, seconds = sample(train, likelihood, step, steps, seed)

@@ -29,15 +29,15 @@ def fit_exact(problem: FitProblem, rng: np.random.Generator) -> FitResult:
             UserWarning,
             stacklevel=3,
         )
-    parameters, errors = [found.eta], [found.eta_error]
+    parameters, standard_error = found.eta, found.eta_error
     if found.b is not None:
-        parameters.append(found.b)
-        errors.append(found.b_error)
-    known = all(error is not None for error in errors)
+        parameters = np.concatenate([parameters, found.b])
+        if standard_error is not None and found.b_error is not None:
+            standard_error = np.concatenate([standard_error, found.b_error])
     return problem.result(
         "exact",
-        np.concatenate(parameters),
-        np.concatenate(errors) if known else None,
+        parameters,
+        standard_error,
         converged=found.converged,
         n_iterations=found.n_iterations,
         moment_gap=found.moment_gap,

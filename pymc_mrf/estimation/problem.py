@@ -216,15 +216,18 @@ class FitProblem:
         eta = parameters[: self.n_groups][self.labels]
         lpl = np.empty(len(self.x))
         log_pseudo_likelihood(self.x, *self.tables(parameters), self.graph.arrays, lpl)
-        known = standard_error is not None
+        edge_error = node_error = None
+        if standard_error is not None:
+            edge_error = standard_error[: self.n_groups][self.labels]
+            node_error = standard_error[self.n_groups :] if self.has_nodes else None
         return FitResult(
             method=method,
             family=self.family.name,
             parameter=self.family.parameter(eta),
             eta=eta,
-            standard_error=standard_error[: self.n_groups][self.labels] if known else None,
+            standard_error=edge_error,
             node_parameter=parameters[self.n_groups :] if self.has_nodes else None,
-            node_standard_error=(standard_error[self.n_groups :] if known and self.has_nodes else None),
+            node_standard_error=node_error,
             groups=self.groups,
             converged=converged,
             n_iterations=n_iterations,

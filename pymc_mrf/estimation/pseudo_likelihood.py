@@ -119,7 +119,7 @@ def fit_pseudo(
     if covariance is None or np.abs(parameters).max() >= PARAMETER_MAX:
         converged = False
         warnings.warn(
-            "the pseudo-likelihood has no finite maximum: in the data some node is a function of its "
+            "the pseudo-likelihood has no finite maximum: in the data some node follows from its "
             "neighbours; tie edges by `groups`, drop edges or use a Bayesian prior",
             UserWarning,
             stacklevel=3,
@@ -131,11 +131,13 @@ def fit_pseudo(
             UserWarning,
             stacklevel=3,
         )
-    usable = covariance is not None and len(problem.x) > 1
+    standard_error = None
+    if covariance is not None and len(problem.x) > 1:
+        standard_error = np.sqrt(np.diag(covariance))
     return problem.result(
         "pseudo",
         parameters,
-        np.sqrt(np.diag(covariance)) if usable else None,
+        standard_error,
         converged=converged,
         n_iterations=n_iterations,
         moment_gap=None,

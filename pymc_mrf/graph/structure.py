@@ -63,7 +63,8 @@ class PairwiseGraph:
     ('a--b', 'b--c')
     """
 
-    __slots__ = ("__dict__", "_edges", "_nodes")
+    _nodes: tuple[Hashable, ...]
+    _edges: np.ndarray
 
     def __init__(self, nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]) -> None:
         nodes = tuple(nodes)

@@ -48,9 +48,9 @@ class Series(NamedTuple):
 
 
 class EdgeWork(NamedTuple):
-    """Room for the panels of one edge's posterior: the first ``count[0]`` are in use."""
+    """Room for the panels of one edge's posterior: the first ``n_panels[0]`` are in use."""
 
-    count: np.ndarray
+    n_panels: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     log_mass: np.ndarray
@@ -195,14 +195,14 @@ def integrate_edge(s, n, lam, base, work):
             high = max(log_total, log_mass)
             log_total = high + np.log(np.exp(log_total - high) + np.exp(log_mass - high))
             count += 1
-    work.count[0] = count
+    work.n_panels[0] = count
     return log_total
 
 
 @jit
 def draw_edge(log_total, work, rng):
     """After `integrate_edge`, which returned `log_total`: a draw of eta."""
-    count = work.count[0]
+    count = work.n_panels[0]
     u = rng.random()
     chosen = count - 1
     for p in range(count):

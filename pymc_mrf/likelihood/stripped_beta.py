@@ -9,10 +9,10 @@ approximation exact on trees. The approximation is exact on trees only.
 """
 
 import numpy as np
-from pymc_mrf.kernels.pcd import tied_pcd
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.pcd import tied_pcd
 
 
 def floor_count(n, probability):

@@ -12,7 +12,6 @@ from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.observed_field import constant_value
 
-
 # A pass over all group values costs as much as two or three sweeps of all labels, which mix more slowly
 LABEL_SWEEPS = 2
 
@@ -29,9 +28,9 @@ class ExactGibbs(GroupGibbs):
     """Grouped edge parameters of a field of small treewidth.
 
     Leaves invariant: the posterior, exactly (up to a relative quadrature error below 1e-8 in the
-    probability of a new group). Labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013), whose
-    terms follow from one edge marginal on the junction tree (identity A1); group values by slice
-    sampling given the labels. On forests both are in closed form.
+    probability of a new group). All labels are redrawn in turn, twice, from eq. (4) of Liu & Page
+    (2013), whose terms follow from one edge marginal on the junction tree (identity A1); then all
+    group values by slice sampling given the labels. On forests both are in closed form.
 
     Parameters
     ----------
@@ -101,6 +100,7 @@ class ExactGibbs(GroupGibbs):
     def _sweep_labels(self, labels, eta, sizes, n_groups, base):
         if self._forest is not None:
             return self._sweep_fixed_labels(self._forest, labels, eta, sizes, n_groups, base)
+        assert self._exact is not None
         total = 0
         for _ in range(LABEL_SWEEPS):
             n_groups, n_new = self._exact.sweep_labels(
@@ -121,6 +121,7 @@ class ExactGibbs(GroupGibbs):
         if self._forest is not None:
             eta = self._independent_values(*self._forest.group_statistics(labels), base)
             return eta, {"exact_gibbs_n_evaluations": 0}
+        assert self._exact is not None
         eta = eta.copy()
         count = self._exact.slice_values(labels, eta, self._prior.series(base), self.rng)
         return eta, {"exact_gibbs_n_evaluations": count}

@@ -63,7 +63,7 @@ class GroupGibbs(BlockedStep):
         self._prior = BaseMeasureReader(rv, model, self._link, compile_kwargs)
         self._name = value.name
         self._point = model.initial_point() if initial_point is None else initial_point
-        self._default_start = None
+        self._default_start: np.ndarray | None = None
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
         self._prior.read(self._point)  # refuses a base that does not fit before sampling
@@ -98,7 +98,8 @@ class GroupGibbs(BlockedStep):
         theta = point[self._name]
         if not self.started:
             # PyMC's default start, all entries in one group, is replaced; any other is the user's
-            fresh = np.array_equal(theta, self._default_start)
+            start = self._default_start
+            fresh = start is not None and np.array_equal(theta, start)
             eta = self._begin(None if fresh else self._link.natural(theta), base)
             theta = np.asarray(self._link.parameter(eta)) if fresh else theta
             self.started = True

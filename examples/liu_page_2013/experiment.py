@@ -1,0 +1,273 @@
+"""What the simulations of Liu & Page (2013, sec. 4) have in common: truth, estimators, measures, report.
+
+Results are kept in one `xarray.Dataset` with dims ("replicate", "n", "estimator"):
+
+| variable              | measure                                                                |
+|-----------------------|------------------------------------------------------------------------|
+| `error`               | mean over edges of the absolute error of theta                         |
+| `test_log_likelihood` | of the test sample at the estimate                                     |
+| `vi_difference`       | VI(random grouping, truth) - VI(sampled grouping, truth), over steps   |
+| `n_groups`            | mean over steps                                                        |
+| `seconds`             | wall time from the model's declaration to the last step, as compiled   |
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pymc as pm
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pymc_mrf as pmrf
+from examples._report import table
+from pymc_mrf.fields.families import agreement
+from pymc_mrf.fields.pairwise import PairwiseField
+
+FAMILY = agreement(2)
+N_TEST = 1000
+ALPHA = 1.0
+MEASURES = ("error", "test_log_likelihood", "vi_difference", "n_groups", "seconds")
+# Okabe & Ito's colours, distinguishable by the colour-blind; markers and dashes say the same again
+LOOKS = {
+    "blind": {"color": "#D55E00", "marker": "s", "linestyle": "--"},
+    "oracle": {"color": "#009E73", "marker": "^", "linestyle": ":"},
+    "bayes": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    "approximate": {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A field with grouped parameters: `theta` (r,), labels `groups` (r,)."""
+
+    graph: pmrf.PairwiseGraph
+    theta: np.ndarray
+    groups: np.ndarray
+
+    @classmethod
+    def draw(cls, graph: pmrf.PairwiseGraph, n_groups: int, rng: np.random.Generator) -> "Truth":
+        """Values of the groups from Unif(0, 1), a group for every edge at random."""
+        values = rng.uniform(size=n_groups)
+        groups = rng.integers(n_groups, size=graph.n_edges)
+        return cls(graph, values[groups], groups)
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """`n` independent exact draws, (n, d)."""
+        return field(self.graph, self.theta).sample(n, rng=rng)
+
+
+def field(graph: pmrf.PairwiseGraph, theta: np.ndarray) -> PairwiseField:
+    """Agreement field with parameters theta (r,)."""
+    nodes = FAMILY.node_tables(np.zeros(graph.n_nodes))
+    return PairwiseField(graph, FAMILY.edge_tables(FAMILY.natural(theta)), nodes)
+
+
+def agreements(x: np.ndarray, graph: pmrf.PairwiseGraph) -> np.ndarray:
+    """Number of rows of x (n, d) in which the ends of each edge agree, (r,): sufficient statistics."""
+    u, v = graph.edges.T
+    return (x[:, u] == x[:, v]).sum(axis=0)
+
+
+def sample_posterior(
+    graph: pmrf.PairwiseGraph, x: np.ndarray, step: type, n_steps: int, rng: np.random.Generator
+) -> tuple[xr.DataTree, float]:
+    """`n_steps` steps from the step's own start, none discarded, as in the paper; and the seconds."""
+    start = time.perf_counter()
+    with pm.Model():
+        theta = pmrf.DirichletProcess("theta", ALPHA, pm.Uniform.dist(0, 1), shape=graph.n_edges)
+        pmrf.AgreementMRF("x", theta, graph=graph, likelihood="exact", observed=x)
+        idata = pm.sample(
+            draws=n_steps,
+            tune=0,
+            chains=1,
+            cores=1,
+            step=step([theta]),
+            random_seed=int(rng.integers(2**31)),
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+        )
+    return idata, time.perf_counter() - start
+
+
+def empty_results(n_replicates: int, sizes: list[int], estimators: list[str]) -> xr.Dataset:
+    """All measures as NaN: what an estimator has no value for stays so."""
+    shape = (n_replicates, len(sizes), len(estimators))
+    dims = ("replicate", "n", "estimator")
+    return xr.Dataset(
+        {name: (dims, np.full(shape, np.nan)) for name in MEASURES},
+        coords={"n": sizes, "estimator": estimators},
+    )
+
+
+def record_posterior(
+    results: xr.Dataset, where: dict, idata: xr.DataTree, truth: Truth, rng: np.random.Generator
+) -> np.ndarray:
+    """Enter what the groupings say; the posterior mean of theta (r,) is returned."""
+    labels = pmrf.group_labels(idata, "theta")
+    results["vi_difference"].loc[where] = pmrf.vi_difference(labels, truth.groups, rng=rng)
+    results["n_groups"].loc[where] = float(pmrf.n_groups(idata, "theta").mean())
+    return idata.posterior["theta"].mean(("chain", "draw")).values
+
+
+def standard_error(values: xr.DataArray) -> xr.DataArray:
+    """Of the mean over replicates; NaN for a single replicate."""
+    m = values.sizes["replicate"]
+    if m == 1:
+        return values.mean("replicate") * np.nan
+    return values.std("replicate", ddof=1) / np.sqrt(m)
+
+
+def plot_curves(ax, results: xr.Dataset, measure: str, looks: dict[str, str], label: str) -> None:
+    """Mean over replicates against n, with bars of one standard error."""
+    for name, look in looks.items():
+        values = results[measure].sel(estimator=name)
+        if values.isnull().all():
+            continue
+        ax.errorbar(
+            results["n"],
+            values.mean("replicate"),
+            yerr=standard_error(values),
+            label=name,
+            markersize=4,
+            linewidth=1.3,
+            capsize=2,
+            **LOOKS[look],
+        )
+    ax.set_xlabel("training sample size n")
+    ax.set_ylabel(label)
+    ax.grid(alpha=0.25)
+
+
+def plot_three_measures(results: xr.Dataset, looks: dict[str, str]) -> Figure:
+    """Error, log-likelihood and VI difference against n: the paper's Figures 1 and 4."""
+    figure = Figure(figsize=(11, 3.4), layout="constrained")
+    axes = figure.subplots(1, 3)
+    labels = ("mean |θ - estimate|", "log-likelihood of test data", "VI difference (nats)")
+    for ax, measure, label, letter in zip(axes, MEASURES, labels, "abc", strict=False):
+        plot_curves(ax, results, measure, looks, label)
+        ax.set_title(f"({letter})", loc="left", fontsize=10)
+    axes[0].legend(fontsize=8)
+    axes[2].legend(fontsize=8)
+    axes[0].set_ylim(bottom=0)
+    return figure
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write a small PNG into `folder`/figures."""
+    path = folder / "figures" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context({"font.size": 9}):
+        figure.savefig(path, dpi=100)
+
+
+def write(text: str, folder: Path, name: str) -> None:
+    """Write a results fragment into `folder`/_results."""
+    path = folder / "_results" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def measures_table(results: xr.Dataset, estimators: list[str], columns: list[int]) -> str:
+    """Means and standard errors of all measures but run time, at a few sample sizes."""
+    rows = []
+    for measure, label, digits in (
+        ("error", "mean abs. error of θ", 4),
+        ("test_log_likelihood", "test log-likelihood", 1),
+        ("vi_difference", "VI difference", 3),
+        ("n_groups", "number of groups", 2),
+    ):
+        for name in estimators:
+            values = results[measure].sel(estimator=name)
+            if not values.isnull().all():
+                rows.append([label, name, *(mean_and_error(values.sel(n=n), digits) for n in columns)])
+    return table(["measure", "estimator", *(f"n = {n}" for n in columns)], rows)
+
+
+def mean_and_error(values: xr.DataArray, digits: int) -> str:
+    """Mean over replicates ± its standard error."""
+    error = float(standard_error(values))
+    mean = f"{float(values.mean('replicate')):.{digits}f}"
+    return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper as a difference that ought to be positive, per replicate and n."""
+
+    text: str
+    difference: xr.DataArray
+    digits: int
+
+
+def claims_table(claims: list[Claim], columns: list[int]) -> str:
+    """Differences at a few sizes, and at how many of all sizes they have the claimed sign."""
+    rows = []
+    for claim in claims:
+        mean, error = claim.difference.mean("replicate"), standard_error(claim.difference)
+        positive, clear = int((mean > 0).sum()), int((mean > 2 * error).sum())
+        against = int((mean < -2 * error).sum())
+        cells = [mean_and_error(claim.difference.sel(n=n), claim.digits) for n in columns]
+        rows.append([claim.text, *cells, f"{positive} of {mean.size}", clear, against])
+    header = [
+        "the paper says",
+        *(f"n = {n}" for n in columns),
+        "sign as claimed",
+        "clearly",
+        "clearly not",
+    ]
+    return table(header, rows)
+
+
+CLAIMS_LEGEND = (
+    "Each line is a difference between estimators within replicates that is positive where the paper's "
+    "statement holds: mean ± standard error over replicates. The last columns count the sample sizes at "
+    "which the mean is positive, above two standard errors, and below minus two.\n"
+)
+
+
+def trend(values: xr.DataArray) -> tuple[float, float]:
+    """Value at the largest n minus value at the smallest: mean over replicates, standard error."""
+    change = values.isel(n=-1, drop=True) - values.isel(n=0, drop=True)
+    return float(change.mean("replicate")), float(standard_error(change))
+
+
+def verdict(mean: float, error: float) -> str:
+    """Whether a difference that is claimed to be positive is."""
+    if np.isnan(error):
+        return "one replicate, no verdict"
+    if mean > 2 * error:
+        return "agrees with the paper"
+    return "disagrees with the paper" if mean < -2 * error else "undecided"
+
+
+def columns_shown(sizes: list[int]) -> list[int]:
+    """The sizes of the paper's Table 1 that were run; else the first and the last."""
+    shown = [n for n in (100, 500, 1000) if n in sizes]
+    return shown if len(shown) > 1 else sorted({sizes[0], sizes[-1]})
+
+
+def parser(description: str, replicates: int, steps: int) -> argparse.ArgumentParser:
+    """Arguments of both scripts."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--replicates", type=int, default=replicates)
+    parser.add_argument("--steps", type=int, default=steps, help="Gibbs steps")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=list(range(100, 1001, 100)), help="training sample sizes"
+    )
+    parser.add_argument("--seed", type=int, default=2013)
+    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets figures/ and _results/")
+    return parser
+
+
+def check_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse nonsense before any work."""
+    for name in ("replicates", "steps"):
+        if getattr(arguments, name) < 1:
+            raise SystemExit(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    if min(arguments.sizes) < 1 or arguments.sizes != sorted(set(arguments.sizes)):
+        raise SystemExit(f"--sizes must be positive and increasing, not {arguments.sizes}")

@@ -1,0 +1,48 @@
+"""The package as a user meets it: README, public names, import time, declared layers."""
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pymc as pm
+
+import pymc_mrf as pmrf
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_readme_code_runs(monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) == 1
+    sample = pm.sample
+    options = {"draws": 5, "tune": 5, "chains": 1, "cores": 1, "progressbar": False, "quiet": True}
+    monkeypatch.setattr(pm, "sample", lambda **kwargs: sample(**(options | kwargs)))
+    namespace = {}
+    exec(blocks[0], namespace)
+    assert namespace["groups"].shape == (1, 5)
+    assert set(namespace["idata"].posterior.data_vars) == {"alpha", "theta"}
+    assert namespace["idata"].posterior.theta.sizes["edge"] == 279
+
+
+def test_public_names_exist_and_are_documented():
+    assert sorted(pmrf.__all__) == list(pmrf.__all__)
+    for name in pmrf.__all__:
+        assert getattr(pmrf, name).__doc__, name
+
+
+def test_run_time_dependencies():
+    requires = importlib.metadata.requires("pymc-mrf")
+    names = {re.match(r"[\w-]+", r)[0] for r in requires if "extra ==" not in r}
+    assert names == {"pymc", "pytensor", "arviz", "numpy", "scipy", "numba", "networkx"}
+
+
+def test_import_loads_no_plotting_and_no_optional_package():
+    code = (
+        "import sys, pymc; before = set(sys.modules); import pymc_mrf;"
+        "new = {m.split('.')[0] for m in set(sys.modules) - before};"
+        "print(','.join(sorted(new & {'sklearn', 'matplotlib', 'arviz_plots'})))"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == ""
