@@ -6,6 +6,16 @@ from typing import Any
 import xarray as xr
 
 
+def require_matplotlib(function: str) -> None:
+    """Raise an ImportError that names the extra if matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f'{function} needs matplotlib; install it with pip install "pymc-mrf[plots]"'
+        ) from error
+
+
 def matplotlib_collection(
     data: xr.DataArray, *, function: str, backend: str | None, figsize: tuple[float, float], **kwargs
 ) -> Any:
@@ -13,9 +23,12 @@ def matplotlib_collection(
 
     Raises
     ------
+    ImportError
+        If matplotlib is not installed.
     ValueError
         If another backend is asked for.
     """
+    require_matplotlib(function)
     from arviz_plots import PlotCollection
 
     if backend not in (None, "matplotlib"):

@@ -159,25 +159,44 @@ def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.nd
 def _positions(graph: PairwiseGraph, pos: Mapping | None) -> np.ndarray:
     """Positions in the unit square, (d, 2)."""
     if pos is None:
-        import networkx as nx
-
-        net = nx.empty_graph(graph.n_nodes)
-        net.add_edges_from(graph.edges.tolist())
-        steps = dict(nx.all_pairs_shortest_path_length(net))
-        longest = max(max(row.values()) for row in steps.values())
-        # parts that no path connects lie one step farther apart than any connected pair
-        distances = {
-            u: {v: row.get(v, longest + 1) for v in range(graph.n_nodes)} for u, row in steps.items()
-        }
-        pos = nx.kamada_kawai_layout(net, dist=distances)
-        xy = np.array([pos[i] for i in range(graph.n_nodes)])
+        xy = _packed_layout(graph)
     else:
         missing = [label for label in graph.nodes if label not in pos]
         if missing:
             raise ValueError(f"pos has no position for node {missing[0]!r}")
         xy = np.array([pos[label] for label in graph.nodes], dtype=float)
+    return _unit_square(xy)
+
+
+def _unit_square(xy: np.ndarray) -> np.ndarray:
     extent = np.ptp(xy, axis=0)
     return (xy - xy.min(axis=0)) / np.where(extent > 0, extent, 1.0)
+
+
+def _packed_layout(graph: PairwiseGraph) -> np.ndarray:
+    """Kamada-Kawai layout of each connected part, the parts packed in columns, largest first."""
+    import networkx as nx
+
+    net = nx.empty_graph(graph.n_nodes)
+    net.add_edges_from(graph.edges.tolist())
+    xy = np.zeros((graph.n_nodes, 2))
+    left = width = bottom = 0.0
+    height = 0.0
+    for part in sorted(nx.connected_components(net), key=lambda part: (-len(part), min(part))):
+        side = np.sqrt(len(part))
+        height = max(height, side)
+        if bottom + side > height:
+            left, bottom, width = left + width, 0.0, 0.0
+        members = sorted(part)
+        inside = np.full((len(members), 2), 0.5)
+        if len(members) > 1:
+            layout = nx.kamada_kawai_layout(net.subgraph(members))
+            # a pair would fill its square from corner to corner
+            inside = 0.1 + 0.8 * _unit_square(np.array([layout[i] for i in members]))
+        xy[members] = [left, bottom] + side * inside
+        bottom += side
+        width = max(width, side)
+    return xy
 
 
 def _node_colors(
