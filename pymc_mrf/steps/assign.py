@@ -9,8 +9,10 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.mrf_rv import field_node
 from pymc_mrf.steps.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.group_gibbs import GroupGibbs
+from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (ExactGibbs, StrippedBetaGibbs)
@@ -41,19 +43,27 @@ class Unsampleable(BlockedStep):
         return Competence.IDEAL if claimed else Competence.INCOMPATIBLE
 
     def __new__(cls, vars, *, model, **kwargs):
-        """Raise an error that names the variable and the remedy."""
+        """Raise an error that names the variable and the remedy.
+
+        Tags do not survive `freeze_model`: a process whose field is found only now gets its sampler.
+        """
         var = model.values_to_rvs[vars[0]]
-        if is_dirichlet_process(var):
-            fed = likelihoods_fed(var)
-            what = f'a field with likelihood="{fed[0]}"' if fed else "no Markov random field"
+        if not is_dirichlet_process(var):
             raise ValueError(
-                f"{var.name} is a DirichletProcess that feeds {what}, and no step samples that; pass it "
-                'to a field with likelihood="auto", or choose a step with pm.sample(step=...)'
+                f"{var.name} parametrises a field whose partition function is intractable, and no step "
+                'samples that exactly; declare the field with likelihood="pseudo" to sample '
+                f"{var.name} by NUTS"
             )
+        nodes = [node for child in children(var, model) if (node := field_node(child)) is not None]
+        for step in GROUP_SAMPLERS:
+            if nodes and step.default_for == nodes[0].op.likelihood:
+                return step(vars, model=model, **kwargs)
+        what = (
+            f'a field with likelihood="{nodes[0].op.likelihood}"' if nodes else "no Markov random field"
+        )
         raise ValueError(
-            f"{var.name} parametrises a field whose partition function is intractable, and no step "
-            'samples that exactly; declare the field with likelihood="pseudo" to sample '
-            f"{var.name} by NUTS"
+            f"{var.name} is a DirichletProcess that feeds {what}, and no step samples that; pass it "
+            'to a field with likelihood="auto"'
         )
 
     def step(self, point):

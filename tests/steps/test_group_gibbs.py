@@ -7,6 +7,7 @@ import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
+from pymc.model.transform.optimization import freeze_dims_and_data
 from pymc.step_methods.state import equal_dataclass_values
 from scipy import special
 
@@ -256,6 +257,18 @@ def test_automatic_choice_and_random_hyperparameters():
         assert statistic in idata.sample_stats
         assert idata.posterior.alpha.std() > 0.1 and idata.posterior.a.std() > 0.1
         assert idata.posterior.theta.dims == ("chain", "draw", "edge")
+
+
+def test_frozen_models_and_step_options():
+    x = agreement_data(50, seed=1)
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), dims="edge")
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x)
+    idata = pm.sample(10, tune=5, chains=1, cores=1, model=freeze_dims_and_data(model), **SAMPLE)
+    assert "exact_gibbs_n_evaluations" in idata.sample_stats
+    model = agreement_model(x, likelihood="particles")
+    with pytest.raises(ValueError, match="n_iterations must be a positive integer, not -1"):
+        pm.sample(10, model=model, stripped_beta_gibbs={"n_iterations": -1}, **SAMPLE)
 
 
 def test_a_start_of_the_user_is_kept():
