@@ -80,9 +80,9 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=5, help="rows and columns of the grid")
     parser.add_argument("--n", type=int, default=400, help="number of observations")
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--tune", type=int, default=500)
-    parser.add_argument("--chains", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--tune", type=int, default=1000)
+    parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument(
         "--output", type=Path, default=Path("docs"), help="folder of _results and figures"
@@ -103,7 +103,7 @@ def main(argv: list[str] | None = None) -> None:
     seconds = time.perf_counter() - start
 
     summary = az.summary(idata, var_names=list(TRUTH), round_to="none")
-    quantiles = idata.posterior[list(TRUTH)].to_dataset().quantile([0.05, 0.95], dim=("chain", "draw"))
+    quantiles = idata.posterior.to_dataset()[list(TRUTH)].quantile([0.05, 0.95], dim=("chain", "draw"))
     rows = []
     for name, truth in TRUTH.items():
         low, high = quantiles[name].values

@@ -24,18 +24,14 @@ from pymc.logprob.basic import logp as pm_logp
 from pymc.pytensorf import floatX
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
-from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.distributions._numba import source_version
+from pymc_mrf.distributions._numba import NumbaRegistered
 from pymc_mrf.kernels import crp
 
-_VERSION = source_version(crp)
 
-
-class TieCounts(Op):
+class TieCounts(NumbaRegistered, Op):
     """Size of each entry's group of exactly equal entries, (n,) -> (n,)."""
 
     __props__ = ()
@@ -55,16 +51,7 @@ class TieCounts(Op):
         return [grad_undefined(self, 0, inputs[0], "ties change under any small move")]
 
 
-@register_funcify_default_op_cache_key(TieCounts)
-def _numba_tie_counts(op, **kwargs):
-    @numba_njit
-    def tie_counts(x):
-        return crp.tie_counts(x)
-
-    return tie_counts, _VERSION
-
-
-class DirichletProcessRV(RandomVariable):
+class DirichletProcessRV(NumbaRegistered, RandomVariable):
     """n values drawn from a random measure G ~ DP(alpha, base)."""
 
     name = "DirichletProcess"
@@ -103,32 +90,6 @@ class DirichletProcessRV(RandomVariable):
         for row in np.ndindex(batch):
             crp.crp_labels(float(alpha[row]), labels[row], rng)
         return np.take_along_axis(np.asarray(atoms), labels, axis=-1)
-
-
-@numba_core_rv_funcify.register(DirichletProcessRV)
-def _numba_draw(op, node):
-    # inputs: generator, size, alpha, parameters of the base
-    base_node = op.base(*(p.type() for p in node.inputs[3:])).owner
-    base = numba_core_rv_funcify(op.base_op, base_node)
-    version: int | None = _VERSION
-    if isinstance(base, tuple):
-        base, base_version = base
-        version = None if base_version is None else (_VERSION * 31 + base_version) % 2**56
-    n = op.n
-
-    @numba_njit
-    def random(rng, alpha, *parameters):
-        labels = np.empty(n, dtype=np.int64)
-        n_groups = crp.crp_labels(alpha, labels, rng)
-        atoms = np.empty(n_groups)
-        for k in range(n_groups):
-            atoms[k] = base(rng, *parameters)
-        theta = np.empty(n)
-        for i in range(n):
-            theta[i] = atoms[labels[i]]
-        return theta
-
-    return random, version
 
 
 @_logprob.register(DirichletProcessRV)

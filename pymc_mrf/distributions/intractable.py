@@ -10,10 +10,11 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+
+from pymc_mrf.distributions._numba import NumbaRegistered
 
 
-class IntractableLogPartition(Op):
+class IntractableLogPartition(NumbaRegistered, Op):
     """0.0, with an undefined gradient with respect to every parameter of the field."""
 
     __props__ = ()
@@ -32,12 +33,3 @@ class IntractableLogPartition(Op):
             grad_undefined(self, i, x, "the partition function of this field is intractable")
             for i, x in enumerate(inputs)
         ]
-
-
-@register_funcify_default_op_cache_key(IntractableLogPartition)
-def _numba_intractable(op, **kwargs):
-    @numba_njit
-    def zero(*parameters):
-        return np.asarray(0.0)
-
-    return zero, 1

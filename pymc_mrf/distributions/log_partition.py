@@ -8,14 +8,13 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Apply, Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
-from pymc_mrf.distributions._numba import source_version
+from pymc_mrf.distributions._numba import NumbaRegistered
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import junction_tree as kernels
 
 
-class LogPartition(Op):
+class LogPartition(NumbaRegistered, Op):
     """A(edge_tables, node_tables), its marginals P(x_u, x_v) (r, K, K) and P(x_i) (d, K).
 
     Raises
@@ -57,43 +56,3 @@ class LogPartition(Op):
             ]
         _, edge_marginals, node_marginals = outputs
         return [value * edge_marginals, value * node_marginals]
-
-
-def numba_workspace(tree: JunctionTree):
-    """Compiled function that allocates a workspace of the tree."""
-    lengths = [len(array) for array in kernels.allocate(tree.arrays)]
-    n_tables, n_conditional, n_belief, n_message, n_total, n_counter = lengths
-
-    @numba_njit
-    def allocate():
-        return kernels.Workspace(
-            np.zeros(n_tables),
-            np.zeros(n_conditional),
-            np.zeros(n_belief),
-            np.zeros(n_message),
-            np.zeros(n_total),
-            np.zeros(n_counter, dtype=np.int64),
-        )
-
-    return allocate
-
-
-@register_funcify_default_op_cache_key(LogPartition)
-def _numba_log_partition(op, **kwargs):
-    tree = op.tree.arrays
-    new_workspace = numba_workspace(op.tree)
-
-    @numba_njit
-    def log_partition(edge_tables, node_tables):
-        work = new_workspace()
-        marginals = np.empty_like(work.tables)
-        kernels.pack_pairwise(edge_tables, node_tables, work.tables)
-        value = kernels.log_partition_and_marginals(tree, work.tables, work, marginals)
-        n = edge_tables.size
-        return (
-            np.asarray(value),
-            marginals[:n].copy().reshape(edge_tables.shape),
-            marginals[n:].copy().reshape(node_tables.shape),
-        )
-
-    return log_partition, source_version(kernels)

@@ -13,17 +13,15 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import PartialObservedRV
 from pymc.logprob.abstract import _logprob
 from pytensor.graph.traversal import ancestors
-from pytensor.link.numba.dispatch.basic import numba_njit
-from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 from pytensor.tensor.basic import tensor_copy
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import SpecifyShape
 
-from pymc_mrf.distributions._numba import source_version
+from pymc_mrf.distributions._numba import NumbaRegistered
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.log_partition import LogPartition, numba_workspace
+from pymc_mrf.distributions.log_partition import LogPartition
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
@@ -46,7 +44,7 @@ def field_tree(graph: PairwiseGraph, n_states: int) -> JunctionTree:
     return junction_tree(graph, n_states)
 
 
-class MarkovRandomFieldRV(RandomVariable):
+class MarkovRandomFieldRV(NumbaRegistered, RandomVariable):
     """Random variable over the d nodes of `graph`.
 
     Random draws are exact and independent if ``likelihood="exact"`` and the junction tree has at most
@@ -123,61 +121,6 @@ class MarkovRandomFieldRV(RandomVariable):
         else:
             gibbs.uniform_states(x, self.family.n_states, rng)
             gibbs.gibbs_sweeps(x, *tables, self.graph.arrays, self.n_sweeps, rng)
-
-
-def _numba_gibbs_rows(op):
-    graph, n_states, n_sweeps = op.graph.arrays, op.family.n_states, op.n_sweeps
-
-    @numba_njit
-    def fill(x, edge_tables, node_tables, rng):
-        gibbs.uniform_states(x, n_states, rng)
-        gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
-
-    return fill
-
-
-def _numba_exact_rows(op):
-    tree = op.tree.arrays
-    new_workspace = numba_workspace(op.tree)
-
-    @numba_njit
-    def fill(x, edge_tables, node_tables, rng):
-        work = new_workspace()
-        tree_kernels.pack_pairwise(edge_tables, node_tables, work.tables)
-        tree_kernels.collect(tree, work.tables, work)
-        tree_kernels.draw(tree, work, x, rng)
-
-    return fill
-
-
-@numba_core_rv_funcify.register(MarkovRandomFieldRV)
-def _numba_draw(op, node):
-    d = op.graph.n_nodes
-    edge_statistic, node_statistic = op.family.edge_statistic, op.family.node_statistic
-    states = np.array(op.family.states, dtype=np.int64)
-    fill = _numba_exact_rows(op) if op.draws_exactly else _numba_gibbs_rows(op)
-
-    @numba_njit
-    def draw(rng, eta, b):
-        edge_tables = eta.reshape(-1, 1, 1) * edge_statistic
-        node_tables = b.reshape(-1, 1) * node_statistic
-        x = np.empty((1, d), dtype=np.int8)
-        fill(x, edge_tables, node_tables, rng)
-        return states[x[0]]
-
-    if op.family.node_parameter is None:
-
-        @numba_njit
-        def random(rng, theta):
-            return draw(rng, np.log(theta) - np.log1p(-theta), np.zeros(d))
-
-    else:
-
-        @numba_njit
-        def random(rng, eta, b):
-            return draw(rng, eta.astype(np.float64), b.astype(np.float64))
-
-    return random, source_version(gibbs, tree_kernels)
 
 
 def _expand(parameter, ndim):

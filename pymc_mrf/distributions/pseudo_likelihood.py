@@ -8,14 +8,13 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
-from pymc_mrf.distributions._numba import source_version
+from pymc_mrf.distributions._numba import NumbaRegistered
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_likelihood as kernels
 
 
-class LogPseudoLikelihood(Op):
+class LogPseudoLikelihood(NumbaRegistered, Op):
     """Log pseudo-likelihood of each row of state indices x (n, d), int8."""
 
     __props__ = ("graph",)
@@ -47,7 +46,7 @@ class LogPseudoLikelihood(Op):
         return [[False], [True], [True]]
 
 
-class LogPseudoLikelihoodGradient(Op):
+class LogPseudoLikelihoodGradient(NumbaRegistered, Op):
     """Gradient of the cotangent-weighted sum of rows: (r, K, K) and (d, K)."""
 
     __props__ = ("graph",)
@@ -70,34 +69,3 @@ class LogPseudoLikelihoodGradient(Op):
         )
         output_storage[0][0] = grad_edge
         output_storage[1][0] = grad_node
-
-
-_VERSION = source_version(kernels)
-
-
-@register_funcify_default_op_cache_key(LogPseudoLikelihood)
-def _numba_log_pseudo_likelihood(op, **kwargs):
-    graph = op.graph.arrays
-
-    @numba_njit
-    def log_pseudo_likelihood(x, edge_tables, node_tables):
-        out = np.empty(x.shape[0])
-        kernels.log_pseudo_likelihood(x, edge_tables, node_tables, graph, out)
-        return out
-
-    return log_pseudo_likelihood, _VERSION
-
-
-@register_funcify_default_op_cache_key(LogPseudoLikelihoodGradient)
-def _numba_log_pseudo_likelihood_gradient(op, **kwargs):
-    graph = op.graph.arrays
-
-    @numba_njit
-    def log_pseudo_likelihood_gradient(x, edge_tables, node_tables, cotangent):
-        grad_edge, grad_node = np.empty_like(edge_tables), np.empty_like(node_tables)
-        kernels.log_pseudo_likelihood_gradient(
-            x, edge_tables, node_tables, graph, cotangent, grad_edge, grad_node
-        )
-        return grad_edge, grad_node
-
-    return log_pseudo_likelihood_gradient, _VERSION
