@@ -16,7 +16,6 @@ from pymc.logprob.transforms import IntervalTransform
 from pymc.pytensorf import compile as compile_pytensor
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV, UniformRV
-from scipy.special import betaln, log_expit
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.kernels.edge_posterior import Series
@@ -185,6 +184,8 @@ class BaseMeasureReader:
 
     def series(self, base: BaseMeasure) -> Series:
         """Log density of the base over eta; tabulated anew only when its parameters change."""
+        from scipy.special import betaln, log_expit
+
         if self._series is None or self._series[0].parameters != base.parameters:
 
             def log_density(eta):

@@ -12,7 +12,6 @@ from pymc.step_methods.compound import BlockedStep, Competence
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
-from scipy.special import betaln
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.kernels import crp
@@ -142,6 +141,8 @@ class GroupGibbs(BlockedStep):
     def _integrals(self, s, n, lam, base: BaseMeasure) -> np.ndarray:
         """Log of each likelihood's integral over the base."""
         if base.beta is not None and not np.any(lam):
+            from scipy.special import betaln
+
             a, b = base.beta
             return betaln(a + s, b + n - s) - betaln(a, b)
         rows, where = np.unique(np.stack([s, n, lam], axis=1), axis=0, return_inverse=True)
