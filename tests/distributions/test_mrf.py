@@ -1,5 +1,6 @@
 """Fields as PyMC distributions: densities, gradients, draws, predictive checks, observed data."""
 
+import arviz as az
 import cloudpickle
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, coords
 from tests.reference import enumeration
-from tests.statistics import assert_frequencies
+from tests.statistics import Z, assert_frequencies
 
 GRAPH = PairwiseGraph("abcd", [("a", "b"), ("c", "b"), ("c", "a")])
 FAMILIES = {
@@ -238,3 +239,30 @@ def test_isolated_and_disconnected_nodes_are_fine():
     x = pm.draw(AgreementMRF.dist([0.9, 0.1], graph=graph, size=(10,)), random_seed=1)
     assert x.shape == (10, 5)
     assert builders.chain(1).n_edges == 0
+
+
+def test_nuts_under_the_exact_likelihood_has_the_exact_posterior():
+    """One shared coupling: the posterior on a grid of its values, every configuration enumerated."""
+    x = pm.draw(Ising.dist(0.3, graph=GRAPH, size=(30,)), random_seed=5)
+    with pm.Model() as model:
+        coupling = pm.Normal("coupling", 0, 1)
+        Ising("x", coupling, graph=GRAPH, observed=x)
+        idata = pm.sample(
+            1500, tune=500, chains=2, cores=1, random_seed=2, progressbar=False, quiet=True
+        )
+        start = pm.find_MAP(progressbar=False, return_inferencedata=True, jitter=False)
+    u, v = GRAPH.edges.T
+    total = (x[:, u] * x[:, v]).sum()
+    grid = np.linspace(-1.5, 2.0, 2001)
+    states = 2 * enumeration.configurations(4, 2) - 1
+    energies = (states[:, u] * states[:, v]).sum(axis=1)
+    log_z = np.log(np.exp(np.outer(grid, energies)).sum(axis=1))
+    log_p = grid * total - len(x) * log_z - 0.5 * grid**2
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    mean = p @ grid
+    draws = idata.posterior.coupling.values
+    assert abs(draws.mean() - mean) < Z * float(az.mcse(draws))
+    np.testing.assert_allclose(start.posterior["coupling"].item(), grid[log_p.argmax()], atol=2e-3)
+    np.testing.assert_allclose(draws.std(), np.sqrt(p @ (grid - mean) ** 2), rtol=0.1)
+    assert np.isfinite(model.compile_logp()({"coupling": np.array(50.0)}))
