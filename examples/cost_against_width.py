@@ -108,12 +108,22 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sides", type=int, nargs="+", default=list(range(4, 17)))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="folder of _results and figures")
+    parser.add_argument(
+        "--output", type=Path, default=Path("docs"), help="folder of _results and figures"
+    )
     arguments = parser.parse_args(argv)
     measure_grid(3, 1)  # compiles
     costs = [measure_grid(side, arguments.repeats) for side in arguments.sides]
     grids = table(
-        ["grid", "width", "table cells", "memory, MB", "planning, ms", "all marginals, ms", "log-partition"],
+        [
+            "grid",
+            "width",
+            "table cells",
+            "memory, MB",
+            "planning, ms",
+            "all marginals, ms",
+            "log-partition",
+        ],
         [
             [
                 f"{cost['side']} x {cost['side']}",

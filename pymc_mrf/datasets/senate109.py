@@ -10,9 +10,13 @@ import gzip
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
+
+if TYPE_CHECKING:
+    import networkx as nx
+
 
 # Corzine left the Senate after the first session and Menendez took his seat
 DROPPED = ("CORZINE (D NJ)", "MENENDEZ (D NJ)")
@@ -44,7 +48,7 @@ class Senate109:
     """
 
     x: np.ndarray
-    graph: nx.Graph
+    graph: "nx.Graph"
     names: tuple[str, ...]
     party: np.ndarray
     state: np.ndarray
@@ -114,6 +118,8 @@ def load_senate109(session: int | None = None) -> Senate109:
     ValueError
         If `session` is anything else.
     """
+    import networkx as nx
+
     if isinstance(session, bool) or session not in (1, 2, None):
         raise ValueError(
             f"session must be 1 (2005), 2 (2006) or None for both sessions, not {session!r}"

@@ -10,7 +10,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from pymc_mrf.fields.pairwise import PairwiseField
@@ -57,6 +56,8 @@ def edge_appearance_probabilities(graph: Any) -> np.ndarray:
     ----------
     graph : networkx.Graph or PairwiseGraph
     """
+    import networkx as nx
+
     graph = as_graph(graph)
     ρ = np.ones(graph.n_edges)
     links = nx.empty_graph(graph.n_nodes)
@@ -170,6 +171,8 @@ def tree_reweighted_bound(
 
 
 def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarray:
+    import networkx as nx
+
     ρ = np.array(probabilities, dtype=np.float64)
     graph = field.graph
     if ρ.shape != (graph.n_edges,):

@@ -1,10 +1,12 @@
 """Maximum-likelihood tree: Chow & Liu (1968)."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def chow_liu(
@@ -14,7 +16,7 @@ def chow_liu(
     n_states: int | None = None,
     pseudo_count: float = 0.0,
     forest: bool = False,
-) -> nx.Graph:
+) -> "nx.Graph":
     """Find the tree of largest likelihood: the maximum spanning tree of mutual informations.
 
     Parameters
@@ -44,6 +46,8 @@ def chow_liu(
         If `x` is not a complete matrix, `n_states` is less than the number of distinct values,
         `pseudo_count` is negative or the labels do not fit.
     """
+    import networkx as nx
+
     x = _complete_matrix(x)
     n, d = x.shape
     labels = list(range(d)) if nodes is None else list(nodes)

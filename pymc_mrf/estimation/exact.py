@@ -8,7 +8,6 @@ independent, and the estimate has a closed form (Liu & Page, 2013, sec. 2).
 
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from pymc_mrf.fields.families import Family
@@ -73,6 +72,8 @@ def maximize_likelihood(
         If the junction tree is too large or the estimate does not exist: some combination of states
         never occurs.
     """
+    import networkx as nx
+
     n = len(x)
     u, v = graph.edges.T
     sizes = np.bincount(labels)

@@ -6,10 +6,13 @@ or cross-validation: it is searched for the number of edges that the caller asks
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
+
+if TYPE_CHECKING:
+    import networkx as nx
+
 
 BISECTIONS = 30
 
@@ -83,7 +86,9 @@ def _spins(x: Any, nodes: Sequence[Hashable] | None) -> tuple[np.ndarray, list[H
     return np.where(x == states[1], 1.0, -1.0), labels
 
 
-def neighborhood_selection(x: Any, n_edges: int, *, nodes: Sequence[Hashable] | None = None) -> nx.Graph:
+def neighborhood_selection(
+    x: Any, n_edges: int, *, nodes: Sequence[Hashable] | None = None
+) -> "nx.Graph":
     """Find a graph with `n_edges` edges by node-wise L1 logistic regression.
 
     The penalty is bisected, on a logarithmic scale, between the smallest one that leaves no edge and
@@ -119,6 +124,8 @@ def neighborhood_selection(x: Any, n_edges: int, *, nodes: Sequence[Hashable] | 
     l1-regularized logistic regression, Annals of Statistics 38, section 2.2 (estimation per node);
     Höfling & Tibshirani (2009), section 4 ("Wainwright-max").
     """
+    import networkx as nx
+
     spins, labels = _spins(x, nodes)
     d = len(labels)
     most = d * (d - 1) // 2

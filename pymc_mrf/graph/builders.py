@@ -1,6 +1,5 @@
 """Ready-made graphs. networkx builds the common families; these fix node and edge order."""
 
-import networkx as nx
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -20,11 +19,15 @@ def _probability(name: str, value: float) -> float:
 
 def grid(rows: int, columns: int) -> PairwiseGraph:
     """Rectangular lattice with nodes (row, column), first-order neighbours."""
+    import networkx as nx
+
     return as_graph(nx.grid_2d_graph(_positive("rows", rows), _positive("columns", columns)))
 
 
 def chain(n_nodes: int) -> PairwiseGraph:
     """Path 0 - 1 - ... - (n_nodes - 1)."""
+    import networkx as nx
+
     return as_graph(nx.path_graph(_positive("n_nodes", n_nodes)))
 
 
@@ -33,16 +36,22 @@ def binary_tree(height: int) -> PairwiseGraph:
 
     Liu & Page (2013) count levels: their tree "of height 12", 8,191 nodes, is ``binary_tree(12)``.
     """
+    import networkx as nx
+
     return as_graph(nx.balanced_tree(2, _positive("height", height)))
 
 
 def complete(n_nodes: int) -> PairwiseGraph:
     """Every pair of nodes is an edge, in lexicographic order."""
+    import networkx as nx
+
     return as_graph(nx.complete_graph(_positive("n_nodes", n_nodes)))
 
 
 def random(n_nodes: int, density: float, *, rng: np.random.Generator) -> PairwiseGraph:
     """Erdős–Rényi graph: every pair is an edge with probability `density`."""
+    import networkx as nx
+
     n_nodes = _positive("n_nodes", n_nodes)
     density = _probability("density", density)
     return as_graph(nx.fast_gnp_random_graph(n_nodes, density, seed=int(rng.integers(2**32))))

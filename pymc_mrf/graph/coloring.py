@@ -1,6 +1,5 @@
 """Node colourings: nodes of one class are conditionally independent and may be updated at once."""
 
-import networkx as nx
 import numpy as np
 
 
@@ -19,6 +18,8 @@ def color_classes(n_nodes: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarr
     color_ptr : (n_colors + 1,) int64 array
         Class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
     """
+    import networkx as nx
+
     graph = nx.empty_graph(n_nodes)
     graph.add_edges_from(edges.tolist())
     coloring = nx.greedy_color(graph, strategy="smallest_last")

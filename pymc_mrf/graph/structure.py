@@ -7,12 +7,14 @@ entry e of a parameter vector belongs to edge e, in the order in which the graph
 import hashlib
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from pymc_mrf.graph.coloring import color_classes
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class GraphArrays(NamedTuple):
@@ -157,7 +159,7 @@ class PairwiseGraph:
         return hashlib.sha256(content).hexdigest()
 
     @classmethod
-    def from_networkx(cls, graph: nx.Graph) -> "PairwiseGraph":
+    def from_networkx(cls, graph: "nx.Graph") -> "PairwiseGraph":
         """Take over nodes, edges and their order from an undirected simple networkx graph."""
         if graph.is_directed():
             raise ValueError(
@@ -167,11 +169,13 @@ class PairwiseGraph:
             raise ValueError("graph is a multigraph; merge parallel edges first (use nx.Graph(graph))")
         return cls(tuple(graph.nodes), graph.edges)
 
-    def to_networkx(self) -> nx.Graph:
+    def to_networkx(self) -> "nx.Graph":
         """Return a networkx graph with the same labels and the same node and edge order.
 
         An edge may be listed as (v, u) instead of (u, v): networkx lists edges node by node.
         """
+        import networkx as nx
+
         graph = nx.Graph()
         graph.add_nodes_from(self._nodes)
         graph.add_edges_from((self._nodes[u], self._nodes[v]) for u, v in self._edges)
@@ -202,6 +206,8 @@ def as_graph(graph: Any) -> PairwiseGraph:
     ValueError
         If the graph is directed, a multigraph, empty or has self-loops.
     """
+    import networkx as nx
+
     if isinstance(graph, PairwiseGraph):
         return graph
     if isinstance(graph, nx.Graph):

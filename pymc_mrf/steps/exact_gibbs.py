@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import networkx as nx
 import numpy as np
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
@@ -66,6 +65,8 @@ class ExactGibbs(GroupGibbs):
     }
 
     def __init__(self, vars, **kwargs) -> None:
+        import networkx as nx
+
         super().__init__(vars, **kwargs)
         field = self._field
         family = field.family
