@@ -258,7 +258,7 @@ def write(results: xr.Dataset, output: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
-    arguments: argparse.Namespace = ex.parser(__doc__.splitlines()[0], 40, 100).parse_args(argv)
+    arguments: argparse.Namespace = ex.parser(__doc__.splitlines()[0], 30, 100).parse_args(argv)
     ex.check_arguments(arguments)
     start = time.perf_counter()
     write(run(arguments.replicates, arguments.steps, arguments.sizes, arguments.seed), arguments.output)

@@ -163,7 +163,7 @@ def write(results: xr.Dataset, output: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
-    parser = ex.parser(__doc__.splitlines()[0], 5, 500)
+    parser = ex.parser(__doc__.splitlines()[0], 7, 500)
     parser.add_argument("--height", type=int, default=HEIGHT, help="edges from root to leaf")
     arguments: argparse.Namespace = parser.parse_args(argv)
     ex.check_arguments(arguments)

@@ -121,7 +121,7 @@ def log_density_of_values(labels, eta, group_sums, n, base, statistic, tree, tab
 
 @jit
 def slice_values(labels, eta, group_sums, n, widths, base, statistic, tree, tables, work, rng):
-    """One slice-sampling update (Neal, 2003, stepping out) of every group value, in place.
+    """One slice-sampling update of every group value, in place (Neal, 2003, sec. 4, fixed interval).
 
     Parameters
     ----------
@@ -131,7 +131,8 @@ def slice_values(labels, eta, group_sums, n, widths, base, statistic, tree, tabl
         Sum of f over observations and edges of the group.
     n : float
     widths : (K,) array
-        First interval of each group; any positive number is valid.
+        Interval of each group, placed at random around its value and shrunk on rejection; any positive
+        number is valid, and no move is longer.
     base : Series
     statistic : (K, K) array
     tree : TreeArrays
@@ -152,21 +153,6 @@ def slice_values(labels, eta, group_sums, n, widths, base, statistic, tree, tabl
         level = here + np.log(rng.random())
         left = old - widths[k] * rng.random()
         right = left + widths[k]
-        for side in range(2):
-            while True:
-                eta[k] = right if side else left
-                count += 1
-                if (
-                    log_density_of_values(
-                        labels, eta, group_sums, n, base, statistic, tree, tables, work
-                    )
-                    <= level
-                ):
-                    break
-                if side:
-                    right += widths[k]
-                else:
-                    left -= widths[k]
         while True:
             eta[k] = left + rng.random() * (right - left)
             count += 1

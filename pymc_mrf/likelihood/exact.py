@@ -89,8 +89,9 @@ class ExactLikelihood:
     def slice_values(self, labels, eta, base, rng) -> int:
         """Slice-sampling update of every group value eta (K,) in place; number of evaluations."""
         sizes = np.bincount(labels)
-        # about three posterior standard deviations if agreements were balanced and independent
-        widths = 6.0 / np.sqrt(self.n * sizes)
+        # four to eight posterior standard deviations if agreements are balanced: few rejections, and
+        # no evaluations spent on finding the ends of the slice
+        widths = 16.0 / np.sqrt(self.n * sizes)
         kernels.pack_pairwise(
             np.zeros((len(labels), *self._statistic.shape)), self._node_tables, self._work.tables
         )

@@ -1,6 +1,6 @@
 """Speed against named peers, measured in one run and printed: ``make bench``.
 
-Ratios between programs of one machine are asserted where the difference is large; absolute times never.
+Times are printed, never asserted; that both programs give the same answer is.
 """
 
 from importlib.util import find_spec
@@ -16,22 +16,28 @@ def test_edge_marginals_of_a_grid_against_pyagrum():
     if find_spec("pyagrum") is None:
         pytest.skip('needs pyAgrum, of the extra "bench"')
     result = grid_marginals()
-    ratio = result["pyagrum"] / result["kernel"]
+    ours = result["kernel"]
+    print("\nall edge marginals of a 4 x 4 binary grid (asked: 100 times faster than pyAgrum)")
     print(
-        f"\nall edge marginals of a 4 x 4 binary grid: kernel {1e6 * result['kernel']:.1f} µs "
-        f"(planning included {1e6 * result['field']:.0f} µs), pyAgrum {result['version']} "
-        f"{1e6 * result['pyagrum']:.0f} µs, after a change of evidence "
-        f"{1e6 * result['pyagrum_evidence']:.0f} µs; {ratio:.0f} times faster "
-        f"({result['pyagrum_evidence'] / result['kernel']:.0f} after a change of evidence)"
+        f"  kernel {1e6 * ours:.1f} µs; from the tables, planning included {1e6 * result['field']:.0f} µs"
     )
+    for label, key in (
+        ("inference made beforehand", "pyagrum"),
+        ("inference made each time", "pyagrum_created"),
+        ("after a change of evidence", "pyagrum_evidence"),
+    ):
+        seconds = result[key]
+        print(
+            f"  pyAgrum {result['version']}, {label}: {1e6 * seconds:.0f} µs, {seconds / ours:.0f} times"
+        )
     assert result["difference"] < 1e-9
-    assert ratio >= 100
 
 
 def test_exact_gibbs_on_the_grid_of_the_paper():
     result = exact_gibbs_sweeps()
     print(
-        f"\n{result['steps']} ExactGibbs steps, 4 x 4 grid, n = {result['n']}: {result['seconds']:.3f} s; "
+        f"\n{result['steps']} ExactGibbs steps, 4 x 4 grid, n = {result['n']}: "
+        f"{result['seconds']:.3f} s (asked: 1 s); "
         f"Liu & Page (2013, Table 1), on their machine: {result['paper']:,.0f} s; "
         f"{result['paper'] / result['seconds']:,.0f} times faster"
     )
@@ -42,5 +48,5 @@ def test_import_time_beside_pymc():
     added = result["both"] - result["pymc"]
     print(
         f"\nimport pymc {result['pymc']:.2f} s, with pymc_mrf {result['both']:.2f} s: adds {added:.2f} s "
-        f"({100 * added / result['pymc']:.0f} %)"
+        f"(asked: 0.3 s)"
     )

@@ -1,0 +1,65 @@
+"""The scripts run at tiny size; their closed forms agree with the package's general answers."""
+
+import numpy as np
+import pytest
+
+import pymc_mrf as pmrf
+from examples._report import table
+from examples.liu_page_2013 import experiment, small_grid, tree
+
+TINY = ["--replicates", "1", "--steps", "10", "--sizes", "100"]
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "report", "figures"),
+    [(small_grid, [], "small_grid.md", (3, 4)), (tree, ["--height", "4"], "tree.md", (1, 2))],
+    ids=["small_grid", "tree"],
+)
+def test_script_writes_report_and_figures(script, options, report, figures, tmp_path):
+    script.main([*TINY, *options, "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / report).read_text(encoding="utf-8")
+    assert "Replicates: 1" in text
+    assert "nan" not in text
+    for number in figures:
+        path = tmp_path / "figures" / f"liu_page_2013_figure{number}.png"
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_tree_closed_forms(rng):
+    graph = pmrf.graphs.binary_tree(3)
+    truth = experiment.Truth.draw(graph, 3, rng)
+    x, test = truth.sample(200, rng), truth.sample(50, rng)
+    tied = tree.maximum_likelihood(x, graph, truth.groups)
+    fit = pmrf.fit(x, graph, method="exact", groups=truth.groups)
+    np.testing.assert_allclose(tied, fit.parameter, atol=1e-6)
+    agreed = experiment.agreements(test, graph)
+    closed = tree.test_log_likelihood(tied, agreed, len(test))
+    assert closed == pytest.approx(small_grid.log_likelihood(test, graph, tied), rel=1e-10)
+
+
+def test_estimate_on_the_bound_is_moved_half_an_observation():
+    graph = pmrf.graphs.chain(3)
+    x = np.array([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])  # the first edge always agrees
+    theta = tree.maximum_likelihood(x, graph, np.arange(2))
+    np.testing.assert_allclose(theta, [1 - 1 / 8, 1 / 2])
+
+
+def test_truth_is_redrawn_until_the_blind_estimate_exists(rng):
+    graph = pmrf.graphs.grid(4, 4)
+    constant = np.zeros((10, 16), dtype=np.int8)
+    assert not small_grid.blind_estimate_exists(constant, graph)
+    _, train, redraws = small_grid.draw_truth(graph, [100, 200], rng)
+    assert train.shape == (200, 16)
+    assert redraws >= 0
+    assert small_grid.blind_estimate_exists(train[:100], graph)
+
+
+@pytest.mark.parametrize("sizes", [["200", "100"], ["0", "100"]])
+def test_bad_sizes_are_refused(sizes, tmp_path):
+    with pytest.raises(SystemExit, match="--sizes must be positive and increasing"):
+        tree.main(["--sizes", *sizes, "--output", str(tmp_path)])
+
+
+def test_table_needs_a_cell_per_column():
+    with pytest.raises(ValueError, match="row 0 has 1 cells, the header has 2"):
+        table(["a", "b"], [[1]])
