@@ -16,7 +16,8 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "_results"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_results", "_templates"]
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
