@@ -150,7 +150,7 @@ def plot_three_measures(results: xr.Dataset, looks: dict[str, str]) -> Figure:
     panels = (
         ("error", "mean |θ - estimate|", results),
         # truths differ by more than estimators: relative to the truth the bars show what matters
-        ("test_loss", "test log-likelihood minus that of the truth", -results),
+        ("test_loss", "test log-lik. minus the truth's", -results),
         ("vi_difference", "VI difference (nats)", results),
     )
     for ax, (measure, label, values), letter in zip(axes, panels, "abc", strict=True):

@@ -25,6 +25,10 @@ TOLERANCE = 1e-9  # of the last coefficients, relative to the integral
 NARROW = 1e-10  # panels are not halved below this width (relative beyond 1): kinks, jumps
 NEGLIGIBLE = 60.0  # panels this far below the maximum, in logs, are dropped
 MAX_PANELS = 2048
+MAX_EVALUATIONS = 20_000
+PEAK = (
+    8.0  # standard deviations of the likelihood on either side of its mode that get panels of their own
+)
 _RECIPROCALS = 1.0 / np.arange(1, 2 * N_NODES + 2)  # 1 / k at k - 1: divisions are slow
 
 
@@ -79,7 +83,9 @@ def edge_log_likelihood(eta, s, n, lam):
     Up to the constant n log(1 - mu_0), which is the same for every value of this edge's parameter.
     """
     z = eta + lam
-    return s * eta - n * (max(z, 0.0) + np.log1p(np.exp(-abs(z))))
+    if z > 0.0:  # written so that s = n does not cancel
+        return -(n - s) * eta - n * lam - n * np.log1p(np.exp(-z))
+    return s * eta - n * np.log1p(np.exp(z))
 
 
 @jit
@@ -132,38 +138,54 @@ def evaluate_panel(a, b, p, s, n, lam, base, value):
 
 @jit
 def integrate_edge(s, n, lam, base, work):
-    """Log of the integral of exp(l) h, relative error below 1e-8; leaves the panels in `work`.
+    """Log of the integral of exp(l) h; leaves the panels in `work`.
 
-    `s`, `n`, `lam` as in `edge_log_likelihood`; `base` is the Series of log h. NaN if the panels do not
-    suffice: a base density without end of kinks.
+    `s`, `n`, `lam` as in `edge_log_likelihood`; `base` is the Series of log h. The relative error is
+    below 1e-8, or 1e-14 n (1 + |lam|) where that is more. NaN if `lam` is not finite or the panels do
+    not suffice: a base density without end of kinks.
     """
     value, stack = work.value, work.stack
-    tolerance = TOLERANCE + 1e-15 * n  # rounding of l itself, which is of order n
-    if base.lower.shape[0] > MAX_PANELS - 2:
+    tolerance = TOLERANCE + 1e-15 * n * (1.0 + abs(lam))  # rounding of l itself
+    if base.lower.shape[0] + 3 > MAX_PANELS or not np.isfinite(lam):
         return np.nan
     # l is concave: its value anywhere bounds the maximum from below, its mode bounds each panel
-    mode = np.log((s + 0.5) / (n - s + 0.5)) - lam
-    mode = min(max(mode, base.lower[0]), base.upper[-1])
-    highest = edge_log_likelihood(mode, s, n, lam) + series_value(base, mode)
+    p1 = (s + 0.5) / (n + 1.0)
+    mode = np.log(p1) - np.log1p(-p1) - lam
+    reach = PEAK / np.sqrt((n + 1.0) * p1 * (1.0 - p1))
+    inside = min(max(mode, base.lower[0]), base.upper[-1])
+    highest = edge_log_likelihood(inside, s, n, lam) + series_value(base, inside)
     n_stack, best, best_top = 0, 0, -np.inf
     for p in range(base.lower.shape[0]):
         a, b = base.lower[p], base.upper[p]
         bound = edge_log_likelihood(min(max(mode, a), b), s, n, lam) + base.ceiling[p]
         if bound < highest - NEGLIGIBLE - 1.0:  # the mode above is smoothed, by less than 1
             continue
+        # a peak narrower than the distance between nodes must not hide between them
+        for cut in (mode - reach, mode, mode + reach):
+            if a < cut < b:
+                stack[n_stack, 0], stack[n_stack, 1], stack[n_stack, 2] = a, cut, p
+                n_stack += 1
+                a = cut
         stack[n_stack, 0], stack[n_stack, 1], stack[n_stack, 2] = a, b, p
-        if bound > best_top:
-            best, best_top = n_stack, bound
         n_stack += 1
-    # the most promising panel goes first: later ones are compared with its mass
+    for i in range(n_stack):
+        a, b, p = stack[i, 0], stack[i, 1], int(stack[i, 2])
+        top, _ = evaluate_panel(a, b, p, s, n, lam, base, value)
+        if top > best_top:
+            best, best_top = i, top
+    # the highest panel goes first: later ones are compared with its mass
     for k in range(3):
         stack[best, k], stack[n_stack - 1, k] = stack[n_stack - 1, k], stack[best, k]
     log_total = -np.inf
     count = 0
+    n_evaluations = 0
     while n_stack > 0:
         n_stack -= 1
+        n_evaluations += 1
         a, b, p = stack[n_stack, 0], stack[n_stack, 1], int(stack[n_stack, 2])
         top, jump = evaluate_panel(a, b, p, s, n, lam, base, value)
+        if np.isnan(top) or np.isnan(jump) or n_evaluations > MAX_EVALUATIONS:
+            return np.nan
         highest = max(highest, top)
         # a peak between two nodes rises above them by less than the values change from node to node
         if top + jump < highest - NEGLIGIBLE:
@@ -175,8 +197,8 @@ def integrate_edge(s, n, lam, base, work):
             for k in range(N_NODES):
                 c[k] += f * TO_COEFFICIENTS[i, k]
         tail = abs(c[-1]) + abs(c[-2]) + abs(c[-3])
-        log_tail = top + np.log((b - a) * tail + 1e-300)
-        small = tail <= tolerance * c[0] or log_tail < log_total + np.log(tolerance)
+        bound = top + jump + np.log(b - a)
+        small = tail <= tolerance * c[0] or bound < log_total + np.log(tolerance)
         if not small and b - a > NARROW * (1.0 + abs(a)):
             if n_stack + 2 > MAX_PANELS or count + 1 >= MAX_PANELS:
                 return np.nan

@@ -10,21 +10,25 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.crp import draw_label, open_group, remove_label
 from pymc_mrf.kernels.edge_posterior import integrate_edge, series_value
 from pymc_mrf.kernels.junction_tree import collect
-from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_marginal, update_factor
+from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
 
 
 @jit
-def logit_at_zero(marginal, statistic, eta):
-    """Logit of P(f = 1) if the edge's parameter were 0, from its marginal (K, K) at `eta`."""
-    one = 0.0
-    zero = 0.0
-    for a in range(statistic.shape[0]):
-        for b in range(statistic.shape[1]):
-            if statistic[a, b] == 1.0:
-                one += marginal[a, b]
-            else:
-                zero += marginal[a, b]
-    return np.log(one) - np.log(zero) - eta
+def logit_at_zero(log_table, statistic, eta):
+    """Logit of P(f = 1) if the edge's parameter were 0, from its log marginal table at `eta`.
+
+    `log_table` and `statistic` (K * K,). In logs, because the rest of the field may force the edge.
+    """
+    one, zero = -np.inf, -np.inf
+    for c in range(statistic.shape[0]):
+        value = log_table[c]
+        if statistic[c] == 1.0:
+            high = max(one, value)
+            one = high + np.log(np.exp(one - high) + np.exp(value - high))
+        else:
+            high = max(zero, value)
+            zero = high + np.log(np.exp(zero - high) + np.exp(value - high))
+    return one - zero - eta
 
 
 @jit
@@ -75,16 +79,15 @@ def sweep_labels(
     """
     scratch = np.empty(labels.shape[0] + 1)
     size = statistic.size
-    marginal = np.empty(size)
-    delta = np.empty(size)
-    square = marginal.reshape(statistic.shape)
+    log_table, total, delta = np.empty(size), np.empty(size), np.empty(size)
+    flat = statistic.ravel()
     # calibrated anew in every sweep, so that rounding errors do not add up over the chain
     calibrate(tree, tables, focus)
     n_new = 0
     for e in order:
         old = eta[labels[e]]
-        factor_marginal(tree, focus, e, marginal)
-        lam = logit_at_zero(square, statistic, old)
+        factor_log_table(tree, focus, e, log_table, total)
+        lam = logit_at_zero(log_table, flat, old)
         n_groups = remove_label(e, labels, eta, sizes, n_groups)
         log_new = log_alpha + integrate_edge(s[e], n, lam, base, edge_work)
         if np.isnan(log_new):
@@ -98,7 +101,7 @@ def sweep_labels(
             labels[e] = k
             sizes[k] += 1
         if eta[k] != old:
-            delta[:] = statistic.ravel() * (eta[k] - old)
+            delta[:] = flat * (eta[k] - old)
             update_factor(tree, focus, e, delta)
     return n_groups, n_new
 

@@ -193,6 +193,22 @@ def update_factor(tree, state, f, delta):
 
 
 @jit
+def factor_log_table(tree, state, f, out, total):
+    """Log of factor f's marginal table up to a constant, into `out` (table size,); `total` is scratch."""
+    j = tree.factor_clique[f]
+    move_focus(tree, state, j)
+    loops = slice(tree.factor_ptr[f], tree.factor_ptr[f + 1])
+    log_sum_big_to_small(
+        state.belief[tree.table_ptr[j] : tree.table_ptr[j + 1]],
+        out,
+        total,
+        tree.loop_size[loops],
+        tree.loop_stride[loops],
+        state.counter,
+    )
+
+
+@jit
 def factor_marginal(tree, state, f, out):
     """Marginal probabilities of factor f under the present parameters, into `out` (table size,)."""
     j = tree.factor_clique[f]

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pymc_mrf.kernels.edge_posterior import MAX_PANELS, NARROW, NODES, TO_COEFFICIENTS, Series
+from pymc_mrf.kernels.edge_posterior import MAX_PANELS, N_NODES, NARROW, NODES, TO_COEFFICIENTS, Series
 
-LOG_ZERO = -1e5  # stands for the logarithm of a density of 0
+LOG_ZERO = -1e30  # stands for the logarithm of a density of 0 or beyond all use
+STEEP = 1e6  # largest change of the log density on a panel that matters
 TOLERANCE = 1e-11  # of the log density, relative beyond 1
 
 
@@ -55,16 +56,18 @@ def tabulate(
                 "the log density of the base is NaN or infinite inside its support "
                 f"(near {lower.min():.6g} to {upper.max():.6g} on the scale of the natural parameter)"
             )
-        somewhere = np.isfinite(values).any(axis=1)
-        lower, upper, values = lower[somewhere], upper[somewhere], values[somewhere]
+        somewhere = (values > LOG_ZERO).any(axis=1)
+        lower, upper, half, values = (v[somewhere] for v in (lower, upper, half, values))
         narrow = upper - lower <= NARROW * (1.0 + np.abs(lower))
-        values = np.where(np.isfinite(values), values, LOG_ZERO)
+        values = np.maximum(values, LOG_ZERO)
         coefficients = values @ TO_COEFFICIENTS
-        scale = np.maximum(1.0, np.abs(values).max(axis=1))
+        top, bottom = values.max(axis=1), values.min(axis=1)
         slope = 1.0 + np.abs(np.diff(values)).max(axis=1) / half
-        noise = rounding(upper) * slope
+        error = TOLERANCE * np.maximum(1.0, np.abs(values).max(axis=1)) + 10.0 * rounding(upper) * slope
         tail = np.abs(coefficients[:, -3:]).sum(axis=1)
-        good = (tail <= TOLERANCE * scale + 10.0 * noise) | narrow
+        # a relative error is too coarse where the density is high at one end and vanishes at the other
+        steep = (top - bottom > STEEP) & (top > -STEEP)
+        good = ((tail <= error) & ~steep) | narrow
         done.append((lower[good], upper[good], coefficients[good]))
         middle = 0.5 * (lower[~good] + upper[~good])
         lower, upper = np.r_[lower[~good], middle], np.r_[middle, upper[~good]]
@@ -75,6 +78,15 @@ def tabulate(
     parts = [np.concatenate(arrays) for arrays in zip(*done, strict=True)]
     order = np.argsort(parts[0])
     lower, upper, coefficients = (np.ascontiguousarray(part[order]) for part in parts)
-    # |P_k| <= 1
-    ceiling = coefficients[:, 0] + np.abs(coefficients[:, 1:]).sum(axis=1)
-    return Series(lower, upper, coefficients, ceiling)
+    return Series(lower, upper, coefficients, _ceiling(lower, upper, coefficients))
+
+
+def _ceiling(lower, upper, coefficients) -> np.ndarray:
+    """Upper bound of each panel's values, from a fine grid and the largest change between its points."""
+    grid = np.linspace(-1.0, 1.0, 65)
+    narrow = upper - lower <= NARROW * (1.0 + np.abs(lower))
+    values = coefficients @ np.polynomial.legendre.legvander(grid, N_NODES - 1).T
+    bound = values.max(axis=1) + np.abs(np.diff(values)).max(axis=1)
+    # the series of a narrow panel may mean nothing between its nodes
+    nodes = coefficients @ np.polynomial.legendre.legvander(NODES, N_NODES - 1).T
+    return np.where(narrow, nodes.max(axis=1), bound)

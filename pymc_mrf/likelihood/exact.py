@@ -88,17 +88,18 @@ class ExactLikelihood:
 
     def slice_values(self, labels, eta, base, rng) -> int:
         """Slice-sampling update of every group value eta (K,) in place; number of evaluations."""
-        sizes = np.bincount(labels)
-        # four to eight posterior standard deviations if agreements are balanced: few rejections, and
-        # no evaluations spent on finding the ends of the slice
-        widths = 16.0 / np.sqrt(self.n * sizes)
+        # some eight posterior standard deviations if agreements are independent: few rejections, and
+        # no evaluations spent on finding the ends of the slice; a function of data and labels only
+        sums, trials = np.bincount(labels, self.s), np.bincount(labels) * float(self.n)
+        p = (sums + 0.5) / (trials + 1.0)
+        widths = 8.0 / np.sqrt((trials + 1.0) * p * (1.0 - p))
         kernels.pack_pairwise(
             np.zeros((len(labels), *self._statistic.shape)), self._node_tables, self._work.tables
         )
         return exact_groups.slice_values(
             labels,
             eta,
-            np.bincount(labels, self.s),
+            sums,
             float(self.n),
             widths,
             base,

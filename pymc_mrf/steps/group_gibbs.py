@@ -57,6 +57,11 @@ class GroupGibbs(BlockedStep):
             raise ValueError(
                 f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"
             )
+        if value.dtype != "float64":
+            raise ValueError(
+                f"{step} tells groups by exact equality and needs double precision, but {rv.name} is "
+                f'{value.dtype}; set pytensor.config.floatX = "float64"'
+            )
         self._field = ObservedField(rv, model, step, self.serves)
         self._link = Link(self._field.family)
         self._prior = BaseMeasureReader(rv, model, self._link, compile_kwargs)

@@ -73,6 +73,42 @@ def test_integral_equals_scipy(base, rng):
         np.testing.assert_allclose(value, top + np.log(total), atol=2e-8)
 
 
+@pytest.mark.parametrize("n", [2e5, 1e6, 1e7])
+@pytest.mark.parametrize("shift", [0.0, 1e-9, 0.002, -0.004])
+def test_peaks_next_to_the_ends_of_panels_are_found(n, shift, rng):
+    """The likelihood's peak is far narrower than the panels; its mode is at or next to an end."""
+    base = stats.norm(0.0, 2.0)
+    series = tabulate(base.logpdf, (-np.inf, np.inf), 0.0)
+    mode = 4.0 + shift  # panels end at powers of two
+    sd = 2.0 / np.sqrt(n)
+    log_integral, eta = posteriors(np.full(200, n / 2), n, -mode, series, rng)
+    # Laplace's approximation has a relative error of order 1 / n
+    peak = kernels.edge_log_likelihood(mode, n / 2, n, -mode) + base.logpdf(mode)
+    expected = peak + 0.5 * np.log(2 * np.pi) + np.log(sd)
+    np.testing.assert_allclose(log_integral, expected, atol=20 / n + 1e-14 * n)
+    assert stats.kstest((eta - mode) / sd, stats.norm.cdf).pvalue > 1e-5
+
+
+def test_what_cannot_be_integrated_is_reported(rng):
+    series = tabulate(stats.norm(0, 2).logpdf, (-np.inf, np.inf), 0.0)
+    work = kernels.allocate_edge_work()
+    for lam in (np.inf, -np.inf, np.nan):
+        assert np.isnan(kernels.integrate_edge(60.0, 60.0, lam, series, work))
+    for lam in (700.0, -700.0, 3000.0):
+        assert np.isfinite(kernels.integrate_edge(60.0, 60.0, lam, series, work))
+
+
+@pytest.mark.parametrize(
+    "base", [stats.gumbel_r(0, 1), stats.gumbel_r(0, 0.01), stats.invgamma(2), stats.norm(0.3, 1e-5)]
+)
+def test_densities_that_vanish_fast(base, rng):
+    """Extreme slopes of the log density: the integral of the base alone is 1."""
+    with np.errstate(over="ignore", divide="ignore"):
+        series = tabulate(base.logpdf, base.support(), float(base.median()))
+    work = kernels.allocate_edge_work()
+    assert abs(kernels.integrate_edge(0.0, 1e-12, 0.0, series, work)) < 1e-7
+
+
 def test_draws_follow_the_posterior(rng):
     a, b, n, s = 2.0, 0.7, 30, 27
     series = tabulate(log_beta_base(a, b), BOUNDS, 0.0)

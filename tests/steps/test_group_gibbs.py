@@ -6,6 +6,7 @@ import arviz as az
 import cloudpickle
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 from pymc.model.transform.optimization import freeze_dims_and_data
 from pymc.step_methods.state import equal_dataclass_values
@@ -257,6 +258,30 @@ def test_automatic_choice_and_random_hyperparameters():
         assert statistic in idata.sample_stats
         assert idata.posterior.alpha.std() > 0.1 and idata.posterior.a.std() > 0.1
         assert idata.posterior.theta.dims == ("chain", "draw", "edge")
+
+
+@pytest.mark.parametrize(
+    "base", [pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1), pm.InverseGamma.dist(2.0, 1.0)], ids=str
+)
+def test_separable_data_with_a_vague_base(base):
+    """All rows agree everywhere: the rest of the field forces every edge, and nothing breaks."""
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, base, shape=5)
+        pmrf.Ising("x", theta, graph=GRAPH, observed=np.ones((60, 4), dtype=int))
+        step = pmrf.ExactGibbs([theta])
+    step.setup_chain(np.random.default_rng(1), 0, 200)
+    point = model.initial_point()
+    for _ in range(200):
+        point, _ = step.step(point)
+    assert np.all(np.isfinite(point["theta"]))
+    assert np.median(point["theta"]) > 0.5
+
+
+def test_single_precision_is_refused():
+    with pytensor.config.change_flags(floatX="float32"):
+        model = agreement_model(agreement_data(20, seed=1))
+        with model, pytest.raises(ValueError, match="double precision"):
+            pmrf.ExactGibbs([model["theta"]])
 
 
 def test_frozen_models_and_step_options():
