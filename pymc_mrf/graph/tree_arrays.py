@@ -9,6 +9,11 @@ import numpy as np
 from pymc_mrf.graph.elimination import Clique
 
 
+MAX_SPELT_OUT = 2**16
+"""Nested loops over small tables cost more than the additions inside them; beyond this number of
+entries tables are large, and the loops cost little."""
+
+
 class TreeArrays(NamedTuple):
     """A junction tree as flat arrays, in the form in which kernels take it.
 
@@ -48,6 +53,11 @@ class TreeArrays(NamedTuple):
     factor_clique : (F,) int64 array
     factor_table_ptr : (F + 1,) int64 array
         Cells of factor f in a flat array of factor tables.
+    factor_cell_ptr : (F + 1,) int64 array
+    factor_cell : int32 array
+        Cell of factor f, in that flat array, for every cell of its clique's table in storage order:
+        the same as its loops, spelt out. Empty for trees where that would take more than
+        `MAX_SPELT_OUT` entries.
     """
 
     cards: np.ndarray
@@ -68,6 +78,8 @@ class TreeArrays(NamedTuple):
     loop_stride: np.ndarray
     factor_clique: np.ndarray
     factor_table_ptr: np.ndarray
+    factor_cell_ptr: np.ndarray
+    factor_cell: np.ndarray
 
 
 def _strides(variables: Sequence[int], cards: Sequence[int]) -> list[int]:
@@ -152,6 +164,20 @@ def tree_arrays(
     def integers(values: Sequence[int]) -> np.ndarray:
         return np.array(values, dtype=np.int64)
 
+    factor_table_ptr = pointers([math.prod(cards[v] for v in scope) for scope in scopes])
+    factor_cell_ptr = pointers([cells[clique] for clique in factor_clique])
+    spelt_out = [np.zeros(0, dtype=np.int64)]
+    if factor_cell_ptr[-1] <= MAX_SPELT_OUT:
+        first = sum(n_link_loops)
+        for f, n_loops in enumerate(n_factor_loops):
+            index = factor_table_ptr[f : f + 1]
+            for k in range(first, first + n_loops):
+                index = np.add.outer(index, np.arange(sizes[k]) * steps[k]).ravel()
+            spelt_out.append(index)
+            first += n_loops
+    else:
+        factor_cell_ptr = np.zeros_like(factor_cell_ptr)
+
     arrays = TreeArrays(
         cards=integers(cards),
         table_ptr=pointers(cells),
@@ -170,7 +196,9 @@ def tree_arrays(
         loop_size=integers(sizes),
         loop_stride=integers(steps),
         factor_clique=integers(factor_clique),
-        factor_table_ptr=pointers([math.prod(cards[v] for v in scope) for scope in scopes]),
+        factor_table_ptr=factor_table_ptr,
+        factor_cell_ptr=factor_cell_ptr,
+        factor_cell=np.concatenate(spelt_out).astype(np.int32),
     )
     for array in arrays:
         array.setflags(write=False)

@@ -121,6 +121,12 @@ def sum_big_to_small(big, small, sizes, strides, counter):
 def add_factors(tree, tables, table, counter):
     """Overwrite the clique tables `table` (n_cells,) by the sums of their factors' log tables."""
     table[:] = 0.0
+    if tree.factor_cell.shape[0] > 0:
+        for f in range(tree.factor_clique.shape[0]):
+            shift = tree.table_ptr[tree.factor_clique[f]] - tree.factor_cell_ptr[f]
+            for k in range(tree.factor_cell_ptr[f], tree.factor_cell_ptr[f + 1]):
+                table[k + shift] += tables[tree.factor_cell[k]]
+        return
     for f in range(tree.factor_clique.shape[0]):
         j = tree.factor_clique[f]
         loops = slice(tree.factor_ptr[f], tree.factor_ptr[f + 1])
@@ -231,6 +237,12 @@ def distribute(tree, work):
 def sum_factors(tree, table, out, counter):
     """Sum the clique tables `table` (n_cells,) onto each factor's scope, into `out` (T,)."""
     out[:] = 0.0
+    if tree.factor_cell.shape[0] > 0:
+        for f in range(tree.factor_clique.shape[0]):
+            shift = tree.table_ptr[tree.factor_clique[f]] - tree.factor_cell_ptr[f]
+            for k in range(tree.factor_cell_ptr[f], tree.factor_cell_ptr[f + 1]):
+                out[tree.factor_cell[k]] += table[k + shift]
+        return
     for f in range(tree.factor_clique.shape[0]):
         j = tree.factor_clique[f]
         loops = slice(tree.factor_ptr[f], tree.factor_ptr[f + 1])
