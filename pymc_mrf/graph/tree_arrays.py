@@ -8,7 +8,6 @@ import numpy as np
 
 from pymc_mrf.graph.elimination import Clique
 
-
 MAX_SPELT_OUT = 2**16
 """Nested loops over small tables cost more than the additions inside them; beyond this number of
 entries tables are large, and the loops cost little."""

@@ -45,7 +45,8 @@ def grid_marginals(repeats: int = 20) -> dict:
     """All edge marginals of a 4 x 4 binary grid: seconds of the kernel and of pyAgrum.
 
     Every evaluation is of new parameters, as in a sampler. The kernel keeps its plan, the junction tree
-    (`kernel`; `field` is the time from the tables, planning included). pyAgrum has no way to give new
+    (`kernel`: per parameter vector, 1000 in one call; `single`: one call from Python each; `field`: from
+    the tables, planning included). pyAgrum has no way to give new
     tables to an inference, so its time is that of running a new one, made outside the measurement
     (`pyagrum`) or inside it (`pyagrum_created`). `pyagrum_evidence` is that of an inference run before,
     after one soft evidence changed: the junction tree and the messages that do not depend on that node
@@ -55,9 +56,14 @@ def grid_marginals(repeats: int = 20) -> dict:
     tree, tables = field.junction_tree.arrays, field.log_tables()
     work, marginals = kernel.allocate(tree), np.empty_like(tables)
     kernel.log_partition_and_marginals(tree, tables, work, marginals)
-    kernel_time = best(
+    single = best(
         lambda: kernel.log_partition_and_marginals(tree, tables, work, marginals), repeats, inner=200
     )
+    # one call for many parameter vectors: what a compiled sampler pays for each
+    many = tables + np.random.default_rng(2).normal(0, 0.1, (1000, len(tables)))
+    batch = (tree, many, work, np.empty(len(many)), np.empty_like(many))
+    kernel.batch_log_partition_and_marginals(*batch)
+    kernel_time = best(lambda: kernel.batch_log_partition_and_marginals(*batch), repeats) / len(many)
     field_time = best(
         lambda: PairwiseField(field.graph, field.edge_tables, field.node_tables).marginals(), repeats
     )
@@ -73,6 +79,7 @@ def grid_marginals(repeats: int = 20) -> dict:
     ours = marginals[: field.edge_tables.size].reshape(field.edge_tables.shape)
     return {
         "kernel": kernel_time,
+        "single": single,
         "field": field_time,
         "pyagrum": float(peer["fresh"]),
         "pyagrum_created": float(peer["created"]),
