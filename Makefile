@@ -59,4 +59,4 @@ docs: $(VENV)/docs
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/_build output
+	rm -rf $(VENV) build dist docs/_build docs/generated output

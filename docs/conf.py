@@ -1,7 +1,5 @@
 """Sphinx configuration: ``make docs`` builds with warnings as errors."""
 
-from pathlib import Path
-
 import pymc_mrf
 
 project = "pymc-mrf"
@@ -25,28 +23,3 @@ numpydoc_show_class_members = False
 
 html_theme = "furo"
 html_title = "pymc-mrf"
-
-HERE = Path(__file__).parent
-
-
-def include_fragment(app, docname, source):
-    """Say which script writes a results fragment that is not there yet, instead of failing on it."""
-    for name, script in RESULTS.items():
-        directive = f"```{{include}} _results/{name}.md\n```"
-        if not (HERE / "_results" / f"{name}.md").exists():
-            source[0] = source[0].replace(directive, f"*Not generated yet: run `{script}`.*")
-
-
-RESULTS = {
-    "senate": "examples/liu_page_2013/senate.py",
-    "stripped_beta_error": "examples/liu_page_2013/stripped_beta_error.py",
-    "small_grid": "examples/liu_page_2013/small_grid.py",
-    "tree": "examples/liu_page_2013/tree.py",
-    "hierarchical_field": "examples/hierarchical_field.py",
-    "benchmarks": "examples/cost_against_width.py",
-}
-
-
-def setup(app):
-    """Register the hook."""
-    app.connect("source-read", include_fragment)

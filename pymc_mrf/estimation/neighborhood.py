@@ -1,4 +1,4 @@
-"""Structure by node-wise L1 logistic regression: Wainwright, Ravikumar & Lafferty (2010).
+"""Structure by node-wise L1 logistic regression: Ravikumar, Wainwright & Lafferty (2010).
 
 Every node is regressed on all others with one penalty for all nodes; edge {i, j} is selected when
 i's regression uses j *or* j's uses i (their "max" combination). The penalty is not chosen by theory
@@ -120,7 +120,7 @@ def neighborhood_selection(
 
     References
     ----------
-    Wainwright, Ravikumar & Lafferty (2010), High-dimensional Ising model selection using
+    Ravikumar, Wainwright & Lafferty (2010), High-dimensional Ising model selection using
     l1-regularized logistic regression, Annals of Statistics 38, section 2.2 (estimation per node);
     Höfling & Tibshirani (2009), section 4 ("Wainwright-max").
     """

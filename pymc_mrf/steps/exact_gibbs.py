@@ -26,10 +26,13 @@ class ExactGibbsState(StepMethodState):
 class ExactGibbs(GroupGibbs):
     """Grouped edge parameters of a field of small treewidth.
 
-    Leaves invariant: the posterior, exactly (up to a relative quadrature error below 1e-8 in the
-    probability of a new group). All labels are redrawn in turn, twice, from eq. (4) of Liu & Page
-    (2013), whose terms follow from one edge marginal on the junction tree (identity A1); then all
-    group values by slice sampling given the labels. On forests both are in closed form.
+    Leaves invariant: the posterior, exactly, up to a relative quadrature error below 1e-8 in the
+    probability of a new group (for a million observations and more, up to the rounding of the
+    log-likelihood) and to double precision, in which values of theta above 1 - 2e-16 are one.
+
+    All labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013), whose terms follow from
+    one edge marginal on the junction tree (identity A1); then all group values by slice sampling given
+    the labels. On forests both are in closed form.
 
     Parameters
     ----------
@@ -73,10 +76,11 @@ class ExactGibbs(GroupGibbs):
         node_parameter = np.zeros(field.graph.n_nodes)
         if field.node_parameter is not None:
             value = constant_value(field.node_parameter)
-            if value is None:
+            if value is None or value.size not in (1, field.graph.n_nodes):
                 raise ValueError(
-                    f"ExactGibbs needs constant node parameters, but the {family.node_parameter} of "
-                    f"{field.name} is random; fix it, or sample with a prior that NUTS can move"
+                    f"ExactGibbs needs constant node parameters, one per node, but the "
+                    f"{family.node_parameter} of {field.name} is random, pm.Data or differs between rows; "
+                    "give numbers, or sample with a prior that NUTS can move"
                 )
             node_parameter = np.broadcast_to(value.reshape(-1), field.graph.n_nodes)
         node_tables, statistic = self._link.tables(node_parameter)
