@@ -12,9 +12,7 @@ import numpy as np
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.kernels.gibbs import gibbs_sweeps
-from pymc_mrf.kernels.pcd import tied_pcd, tied_statistics
-
-__all__ = ["fit_pcd", "tied_pcd"]
+from pymc_mrf.kernels.pcd import tied_statistics
 
 # Beyond this many parameters only the variances of the statistics are used
 FULL_COVARIANCE = 1000

@@ -206,29 +206,3 @@ def factor_log_table(tree, state, f, out, total):
         tree.loop_stride[loops],
         state.counter,
     )
-
-
-@jit
-def factor_marginal(tree, state, f, out):
-    """Marginal probabilities of factor f under the present parameters, into `out` (table size,)."""
-    j = tree.factor_clique[f]
-    move_focus(tree, state, j)
-    table = state.belief[tree.table_ptr[j] : tree.table_ptr[j + 1]]
-    sizes = tree.loop_size[tree.factor_ptr[f] : tree.factor_ptr[f + 1]]
-    strides = tree.loop_stride[tree.factor_ptr[f] : tree.factor_ptr[f + 1]]
-    top = table[0]
-    for k in range(1, table.shape[0]):
-        top = max(top, table[k])
-    run, step = sizes[-1], strides[-1]
-    out[:] = 0.0
-    state.counter[:] = 0
-    q = 0
-    total = 0.0
-    for start in range(0, table.shape[0], run):
-        for i in range(run):
-            p = np.exp(table[start + i] - top)
-            out[q + i * step] += p
-            total += p
-        q = next_run(state.counter, q, sizes, strides)
-    for k in range(out.shape[0]):
-        out[k] /= total

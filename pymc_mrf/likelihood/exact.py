@@ -15,7 +15,7 @@ from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 
 
 class ExactLikelihood:
-    """Engine: exact edge marginals, log-partition function and gradient for one field and its data.
+    """Engine: exact moves of labels and group values for one field and its data.
 
     Parameters
     ----------
@@ -53,17 +53,6 @@ class ExactLikelihood:
         self._order = order[order < graph.n_edges]  # the other factors are single nodes
         self._work = kernels.allocate(self._tree)
         self._focus = allocate_focus(self._tree)
-        self._marginals = np.empty_like(self._work.tables)
-
-    def log_likelihood(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log-likelihood of eta (r,) but for the node terms of the data, and its gradient (r,)."""
-        self._pack(eta)
-        log_partition = kernels.log_partition_and_marginals(
-            self._tree, self._work.tables, self._work, self._marginals
-        )
-        tables = self._marginals[: len(eta) * self._statistic.size].reshape(-1, *self._statistic.shape)
-        expected = (tables * self._statistic).sum(axis=(1, 2))
-        return self.s @ eta - self.n * log_partition, self.s - self.n * expected
 
     def sweep_labels(self, labels, eta, sizes, n_groups, log_alpha, base, edge_work, rng):
         """Redraw every label in turn from eq. (4), exactly; see `kernels.exact_groups`."""

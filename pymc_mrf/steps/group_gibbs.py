@@ -4,6 +4,7 @@ The state of the sampler is the parameter vector itself: exact ties are groups. 
 label in turn, then every group's value. What the step leaves invariant depends on the engine.
 """
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -119,17 +120,17 @@ class GroupGibbs(BlockedStep):
         stats |= {"group_gibbs_n_groups": n_groups, "group_gibbs_n_new": n_new}
         return {**point, self._name: theta}, [stats]
 
+    @abstractmethod
     def _begin(self, eta: np.ndarray | None, base: BaseMeasure) -> np.ndarray:
         """Prepare a chain that starts at `eta` (r,); None asks for a start, which is returned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sweep_labels(self, labels, eta, sizes, n_groups: int, base: BaseMeasure):
         """Redraw all labels in place; return the numbers of groups and of groups opened."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw_values(self, labels, eta, base: BaseMeasure) -> tuple[np.ndarray, dict]:
         """Redraw group values (K,) given labels; return them and the engine's statistics."""
-        raise NotImplementedError
 
     def _sweep_fixed_labels(self, engine, labels, eta, sizes, n_groups: int, base: BaseMeasure):
         """Label sweep of an engine whose edge likelihoods (s, n, lam) never change."""
