@@ -10,24 +10,22 @@ measure over partitions times Lebesgue measure on the distinct values:
 (Ewens' formula times the base density at the K distinct values; Antoniak, 1974).
 """
 
-from typing import Any
-
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
-from pymc.distributions.distribution import Continuous
-from pymc.distributions.distribution import support_point as base_support_point
+from pymc.distributions.distribution import Continuous, SymbolicRandomVariable, _support_point
 from pymc.distributions.shape_utils import rv_size_is_none, shape_from_dims
 from pymc.logprob.abstract import _logprob
-from pymc.logprob.basic import logp as pm_logp
-from pymc.pytensorf import floatX
+from pymc.pytensorf import collect_default_updates, floatX
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.random.utils import normalize_size_param
 
 from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions.scalar import ScalarDistribution
 from pymc_mrf.kernels import crp
 
 
@@ -51,52 +49,103 @@ class TieCounts(NumbaRegistered, Op):
         return [grad_undefined(self, 0, inputs[0], "ties change under any small move")]
 
 
-class DirichletProcessRV(NumbaRegistered, RandomVariable):
-    """n values drawn from a random measure G ~ DP(alpha, base)."""
+class PartitionRV(NumbaRegistered, RandomVariable):
+    """Group labels of n values under the Chinese restaurant process."""
 
-    name = "DirichletProcess"
-    dtype = "floatX"
-    __props__ = ("name", "signature", "dtype", "inplace", "base_op", "n")
-    _print_name = ("DirichletProcess", r"\operatorname{DirichletProcess}")
+    name = "ChineseRestaurantProcess"
+    dtype = "int64"
+    __props__ = ("name", "signature", "dtype", "inplace", "n")
+    _print_name = ("ChineseRestaurantProcess", r"\operatorname{CRP}")
 
-    def __init__(
-        self, base_op=None, n=None, name=None, signature=None, dtype="floatX", inplace=False
-    ) -> None:
-        if base_op is None or n is None:
-            raise TypeError("DirichletProcessRV needs base_op and n")
-        self.base_op = base_op
+    def __init__(self, n=None, name=None, signature=None, dtype="int64", inplace=False) -> None:
+        if n is None:
+            raise TypeError("PartitionRV needs n")
         self.n = n
-        signature = ",".join(["()"] * (1 + len(base_op.inputs_sig))) + "->(n)"
-        super().__init__(signature=signature, dtype=dtype, inplace=inplace)
+        super().__init__(signature="()->(n)", dtype=dtype, inplace=inplace)
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n, dtype="int64"),)
 
-    def base(self, *parameters):
-        """Variable distributed as the base measure, with these parameters."""
-        rng = pt.random.shared_rng(seed=None)
-        return self.base_op(*parameters, rng=rng, return_next_rng=True)[1]
-
-    def rng_fn(self, rng, *args):
-        """Draw a partition from the Chinese restaurant process and a base value per group."""
-        alpha, *base_parameters, size = args
-        batch = np.broadcast_shapes(np.shape(alpha), *map(np.shape, base_parameters))
-        if size is not None:
-            batch = tuple(size)
+    def rng_fn(self, rng, alpha, size):
+        """Draw labels row by row."""
+        batch = np.shape(alpha) if size is None else tuple(size)
         alpha = np.broadcast_to(alpha, batch)
-        columns = [np.broadcast_to(p, batch)[..., None] for p in base_parameters]
-        atoms = self.base_op.rng_fn(rng, *columns, (*batch, self.n))
         labels = np.empty((*batch, self.n), dtype=np.int64)
         for row in np.ndindex(batch):
             crp.crp_labels(float(alpha[row]), labels[row], rng)
-        return np.take_along_axis(np.asarray(atoms), labels, axis=-1)
+        return labels
+
+
+class DirichletProcessRV(SymbolicRandomVariable):
+    """n values drawn from a random measure G ~ DP(alpha, base)."""
+
+    name = "DirichletProcess"
+    extended_signature = "[rng],[size],()->[rng],(n)"
+    _print_name = ("DirichletProcess", r"\operatorname{DirichletProcess}")
+
+    def __init__(self, *args, base: ScalarDistribution, n: int, **kwargs) -> None:
+        self.base = base
+        self.n = n
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def rv_op(cls, alpha, *parameters, base: ScalarDistribution, n: int, size=None, rng=None):
+        """Build the random variable: a value of the base per label of a random partition."""
+        size = normalize_size_param(size)
+        inner_size, inner_alpha = size.type(), alpha.type()
+        inner_parameters = [p.type() for p in parameters]
+        if rv_size_is_none(size):
+            batch, labels_size = (), None
+        else:
+            batch = tuple(inner_size[i] for i in range(size.type.shape[0]))
+            labels_size = inner_size
+        labels_rng = pt.random.shared_rng(seed=None)
+        _, labels = PartitionRV(n)(inner_alpha, size=labels_size, rng=labels_rng, return_next_rng=True)
+        atoms = base.draws((*batch, n), *inner_parameters)
+        theta = atoms[labels] if not batch else pt.take_along_axis(atoms, labels, axis=-1)
+        inputs = [inner_size, inner_alpha, *inner_parameters]
+        updates = collect_default_updates(inputs=inputs, outputs=(theta,))
+        n_rngs = len(updates)
+        signature = ",".join(
+            f"({','.join('p' + str(i) + str(j) for j in range(p.type.ndim))})"
+            for i, p in enumerate(parameters)
+        )
+        rngs = ",".join(["[rng]"] * n_rngs)
+        op = cls(
+            inputs=[*updates.keys(), *inputs],
+            outputs=[*updates.values(), theta],
+            base=base,
+            n=n,
+            extended_signature=f"{rngs},[size],(){',' if signature else ''}{signature}->{rngs},(n)",
+        )
+        fresh = [rng if rng is not None else pt.random.shared_rng(seed=None)]
+        fresh += [pt.random.shared_rng(seed=None) for _ in range(n_rngs - 1)]
+        return op(*fresh, size, alpha, *parameters)
+
+    def rebuild_rv(self, *args, **kwargs):
+        """Build the variable anew, of another size."""
+        return self.rv_op(*args, base=self.base, n=self.n, **kwargs)
+
+
+def _arguments(op, inputs) -> tuple:
+    """Size, alpha and the parameters of the base among the inputs of a node."""
+    (_, size, positions), _ = op.get_input_output_type_idxs(op.extended_signature)
+    return inputs[size], *(inputs[i] for i in positions)
+
+
+@_support_point.register(DirichletProcessRV)
+def _dp_support_point(op, rv, *inputs):
+    """All entries in one group, at the support point of the base."""
+    size, _alpha, *parameters = _arguments(op, inputs)
+    shape = (op.n,) if rv_size_is_none(size) else (*size, op.n)
+    return pt.full(shape, op.base.support_point(*parameters))
 
 
 @_logprob.register(DirichletProcessRV)
-def _dp_logprob(op, values, rng, size, alpha, *base_parameters, **kwargs):
+def _dp_logprob(op, values, *inputs, **kwargs):
     [x] = values
-    columns = [p[..., None] if p.type.ndim else p for p in base_parameters]
-    log_g0 = pm_logp(op.base(*columns), x)
+    _size, alpha, *parameters = _arguments(op, inputs)
+    log_g0 = op.base.log_density(x, *parameters)
     counts = TieCounts()(x) if x.type.ndim == 1 else Blockwise(TieCounts())(x)
     share = 1.0 / counts  # the members of a group contribute one group together
     logp = (
@@ -108,22 +157,6 @@ def _dp_logprob(op, values, rng, size, alpha, *base_parameters, **kwargs):
     return check_parameters(logp, alpha > 0, msg="alpha > 0")
 
 
-def _check_base(base: Any) -> None:
-    owner = getattr(base, "owner", None)
-    remedy = "pass an unregistered scalar distribution such as pm.Uniform.dist(0, 1)"
-    if owner is None:
-        raise TypeError(f"base must be a PyMC distribution, not {base!r}; {remedy}")
-    if not isinstance(owner.op, RandomVariable):
-        raise TypeError(f"base {owner.op} is not a basic random variable; {remedy}")
-    if owner.op.ndim_supp != 0 or base.type.ndim != 0:
-        raise ValueError(f"base must be scalar, but it has {base.type.ndim} dimensions; {remedy}")
-    if base.type.dtype not in ("float64", "float32"):
-        raise TypeError(
-            f"base must be continuous, not of dtype {base.type.dtype}: with a discrete base two "
-            "groups could share a value"
-        )
-
-
 class DirichletProcess(Continuous):
     r"""Dirichlet-process prior on a vector: its entries fall into groups of equal value.
 
@@ -133,8 +166,9 @@ class DirichletProcess(Continuous):
     alpha : tensor_like of float
         Concentration, positive; about alpha log(1 + n / alpha) groups are expected a priori.
     base : unregistered scalar distribution
-        Where group values come from, for example ``pm.Uniform.dist(0, 1)``; its parameters may be
-        random variables of the model.
+        Where group values come from: any continuous scalar distribution, composed ones such as
+        ``pm.LogitNormal``, ``pm.Truncated``, ``pm.Mixture`` or a ``pm.CustomDist`` with ``dist=``
+        included; its parameters may be random variables of the model.
     **kwargs
         ``shape`` or ``dims`` give the number of entries (last dimension); other keyword arguments as
         for every PyMC distribution.
@@ -158,12 +192,7 @@ class DirichletProcess(Continuous):
 
     rv_type = DirichletProcessRV
 
-    @classmethod
-    def rv_op(cls, alpha, *base_parameters, base_op, n, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        op = DirichletProcessRV(base_op, n)
-        return op(alpha, *base_parameters, size=size, rng=rng, return_next_rng=True)[1]
+    rv_op = DirichletProcessRV.rv_op
 
     def __new__(cls, name, alpha, base, *, dims=None, shape=None, **kwargs):
         """Register the variable with the model on the context stack."""
@@ -176,7 +205,7 @@ class DirichletProcess(Continuous):
     @classmethod
     def dist(cls, alpha, base, *, shape=None, **kwargs):
         """Unregistered variable; see the class."""
-        _check_base(base)
+        base = ScalarDistribution(base, "base")
         if shape is None or np.ndim(shape) > 1 or np.size(shape) == 0:
             raise ValueError(
                 f'shape={shape!r} does not give the number of entries; use shape=n, or dims="edge" '
@@ -188,20 +217,8 @@ class DirichletProcess(Continuous):
         if isinstance(alpha, float | int | np.number) and not (alpha > 0 and np.isfinite(alpha)):
             raise ValueError(f"alpha must be positive and finite, not {alpha}")
         alpha = floatX(pt.as_tensor_variable(alpha))
-        base_parameters = base.owner.op.dist_params(base.owner)
+        if alpha.type.ndim != 0:
+            raise ValueError(f"alpha must be a scalar, but it has {alpha.type.ndim} dimensions")
         return super().dist(
-            [alpha, *base_parameters],
-            base_op=base.owner.op,
-            n=shape[-1],
-            size=shape[:-1] or None,
-            **kwargs,
-        )
-
-    def support_point(rv, size, alpha, *base_parameters):
-        """All entries in one group, at the support point of the base."""
-        op = rv.owner.op
-        value = base_support_point(op.base(*base_parameters))
-        shape = (op.n,) if rv_size_is_none(size) else (*size, op.n)
-        return (
-            pt.full(shape, value) if value.type.ndim == 0 else pt.broadcast_to(value[..., None], shape)
+            [alpha, *base.arguments], base=base, n=shape[-1], size=shape[:-1] or None, **kwargs
         )

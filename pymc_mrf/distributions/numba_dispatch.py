@@ -11,7 +11,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 
 from pymc_mrf.distributions._numba import source_version
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV, TieCounts
+from pymc_mrf.distributions.dirichlet_process import PartitionRV, TieCounts
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
@@ -111,30 +111,17 @@ def _numba_tie_counts(op, **kwargs):
     return tie_counts, VERSION
 
 
-@numba_core_rv_funcify.register(DirichletProcessRV)
-def _numba_process_draw(op, node):
-    # inputs: generator, size, alpha, parameters of the base
-    base_node = op.base(*(p.type() for p in node.inputs[3:])).owner
-    base = numba_core_rv_funcify(op.base_op, base_node)
-    version: int | None = VERSION
-    if isinstance(base, tuple):
-        base, base_version = base
-        version = None if base_version is None else (VERSION * 31 + base_version) % 2**56
+@numba_core_rv_funcify.register(PartitionRV)
+def _numba_partition_draw(op, node):
     n = op.n
 
     @numba_njit
-    def random(rng, alpha, *parameters):
+    def random(rng, alpha):
         labels = np.empty(n, dtype=np.int64)
-        n_groups = crp.crp_labels(alpha, labels, rng)
-        atoms = np.empty(n_groups)
-        for k in range(n_groups):
-            atoms[k] = base(rng, *parameters)
-        theta = np.empty(n)
-        for i in range(n):
-            theta[i] = atoms[labels[i]]
-        return theta
+        crp.crp_labels(alpha, labels, rng)
+        return labels
 
-    return random, version
+    return random, VERSION
 
 
 def _numba_gibbs_rows(op):

@@ -9,6 +9,12 @@ from pymc_mrf.kernels.edge_posterior import MAX_PANELS, N_NODES, NARROW, NODES, 
 LOG_ZERO = -1e30  # stands for the logarithm of a density of 0 or beyond all use
 STEEP = 1e6  # largest change of the log density on a panel that matters
 TOLERANCE = 1e-11  # of the log density, relative beyond 1
+# rounding errors of the density itself, up to this size, are recognised by not shrinking with the panel
+NOISE = 1e-4
+STUCK = 4  # halvings without gain
+# far below the maximum fewer digits are needed, and PyMC's densities have fewer: the tolerance grows by
+# a factor e for each so many logs, up to e^25
+DIGITS_LOST = 20.0
 
 
 def tabulate(
@@ -34,8 +40,9 @@ def tabulate(
     Returns
     -------
     Series
-        Absolute error about 1e-11 (relative where the log density exceeds 1 in size), except within
-        1e-10 of a kink or jump.
+        Absolute error about 1e-11 (relative where the log density exceeds 1 in size), more where the
+        density is many orders of magnitude below its maximum or itself inexact (to 1e-4), and except
+        within 1e-10 of a kink or jump.
 
     Raises
     ------
@@ -47,6 +54,8 @@ def tabulate(
     low, high = max(bounds[0], cuts.min()), min(bounds[1], cuts.max())
     cuts = np.unique(np.concatenate([cuts[(cuts > low) & (cuts < high)], [low, high]]))
     lower, upper = cuts[:-1], cuts[1:]
+    peak = -np.inf
+    before, stuck = np.full(len(lower), np.inf), np.zeros(len(lower), dtype=int)
     done = []
     while len(lower):
         half = 0.5 * (upper - lower)
@@ -57,20 +66,27 @@ def tabulate(
                 f"(near {lower.min():.6g} to {upper.max():.6g} on the scale of the natural parameter)"
             )
         somewhere = (values > LOG_ZERO).any(axis=1)
-        lower, upper, half, values = (v[somewhere] for v in (lower, upper, half, values))
+        lower, upper, half, values, before, stuck = (
+            v[somewhere] for v in (lower, upper, half, values, before, stuck)
+        )
         narrow = upper - lower <= NARROW * (1.0 + np.abs(lower))
         values = np.maximum(values, LOG_ZERO)
         coefficients = values @ TO_COEFFICIENTS
         top, bottom = values.max(axis=1), values.min(axis=1)
         slope = 1.0 + np.abs(np.diff(values)).max(axis=1) / half
-        error = TOLERANCE * np.maximum(1.0, np.abs(values).max(axis=1)) + 10.0 * rounding(upper) * slope
+        peak = max(peak, values.max(initial=-np.inf))
+        lost = np.exp(np.minimum((peak - top) / DIGITS_LOST, 25.0))
+        error = TOLERANCE * np.maximum(lost, np.abs(values).max(axis=1))
+        error += 10.0 * rounding(upper) * slope
         tail = np.abs(coefficients[:, -3:]).sum(axis=1)
         # a relative error is too coarse where the density is high at one end and vanishes at the other
         steep = (top - bottom > STEEP) & (top > -STEEP)
-        good = ((tail <= error) & ~steep) | narrow
+        stuck = np.where(tail > 0.5 * before, stuck + 1, 0)
+        good = ((tail <= error) & ~steep) | narrow | ((stuck >= STUCK) & (tail < NOISE))
         done.append((lower[good], upper[good], coefficients[good]))
         middle = 0.5 * (lower[~good] + upper[~good])
         lower, upper = np.r_[lower[~good], middle], np.r_[middle, upper[~good]]
+        before, stuck = np.tile(tail[~good], 2), np.tile(stuck[~good], 2)
         if sum(len(part[0]) for part in done) + len(lower) > MAX_PANELS // 2:
             raise ValueError(
                 "the density of the base has too many kinks to be integrated; choose a smoother base"

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions import transforms
-from pymc.distributions.distribution import support_point
-from pymc.logprob.basic import logp
-from pymc.logprob.transforms import IntervalTransform
+from numpy.polynomial import Legendre
 from pymc.pytensorf import compile as compile_pytensor
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV, UniformRV
@@ -23,6 +20,8 @@ from pymc_mrf.likelihood.base_density import tabulate
 
 # sigmoid(36) is the largest value below 1 in double precision; sigmoid(-700) is still positive
 LOGIT_BOUNDS = (-700.0, 36.0)
+# densities with a pole integrate less precisely than smooth ones
+MASS_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ class BaseMeasure:
     Attributes
     ----------
     alpha : float
-    parameters : tuple of float
-        Parameters of the base.
+    parameters : tuple of bytes
+        Parameters of the base, to tell whether they have changed.
     bounds : tuple of float
         Support of the base over eta.
     center : float
@@ -95,7 +94,7 @@ class BaseMeasure:
     """
 
     alpha: float
-    parameters: tuple[float, ...]
+    parameters: tuple[bytes, ...]
     bounds: tuple[float, float]
     center: float
     beta: tuple[float, float] | None
@@ -118,10 +117,15 @@ class BaseMeasureReader:
         self._link = link
         self._name = rv.name
         alpha, *parameters = rv.owner.op.dist_params(rv.owner)
-        base = self._op.base(*parameters)
-        lower, upper = self._support(base)
-        outputs = [alpha, lower, upper, support_point(base), *parameters]
-        outputs = [pt.as_tensor(v).astype("float64") for v in outputs]
+        base = self._op.base
+        ends = base.support(*parameters)
+        self._known_support = ends is not None
+        outputs = [alpha, *(ends or (-np.inf, np.inf)), base.support_point(*parameters), *parameters]
+        outputs = [pt.as_tensor(v).astype("float64") for v in outputs[:4]] + list(parameters)
+        # Beta and uniform bases have closed forms
+        self._n_parameters = len(parameters)
+        if isinstance(base.op, BetaRV):
+            outputs += base.native_parameters(*parameters)
         outputs = model.replace_rvs_by_values(outputs)
         needed = set(ancestors(outputs))
         self._inputs = [v for v in model.value_vars if v in needed]
@@ -129,32 +133,11 @@ class BaseMeasureReader:
         self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
 
         eta_scale = pt.dvector("parameter")
-        scalars = [pt.dscalar(f"base_{i}") for i in range(len(parameters))]
-        density = logp(self._op.base(*scalars), eta_scale)
-        self._log_density = compile_pytensor([eta_scale, *scalars], density, **kwargs)
+        inputs = [p.type() for p in parameters]
+        density = base.log_density(eta_scale, *inputs)
+        self._log_density = compile_pytensor([eta_scale, *inputs], density, **kwargs)
         self._series: tuple[BaseMeasure, Series] | None = None
-
-    @staticmethod
-    def _support(base):
-        """Lower and upper end of the base's support, symbolic."""
-        transform = transforms._default_transform(base.owner.op, base)
-        if transform is None:
-            return -np.inf, np.inf
-        if isinstance(transform, IntervalTransform):
-            lower, upper = transform.args_fn(*base.owner.inputs)
-            return (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
-        zero = pt.constant(0.0)
-        ends = {
-            transforms.log: (zero, np.inf),
-            transforms.logodds: (zero, 1.0),
-            transforms.circular: (-np.pi, np.pi),
-        }
-        if transform not in ends:
-            raise TypeError(
-                f"base {base.owner.op} has the support of an unknown transform {transform}; use a "
-                "base on an interval or on the real line"
-            )
-        return ends[transform]
+        self._parameters: list[np.ndarray] = []
 
     def read(self, point: dict[str, np.ndarray]) -> BaseMeasure:
         """Alpha and base at `point`, checked.
@@ -165,22 +148,49 @@ class BaseMeasureReader:
             If the base can yield values that are no parameters of the field.
         """
         values = self._read(*(point[v.name] for v in self._inputs))
-        alpha, lower, upper, center, *parameters = (float(v) for v in values)
+        alpha, lower, upper, center = (float(v) for v in values[:4])
+        parameters = [np.asarray(v) for v in values[4 : 4 + self._n_parameters]]
         family = self._link.family
-        if family.name == "agreement" and (lower < 0.0 or upper > 1.0):
-            raise ValueError(
-                f"the base of {self._name} has support ({lower:g}, {upper:g}), but the parameters of "
-                "an agreement field lie in (0, 1); use for example pm.Beta.dist(1, 1)"
-            )
+        if family.name == "agreement":
+            if self._known_support and (lower < 0.0 or upper > 1.0):
+                raise ValueError(
+                    f"the base of {self._name} has support ({lower:g}, {upper:g}), but the parameters "
+                    "of an agreement field lie in (0, 1); use for example pm.Beta.dist(1, 1)"
+                )
+            lower, upper = max(lower, 0.0), min(upper, 1.0)
         beta = None
         if family.name == "agreement":
-            if isinstance(self._op.base_op, BetaRV):
-                beta = (parameters[0], parameters[1])
-            elif isinstance(self._op.base_op, UniformRV) and (lower, upper) == (0.0, 1.0):
+            if isinstance(self._op.base.op, BetaRV):
+                beta = (float(values[-2]), float(values[-1]))
+            elif isinstance(self._op.base.op, UniformRV) and (lower, upper) == (0.0, 1.0):
                 beta = (1.0, 1.0)
         bounds = self._link.natural_bounds(lower, upper)
-        center = float(np.clip(self._link.natural(np.array(center)), *bounds))
-        return BaseMeasure(alpha, tuple(parameters), bounds, center, beta)
+        with np.errstate(divide="ignore"):
+            natural = self._link.natural(np.clip(center, lower, upper))
+        center = float(np.clip(natural, *bounds))
+        self._parameters = parameters
+        base = BaseMeasure(alpha, tuple(p.tobytes() for p in parameters), bounds, center, beta)
+        if not self._known_support:
+            self._check_mass(base)
+        return base
+
+    def _check_mass(self, base: BaseMeasure) -> None:
+        """Refuse a base, of a support that PyMC does not tell, with mass outside the domain."""
+        from scipy.integrate import quad
+
+        if self._series is not None and self._series[0].parameters == base.parameters:
+            return
+        series = self.series(base)
+        mass = 0.0
+        for p in range(len(series.lower)):
+            panel = Legendre(series.coefficients[p], domain=[series.lower[p], series.upper[p]])
+            mass += quad(lambda eta, panel=panel: np.exp(panel(eta)), *panel.domain)[0]
+        if abs(mass - 1.0) > MASS_TOLERANCE:
+            raise ValueError(
+                f"the base of {self._name} has mass {mass:.6g} on the domain of the "
+                f"{self._link.family.edge_parameter} of a field, not 1; choose a base on that domain, "
+                "for example pm.Beta.dist(1, 1) for an agreement field"
+            )
 
     def series(self, base: BaseMeasure) -> Series:
         """Log density of the base over eta; tabulated anew only when its parameters change."""
@@ -193,7 +203,9 @@ class BaseMeasureReader:
                     a, b = base.beta
                     return a * log_expit(eta) + b * log_expit(-eta) - betaln(a, b)
                 values = self._link.parameter(eta).reshape(-1)
-                values = self._log_density(values, *map(np.asarray, base.parameters))
+                values = self._log_density(values, *self._parameters)
+                if not self._known_support:  # derived densities are NaN off the support
+                    values = np.where(np.isnan(values), -np.inf, values)
                 return values.reshape(eta.shape) + self._link.log_jacobian(eta)
 
             exact = base.beta is not None
