@@ -11,7 +11,8 @@ import numpy as np
 
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.kernels.gibbs import gibbs_sweeps
+from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.kernels.gibbs import edge_statistics
 from pymc_mrf.kernels.pcd import tied_statistics
 
 # Beyond this many parameters only the variances of the statistics are used
@@ -36,17 +37,33 @@ class _Particles:
         )
         self._problem, self._rng = problem, rng
         self._x = problem.x[rows]
-        self.statistics = np.empty((n_particles, problem.n_parameters))
+        self._simulator = GibbsSimulator(problem.graph, problem.family.n_states, n_particles)
+        self._sums = np.empty(problem.graph.n_edges)
+        self._statistics = np.empty((n_particles, problem.n_parameters))
 
-    def sweep(self, parameters: np.ndarray) -> np.ndarray:
-        """One Gibbs sweep of all particles; returns their statistics (m, p), overwritten later."""
-        problem, graph = self._problem, self._problem.graph
-        gibbs_sweeps(self._x, *problem.tables(parameters), graph.arrays, 1, self._rng)
-        tied = self.statistics[:, : problem.n_groups]
-        tied_statistics(self._x, problem.labels, graph.edges, problem.family.edge_statistic, tied)
+    def sweep(self, parameters: np.ndarray) -> None:
+        """One Gibbs sweep of all particles."""
+        self._simulator.sweep(self._x, *self._problem.tables(parameters), 1, self._rng)
+
+    def mean(self) -> np.ndarray:
+        """Mean of the statistics (p,)."""
+        problem, m = self._problem, len(self._x)
+        edge_statistics(self._x, problem.graph.edges, problem.family.edge_statistic, self._sums)
+        mean = np.bincount(problem.labels, self._sums, minlength=problem.n_groups) / m
+        if not problem.has_nodes:
+            return mean
+        counts = np.stack([(self._x == k).sum(axis=0) for k in range(problem.family.n_states)], axis=1)
+        return np.concatenate([mean, counts @ problem.family.node_statistic / m])
+
+    def statistics(self) -> np.ndarray:
+        """Statistics (m, p), overwritten by the next call."""
+        problem = self._problem
+        tied = self._statistics[:, : problem.n_groups]
+        edges, table = problem.graph.edges, problem.family.edge_statistic
+        tied_statistics(self._x, problem.labels, edges, table, tied)
         if problem.has_nodes:
-            self.statistics[:, problem.n_groups :] = problem.family.node_statistic[self._x]
-        return self.statistics
+            self._statistics[:, problem.n_groups :] = problem.family.node_statistic[self._x]
+        return self._statistics
 
 
 class _Curvature:
@@ -139,22 +156,22 @@ def fit_pcd(
     particles = _Particles(problem, n_particles, rng)
     curvature = _Curvature(problem.spread())
     for _ in range(EVERY):
-        statistics = particles.sweep(current)
-    curvature.update(statistics)
+        particles.sweep(current)
+    curvature.update(particles.statistics())
     t, sweeps, run = 0, EVERY, FIRST_RUN
     while True:
         run = min(run, max_iterations - sweeps - CHECK)
         average = np.zeros(problem.n_parameters)
         n_averaged = 0
         for k in range(run):
-            statistics = particles.sweep(current)
-            gap = problem.target - statistics.mean(axis=0)
+            particles.sweep(current)
+            gap = problem.target - particles.mean()
             step = STEP / (1.0 + t / HALF) ** DECAY * curvature.newton(gap)
             current = current + np.clip(step, -STEP_MAX, STEP_MAX)
             current = np.clip(current, -PARAMETER_MAX, PARAMETER_MAX)
             t += 1
             if t % EVERY == 0:
-                curvature.update(statistics)
+                curvature.update(particles.statistics())
             if k >= run // 2:
                 average += current
                 n_averaged += 1
@@ -215,10 +232,11 @@ def _moments(
         Of the statistics; diagonal beyond FULL_COVARIANCE parameters.
     """
     p = problem.n_parameters
-    by_particle = np.zeros_like(particles.statistics)
+    by_particle = np.zeros_like(particles.statistics())
     covariance = np.zeros((p, p) if p <= FULL_COVARIANCE else p)
     for k in range(CHECK):
-        statistics = particles.sweep(parameters)
+        particles.sweep(parameters)
+        statistics = particles.statistics()
         by_particle += statistics / CHECK
         if k % EVERY == EVERY - 1:
             new = np.cov(statistics.T) if p <= FULL_COVARIANCE else statistics.var(axis=0, ddof=1)

@@ -1,33 +1,184 @@
 """Simulation of a pairwise field by many Gibbs chains at once, by the fastest kernel for its shape."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, states_gibbs
+
+MAX_PACKED_DEGREE = 12
+"""No tables beyond: their size is exponential in the degree."""
+
+MIN_CHAINS = 8
+"""Number of chains from which blocks of chains are faster than one chain after the other: two states."""
+
+MIN_CHAINS_STATES = 16
+"""The same for more states."""
+
+
+class PackedChains:
+    """Chains of a sparse binary field, 64 to a machine word: see `kernels.packed_gibbs`."""
+
+    def __init__(self, graph: PairwiseGraph, n_chains: int) -> None:
+        self.graph = graph
+        self.n_chains = n_chains
+        self.plan = packed_gibbs.plan(graph.arrays)
+        self.tables = packed_gibbs.allocate(self.plan, n_chains)
+        self.z = np.zeros((graph.n_nodes, packed_gibbs.n_words(n_chains)), dtype=np.uint64)
+
+    def load(self, x: np.ndarray) -> None:
+        """Pack rows of states."""
+        packed_gibbs.pack(x, self.z)
+
+    def advance(self, edge_tables, node_tables, n_sweeps, rng) -> None:
+        """Move all chains."""
+        packed_gibbs.gibbs_sweeps_packed(
+            self.z, edge_tables, node_tables, self.graph.arrays, self.plan, self.tables, n_sweeps, rng
+        )
+
+    def store(self, x: np.ndarray) -> None:
+        """Unpack into rows of states."""
+        packed_gibbs.unpack(self.z, x)
+
+    def pair_counts(self, counts: np.ndarray) -> None:
+        """Count state pairs without unpacking."""
+        pair_counts.pair_counts_packed(self.z, self.n_chains, self.graph.edges, counts)
+
+
+class RowChains:
+    """Chains as rows of state indices (m, d) int8, moved by a kernel that takes log tables."""
+
+    def __init__(self, graph: PairwiseGraph, n_chains: int, kernel: Callable) -> None:
+        self.graph = graph
+        self.kernel = kernel
+        self.x = np.zeros((n_chains, graph.n_nodes), dtype=np.int8)
+
+    def load(self, x: np.ndarray) -> None:
+        """Copy rows of states."""
+        self.x[:] = x
+
+    def advance(self, edge_tables, node_tables, n_sweeps, rng) -> None:
+        """Move all chains."""
+        self.kernel(self.x, edge_tables, node_tables, self.graph.arrays, n_sweeps, rng)
+
+    def store(self, x: np.ndarray) -> None:
+        """Copy into rows of states."""
+        x[:] = self.x
+
+    def pair_counts(self, counts: np.ndarray) -> None:
+        """Count state pairs."""
+        pair_counts.pair_counts(self.x, self.graph.edges, counts)
+
+
+def _all_finite(edge_tables: np.ndarray, node_tables: np.ndarray) -> bool:
+    return bool(np.isfinite(edge_tables).all() and np.isfinite(node_tables).all())
+
+
+def _plain(x, edge_tables, node_tables, graph, n_sweeps, rng) -> None:
+    # weights and biases cannot express impossible pairs: infinity less infinity
+    finite = _all_finite(edge_tables, node_tables)
+    sweeps = gibbs.gibbs_sweeps if finite else gibbs.gibbs_sweeps_states
+    sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+
+
+def _dense(x, edge_tables, node_tables, graph, n_sweeps, rng) -> None:
+    if _all_finite(edge_tables, node_tables):
+        weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
+        dense_gibbs.gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng)
+    else:
+        states_gibbs.gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rng)
+
+
+ROW_KERNELS: dict[str, Callable] = {
+    "plain": _plain,
+    "dense": _dense,
+    "states": states_gibbs.gibbs_sweeps_states_blocked,
+}
+
+
+def _packed_pays(degree: np.ndarray, n_chains: int) -> bool:
+    """Compare the times of both kernels for nodes of these degrees, measured on an AVX-512 machine.
+
+    The tables are counted as if made for every fourth sweep.
+    """
+    if degree.max() > MAX_PACKED_DEGREE:
+        return False
+    configurations = 2.0**degree
+    n_packed = 64 * packed_gibbs.n_words(n_chains)
+    n_dense = -(-n_chains // dense_gibbs.BLOCK) * dense_gibbs.BLOCK
+    packed = n_packed * (0.08 + 0.0035 * configurations) + 1.3 * configurations  # ns
+    dense = n_dense * (1.35 + 0.03 * degree)  # ns
+    return bool(packed.sum() < dense.sum())
+
+
+def _choose(graph: PairwiseGraph, n_states: int, n_chains: int) -> str:
+    if n_chains < (MIN_CHAINS if n_states == 2 else MIN_CHAINS_STATES):
+        return "plain"
+    if n_states > 2:
+        return "states"
+    return "packed" if _packed_pays(np.diff(graph.arrays.indptr), n_chains) else "dense"
+
+
+def _check_count(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
 
 
 class GibbsSimulator:
-    """Single-site Gibbs sweeps of many chains of one field.
+    """Single-site Gibbs sweeps of many chains of one field, in chromatic order (Geman & Geman, 1984).
+
+    A sweep leaves the field's distribution invariant, within the accuracy of the kernel. The working
+    arrays belong to the object: it must not be shared between threads.
 
     Parameters
     ----------
     graph : PairwiseGraph
     n_states : int
-        States per node, K.
+        States per node, K, 2..127.
     n_chains : int
-        Chains moved together, m.
+        Chains moved together, m >= 1.
 
     Attributes
     ----------
     kernel : str
-        Which kernel serves this shape.
+        Which kernel serves this shape: "packed" (sparse binary fields: `kernels.packed_gibbs`), "dense"
+        (binary fields with nodes of high degree: `kernels.dense_gibbs`), "states" (more states:
+        `kernels.states_gibbs`) or "plain" (a few chains: `kernels.gibbs`).
+
+    Raises
+    ------
+    ValueError
+        If `n_states` or `n_chains` is out of range, or an array has another shape or dtype.
+
+    Examples
+    --------
+    >>> simulator = GibbsSimulator(graph, n_states=2, n_chains=1000)
+    >>> simulator.sweep(x, edge_tables, node_tables, n_sweeps=10, rng=rng)  # x (1000, d) int8, in place
+
+    Where nobody looks at the states in between, keep them in the form of the kernel:
+
+    >>> simulator.load(x)
+    >>> for edge_tables in path:
+    ...     simulator.advance(edge_tables, node_tables, n_sweeps=1, rng=rng)
+    ...     moments = simulator.pair_counts() / 1000  # (r, K, K)
+    >>> simulator.store(x)
     """
 
     def __init__(self, graph: PairwiseGraph, n_states: int, n_chains: int) -> None:
+        _check_count("n_states", n_states, 2)
+        _check_count("n_chains", n_chains, 1)
+        if n_states > 127:
+            raise ValueError(f"n_states must be at most 127, not {n_states}; states are int8 indices")
         self.graph = graph
-        self.n_states = n_states
-        self.n_chains = n_chains
-        self.kernel = "plain"
+        self.n_states = int(n_states)
+        self.n_chains = int(n_chains)
+        self.kernel = _choose(graph, self.n_states, self.n_chains)
+        self._chains: PackedChains | RowChains
+        if self.kernel == "packed":
+            self._chains = PackedChains(graph, self.n_chains)
+        else:
+            self._chains = RowChains(graph, self.n_chains, ROW_KERNELS[self.kernel])
 
     def sweep(
         self,
@@ -37,8 +188,66 @@ class GibbsSimulator:
         n_sweeps: int,
         rng: np.random.Generator,
     ) -> None:
-        """Move every row of `x` (m, d) int8 state indices by `n_sweeps` chromatic sweeps, in place.
+        """Move every row of `x` by `n_sweeps` sweeps, in place: `load`, `advance`, `store`.
 
-        `edge_tables` (r, K, K) and `node_tables` (d, K) are log tables.
+        Parameters
+        ----------
+        x : (m, d) int8 array
+            State indices 0..K-1, one chain per row.
+        edge_tables : (r, K, K) array
+        node_tables : (d, K) array
+            Log potentials; -inf marks what is impossible.
+        n_sweeps : int
+        rng : numpy.random.Generator
         """
-        gibbs.gibbs_sweeps(x, edge_tables, node_tables, self.graph.arrays, n_sweeps, rng)
+        self.load(x)
+        self.advance(edge_tables, node_tables, n_sweeps, rng)
+        self.store(x)
+
+    def load(self, x: np.ndarray) -> None:
+        """Take over the states `x` (m, d) int8, one chain per row."""
+        self._check_states(x)
+        self._chains.load(x)
+
+    def advance(
+        self,
+        edge_tables: np.ndarray,
+        node_tables: np.ndarray,
+        n_sweeps: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Move the chains loaded before by `n_sweeps` sweeps; arguments as for `sweep`."""
+        K = self.n_states
+        for name, table, shape in (
+            ("edge_tables", edge_tables, (self.graph.n_edges, K, K)),
+            ("node_tables", node_tables, (self.graph.n_nodes, K)),
+        ):
+            if table.shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, not {table.shape}")
+        _check_count("n_sweeps", n_sweeps, 0)
+        self._chains.advance(edge_tables, node_tables, n_sweeps, rng)
+
+    def store(self, x: np.ndarray) -> None:
+        """Write the states of all chains into `x` (m, d) int8."""
+        self._check_states(x)
+        self._chains.store(x)
+
+    def pair_counts(self) -> np.ndarray:
+        """Count the state pairs of every edge over the chains loaded, as they are now.
+
+        Returns
+        -------
+        (r, K, K) int64 array
+            First index: state of the first node of the edge. The sum of an edge statistic f over the
+            chains is ``(counts * f).sum((1, 2))``.
+        """
+        counts = np.empty((self.graph.n_edges, self.n_states, self.n_states), dtype=np.int64)
+        self._chains.pair_counts(counts)
+        return counts
+
+    def _check_states(self, x: np.ndarray) -> None:
+        shape = self.n_chains, self.graph.n_nodes
+        if x.dtype != np.int8 or x.shape != shape:
+            raise ValueError(
+                f"x must be an int8 array of shape {shape}, chains by nodes, not {x.dtype} of shape {x.shape}"
+            )

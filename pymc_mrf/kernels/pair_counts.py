@@ -1,0 +1,59 @@
+"""Counts of state pairs along the edges over many chains: the sufficient statistics of a pairwise field.
+
+On bit-packed chains (`kernels.packed_gibbs`) a pair is counted by one population count per 64 chains.
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+
+_M1, _M2, _M4 = (
+    np.uint64(0x5555555555555555),
+    np.uint64(0x3333333333333333),
+    np.uint64(0x0F0F0F0F0F0F0F0F),
+)
+_BYTES = np.uint64(0x0101010101010101)
+
+
+@jit
+def population_count(word):
+    """Count the bits set in a uint64; LLVM knows this form and has instructions for it."""
+    word = word - ((word >> np.uint64(1)) & _M1)
+    word = (word & _M2) + ((word >> np.uint64(2)) & _M2)
+    word = (word + (word >> np.uint64(4))) & _M4
+    return (word * _BYTES) >> np.uint64(56)
+
+
+@jit
+def pair_counts_packed(z, n_chains, edges, counts):
+    """Count the state pairs of every edge over the chains in `z` (d, W) uint64, into `counts` (r, 2, 2).
+
+    Bits beyond `n_chains` are zero, as `packed_gibbs.pack` and `packed_sweeps` leave them.
+    """
+    ones = np.empty(z.shape[0], dtype=np.int64)
+    for i in range(z.shape[0]):
+        total = np.uint64(0)
+        for w in range(z.shape[1]):
+            total += population_count(z[i, w])
+        ones[i] = np.int64(total)
+    for e in range(edges.shape[0]):
+        u, v = edges[e, 0], edges[e, 1]
+        z_u, z_v = z[u], z[v]
+        total = np.uint64(0)
+        for w in range(z.shape[1]):
+            total += population_count(z_u[w] & z_v[w])
+        both = np.int64(total)
+        counts[e, 1, 1] = both
+        counts[e, 1, 0] = ones[u] - both
+        counts[e, 0, 1] = ones[v] - both
+        counts[e, 0, 0] = n_chains - ones[u] - ones[v] + both
+
+
+@jit
+def pair_counts(x, edges, counts):
+    """Count the state pairs of every edge over the rows of `x` (m, d) int8, into `counts` (r, K, K)."""
+    counts[:] = 0
+    for c in range(x.shape[0]):
+        z = x[c]
+        for e in range(edges.shape[0]):
+            counts[e, z[edges[e, 0]], z[edges[e, 1]]] += 1

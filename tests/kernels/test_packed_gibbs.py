@@ -1,0 +1,235 @@
+"""Bit-packed Gibbs sweeps: thresholds, the drawn bits, stationary frequencies, packing."""
+
+from decimal import Decimal
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.kernels import packed_gibbs as pg
+from pymc_mrf.kernels.random_lanes import seed_lanes
+from tests.reference import enumeration
+from tests.reference import packed_gibbs as reference
+from tests.statistics import assert_frequencies, chi_square_pvalue
+
+HUB = [(0, v) for v in range(1, 6)] + [(2, 1), (6, 0)]
+GRAPHS = {
+    "triangle and isolated node": PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0)]),
+    "isolated nodes": PairwiseGraph(range(3), []),
+    "chain": builders.chain(4),
+    "grid": builders.grid(2, 3),
+    "K5": builders.complete(5),
+    "K6": builders.complete(6),
+    "hub of degree 6": PairwiseGraph(range(7), HUB),
+    "K9": builders.complete(9),
+}
+
+
+def random_tables(graph, rng, scale=1.0):
+    """Orientation matters: the tables are not symmetric."""
+    return scale * rng.normal(size=(graph.n_edges, 2, 2)), scale * rng.normal(size=(graph.n_nodes, 2))
+
+
+def prepare(graph, edge_tables, node_tables, rng, n_chains=pg.BLOCK):
+    plan = pg.plan(graph.arrays)
+    tables = pg.allocate(plan, n_chains)
+    pg.fill_tables(tables, edge_tables, node_tables, graph.arrays, plan)
+    state = np.empty(pg.STATE_SIZE, dtype=np.uint64)
+    seed_lanes(state, rng)
+    return plan, tables, state
+
+
+def run(x, graph, edge_tables, node_tables, n_sweeps, rng):
+    plan, tables, state = prepare(graph, edge_tables, node_tables, rng, len(x))
+    z = np.empty((graph.n_nodes, pg.n_words(len(x))), dtype=np.uint64)
+    pg.pack(x, z)
+    pg.packed_sweeps(z, plan, tables, n_sweeps, state)
+    pg.unpack(z, x)
+
+
+def counts_of(x):
+    return np.bincount(enumeration.configuration_index(x, 2), minlength=2 ** x.shape[1])
+
+
+def sweep_row(graph, edge_tables, node_tables, start):
+    """Distribution after one chromatic sweep from configuration `start`, by enumeration."""
+    configs = enumeration.configurations(graph.n_nodes, 2)
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    row = np.zeros(len(configs))
+    row[start] = 1.0
+    place = 2 ** np.arange(graph.n_nodes - 1, -1, -1)
+    for i in graph.arrays.order:
+        zero = np.arange(len(configs)) - configs[:, i] * place[i]
+        one = zero + place[i]
+        row = (row[zero] + row[one]) * p / (p[zero] + p[one])
+    return row
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_thresholds_keep_the_stated_bound(scale, rng):
+    graph = GRAPHS["hub of degree 6"]
+    edge_tables, node_tables = random_tables(graph, rng, scale)
+    plan, tables, _ = prepare(graph, edge_tables, node_tables, rng)
+    rarest = Decimal(1)
+    for i in range(graph.n_nodes):
+        near = plan.rows[plan.row_ptr[i] : plan.row_ptr[i + 1]]
+        for c, T in enumerate(tables.thresholds[plan.start[i] : plan.start[i + 1]].tolist()):
+            z = np.zeros(graph.n_nodes, dtype=int)
+            for j, v in enumerate(near):
+                if v != i:
+                    z[v] = (c >> j) & 1
+            p = reference.probability(i, z, graph.edges.tolist(), edge_tables, node_tables)
+            rare = min(p, 1 - p)
+            rarest = min(rare, rarest)
+            # the log odds are sums of doubles, rounded: that error belongs to them
+            sums = np.abs(edge_tables).sum() + np.abs(node_tables).sum()
+            bound = Decimal(2) ** -62 + rare * Decimal(2) ** -52 * Decimal(4 + sums)
+            assert abs(Decimal(T) / 2**64 - p) <= bound
+            assert 2 <= T <= 2**64 - 2
+    assert scale == 1.0 or rarest < 1e-20
+
+
+def test_extreme_odds_stay_possible_and_impossible_stays_impossible(rng):
+    scores = np.array(
+        [
+            [0.0, 0.0, 0.0, 0.0, 0.0, -np.inf, -np.inf],
+            [0.0, 1e5, -1e5, -20.7, -np.inf, 0.0, -np.inf],
+        ]
+    )
+    T = np.empty(scores.shape[1], dtype=np.uint64)
+    pg.fill_thresholds(T, scores[0], scores[1])
+    T = T.tolist()
+    assert T[:3] == [2**63, 2**64 - 2, 2]
+    p = 1 / (1 + Decimal("20.7").exp())
+    assert abs(Decimal(T[3]) / 2**64 / p - 1) < Decimal("1e-9")
+    assert T[4:] == [0, 2**64 - 1, 2**63]
+
+
+def test_drawn_bits_are_comparisons_of_random_words_with_thresholds(rng):
+    graph = GRAPHS["hub of degree 6"]
+    edge_tables, node_tables = random_tables(graph, rng)
+    plan, tables, state = prepare(graph, edge_tables, node_tables, rng)
+    lanes = [[int(word) for word in state[j :: pg.N_WORDS]] for j in range(pg.N_WORDS)]
+    x = rng.integers(0, 2, size=(pg.BLOCK, graph.n_nodes)).astype(np.int8)
+    expected = x.astype(int)
+    z = np.empty((graph.n_nodes, pg.N_WORDS), dtype=np.uint64)
+    pg.pack(x, z)
+    edges, order, known = graph.edges.tolist(), graph.arrays.order.tolist(), {}
+    for _ in range(15):
+        pg.packed_sweeps(z, plan, tables, 1, state)
+        pg.unpack(z, x)
+        reference.sweep(expected, edges, order, edge_tables, node_tables, lanes, known)
+        np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("name", ["isolated nodes", "triangle and isolated node", "K9"])
+def test_planes_are_the_bits_of_the_thresholds(name, rng):
+    graph = GRAPHS[name]
+    plan, tables, _ = prepare(graph, *random_tables(graph, rng), rng)
+    for i in range(graph.n_nodes):
+        T = tables.thresholds[plan.start[i] : plan.start[i + 1]].tolist()
+        for p in range(64):
+            place = plan.table_ptr[i] * pg.N_PLANES + p
+            if p >= pg.N_PLANES:
+                place = pg.plane_beyond(tables, plan, i, p)
+            words = tables.planes[place :: pg.N_PLANES].tolist()
+            bits = [(words[c // 64] >> (c % 64)) & 1 for c in range(len(T))]
+            assert bits == [(t >> (63 - p)) & 1 for t in T]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_one_sweep_and_many_have_the_enumerated_distribution(name, rng):
+    graph = GRAPHS[name]
+    edge_tables, node_tables = random_tables(graph, rng, 0.7)
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    configs = enumeration.configurations(graph.n_nodes, 2)
+    start = len(configs) // 3
+    x = np.tile(configs[start].astype(np.int8), (40_007, 1))  # not a multiple of 64
+    run(x, graph, edge_tables, node_tables, 1, rng)
+    row = sweep_row(graph, edge_tables, node_tables, start)
+    assert_frequencies(counts_of(x), row)
+    if np.abs(row - p).sum() > 0.1:
+        assert chi_square_pvalue(counts_of(x), p) < 1e-10  # control: the start is not forgotten
+    run(x, graph, edge_tables, node_tables, 150, rng)
+    assert_frequencies(counts_of(x), p)
+
+
+def test_control_wrong_weights_are_noticed(rng):
+    graph = GRAPHS["grid"]
+    edge_tables, node_tables = random_tables(graph, rng, 0.7)
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    x = np.zeros((40_000, graph.n_nodes), dtype=np.int8)
+    run(x, graph, 1.2 * edge_tables, node_tables, 60, rng)
+    assert chi_square_pvalue(counts_of(x), p) < 1e-6
+
+
+def test_impossible_pairs_never_occur(rng):
+    # independent sets of the grid, weighted (hard-core model)
+    graph = GRAPHS["grid"]
+    edge_tables = np.zeros((graph.n_edges, 2, 2))
+    edge_tables[:, 1, 1] = -np.inf
+    node_tables = np.tile([0.0, 0.8], (graph.n_nodes, 1))
+    node_tables[4, 0] = -np.inf  # certain
+    x = np.tile(np.eye(graph.n_nodes, dtype=np.int8)[4], (30_000, 1))
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    run(x, graph, edge_tables, node_tables, 50, rng)
+    counts = counts_of(x)
+    assert np.all(counts[p == 0.0] == 0)
+    assert_frequencies(counts[p > 0.0], p[p > 0.0])
+
+
+def test_rare_states_have_their_probability(rng):
+    graph = PairwiseGraph(range(100), [])
+    p = 2e-6  # decided by planes beyond the tables
+    node_tables = np.tile([0.0, np.log(p) - np.log1p(-p)], (100, 1))
+    x = np.zeros((51_200, 100), dtype=np.int8)
+    total = 0
+    for _ in range(4):
+        run(x, graph, np.empty((0, 2, 2)), node_tables, 1, rng)
+        total += int(x.sum())
+    n = 4 * x.size
+    assert_frequencies([total, n - total], [p, 1 - p])
+
+
+def test_a_larger_graph_has_the_exact_edge_marginals(rng):
+    graph = as_graph(nx.random_regular_graph(3, 14, seed=2))
+    edge_tables, node_tables = random_tables(graph, rng, 0.4)
+    x = np.zeros((100_000, 14), dtype=np.int8)
+    run(x, graph, edge_tables, node_tables, 60, rng)
+    configs = enumeration.configurations(14, 2)
+    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
+    for u, v in graph.edges:
+        cells = np.bincount(2 * configs[:, u] + configs[:, v], weights=p, minlength=4)
+        assert_frequencies(np.bincount(2 * x[:, u] + x[:, v], minlength=4), cells)
+
+
+def test_equal_seeds_equal_chains(rng):
+    graph = GRAPHS["K5"]
+    edge_tables, node_tables = random_tables(graph, rng)
+    runs = []
+    for seed in (3, 3, 4):
+        x = np.zeros((700, 5), dtype=np.int8)
+        run(x, graph, edge_tables, node_tables, 7, np.random.default_rng(seed))
+        runs.append(x)
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert np.any(runs[0] != runs[2])
+
+
+@pytest.mark.parametrize("m", [1, 63, 64, 65, 512, 700])
+@pytest.mark.parametrize("d", [1, 7, 130])
+def test_packing_makes_a_round_trip(m, d, rng):
+    x = rng.integers(0, 2, size=(m, d)).astype(np.int8)
+    z = np.empty((d, pg.n_words(m)), dtype=np.uint64)
+    pg.pack(x, z)
+    chains = np.arange(64 * z.shape[1], dtype=np.uint64)
+    states = (z[:, chains // 64] >> chains % 64) & np.uint64(1)
+    np.testing.assert_array_equal(states[:, :m], x.T)
+    assert not states[:, m:].any()
+    last = pg.allocate(pg.plan(GRAPHS["chain"].arrays), m).last
+    exists = (last[chains[:512] // 64] >> chains[:512] % 64) & np.uint64(1)
+    np.testing.assert_array_equal(exists, chains[-512:] < m)
+    back = np.full_like(x, 9)
+    pg.unpack(z, back)
+    np.testing.assert_array_equal(back, x)
