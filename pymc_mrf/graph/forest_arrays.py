@@ -1,0 +1,156 @@
+"""A tree partition of a pairwise graph as flat arrays: the form in which kernels take it."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.graph.structure import PairwiseGraph
+
+
+class ForestArrays(NamedTuple):
+    """Blocks of nodes, each inducing a forest, in the form in which kernels take them.
+
+    Attributes
+    ----------
+    block_ptr : (B + 1,) int64 array
+        Block b is ``nodes[block_ptr[b] : block_ptr[b + 1]]``.
+    nodes : (p,) int64 array
+        Free nodes, block by block, children before parents.
+    parent : (p,) int64 array
+        Parent *node* of the node at the same position; -1 for the root of a tree.
+    parent_edge : (p,) int64 array
+        Edge to the parent; -1 for a root.
+    out_ptr : (p + 1,) int64 array
+        Neighbours outside the block of ``nodes[k]`` are ``out_neighbors[out_ptr[k] : out_ptr[k + 1]]``.
+    out_neighbors, out_edges : int64 arrays
+    edge_weight : (r,) array
+        One over the number of blocks that update an end of the edge; 0 if both ends are clamped.
+    """
+
+    block_ptr: np.ndarray
+    nodes: np.ndarray
+    parent: np.ndarray
+    parent_edge: np.ndarray
+    out_ptr: np.ndarray
+    out_neighbors: np.ndarray
+    out_edges: np.ndarray
+    edge_weight: np.ndarray
+
+
+def block_of_node(
+    n_nodes: int, partition: Sequence[Iterable[int]], clamped: Iterable[int] = ()
+) -> np.ndarray:
+    """Block of each node index, (d,) int64, -1 for clamped nodes.
+
+    Raises
+    ------
+    ValueError
+        If a block is empty, or a node is unknown, in no block, in two, or in one although clamped.
+    """
+    block = np.full(n_nodes, -1, dtype=np.int64)
+    fixed = set(clamped)
+    for b, nodes in enumerate(partition):
+        nodes = list(nodes)
+        if not nodes:
+            raise ValueError(f"partition[{b}] is empty; leave it out")
+        for i in nodes:
+            if not 0 <= i < n_nodes:
+                raise ValueError(f"partition[{b}] names node {i}; nodes are 0..{n_nodes - 1}")
+            if i in fixed:
+                raise ValueError(f"partition[{b}] names node {i}, which is clamped; leave it out")
+            if block[i] >= 0:
+                raise ValueError(f"partition: node {i} is in block {block[i]} and again in block {b}")
+            block[i] = b
+    missing = [i for i in np.flatnonzero(block < 0).tolist() if i not in fixed]
+    if missing:
+        raise ValueError(
+            f"partition: node {missing[0]} is in no block ({len(missing)} such nodes); "
+            "a single node may be a block"
+        )
+    return block
+
+
+def forest_arrays(
+    graph: PairwiseGraph, partition: Sequence[Iterable[int]], clamped: Iterable[int] = ()
+) -> ForestArrays:
+    """Lay out a tree partition (Rivasseau, 2005, definition 4.3.1) for the kernels.
+
+    Parameters
+    ----------
+    graph : PairwiseGraph
+    partition : sequence of collections of int
+        Node *indices* of each block. Every node that is not clamped is in exactly one block, and the
+        edges of the graph inside a block form no cycle; a block may consist of several trees.
+    clamped : collection of int
+        Nodes whose values never change.
+
+    Returns
+    -------
+    ForestArrays
+
+    Raises
+    ------
+    ValueError
+        If the blocks are not a partition of the free nodes, or a block has a cycle.
+    """
+    block = block_of_node(graph.n_nodes, partition, clamped)
+    indptr, near, near_edge = (
+        a.tolist() for a in (graph.arrays.indptr, graph.arrays.neighbors, graph.arrays.edge_ids)
+    )
+    owner = block.tolist()
+    seen = [False] * graph.n_nodes
+    nodes, parent, parent_edge, block_ptr = [], [], [], [0]
+    for b, members in enumerate(partition):
+        order = []  # (node, parent, edge), parents before children
+        for root in members:
+            if seen[root]:
+                continue
+            seen[root] = True
+            stack = [(int(root), -1, -1)]
+            while stack:
+                i, p, edge = stack.pop()
+                order.append((i, p, edge))
+                for k in range(indptr[i], indptr[i + 1]):
+                    j = near[k]
+                    if owner[j] != b or near_edge[k] == edge:
+                        continue
+                    if seen[j]:
+                        raise ValueError(
+                            f"partition[{b}] has a cycle: the edge {graph.nodes[i]!r}--"
+                            f"{graph.nodes[j]!r} closes it; move one of its nodes to another block"
+                        )
+                    seen[j] = True
+                    stack.append((j, i, near_edge[k]))
+        for i, p, edge in reversed(order):
+            nodes.append(i)
+            parent.append(p)
+            parent_edge.append(edge)
+        block_ptr.append(len(nodes))
+    out_ptr, out_neighbors, out_edges = [0], [], []
+    for i in nodes:
+        for k in range(indptr[i], indptr[i + 1]):
+            if owner[near[k]] != owner[i]:
+                out_neighbors.append(near[k])
+                out_edges.append(near_edge[k])
+        out_ptr.append(len(out_edges))
+    u, v = block[graph.edges].T
+    updates = (u >= 0).astype(np.int64) + ((v >= 0) & (v != u))
+    weight = np.divide(1.0, updates, out=np.zeros(graph.n_edges), where=updates > 0)
+
+    def integers(values: Sequence[int]) -> np.ndarray:
+        return np.array(values, dtype=np.int64)
+
+    arrays = ForestArrays(
+        block_ptr=integers(block_ptr),
+        nodes=integers(nodes),
+        parent=integers(parent),
+        parent_edge=integers(parent_edge),
+        out_ptr=integers(out_ptr),
+        out_neighbors=integers(out_neighbors),
+        out_edges=integers(out_edges),
+        edge_weight=weight,
+    )
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays

@@ -1,0 +1,268 @@
+"""Growing one induced tree inside a graph: Rivasseau (2005), sec. 5.2.4 to 5.2.6, and a variant.
+
+A tree grows from a start vertex. Vertices are white (not met), gray (one neighbour in the tree:
+candidates, in a priority queue), red (in the tree) or black (out of reach of this tree: two
+neighbours in it would close a cycle, or the vertex was refused). What is left when the queue is
+empty is for the next trees, so that a vertex is better refused if taking it would cut a few
+vertices off from the rest. The two classes differ in how they see that, and in the order of the
+queue:
+
+- `PaperGrowth` counts the ways out of each vertex (rule 10);
+- `PocketGrowth` searches the surroundings for pockets of up to `pocket_size` vertices.
+
+Not implemented: backtracking of more than one vertex.
+"""
+
+import heapq
+from collections.abc import Sequence
+
+WHITE, GRAY, RED, BLACK = range(4)
+
+ORDERS = ("priority", "random")
+
+MAX_WAYS_OUT = 12
+"""A vertex with more neighbours left is taken to be in no pocket: its surroundings are not searched."""
+
+
+class TreeGrowth:
+    """One tree after another in a shrinking graph; `adjacency` is changed by whoever removes vertices.
+
+    Parameters
+    ----------
+    adjacency : list of sets of int
+        Neighbours of each vertex. Kept by reference.
+    rank : sequence of int
+        Random permutation of the vertices: breaks ties, or orders the queue if it is random.
+    order : {"priority", "random"}
+    backtrack : bool
+        Refuse vertices that would cut others off.
+
+    Attributes
+    ----------
+    white : set of int
+        Between two trees: the vertices that are left.
+    """
+
+    def __init__(
+        self, adjacency: list[set[int]], rank: Sequence[int], *, order: str, backtrack: bool
+    ) -> None:
+        n = len(adjacency)
+        self.adjacency = adjacency
+        self.rank = rank
+        self.random = order == "random"
+        self.backtrack = backtrack
+        self.color = [WHITE] * n
+        self.white = set(range(n))
+        self.black: set[int] = set()
+        self.available = [len(near) for near in adjacency]
+        self.seen: set[int] = set()
+
+    def grow(self, start: int) -> list[int]:
+        """Vertices of a maximal tree from `start`, in the order in which they were added."""
+        color, white, adjacency = self.color, self.white, self.adjacency
+        self.seen = {start}
+        self.black = set()
+        color[start] = GRAY
+        white.discard(start)
+        queue: list[tuple] = [(start,)]
+        tree: list[int] = []
+        while queue:
+            u = heapq.heappop(queue)[-1]
+            if color[u] == BLACK:
+                continue
+            if not self._add(u):
+                self._refuse(u)
+                continue
+            tree.append(u)
+            fresh = adjacency[u] & white
+            white -= fresh
+            self.seen |= fresh
+            for v in fresh:
+                key = () if self.random else self._key(v, len(tree))
+                heapq.heappush(queue, (*key, self.rank[v], v))
+        return tree
+
+    def finish(self, removed: set[int]) -> None:
+        """Forget the colours, after the caller took `removed` out of `adjacency`."""
+        for v in self.seen:
+            self._reset(v)
+        self.white |= self.seen
+        self.white -= removed
+
+    def _reset(self, v: int) -> None:
+        self.color[v] = WHITE
+        self.available[v] = len(self.adjacency[v])
+
+    def _key(self, v: int, step: int) -> tuple:
+        """Place in the queue of `v`, which turned gray at `step`: smallest first."""
+        raise NotImplementedError
+
+    def _add(self, u: int) -> bool:
+        """Colour `u` red and its neighbours by rules 6 to 9, or change nothing and return False."""
+        raise NotImplementedError
+
+    def _refuse(self, u: int) -> None:
+        self.color[u] = BLACK
+        self.black.add(u)
+
+
+class PaperGrowth(TreeGrowth):
+    """Queue of fig. 5.5 and one-step backtracking with propagation, rule 10.
+
+    ``available[v]`` counts the neighbours of v through which a later tree could still reach it. When
+    one is left to a black vertex, it is trapped: ``escape[v]`` is that neighbour, which in turn does
+    not count v and must stay out of this tree. A vertex is refused if it is the last way out of
+    a gray or black one. White vertices may lose all ways out: this tree itself will reach them.
+    """
+
+    def __init__(
+        self, adjacency: list[set[int]], rank: Sequence[int], *, order: str, backtrack: bool
+    ) -> None:
+        super().__init__(adjacency, rank, order=order, backtrack=backtrack)
+        self.escape = [-1] * len(adjacency)
+        self.n_trapped = [0] * len(adjacency)
+
+    def _key(self, v: int, step: int) -> tuple:
+        near = self.adjacency[v]
+        return len(near & self.white), len(near), -step
+
+    def _add(self, u: int) -> bool:
+        if not self.backtrack:
+            self._color(u, [])
+            return True
+        if self.n_trapped[u]:
+            return False
+        undo: list[tuple[list[int], int, int]] = []
+        self._color(u, undo)
+        color, available = self.color, self.available
+        for v in self.adjacency[u]:
+            if color[v] == RED:
+                continue
+            undo.append((available, v, available[v]))
+            available[v] -= 1
+            if available[v] == 0 and v not in self.white:
+                for values, i, old in reversed(undo):
+                    values[i] = old
+                return False
+            if color[v] == BLACK:
+                self._propagate(v, undo)
+        return True
+
+    def _color(self, u: int, undo: list[tuple[list[int], int, int]]) -> None:
+        color = self.color
+        undo.append((color, u, color[u]))
+        color[u] = RED
+        for v in self.adjacency[u]:
+            if color[v] in (WHITE, GRAY):
+                undo.append((color, v, color[v]))
+                color[v] = GRAY if color[v] == WHITE else BLACK
+
+    def _propagate(self, v: int, undo: list[tuple[list[int], int, int]]) -> None:
+        """Follow the last ways out from the black vertex `v`, over vertices of any colour."""
+        color, available, escape = self.color, self.available, self.escape
+        while available[v] == 1 and escape[v] < 0:
+            ways = (w for w in self.adjacency[v] if color[w] != RED and escape[w] != v)
+            w = next(ways, -1)
+            if w < 0:  # what still counts is the vertex that is just being added
+                return
+            undo += [
+                (escape, v, -1),
+                (self.n_trapped, w, self.n_trapped[w]),
+                (available, w, available[w]),
+            ]
+            escape[v] = w
+            self.n_trapped[w] += 1
+            available[w] -= 1
+            self.seen.add(w)
+            v = w
+
+    def _refuse(self, u: int) -> None:
+        super()._refuse(u)
+        if self.backtrack:
+            self._propagate(u, [])
+
+    def _reset(self, v: int) -> None:
+        super()._reset(v)
+        self.escape[v] = -1
+        self.n_trapped[v] = 0
+
+
+class PocketGrowth(TreeGrowth):
+    """First met, first served among vertices with few open neighbours; no small pockets.
+
+    A vertex is refused if the rest of the graph would fall apart around it, one part being a pocket
+    of at most `pocket_size` vertices that this tree cannot reach. Here ``available[v]`` counts the
+    neighbours that are not in the tree.
+
+    Parameters
+    ----------
+    crowded : bool
+        Order of the queue: prefer vertices with many black neighbours, then with few white ones,
+        which is best on dense graphs; else vertices with few neighbours that are white or gray.
+    pocket_size : int
+        Bounds the search, hence the cost, of one vertex.
+    """
+
+    def __init__(
+        self,
+        adjacency: list[set[int]],
+        rank: Sequence[int],
+        *,
+        order: str,
+        backtrack: bool,
+        crowded: bool = False,
+        pocket_size: int = 100,
+    ) -> None:
+        super().__init__(adjacency, rank, order=order, backtrack=backtrack)
+        self.crowded = crowded
+        self.pocket_size = pocket_size
+
+    def _key(self, v: int, step: int) -> tuple:
+        near = self.adjacency[v]
+        n_black = len(near & self.black)
+        if self.crowded:
+            return -n_black, len(near & self.white), len(near), step
+        return self.available[v] - n_black, len(near), step
+
+    def _add(self, u: int) -> bool:
+        color = self.color
+        color[u] = RED
+        if self.backtrack and self._cuts_pocket_off(u):
+            color[u] = GRAY
+            return False
+        for v in self.adjacency[u]:
+            if color[v] == RED:
+                continue
+            self.available[v] -= 1
+            if color[v] == WHITE:
+                color[v] = GRAY
+            elif color[v] == GRAY:
+                color[v] = BLACK
+                self.black.add(v)
+        return True
+
+    def _cuts_pocket_off(self, u: int) -> bool:
+        color, available, size = self.color, self.available, self.pocket_size
+        most = min(size, MAX_WAYS_OUT)
+        large: set[int] = set()
+        for t in self.adjacency[u]:
+            # white neighbours can follow u into the tree
+            if color[t] in (RED, WHITE) or available[t] > most or t in large:
+                continue
+            region = {t}
+            stack = [t]
+            while stack and len(region) <= size:
+                x = stack.pop()
+                if available[x] > most:
+                    break
+                near = {y for y in self.adjacency[x] if color[y] != RED} - region
+                if not large.isdisjoint(near):
+                    break
+                region |= near
+                stack += near
+            else:
+                if len(region) <= size:
+                    # a pocket, unless it holds all that u touches: then nothing falls apart
+                    return any(color[y] != RED and y not in region for y in self.adjacency[u])
+            large |= region
+        return False

@@ -1,0 +1,40 @@
+"""Definitions 4.3.1 and 4.3.2 of Rivasseau (2005), one condition after the other, in networkx."""
+
+import itertools
+
+import networkx as nx
+
+
+def is_tree_partition(graph: nx.Graph, partition) -> bool:
+    """Eq. 4.7 to 4.10: blocks cover the vertices, are disjoint, and each induces a tree."""
+    if set().union(*partition) != set(graph):
+        return False
+    if any(set(a) & set(b) for a, b in itertools.combinations(partition, 2)):
+        return False
+    if any(len(set(block)) != len(block) for block in partition):
+        return False
+    return all(nx.is_tree(graph.subgraph(block)) for block in partition)
+
+
+def is_factor_tree_partition(n_variables: int, scopes, partition) -> bool:
+    """Eq. 4.7 to 4.10 and 4.12, with every factor placed in the first tree in which it fits.
+
+    The blocks list variables only. A factor may be placed where the condition of eq. 4.12 (at most
+    one variable in each other tree) lets it; one that fits nowhere shows that there is no such
+    partition. Of several places all are as good: it is a leaf there, or alone.
+    """
+    if sorted(v for block in partition for v in block) != list(range(n_variables)):
+        return False
+    graphs = [nx.empty_graph(block) for block in partition]
+    for f, scope in enumerate(scopes):
+        counts = [len(set(scope) & set(block)) for block in partition]
+        places = [
+            k
+            for k in range(len(partition))
+            if counts[k] > 0 and all(c <= 1 for m, c in enumerate(counts) if m != k)
+        ]
+        if not places:
+            return False
+        graph = graphs[places[0]]
+        graph.add_edges_from((("factor", f), v) for v in scope if v in graph)
+    return all(nx.is_tree(graph) for graph in graphs)
