@@ -81,37 +81,13 @@ class ExactInference(ABC):
         self._possible(kernel.log_partition_and_marginals(tree, tables, work, marginals))
         return marginals
 
-    def sample(
-        self,
-        n: int,
-        method: str = "exact",
-        *,
-        rng: np.random.Generator | int | None = None,
-    ) -> np.ndarray:
-        """Draw `n` independent configurations.
-
-        Parameters
-        ----------
-        n : int
-            Non-negative.
-        method : "exact"
-            Independent exact draws, down the junction tree.
-        rng : numpy.random.Generator or int, optional
-            Generator or seed.
-
-        Returns
-        -------
-        (n, d) int8 array
-            State indices.
-        """
-        check_method(method)
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"n must be a non-negative integer, not {n!r}")
+    def exact_draws(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """`n` independent exact draws down the junction tree, (n, d) int8 state indices."""
         tree = self.junction_tree.arrays
         work = kernel.allocate(tree)
         self._possible(kernel.collect(tree, self.log_tables(), work))
         x = np.zeros((n, self.n_variables), dtype=np.int8)
-        kernel.draw(tree, work, x, np.random.default_rng(rng))
+        kernel.draw(tree, work, x, rng)
         return x
 
     def map(self) -> np.ndarray:
@@ -141,12 +117,6 @@ class ExactInference(ABC):
                 f"0..{cards[cell[-1]] - 1}"
             )
         return x
-
-
-def check_method(method: str) -> None:
-    """Refuse a method other than "exact"."""
-    if method != "exact":
-        raise ValueError(f'method must be "exact", not {method!r}')
 
 
 def check_overflow(maxima: np.ndarray) -> None:

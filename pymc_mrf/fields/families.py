@@ -1,18 +1,24 @@
-"""Families of pairwise fields: which statistic an edge parameter multiplies.
+"""Families of pairwise fields: which statistic a parameter multiplies.
 
-log p(x) = sum_e eta_e f(x_u, x_v) + sum_i b_i g(x_i) - A(eta, b)
+log p(x) = sum_e f_e(x_u, x_v) + sum_i g_i(x_i) - A, where the log tables are
 
-| family    | states   | f(a, b)   | g(a) | edge parameter       | node parameter |
-|-----------|----------|-----------|------|----------------------|----------------|
-| agreement | 0..K-1   | 1[a = b]  | none | theta, eta = logit   | none           |
-| ising     | -1, +1   | a b       | a    | coupling, eta = J    | field          |
-| boltzmann | 0, 1     | a b       | a    | weight, eta = w      | bias           |
+| family    | states   | f_e(a, b)          | g_i(a)  | edge parameter       | node parameter |
+|-----------|----------|--------------------|---------|----------------------|----------------|
+| agreement | 0..K-1   | eta_e 1[a = b]     | 0       | theta, eta = logit   | none           |
+| ising     | -1, +1   | eta_e a b          | b_i a   | coupling, eta = J    | field          |
+| boltzmann | 0, 1     | eta_e a b          | b_i a   | weight, eta = w      | bias           |
+| potts (0) | 0..K-1   | eta_e 1[a = b]     | b_i[a]  | coupling (r,)        | field (d, K)   |
+| potts (1) | 0..K-1   | eta_e[a] 1[a = b]  | b_i[a]  | coupling (r, K)      | field (d, K)   |
+| potts (2) | 0..K-1   | eta_e[a, b]        | b_i[a]  | coupling (r, K, K)   | field (d, K)   |
 
-Kernels work on state *indices* 0..K-1 and on log tables; this module translates.
+A parameter has one number per edge or node, or some more *state axes*; its log table is the parameter,
+repeated over the axes that it lacks, times a statistic over all of them. Kernels work on state
+*indices* 0..K-1 and on log tables; this module translates.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,22 +37,35 @@ class Family:
         What users call the parameter of an edge.
     node_parameter : str or None
         What users call the parameter of a node; None if the family has none.
+    edge_axes : int
+        State axes of the edge parameter: 0, 1 or 2.
+    node_axes : int
+        State axes of the node parameter: 0 or 1.
     """
 
     name: str
     states: tuple[int, ...]
     edge_parameter: str
     node_parameter: str | None
+    edge_axes: int = 0
+    node_axes: int = 0
 
     @property
     def n_states(self) -> int:
         """Number of states K."""
         return len(self.states)
 
+    @property
+    def is_log_odds(self) -> bool:
+        """Whether eta is the log odds of the edge parameter, a probability; else it is the parameter."""
+        return self.name == "agreement"
+
     @cached_property
     def edge_statistic(self) -> np.ndarray:
         """Edge statistic f as a (K, K) table over state indices."""
-        if self.name == "agreement":
+        if self.edge_axes == 2:
+            return np.ones((self.n_states, self.n_states))
+        if self.name in ("agreement", "potts"):
             return np.eye(self.n_states)
         return np.outer(self.states, self.states).astype(np.float64)
 
@@ -55,28 +74,31 @@ class Family:
         """Node statistic g as a (K,) table over state indices; zero without a node parameter."""
         if self.node_parameter is None:
             return np.zeros(self.n_states)
-        return np.array(self.states, dtype=np.float64)
+        return np.ones(self.n_states) if self.node_axes else np.array(self.states, dtype=np.float64)
 
-    def natural(self, parameter: np.ndarray) -> np.ndarray:
-        """Eta from the parameter that users write, elementwise."""
-        parameter = np.asarray(parameter, dtype=np.float64)
-        if self.name == "agreement":
-            with np.errstate(divide="ignore"):
-                return np.log(parameter) - np.log1p(-parameter)
-        return parameter
+    def natural(self, parameter: Any, xp: ModuleType = np) -> Any:
+        """Eta from the parameter that users write, elementwise.
+
+        `xp` is the module with the functions: numpy, or `pytensor.tensor` for symbolic parameters.
+        """
+        parameter = _array(parameter)
+        if not self.is_log_odds:
+            return parameter
+        with np.errstate(divide="ignore"):
+            return xp.log(parameter) - xp.log1p(-parameter)
 
     def parameter(self, eta: np.ndarray) -> np.ndarray:
         """Inverse of `natural`, elementwise."""
         eta = np.asarray(eta, dtype=np.float64)
-        return 0.5 * (1.0 + np.tanh(0.5 * eta)) if self.name == "agreement" else eta
+        return 0.5 * (1.0 + np.tanh(0.5 * eta)) if self.is_log_odds else eta
 
-    def edge_tables(self, eta: np.ndarray) -> np.ndarray:
-        """Log tables of the edges, (r, K, K), from eta (r,)."""
-        return np.asarray(eta, dtype=np.float64)[:, None, None] * self.edge_statistic
+    def edge_tables(self, eta: Any) -> Any:
+        """Log tables of the edges, (..., r, K, K), from eta (..., r) with its state axes."""
+        return _array(eta)[(..., *[None] * (2 - self.edge_axes))] * self.edge_statistic
 
-    def node_tables(self, b: np.ndarray) -> np.ndarray:
-        """Log tables of the nodes, (d, K), from the node parameters (d,)."""
-        return np.asarray(b, dtype=np.float64)[:, None] * self.node_statistic
+    def node_tables(self, b: Any) -> Any:
+        """Log tables of the nodes, (..., d, K), from the node parameters (..., d) with their state axes."""
+        return _array(b)[(..., *[None] * (1 - self.node_axes))] * self.node_statistic
 
     def encode(self, x: Any, *, n_nodes: int, name: str = "x") -> np.ndarray:
         """Validate observations and translate states to indices.
@@ -142,13 +164,33 @@ class Family:
             )
 
 
-def agreement(n_states: int = 2) -> Family:
-    """Agreement field of Liu & Page (2013, eq. 1) over `n_states` >= 2 states."""
+def _array(value: Any) -> Any:
+    """Return numbers as a float64 array, symbolic variables as they are."""
+    return value if hasattr(value, "owner") else np.asarray(value, dtype=np.float64)
+
+
+def _states(n_states: int) -> tuple[int, ...]:
     if isinstance(n_states, bool) or not isinstance(n_states, int | np.integer):
         raise TypeError(f"n_states must be an integer, not {n_states!r}")
     if not 2 <= n_states <= 127:
         raise ValueError(f"n_states must be between 2 and 127, not {n_states}")
-    return Family("agreement", tuple(range(int(n_states))), "theta", None)
+    return tuple(range(int(n_states)))
+
+
+def agreement(n_states: int = 2) -> Family:
+    """Agreement field of Liu & Page (2013, eq. 1) over `n_states` >= 2 states."""
+    return Family("agreement", _states(n_states), "theta", None)
+
+
+def potts(n_states: int, edge_axes: int = 0) -> Family:
+    """Potts model (Potts, 1952) over `n_states` >= 2 states.
+
+    `edge_axes` tells how much an edge parameter holds: one number (0), one per state in which both ends
+    agree (1), or a full table (2).
+    """
+    if edge_axes not in (0, 1, 2):
+        raise ValueError(f"edge_axes must be 0, 1 or 2, not {edge_axes!r}")
+    return Family("potts", _states(n_states), "coupling", "field", edge_axes, 1)
 
 
 ISING = Family("ising", (-1, 1), "coupling", "field")

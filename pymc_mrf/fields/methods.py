@@ -1,0 +1,73 @@
+"""Methods of fixed fields: their options, defaults and checks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+DEFAULTS: dict[str, Any] = {
+    "n_sweeps": 200,
+    "n_chains": 64,
+    "n_burn_in": 100,
+    "n_partitions": 1,
+    "partition": None,
+    "damping": 0.5,
+    "tolerance": 1e-8,
+    "max_iterations": 1000,
+    "max_sweeps": None,
+}
+
+SMALLEST = {"n_sweeps": 1, "n_chains": 2, "n_burn_in": 0, "n_partitions": 1, "max_iterations": 1}
+
+
+def whole_number(value: Any, name: str, smallest: int) -> int:
+    """Return `value` as an int of at least `smallest`, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
+        kind = {0: "a non-negative integer", 1: "a positive integer"}
+        raise ValueError(
+            f"{name} must be {kind.get(smallest, f'an integer of at least {smallest}')}, not {value!r}"
+        )
+    return int(value)
+
+
+def method_options(
+    method: str, allowed: Mapping[str, tuple[str, ...]], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Options of a method, defaults for those that are None.
+
+    Parameters
+    ----------
+    method : str
+    allowed : mapping
+        Names of the options of each method.
+    given : mapping
+        Option values; None means not given.
+
+    Raises
+    ------
+    ValueError
+        If the method is unknown, an option belongs to another method, or a value is out of range.
+    """
+    if method not in allowed:
+        names = [f'"{name}"' for name in allowed]
+        raise ValueError(f"method must be {', '.join(names[:-1])} or {names[-1]}, not {method!r}")
+    for name, value in given.items():
+        if value is not None and name not in allowed[method]:
+            owners = " or ".join(f'"{m}"' for m, options in allowed.items() if name in options)
+            raise ValueError(f'{name} is an option of method={owners}, not of method="{method}"')
+    options = {
+        name: DEFAULTS[name] if given.get(name) is None else given[name] for name in allowed[method]
+    }
+    for name, smallest in SMALLEST.items():
+        if name in options:
+            options[name] = whole_number(options[name], name, smallest)
+    if "damping" in options and not 0.0 <= options["damping"] < 1.0:
+        raise ValueError(f"damping must be in [0, 1), not {options['damping']!r}")
+    if "tolerance" in options and not options["tolerance"] > 0.0:
+        raise ValueError(f"tolerance must be positive, not {options['tolerance']!r}")
+    if given.get("partition") is not None and given.get("n_partitions") is not None:
+        raise ValueError(
+            "n_partitions is the number of partitions to be found, and partition gives one; pass one "
+            "of the two"
+        )
+    return options

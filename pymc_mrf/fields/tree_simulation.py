@@ -1,0 +1,190 @@
+"""Tree-blocked Gibbs simulation of fields: Rivasseau (2005, figure 4.11), many chains at once."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
+from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import factor_tree_sampling, tree_marginals, tree_sampling
+
+
+class TreeSimulator:
+    """Tree-blocked Gibbs sweeps of many chains of one pairwise field.
+
+    Leaves the field invariant, given the values of the clamped nodes. With several partitions each
+    sweep takes one of them at random: a mixture of kernels, of which each leaves the field invariant.
+
+    Parameters
+    ----------
+    graph : PairwiseGraph
+    partitions : sequence of partitions
+        Each a list of collections of node *indices*, as `forest_arrays` takes it.
+    clamped : collection of int
+        Nodes that are in no block and keep their values.
+
+    Raises
+    ------
+    ValueError
+        If there is no partition, or one is not valid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_mrf.graph import builders
+    >>> simulator = TreeSimulator(builders.grid(2, 2), [[[0, 1, 2], [3]]])
+    >>> x = np.zeros((5, 4), dtype=np.int8)
+    >>> simulator.sweep(x, np.zeros((4, 2, 2)), np.zeros((4, 2)), 10, np.random.default_rng(1))
+    """
+
+    def __init__(
+        self,
+        graph: PairwiseGraph,
+        partitions: Sequence[Sequence[Iterable[int]]],
+        clamped: Iterable[int] = (),
+    ) -> None:
+        if not partitions:
+            raise ValueError("partitions is empty; at least one tree partition is needed")
+        clamped = list(clamped)
+        self.graph = graph
+        self.forests = [forest_arrays(graph, partition, clamped) for partition in partitions]
+
+    def sweep(
+        self,
+        x: np.ndarray,
+        edge_tables: np.ndarray,
+        node_tables: np.ndarray,
+        n_sweeps: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Move every row of `x` by `n_sweeps` sweeps, in place.
+
+        Parameters
+        ----------
+        x : (m, d) int8 array
+            State indices, each row of positive probability.
+        edge_tables : (r, K, K) array
+            Log tables.
+        node_tables : (d, K) or (m, d, K) array
+            Log tables, shared or one per row.
+        n_sweeps : int
+        rng : numpy.random.Generator
+
+        Raises
+        ------
+        ValueError
+            If an array has another shape or dtype.
+        """
+        nodes = self._checked(x, edge_tables, node_tables)
+        for forest, n in self._schedule(n_sweeps, rng):
+            tree_sampling.tree_sweeps(x, edge_tables, nodes, forest, self.graph.arrays, n, rng)
+
+    def add_marginals(
+        self,
+        x: np.ndarray,
+        edge_tables: np.ndarray,
+        node_tables: np.ndarray,
+        n_sweeps: int,
+        rng: np.random.Generator,
+        node_sum: np.ndarray,
+        edge_sum: np.ndarray,
+    ) -> None:
+        """Move `x` as `sweep` does and add up the Rao-Blackwellised marginals of eq. 4.14.
+
+        Per chain, the sums over sweeps are added to `node_sum` (d, K, m) and `edge_sum` (r, K, K, m);
+        edges between clamped nodes get nothing.
+        """
+        nodes = self._checked(x, edge_tables, node_tables)
+        for forest, n in self._schedule(n_sweeps, rng):
+            tree_marginals.tree_marginals(
+                x, edge_tables, nodes, forest, self.graph.arrays, n, rng, node_sum, edge_sum
+            )
+
+    def _checked(self, x: np.ndarray, edge_tables: np.ndarray, node_tables: np.ndarray) -> np.ndarray:
+        """Refuse arrays that do not fit, return the node tables as (1, d, K) or (m, d, K)."""
+        d, r, n_states = self.graph.n_nodes, self.graph.n_edges, node_tables.shape[-1]
+        if x.dtype != np.int8 or x.ndim != 2 or x.shape[1] != d:
+            raise ValueError(
+                f"x must be an int8 array of chains by {d} nodes, not {x.dtype} of shape {x.shape}"
+            )
+        if edge_tables.shape != (r, n_states, n_states):
+            raise ValueError(
+                f"edge_tables must have shape {(r, n_states, n_states)}, not {edge_tables.shape}"
+            )
+        if node_tables.shape not in ((d, n_states), (len(x), d, n_states)):
+            raise ValueError(
+                f"node_tables must have shape {(d, n_states)}, or {(len(x), d, n_states)} for one table "
+                f"per chain, not {node_tables.shape}"
+            )
+        return node_tables if node_tables.ndim == 3 else node_tables[None]
+
+    def _schedule(self, n_sweeps: int, rng: np.random.Generator) -> list[tuple[ForestArrays, int]]:
+        if len(self.forests) == 1:
+            return [(self.forests[0], n_sweeps)]
+        return [(self.forests[k], 1) for k in rng.integers(len(self.forests), size=n_sweeps)]
+
+
+class FactorTreeSimulator:
+    """Tree-blocked Gibbs sweeps of chains of one factor graph; see `TreeSimulator`.
+
+    Blocks of single variables give the ordinary Gibbs sampler.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+    partitions : sequence of partitions
+        Each a list of collections of variables, as `factor_forest_arrays` takes it.
+    clamped : collection of int
+
+    Raises
+    ------
+    ValueError
+        If there is no partition, or one is not valid.
+    """
+
+    def __init__(
+        self,
+        graph: FactorGraph,
+        partitions: Sequence[Sequence[Iterable[int]]],
+        clamped: Iterable[int] = (),
+    ) -> None:
+        if not partitions:
+            raise ValueError("partitions is empty; at least one tree partition is needed")
+        clamped = list(clamped)
+        self.graph = graph
+        self.forests = [factor_forest_arrays(graph, partition, clamped) for partition in partitions]
+
+    def sweep(self, x: np.ndarray, tables: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
+        """Move every row of `x` (m, d) int8 by `n_sweeps` sweeps, in place.
+
+        `tables` (T,) are the log tables of all factors one after the other. Each row must have
+        positive probability.
+        """
+        nothing = np.zeros((0, 0, 0)), np.zeros((0, 0))
+        self._run(x, tables, n_sweeps, rng, *nothing)
+
+    def add_marginals(
+        self,
+        x: np.ndarray,
+        tables: np.ndarray,
+        n_sweeps: int,
+        rng: np.random.Generator,
+        variable_sum: np.ndarray,
+        factor_sum: np.ndarray,
+    ) -> None:
+        """Move `x` as `sweep` does and add up the Rao-Blackwellised marginals of eq. 4.14.
+
+        Per chain, the sums over sweeps are added to `variable_sum` (m, d, largest cardinality) and
+        `factor_sum` (m, T).
+        """
+        self._run(x, tables, n_sweeps, rng, variable_sum, factor_sum)
+
+    def _run(self, x, tables, n_sweeps, rng, variable_sum, factor_sum):
+        kernel = factor_tree_sampling.factor_tree_sweeps
+        if len(self.forests) == 1:
+            kernel(x, tables, self.forests[0], n_sweeps, rng, variable_sum, factor_sum)
+            return
+        for k in rng.integers(len(self.forests), size=n_sweeps):
+            kernel(x, tables, self.forests[k], 1, rng, variable_sum, factor_sum)

@@ -1,0 +1,240 @@
+"""Tree-blocked Gibbs sampling of factor graphs: Rivasseau (2005, figures 4.5 and 4.11).
+
+As `tree_sampling`, with factors of any size: messages go from the leaves to the roots of the factor
+trees of a block, then every clique's variables are drawn jointly given its variable nearest to the
+root (eq. 4.3; the product of eq. 4.4 in one draw). Blocks of single variables are the ordinary Gibbs
+sampler. Each block is drawn from its exact conditional, so that the field is left invariant.
+
+Messages are kept as logarithms (d, largest cardinality); sums over a clique run over probabilities,
+and over logarithms where these underflow, so that couplings may have any strength, -inf included.
+`forest` is a FactorForestArrays namedtuple, `tables` (T,) all log tables one after the other, `psi`
+and `level` come from `scaled_factors`, and `z` (d,) is one chain.
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.tree_sampling_log import largest, log_sum
+
+TINY = 1e-250
+"""Sums of probabilities below this are computed again from logarithms."""
+
+
+@jit
+def scaled_factors(tables, table_ptr, psi, level):
+    """Potentials with largest entry one, `psi` (T,), and the logs of their scales, `level` (F,)."""
+    for f in range(level.shape[0]):
+        top = largest(tables[table_ptr[f] : table_ptr[f + 1]])
+        level[f] = top if top > -np.inf else 0.0
+        for cell in range(table_ptr[f], table_ptr[f + 1]):
+            psi[cell] = np.exp(tables[cell] - level[f])
+
+
+@jit
+def fixed_offset(forest, item, f, z):
+    """First cell of factor f given its variables outside the block; `item` counts in `fixed_ptr`."""
+    cell = forest.table_ptr[f]
+    for k in range(forest.fixed_ptr[item], forest.fixed_ptr[item + 1]):
+        cell += forest.fixed_stride[k] * z[forest.fixed[k]]
+    return cell
+
+
+@jit
+def child_products(joint, nu, forest, q):
+    """Products of the children's messages in clique q into `joint` (cells,); the log of their scale."""
+    joint[0] = 1.0
+    n, scale = 1, 0.0
+    for k in range(forest.child_ptr[q], forest.child_ptr[q + 1]):
+        j = forest.children[k]
+        n_states = forest.cards[j]
+        top = largest(nu[j, :n_states])
+        if top > -np.inf:
+            scale += top
+        for cell in range(n - 1, -1, -1):
+            value = joint[cell]
+            for s in range(n_states - 1, -1, -1):
+                joint[cell * n_states + s] = value * np.exp(nu[j, s] - top) if top > -np.inf else 0.0
+        n *= n_states
+    return scale
+
+
+@jit
+def clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell):
+    """Weight of each joint state of the children of clique q, with the parent's cell given.
+
+    Into `weights` (cells,), up to a factor. Returns their sum and the log of this factor.
+    """
+    f = forest.clique_factor[q]
+    first, n = forest.cell_ptr[q], forest.cell_ptr[q + 1] - forest.cell_ptr[q]
+    total = 0.0
+    for k in range(n):
+        weights[k] = joint[k] * psi[cell + forest.cell_offset[first + k]]
+        total += weights[k]
+    if total >= TINY:
+        return total, scale + level[f]
+    for k in range(n):
+        weights[k] = tables[cell + forest.cell_offset[first + k]]
+        rest = k
+        for c in range(forest.child_ptr[q + 1] - 1, forest.child_ptr[q] - 1, -1):
+            j = forest.children[c]
+            weights[k] += nu[j, rest % forest.cards[j]]
+            rest //= forest.cards[j]
+    top = largest(weights[:n])
+    if top == -np.inf:
+        for k in range(n):
+            weights[k] = 0.0
+        return 0.0, 0.0
+    total = 0.0
+    for k in range(n):
+        weights[k] = np.exp(weights[k] - top)
+        total += weights[k]
+    return total, top
+
+
+@jit
+def filter_block(nu, z, tables, psi, level, forest, b, joint, weights):
+    """Log P(x_i = a | descendants and outside) of the variables of block b, up to constants."""
+    n_cliques = forest.clique_factor.shape[0]
+    for p in range(forest.block_ptr[b], forest.block_ptr[b + 1]):
+        i = forest.variables[p]
+        for a in range(forest.cards[i]):
+            nu[i, a] = 0.0
+        for k in range(forest.attached_ptr[p], forest.attached_ptr[p + 1]):
+            cell = fixed_offset(forest, n_cliques + k, forest.attached_factor[k], z)
+            for a in range(forest.cards[i]):
+                nu[i, a] += tables[cell + a * forest.attached_stride[k]]
+    for q in range(forest.clique_ptr[b], forest.clique_ptr[b + 1]):
+        cell = fixed_offset(forest, q, forest.clique_factor[q], z)
+        scale = child_products(joint, nu, forest, q)
+        i = forest.clique_parent[q]
+        for a in range(forest.cards[i]):
+            total, log_scale = clique_weights(
+                weights, joint, scale, nu, tables, psi, level, forest, q,
+                cell + a * forest.parent_stride[q],
+            )  # fmt: skip
+            nu[i, a] += np.log(total) + log_scale
+
+
+@jit
+def draw_index(weights, n, total, u):
+    """Index drawn with probability weights[k] / total, k < n."""
+    mass = u * total
+    last = 0
+    for k in range(n):
+        if weights[k] > 0.0:
+            last = k
+            if mass < weights[k]:
+                break
+            mass -= weights[k]
+    return last
+
+
+@jit
+def draw_block(nu, z, tables, psi, level, forest, b, joint, weights, rng):
+    """Draw block b from the roots to the leaves into `z`, after `filter_block`."""
+    for k in range(forest.root_ptr[b], forest.root_ptr[b + 1]):
+        i = forest.roots[k]
+        n = forest.cards[i]
+        top = largest(nu[i, :n])
+        total = 0.0
+        for a in range(n):
+            weights[a] = np.exp(nu[i, a] - top)
+            total += weights[a]
+        z[i] = draw_index(weights, n, total, rng.random())
+    for q in range(forest.clique_ptr[b + 1] - 1, forest.clique_ptr[b] - 1, -1):
+        cell = fixed_offset(forest, q, forest.clique_factor[q], z)
+        cell += z[forest.clique_parent[q]] * forest.parent_stride[q]
+        scale = child_products(joint, nu, forest, q)
+        total, _ = clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell)
+        k = draw_index(weights, forest.cell_ptr[q + 1] - forest.cell_ptr[q], total, rng.random())
+        for c in range(forest.child_ptr[q + 1] - 1, forest.child_ptr[q] - 1, -1):
+            j = forest.children[c]
+            z[j] = k % forest.cards[j]
+            k //= forest.cards[j]
+
+
+@jit
+def add_marginals(nu, pi, z, tables, psi, level, forest, b, joint, weights, variable_sum, factor_sum):
+    """Second half of belief propagation in block b, after `filter_block` and before the draw.
+
+    Marginals of the variables given the outside, into `pi` and added to `variable_sum`, both
+    (d, largest cardinality); those of the factors, weighted by `factor_weight`, added to
+    `factor_sum` (T,).
+    """
+    n_cliques = forest.clique_factor.shape[0]
+    for k in range(forest.root_ptr[b], forest.root_ptr[b + 1]):
+        i = forest.roots[k]
+        n = forest.cards[i]
+        level_i = log_sum(nu[i, :n])
+        for a in range(n):
+            pi[i, a] = np.exp(nu[i, a] - level_i)
+    for q in range(forest.clique_ptr[b + 1] - 1, forest.clique_ptr[b] - 1, -1):
+        f, i = forest.clique_factor[q], forest.clique_parent[q]
+        start = fixed_offset(forest, q, f, z)
+        scale = child_products(joint, nu, forest, q)
+        for c in range(forest.child_ptr[q], forest.child_ptr[q + 1]):
+            for s in range(forest.cards[forest.children[c]]):
+                pi[forest.children[c], s] = 0.0
+        for a in range(forest.cards[i]):
+            if pi[i, a] == 0.0:
+                continue
+            cell = start + a * forest.parent_stride[q]
+            total, _ = clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell)
+            for k in range(forest.cell_ptr[q + 1] - forest.cell_ptr[q]):
+                p = weights[k] / total * pi[i, a]
+                offset = forest.cell_offset[forest.cell_ptr[q] + k]
+                factor_sum[cell + offset] += forest.factor_weight[f] * p
+                rest = k
+                for c in range(forest.child_ptr[q + 1] - 1, forest.child_ptr[q] - 1, -1):
+                    j = forest.children[c]
+                    pi[j, rest % forest.cards[j]] += p
+                    rest //= forest.cards[j]
+    for p in range(forest.block_ptr[b], forest.block_ptr[b + 1]):
+        i = forest.variables[p]
+        for a in range(forest.cards[i]):
+            variable_sum[i, a] += pi[i, a]
+        for k in range(forest.attached_ptr[p], forest.attached_ptr[p + 1]):
+            f = forest.attached_factor[k]
+            cell = fixed_offset(forest, n_cliques + k, f, z)
+            for a in range(forest.cards[i]):
+                factor_sum[cell + a * forest.attached_stride[k]] += forest.factor_weight[f] * pi[i, a]
+
+
+@jit
+def factor_tree_sweeps(x, tables, forest, n_sweeps, rng, variable_sum, factor_sum):
+    """Move every row of `x` by `n_sweeps` sweeps over the blocks of `forest`, in place.
+
+    Parameters
+    ----------
+    x : (m, d) int8 array
+        State indices; one chain per row, each of positive probability.
+    tables : (T,) array
+    forest : FactorForestArrays
+    n_sweeps : int
+    rng : numpy.random.Generator
+    variable_sum : (m, d, largest cardinality) array
+    factor_sum : (m, T) array
+        Per chain, the conditional marginals (eq. 4.14) are added here; nothing is if their first
+        axis is empty.
+    """
+    n_most = 0
+    for i in range(forest.cards.shape[0]):
+        n_most = max(n_most, forest.cards[i])
+    psi, level = np.empty(tables.shape[0]), np.empty(forest.table_ptr.shape[0] - 1)
+    scaled_factors(tables, forest.table_ptr, psi, level)
+    n_cells = n_most
+    for q in range(forest.cell_ptr.shape[0] - 1):
+        n_cells = max(n_cells, forest.cell_ptr[q + 1] - forest.cell_ptr[q])
+    joint, weights = np.empty(n_cells), np.empty(n_cells)
+    nu, pi = np.empty((x.shape[1], n_most)), np.empty((x.shape[1], n_most))
+    for c in range(x.shape[0]):
+        z = x[c]
+        for _ in range(n_sweeps):
+            for b in range(forest.block_ptr.shape[0] - 1):
+                filter_block(nu, z, tables, psi, level, forest, b, joint, weights)
+                if variable_sum.shape[0] > 0:
+                    add_marginals(
+                        nu, pi, z, tables, psi, level, forest, b, joint, weights,
+                        variable_sum[c], factor_sum[c],
+                    )  # fmt: skip
+                draw_block(nu, z, tables, psi, level, forest, b, joint, weights, rng)
