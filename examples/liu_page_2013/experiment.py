@@ -37,6 +37,8 @@ LOOKS = {
     "oracle": {"color": "#009E73", "marker": "^", "linestyle": ":"},
     "bayes": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     "approximate": {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
+    "auxiliary": {"color": "#E69F00", "marker": "v", "linestyle": "-"},
+    "exchange": {"color": "#56B4E9", "marker": "x", "linestyle": "--"},
 }
 
 
@@ -73,13 +75,18 @@ def agreements(x: np.ndarray, graph: pmrf.PairwiseGraph) -> np.ndarray:
 
 
 def sample_posterior(
-    graph: pmrf.PairwiseGraph, x: np.ndarray, step: type, n_steps: int, rng: np.random.Generator
+    graph: pmrf.PairwiseGraph,
+    x: np.ndarray,
+    step: type,
+    n_steps: int,
+    rng: np.random.Generator,
+    likelihood: str = "exact",
 ) -> tuple[xr.DataTree, float]:
     """`n_steps` steps from the step's own start, none discarded, as in the paper; and the seconds."""
     start = time.perf_counter()
     with pm.Model():
         theta = pmrf.DirichletProcess("theta", ALPHA, pm.Uniform.dist(0, 1), shape=graph.n_edges)
-        pmrf.AgreementMRF("x", theta, graph=graph, likelihood="exact", observed=x)
+        pmrf.AgreementMRF("x", theta, graph=graph, likelihood=likelihood, observed=x)
         idata = pm.sample(
             draws=n_steps,
             tune=0,
@@ -120,6 +127,11 @@ def standard_error(values: xr.DataArray) -> xr.DataArray:
     if m == 1:
         return values.mean("replicate") * np.nan
     return values.std("replicate", ddof=1) / np.sqrt(m)
+
+
+def minus(values: xr.DataArray, a: str, b: str) -> xr.DataArray:
+    """Difference between two estimators."""
+    return values.sel(estimator=a, drop=True) - values.sel(estimator=b, drop=True)
 
 
 def plot_curves(ax, results: xr.Dataset, measure: str, looks: dict[str, str], label: str) -> None:

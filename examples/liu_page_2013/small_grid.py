@@ -1,7 +1,11 @@
 """Liu & Page (2013), sec. 4.2: Figures 3 and 4 and Table 1, on a 4 x 4 grid with five groups.
 
-Compared are blind and oracle maximum likelihood (PCD), `ExactGibbs` (the paper's Gibbs_ExactL) and
-`StrippedBetaGibbs` (Gibbs_SBA). The paper's MH_AuxVar is not included. Run from the repository root:
+Compared are blind and oracle maximum likelihood (PCD), `ExactGibbs` (the paper's Gibbs_ExactL),
+`StrippedBetaGibbs` (Gibbs_SBA) and `AuxiliaryVariableMH` twice: as in the paper (MH_AuxVar: ratio of Møller
+et al., values restarted at the tied estimate in every step) and with the ratio of the exchange algorithm
+(MH_Exchange, which leaves the posterior invariant). Both draw their auxiliary data exactly; the run
+times with simulated data, as in the paper, are measured on the first replicate. Run from the repository
+root:
 
     python examples/liu_page_2013/small_grid.py
 
@@ -15,6 +19,7 @@ import argparse
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +31,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pymc_mrf as pmrf
 from examples._report import machine, table
 from examples.liu_page_2013 import experiment as ex
+from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 
 N_GROUPS = 5
 BLIND, ORACLE, EXACT, SBA = "blind PCD", "oracle PCD", "Gibbs_ExactL", "Gibbs_SBA"
-SAMPLERS = {EXACT: pmrf.ExactGibbs, SBA: pmrf.StrippedBetaGibbs}
-LOOKS = {BLIND: "blind", ORACLE: "oracle", EXACT: "bayes", SBA: "approximate"}
+AUXILIARY, EXCHANGE = "MH_AuxVar", "MH_Exchange"
+# M = 5, S = 100 and sigma_Q = 0.001 are the paper's and the defaults
+METROPOLIS = {
+    AUXILIARY: partial(AuxiliaryVariableMH, auxiliary="moller", restart=True),
+    EXCHANGE: partial(AuxiliaryVariableMH, auxiliary="exchange"),
+}
+SAMPLERS = {EXACT: pmrf.ExactGibbs, SBA: pmrf.StrippedBetaGibbs, **METROPOLIS}
+LOOKS = {
+    BLIND: "blind",
+    ORACLE: "oracle",
+    EXACT: "bayes",
+    SBA: "approximate",
+    AUXILIARY: "auxiliary",
+    EXCHANGE: "exchange",
+}
+N_SWEEPS = 20  # of the simulated auxiliary data
 MAX_REDRAWS = 1000
 PAPER_SECONDS = {
     EXACT: {100: 88136.3, 500: 91055.0, 1000: 92503.4},
     SBA: {100: 8.1, 500: 10.8, 1000: 14.2},
+    AUXILIARY: {100: 540.2, 500: 3342.2, 1000: 4546.7},
 }
 
 
@@ -61,14 +82,20 @@ def draw_truth(
     )
 
 
-def run(n_replicates: int, n_steps: int, sizes: list[int], seed: int) -> xr.Dataset:
-    """All measures, see `experiment`; attributes count redraws and PCD runs without convergence."""
+def run(n_replicates: int, n_steps: int, n_metropolis: int, sizes: list[int], seed: int) -> xr.Dataset:
+    """All measures, see `experiment`; attributes count redraws and PCD runs without convergence.
+
+    Gibbs samplers make `n_steps` steps, Metropolis samplers `n_metropolis`.
+    """
     graph = pmrf.graphs.grid(4, 4)
     results = ex.empty_results(n_replicates, sizes, list(LOOKS))
     results["true_groups"] = ("replicate", np.zeros(n_replicates))
     results["pcd_deviation"] = (("replicate", "n"), np.zeros((n_replicates, len(sizes))))
+    results["simulated_seconds"] = (("sampler", "n"), np.full((len(METROPOLIS), len(sizes)), np.nan))
+    results.coords["sampler"] = list(METROPOLIS)
     redraws = unconverged = 0
     compile_samplers(graph, seed)
+    steps = dict.fromkeys(SAMPLERS, n_steps) | dict.fromkeys(METROPOLIS, n_metropolis)
     for replicate, rng in enumerate(np.random.default_rng(seed).spawn(n_replicates)):
         truth, train, rejected = draw_truth(graph, sizes, rng)
         redraws += rejected
@@ -79,7 +106,7 @@ def run(n_replicates: int, n_steps: int, sizes: list[int], seed: int) -> xr.Data
             x = train[:n]
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)  # not converged: reported in total
-                estimates = estimate(results, replicate, x, truth, n_steps, rng)
+                estimates = estimate(results, replicate, x, truth, steps, rng)
             unconverged += sum("did not converge" in str(warning.message) for warning in caught)
             exact = pmrf.fit(x, graph, method="exact").parameter
             where = {"replicate": replicate, "n": n}
@@ -90,8 +117,23 @@ def run(n_replicates: int, n_steps: int, sizes: list[int], seed: int) -> xr.Data
                 reached = log_likelihood(test, graph, theta)
                 results["test_log_likelihood"].loc[cell] = reached
                 results["test_loss"].loc[cell] = best - reached
-    results.attrs = {"redraws": redraws, "unconverged": unconverged, "steps": n_steps, "seed": seed}
+            if replicate == 0 and n in ex.columns_shown(sizes):
+                for name, step in METROPOLIS.items():
+                    _, seconds = ex.sample_posterior(graph, x, simulated(step), n_metropolis, rng)
+                    results["simulated_seconds"].loc[{"sampler": name, "n": n}] = seconds
+    results.attrs = {
+        "redraws": redraws,
+        "unconverged": unconverged,
+        "steps": n_steps,
+        "metropolis_steps": n_metropolis,
+        "seed": seed,
+    }
     return results
+
+
+def simulated(step: partial) -> partial:
+    """Return the step with auxiliary data from Gibbs chains that start at the data."""
+    return partial(step, draws="gibbs", n_sweeps=N_SWEEPS)
 
 
 def log_likelihood(x: np.ndarray, graph: pmrf.PairwiseGraph, theta: np.ndarray) -> float:
@@ -104,7 +146,7 @@ def compile_samplers(graph: pmrf.PairwiseGraph, seed: int) -> None:
     """Run every sampler once on data without structure, so that run times exclude compilation."""
     rng = np.random.default_rng(seed)
     x = rng.integers(2, size=(200, graph.n_nodes))
-    for step in SAMPLERS.values():
+    for step in (*SAMPLERS.values(), *map(simulated, METROPOLIS.values())):
         ex.sample_posterior(graph, x, step, 2, rng)
 
 
@@ -113,10 +155,13 @@ def estimate(
     replicate: int,
     x: np.ndarray,
     truth: ex.Truth,
-    n_steps: int,
+    steps: dict[str, int],
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-    """Theta (r,) by every estimator; run times and groupings are entered in `results`."""
+    """Theta (r,) by every estimator; run times and groupings are entered in `results`.
+
+    `steps` says how many steps each sampler makes.
+    """
     estimates = {}
     for name, groups in ((BLIND, None), (ORACLE, truth.groups)):
         start = time.perf_counter()
@@ -125,7 +170,7 @@ def estimate(
         results["seconds"].loc[where] = time.perf_counter() - start
         estimates[name] = fit.parameter
     for name, step in SAMPLERS.items():
-        idata, seconds = ex.sample_posterior(truth.graph, x, step, n_steps, rng)
+        idata, seconds = ex.sample_posterior(truth.graph, x, step, steps[name], rng)
         where = {"replicate": replicate, "n": len(x), "estimator": name}
         results["seconds"].loc[where] = seconds
         estimates[name] = ex.record_posterior(results, where, idata, truth, rng)
@@ -134,7 +179,7 @@ def estimate(
 
 def plot_number_of_groups(results: xr.Dataset) -> Figure:
     """Boxplots over replicates of the mean number of groups: the paper's Figure 3."""
-    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    figure = Figure(figsize=(3.5 * len(SAMPLERS), 3.2), layout="constrained")
     axes = figure.subplots(1, len(SAMPLERS), sharey=True)
     for ax, name in zip(axes, SAMPLERS, strict=True):
         color = ex.LOOKS[LOOKS[name]]["color"]
@@ -173,6 +218,13 @@ def claims(results: xr.Dataset) -> list[ex.Claim]:
     made += [
         ex.Claim(f"{EXACT} has a lower error than {SBA}", _minus(error, SBA, EXACT), 4),
         ex.Claim(f"{EXACT} predicts better than {SBA}", _minus(likelihood, EXACT, SBA), 1),
+        ex.Claim(f"{AUXILIARY} has a higher error than {EXACT}", _minus(error, AUXILIARY, EXACT), 4),
+        ex.Claim(f"{AUXILIARY} has a higher error than {SBA}", _minus(error, AUXILIARY, SBA), 4),
+        ex.Claim(
+            f"{AUXILIARY} groups better than {SBA} (VI difference; the paper: at large n)",
+            _minus(results["vi_difference"], AUXILIARY, SBA),
+            3,
+        ),
     ]
     made += [
         ex.Claim(
@@ -180,7 +232,7 @@ def claims(results: xr.Dataset) -> list[ex.Claim]:
             results["n_groups"].sel(estimator=name, drop=True) - results["true_groups"],
             2,
         )
-        for name in (SBA, EXACT)
+        for name in SAMPLERS
     ]
     return made
 
@@ -200,7 +252,8 @@ def report(results: xr.Dataset) -> str:
         _minus(likelihood, SBA, BLIND).sum() / _minus(likelihood, EXACT, BLIND).sum()
     ).item()
     lines = [
-        f"Replicates: {m} (the paper: 50), {steps} Gibbs steps of one chain, none discarded, alpha = "
+        f"Replicates: {m} (the paper: 50), {steps} Gibbs or {results.attrs['metropolis_steps']} Metropolis "
+        f"steps of one chain, none discarded, alpha = "
         f"{ex.ALPHA:g}, {N_GROUPS} groups among 24 edges, {ex.N_TEST} test rows, seed "
         f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}.\n",
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
@@ -212,8 +265,9 @@ def report(results: xr.Dataset) -> str:
         ex.measures_table(results, list(LOOKS), columns),
         "![Number of groups](../figures/liu_page_2013_figure3.png)\n",
         "Run time (the paper's Table 1), seconds; ours are mean wall times of declaring the model, "
-        f"setting up the step (with the free PCD estimate for {SBA}) and {steps} steps, compilation "
-        "excluded:\n",
+        f"setting up the step (with the free PCD estimate for {SBA} and the Metropolis samplers) and all "
+        f"steps, compilation excluded. Simulated auxiliary data: {N_SWEEPS} sweeps from the data, first "
+        "replicate only.\n",
         _run_times(results, columns),
         "Against the paper's statements:\n",
         ex.CLAIMS_LEGEND,
@@ -244,8 +298,15 @@ def _run_times(results: xr.Dataset, columns: list[int]) -> str:
     for name in SAMPLERS:
         seconds = results["seconds"].sel(estimator=name).mean("replicate")
         rows.append([name, "ours", *(f"{float(seconds.sel(n=n)):.2f}" for n in columns)])
-        paper = PAPER_SECONDS[name]
-        rows.append([name, "the paper", *(f"{paper[n]:,.1f}" if n in paper else "" for n in columns)])
+        if name in METROPOLIS:
+            rows[-1][1] = "ours, exact auxiliary data"
+            seconds = results["simulated_seconds"].sel(sampler=name)
+            cells = [f"{float(seconds.sel(n=n)):.2f}" for n in columns]
+            rows.append([name, "ours, simulated auxiliary data", *cells])
+        if name in PAPER_SECONDS:
+            paper = PAPER_SECONDS[name]
+            cells = [f"{paper[n]:,.1f}" if n in paper else "" for n in columns]
+            rows.append([name, "the paper", *cells])
     return table(["", "", *(f"n = {n}" for n in columns)], rows)
 
 
@@ -258,10 +319,21 @@ def write(results: xr.Dataset, output: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
-    arguments: argparse.Namespace = ex.parser(__doc__.splitlines()[0], 30, 100).parse_args(argv)
+    parser = ex.parser(__doc__.splitlines()[0], 30, 100)
+    parser.add_argument("--metropolis-steps", type=int, default=500, help="Metropolis-Hastings steps")
+    arguments: argparse.Namespace = parser.parse_args(argv)
     ex.check_arguments(arguments)
+    if arguments.metropolis_steps < 1:
+        raise SystemExit(f"--metropolis-steps must be at least 1, not {arguments.metropolis_steps}")
     start = time.perf_counter()
-    write(run(arguments.replicates, arguments.steps, arguments.sizes, arguments.seed), arguments.output)
+    results = run(
+        arguments.replicates,
+        arguments.steps,
+        arguments.metropolis_steps,
+        arguments.sizes,
+        arguments.seed,
+    )
+    write(results, arguments.output)
     print(
         f"Done in {time.perf_counter() - start:.0f} s: {arguments.output / '_results' / 'small_grid.md'}"
     )

@@ -10,12 +10,20 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.exact_gibbs import ExactGibbs
+from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs
 from pymc_mrf.steps.observed_field import children
+from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 
-GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (ExactGibbs, StrippedBetaGibbs)
+GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
+    ExactGibbs,
+    ParticleRatioGibbs,
+    StrippedBetaGibbs,
+    AuxiliaryVariableMH,
+)
 
 
 def likelihoods_fed(var) -> tuple[str, ...]:
@@ -39,8 +47,10 @@ class Unsampleable(BlockedStep):
         if is_dirichlet_process(var):
             served = any(step.competence(var, has_grad) for step in GROUP_SAMPLERS)
             return Competence.INCOMPATIBLE if served else Competence.IDEAL
-        claimed = "particles" in likelihoods_fed(var)
-        return Competence.IDEAL if claimed else Competence.INCOMPATIBLE
+        discrete = not var.dtype.startswith("float")
+        if discrete and "particles" in likelihoods_fed(var):
+            return Competence.IDEAL + 1  # PyMC's Gibbs steps for Bernoulli and Categorical are ideal
+        return Competence.INCOMPATIBLE
 
     def __new__(cls, vars, *, model, **kwargs):
         """Raise an error that names the variable and the remedy.
@@ -50,9 +60,9 @@ class Unsampleable(BlockedStep):
         var = model.values_to_rvs[vars[0]]
         if not is_dirichlet_process(var):
             raise ValueError(
-                f"{var.name} parametrises a field whose partition function is intractable, and no step "
-                'samples that exactly; declare the field with likelihood="pseudo" to sample '
-                f"{var.name} by NUTS"
+                f"{var.name} is discrete and parametrises a field whose partition function is "
+                "intractable, and no step samples that; declare the field with "
+                'likelihood="exact" or "pseudo"'
             )
         nodes = [node for child in children(var, model) if (node := field_node(child)) is not None]
         for step in GROUP_SAMPLERS:
@@ -73,6 +83,6 @@ class Unsampleable(BlockedStep):
 
 def register() -> None:
     """Add the package's steps to PyMC's list, once."""
-    for step in (*GROUP_SAMPLERS, Unsampleable):
+    for step in (*GROUP_SAMPLERS, Exchange, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -72,7 +72,6 @@ class StrippedBetaGibbs(GroupGibbs):
 
     name = "stripped_beta_gibbs"
     serves = ("particles", "exact")
-    default_for = "particles"
     _state_class = StrippedBetaState
     stats_dtypes_shapes: ClassVar[dict] = {
         **GroupGibbs.stats_dtypes_shapes,

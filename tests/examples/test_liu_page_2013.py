@@ -12,7 +12,10 @@ TINY = ["--replicates", "1", "--steps", "10", "--sizes", "100"]
 
 @pytest.mark.parametrize(
     ("script", "options", "report", "figures"),
-    [(small_grid, [], "small_grid.md", (3, 4)), (tree, ["--height", "4"], "tree.md", (1, 2))],
+    [
+        (small_grid, ["--metropolis-steps", "20"], "small_grid.md", (3, 4)),
+        (tree, ["--height", "4"], "tree.md", (1, 2)),
+    ],
     ids=["small_grid", "tree"],
 )
 def test_script_writes_report_and_figures(script, options, report, figures, tmp_path):
@@ -23,6 +26,11 @@ def test_script_writes_report_and_figures(script, options, report, figures, tmp_
     for number in figures:
         path = tmp_path / "figures" / f"liu_page_2013_figure{number}.png"
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_metropolis_steps_must_be_positive(tmp_path):
+    with pytest.raises(SystemExit, match="--metropolis-steps must be at least 1, not 0"):
+        small_grid.main([*TINY, "--metropolis-steps", "0", "--output", str(tmp_path)])
 
 
 def test_tree_closed_forms(rng):

@@ -1,0 +1,104 @@
+"""How far group samplers are from the exact posterior on a five-edge loopy field.
+
+The exact posterior comes from listing all 52 partitions of the edges and integrating each by quadrature
+(tests/reference/grouped_posterior.py). Writes docs/_results/group_sampler_error.md. Run from the
+repository root:
+
+    python examples/liu_page_2013/group_sampler_error.py
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pymc as pm
+
+import pymc_mrf as pmrf
+from examples._report import machine, table
+from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+from tests.reference.grouped_posterior import grouped_posterior
+
+EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]  # a square with one diagonal
+THETA = np.array([0.8, 0.8, 0.35, 0.35, 0.6])
+SAMPLERS = {
+    "ExactGibbs": (pmrf.ExactGibbs, None),
+    "StrippedBetaGibbs": (pmrf.StrippedBetaGibbs, None),
+    "ParticleRatioGibbs, m = n": (ParticleRatioGibbs, 1),
+    "ParticleRatioGibbs, m = 10 n": (ParticleRatioGibbs, 10),
+}
+
+
+def errors(x, graph, exact, step, particles_per_row, draws, seed):
+    """Largest error of P(number of groups), of E[theta], of co-clustering; error of E[groups]."""
+    options = {} if particles_per_row is None else {"n_particles": particles_per_row * len(x)}
+    with pm.Model(coords=pmrf.coords(graph)):
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), dims="edge")
+        pmrf.AgreementMRF("x", theta, graph=graph, observed=x)
+        idata = pm.sample(
+            draws,
+            tune=200,
+            chains=2,
+            cores=1,
+            step=step([theta], **options),
+            random_seed=seed,
+            progressbar=False,
+            quiet=True,
+        )
+    groups = pmrf.n_groups(idata, "theta").values.ravel()
+    share = np.bincount(groups, minlength=len(exact.n_groups)) / groups.size
+    mean = idata.posterior["theta"].mean(("chain", "draw")).values
+    ties = pmrf.co_clustering(idata, "theta").values
+    return (
+        np.abs(share - exact.n_groups).max(),
+        np.abs(mean - exact.mean).max(),
+        np.abs(ties - exact.co_clustering).max(),
+        groups.mean() - exact.n_groups @ np.arange(len(exact.n_groups)),
+    )
+
+
+def main(arguments=None):
+    """Compare the samplers with the exact posterior and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10_000)
+    parser.add_argument("--replicates", type=int, default=10)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
+    parser.add_argument("--seed", type=int, default=2013)
+    parser.add_argument("--output", type=Path, default=Path("docs/_results/group_sampler_error.md"))
+    options = parser.parse_args(arguments)
+
+    graph = pmrf.PairwiseGraph(range(4), EDGES)
+    rows = []
+    for n in options.sizes:
+        found = {name: [] for name in SAMPLERS}
+        for replicate in range(options.replicates):
+            seed = options.seed + 1000 * n + replicate
+            truth = pmrf.AgreementMRF.dist(THETA, graph=graph, size=(n,))
+            x = pm.draw(truth, random_seed=seed)
+            exact = grouped_posterior(x, EDGES, 1.0)
+            for name, sampler in SAMPLERS.items():
+                found[name].append(errors(x, graph, exact, *sampler, options.draws, seed))
+        for name in SAMPLERS:
+            mean = np.mean(found[name], axis=0)
+            worst = np.max(np.abs(found[name]), axis=0)
+            cells = [f"{m:.3f} ({w:.3f})" for m, w in zip(mean[:3], worst[:3], strict=True)]
+            rows.append([n, name, *cells, f"{mean[3]:+.3f} ({worst[3]:.3f})"])
+    header = ["n", "sampler", "P(groups)", "E[theta]", "P(tie)", "E[groups]"]
+    lines = [
+        f"Largest absolute error over the entries of each quantity (for E[groups] the signed error): mean "
+        f"over {options.replicates} data sets and, in brackets, the worst. {2 * options.draws} draws each; "
+        "the errors of ExactGibbs are its Monte-Carlo error, a floor for the other rows. Square with a "
+        f"diagonal, theta = {', '.join(map(str, THETA))}; concentration 1, base Uniform(0, 1).",
+        "",
+        table(header, rows),
+        "",
+        machine(),
+        "",
+    ]
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text("\n".join(lines))
+    print("\n".join(lines))
+    return rows
+
+
+if __name__ == "__main__":
+    main()

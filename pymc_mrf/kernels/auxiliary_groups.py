@@ -1,0 +1,260 @@
+"""Metropolis-Hastings moves of grouped parameters with auxiliary data: Algorithm 1 of Liu & Page (2013).
+
+A move from natural parameters eta to eta* is scored without partition functions. Two devices:
+
+- exchange (Murray, Ghahramani & MacKay, 2006): Z* is drawn at eta* and
+      log ratio = (eta* - eta) . (s(X) - s(Z*)),
+- auxiliary variable (Møller et al., 2006), which the paper uses: the state includes a data set Z with
+  distribution P(Z; eta~), eta~ fixed, proposed anew as Z* at eta*, and
+      log ratio = (eta* - eta) . s(X) + (eta~ - eta*) . s(Z*) - (eta~ - eta) . s(Z),
+
+where s sums f over the rows of a data set. Fixed node terms cancel. Only s(Z) is ever needed.
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.auxiliary_draws import EXACT, draw_statistics, set_edge_tables
+from pymc_mrf.kernels.crp import remove_label
+from pymc_mrf.kernels.edge_posterior import draw_edge, integrate_edge, series_value
+from pymc_mrf.kernels.exact_groups import logit_at_zero
+from pymc_mrf.kernels.junction_tree_counts import binomial
+from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
+
+
+@jit
+def log_exchange_ratio(eta, proposal, s, s_new):
+    """(eta* - eta) . (s(X) - s(Z*)); all (r,)."""
+    total = 0.0
+    for e in range(eta.shape[0]):
+        total += (proposal[e] - eta[e]) * (s[e] - s_new[e])
+    return total
+
+
+@jit
+def log_moller_ratio(eta, proposal, reference, s, s_old, s_new):
+    """Log ratio of Møller et al.: `s_old` = s(Z) is the state, `s_new` = s(Z*); all (r,)."""
+    total = 0.0
+    for e in range(eta.shape[0]):
+        total += (proposal[e] - eta[e]) * s[e]
+        total += (reference[e] - proposal[e]) * s_new[e] - (reference[e] - eta[e]) * s_old[e]
+    return total
+
+
+@jit
+def accept(log_ratio, rng):
+    """Metropolis rule."""
+    return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
+
+
+@jit
+def sigmoid(eta):
+    """1 / (1 + exp(-eta)), accurate in both tails."""
+    e = np.exp(-abs(eta))
+    return 1.0 / (1.0 + e) if eta >= 0.0 else e / (1.0 + e)
+
+
+@jit
+def sweep_labels(
+    labels,
+    eta,
+    sizes,
+    n_groups,
+    s,
+    alpha,
+    n_proposals,
+    moller,
+    reference,
+    s_auxiliary,
+    base,
+    edge_work,
+    aux,
+    rng,
+):
+    """Move the label of every edge in turn, `n_proposals` times, by proposals from its prior.
+
+    Parameters
+    ----------
+    labels : (r,) int64 array, changed in place
+    eta : (r,) array, changed in place
+        Values of the groups in the first n_groups entries.
+    sizes : (r,) int64 array, changed in place
+    n_groups : int
+    s : (r,) array
+        Sums of f over the data.
+    alpha : float
+    n_proposals : int
+        M.
+    moller : bool
+        Whether the ratio is that of Møller et al.; else exchange.
+    reference : (r,) array
+        eta~, for `moller` only.
+    s_auxiliary : (r,) array, changed in place
+        s(Z), for `moller` only.
+    base : Series
+        Log density of the base measure over eta.
+    edge_work : EdgeWork
+    aux : Auxiliary
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    n_groups, n_new, n_accepted, n_changes : int
+        Groups; edges that opened one; proposals of another value accepted and made. -1 groups if
+        the integral of the base did not converge.
+    """
+    r = labels.shape[0]
+    here, proposal, s_new = np.empty(r), np.empty(r), np.empty(r)
+    for e in range(r):
+        here[e] = eta[labels[e]]
+    proposal[:] = here
+    # with exact draws, exchange needs one Binomial variable per proposal: the edge's own statistic
+    single = aux.kind == EXACT and not moller
+    flat = aux.statistic.ravel()
+    log_table, total, delta = np.empty(flat.size), np.empty(flat.size), np.empty(flat.size)
+    n = float(aux.n)
+    lam = 0.0
+    if single:
+        set_edge_tables(aux, here)
+        calibrate(aux.tree, aux.tables, aux.focus)
+    # no data: the panels are left ready for draws from the base itself
+    log_total = integrate_edge(0.0, 0.0, 0.0, base, edge_work)
+    n_new = n_accepted = n_changes = 0
+    if np.isnan(log_total):
+        return -1, n_new, n_accepted, n_changes
+    for e in aux.order:
+        old = here[e]
+        alone = sizes[labels[e]] == 1
+        k = labels[e]
+        n_groups = remove_label(e, labels, eta, sizes, n_groups)
+        k = n_groups if alone else k
+        if single:
+            factor_log_table(aux.tree, aux.focus, e, log_table, total)
+            lam = logit_at_zero(log_table, flat, old)
+        for _ in range(n_proposals):
+            u = rng.random() * (r - 1 + alpha)
+            if u < r - 1:
+                other = int(u)
+                k_new = labels[other + 1 if other >= e else other]
+                value = eta[k_new]
+            else:
+                k_new = n_groups
+                value = draw_edge(log_total, edge_work, rng)
+            change = value != here[e]
+            n_changes += change
+            if single:
+                log_ratio = 0.0
+                if change:
+                    s_new[e] = binomial(n, sigmoid(lam + value), rng)
+                    log_ratio = (value - here[e]) * (s[e] - s_new[e])
+            else:
+                proposal[e] = value
+                if moller:
+                    draw_statistics(aux, proposal, s_new, rng)
+                    log_ratio = log_moller_ratio(here, proposal, reference, s, s_auxiliary, s_new)
+                else:
+                    log_ratio = 0.0
+                    if change:
+                        draw_statistics(aux, proposal, s_new, rng)
+                        log_ratio = log_exchange_ratio(here, proposal, s, s_new)
+            if accept(log_ratio, rng):
+                k = k_new
+                here[e] = value
+                n_accepted += change
+                if moller:
+                    s_auxiliary[:] = s_new
+        proposal[e] = here[e]
+        if k == n_groups:
+            eta[k], sizes[k] = here[e], 0
+            n_groups += 1
+            n_new += here[e] != old
+        labels[e] = k
+        sizes[k] += 1
+        if single and here[e] != old:
+            delta[:] = flat * (here[e] - old)
+            update_factor(aux.tree, aux.focus, e, delta)
+    return n_groups, n_new, n_accepted, n_changes
+
+
+@jit
+def log_prior(eta, base, slope):
+    """Log density of one group value's base measure, over the parameter that users write.
+
+    `slope` is d eta / d parameter, or 0 for parameters theta = sigmoid(eta).
+    """
+    value = series_value(base, eta)
+    if slope == 0.0:  # d eta / d theta = 1 / (theta (1 - theta))
+        value += abs(eta) + 2.0 * np.log1p(np.exp(-abs(eta)))
+    return value
+
+
+@jit
+def propose_value(eta, sigma, slope, rng):
+    """Add N(0, sigma^2) to a group's parameter; the result as eta, NaN outside its range."""
+    step = sigma * rng.standard_normal()
+    if slope != 0.0:
+        return eta + slope * step
+    theta = sigmoid(eta) + step
+    return np.log(theta) - np.log1p(-theta) if 0.0 < theta < 1.0 else np.nan
+
+
+@jit
+def move_values(labels, eta, s, n_steps, sigma, slope, base, moller, reference, aux, rng):
+    """Random-walk Metropolis steps of all group values together, in place (sec. 3.1.2).
+
+    Parameters
+    ----------
+    labels : (r,) int64 array
+    eta : (K,) array, changed in place
+    s : (r,) array
+    n_steps : int
+        S.
+    sigma : float
+        sigma_Q, on the scale of the parameter that users write.
+    slope : float
+        See `log_prior`.
+    base : Series
+    moller : bool
+    reference : (r,) array
+        The tied eta~ of this grouping, at which Y is drawn to begin with; for `moller` only.
+    aux : Auxiliary
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int
+        Number of steps accepted.
+    """
+    r, n_groups = labels.shape[0], eta.shape[0]
+    here, proposal = np.empty(r), np.empty(r)
+    s_old, s_new = np.empty(r), np.empty(r)
+    eta_new = np.empty(n_groups)
+    density = 0.0
+    for k in range(n_groups):
+        density += log_prior(eta[k], base, slope)
+    for e in range(r):
+        here[e] = eta[labels[e]]
+    if moller:
+        draw_statistics(aux, reference, s_old, rng)
+    n_accepted = 0
+    for _ in range(n_steps):
+        density_new = 0.0
+        for k in range(n_groups):
+            eta_new[k] = propose_value(eta[k], sigma, slope, rng)
+            density_new += -np.inf if np.isnan(eta_new[k]) else log_prior(eta_new[k], base, slope)
+        if density_new == -np.inf:
+            continue
+        for e in range(r):
+            proposal[e] = eta_new[labels[e]]
+        draw_statistics(aux, proposal, s_new, rng)
+        if moller:
+            log_ratio = log_moller_ratio(here, proposal, reference, s, s_old, s_new)
+        else:
+            log_ratio = log_exchange_ratio(here, proposal, s, s_new)
+        if accept(log_ratio + density_new - density, rng):
+            n_accepted += 1
+            eta[:] = eta_new
+            here[:] = proposal
+            density = density_new
+            s_old[:] = s_new
+    return n_accepted

@@ -1,0 +1,349 @@
+"""`AuxiliaryVariableMH`: Algorithm 1 of Liu & Page (2013), Metropolis-Hastings with auxiliary data."""
+
+from typing import ClassVar
+
+import numpy as np
+from pymc.step_methods.compound import StepMethodState
+from pymc.step_methods.state import dataclass_state
+
+from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.graph.junction_tree import is_cheap, junction_tree
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import auxiliary_draws, gibbs, packed_gibbs, pcd
+from pymc_mrf.kernels import auxiliary_groups as kernels
+from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
+from pymc_mrf.kernels.junction_tree import allocate
+from pymc_mrf.kernels.junction_tree_focus import allocate_focus
+from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
+from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.observed_field import ObservedField, constant_value
+
+DRAWS = ("auto", "exact", "perfect", "gibbs")
+SIMULATORS = {auxiliary_draws.EXACT: "exact", auxiliary_draws.PERFECT: "perfect"}  # the others: "gibbs"
+N_PARTICLES = 1000  # persistent chains behind the estimate theta~
+BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
+TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
+
+
+@dataclass_state
+class AuxiliaryVariableState(StepMethodState):
+    """Everything that changes while a chain runs."""
+
+    tune: bool
+    started: bool
+    s_auxiliary: np.ndarray
+
+
+class AuxiliaryVariableMH(GroupGibbs):
+    """Grouped edge parameters by Metropolis-Hastings, partition functions cancelled by auxiliary data.
+
+    Leaves invariant: the posterior, exactly given exact auxiliary draws (``draws="exact"``, which
+    "auto" chooses for fields of small treewidth, and "perfect"). With ``draws="gibbs"`` an approximation,
+    the better the more sweeps; with ``restart=True`` an approximation in any case.
+
+    Algorithm 1 to the letter is ``auxiliary="moller", restart=True``; the defaults are exact and move more.
+
+    Every label gets `n_proposals` proposals from its prior given the other labels, a new group having
+    a value from the base; then all group values together make `n_value_steps` steps of a Gaussian
+    random walk. Each proposal is scored with data sets of as many rows as were observed, simulated at
+    the proposed parameters.
+
+    Parameters
+    ----------
+    vars : list of variables
+        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising` or
+        `BoltzmannMachine`; node parameters must be constants.
+    n_proposals : int
+        Proposals per label, M.
+    n_value_steps : int
+        Random-walk steps of the group values, S; the state after the last is kept. (The paper keeps
+        one of the S at random, which moves less.)
+    sigma : float
+        Standard deviation of the random walk, on the scale of the parameter. The default is the
+        paper's; with few observations 0.01 to 0.1 moves faster.
+    auxiliary : {"exchange", "moller"}
+        "exchange": the ratio of the exchange algorithm. "moller": the paper's, which keeps a data set
+        distributed around an estimate as part of the state; moves away from that estimate are hardly
+        ever accepted when there are many edges or observations (on a 4 x 4 grid about 1 label in
+        5,000, where exchange accepts 1 in 50).
+    draws : {"auto", "exact", "perfect", "gibbs"}
+        "exact": by the junction tree. "perfect": by coupling from the past, for binary fields whose
+        base allows attractive parameters only; slow where couplings are strong. "gibbs": chains that
+        start at the observed rows. "auto": exact if the junction tree is small enough
+        (`pymc_mrf.graph.junction_tree.AUTO_CELLS`), else "gibbs".
+    n_sweeps : int
+        Sweeps of the chains of "gibbs".
+    restart : bool
+        Whether the random walk starts at the estimate tied by the present groups in every step, as in
+        the paper, instead of at the present values. This does not leave the posterior invariant.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, the variable feeds another kind of field or anything else, the data
+        are incomplete, node parameters are random, or exact draws are asked for and the junction
+        tree is too wide.
+
+    Notes
+    -----
+    The estimate theta~ comes from persistent contrastive divergence with a fixed seed: it is a function
+    of the data. The estimate tied by a grouping, at which the data set for the group values is drawn
+    anew in every step, comes from a few stochastic Newton steps with simulated moments, also with a
+    fixed seed: a function of data and grouping, as invariance requires.
+
+    Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (edges that opened a group),
+    ``auxiliary_mh_label_acceptance`` (share accepted of the proposed labels with another value),
+    ``auxiliary_mh_value_acceptance``, ``auxiliary_mh_draws`` (the sampler of the auxiliary data: "exact",
+    "perfect" or "gibbs") and ``auxiliary_mh_n_sweeps`` (0 for exact draws).
+
+    References
+    ----------
+    Liu & Page (2013), Algorithm 1, sec. 3.1; Møller, Pettitt, Reeves & Berthelsen (2006); Murray,
+    Ghahramani & MacKay (2006); Neal (2000), Algorithm 5.
+    """
+
+    name = "auxiliary_variable_mh"
+    serves = ("particles", "exact")
+    _state_class = AuxiliaryVariableState
+    stats_dtypes_shapes: ClassVar[dict] = {
+        **GroupGibbs.stats_dtypes_shapes,
+        "auxiliary_mh_label_acceptance": (np.float64, []),
+        "auxiliary_mh_value_acceptance": (np.float64, []),
+        "auxiliary_mh_draws": (np.dtype("U16"), []),
+        "auxiliary_mh_n_sweeps": (np.int64, []),
+    }
+
+    def __init__(
+        self,
+        vars,
+        *,
+        n_proposals: int = 5,
+        n_value_steps: int = 100,
+        sigma: float = 0.001,
+        auxiliary: str = "exchange",
+        draws: str = "auto",
+        n_sweeps: int = 20,
+        restart: bool = False,
+        **kwargs,
+    ) -> None:
+        super().__init__(vars, **kwargs)
+        integers = {"n_proposals": n_proposals, "n_value_steps": n_value_steps, "n_sweeps": n_sweeps}
+        for label, value in integers.items():
+            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (integer and value > 0):
+                raise ValueError(f"{label} must be a positive integer, not {value!r}")
+        if not (isinstance(sigma, int | float) and 0.0 < sigma < np.inf):
+            raise ValueError(f"sigma must be a positive number, not {sigma!r}")
+        if auxiliary not in ("exchange", "moller"):
+            raise ValueError(f'auxiliary must be "exchange" or "moller", not {auxiliary!r}')
+        if draws not in DRAWS:
+            raise ValueError(f"draws must be one of {', '.join(map(repr, DRAWS))}, not {draws!r}")
+        if not isinstance(restart, bool):
+            raise ValueError(f"restart must be True or False, not {restart!r}")
+        self._n_proposals, self._n_value_steps, self._sigma = n_proposals, n_value_steps, float(sigma)
+        self._moller, self._restart = auxiliary == "moller", restart
+        field = self._field
+        node_tables, statistic = self._link.tables(_node_parameter(field))
+        kind = _kind(field, draws)
+        self._aux = _auxiliary(field, node_tables, statistic, kind, int(n_sweeps))
+        self._draws = SIMULATORS.get(kind, "gibbs")
+        self._s = np.empty(field.graph.n_edges)
+        gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
+        self._slope = {"agreement": 0.0, "ising": 2.0, "boltzmann": 1.0}[field.family.name]
+        self._estimate, self._information = _estimate(field, self._s, node_tables, statistic)
+        self.s_auxiliary = np.zeros(field.graph.n_edges)
+        self._label_acceptance = np.nan
+        self._warm_up()
+
+    def _begin(self, eta, base: BaseMeasure):
+        if self._aux.kind == auxiliary_draws.PERFECT and base.bounds[0] < 0.0:
+            raise ValueError(
+                'draws="perfect" needs an attractive field whatever the parameters, but the base of '
+                f"{self._name} allows parameters below the one of independence; use a base above it (for "
+                "example pm.Uniform.dist(0.5, 1) for theta, pm.HalfNormal.dist() for a coupling) or "
+                'draws="gibbs"'
+            )
+        if eta is None:
+            eta = k_means_start(self._estimate, base, self.rng)
+            _, labels = np.unique(eta, return_inverse=True)
+            labels = labels.reshape(-1)
+            eta = self._tied_estimate(labels, base)[labels]
+        # at the parameters, not at theta~: the first proposals are drawn like the state
+        auxiliary_draws.draw_statistics(self._aux, eta, self.s_auxiliary, self.rng)
+        self._check_draws()
+        return eta
+
+    def _check_draws(self) -> None:
+        if self._aux.failed[0]:
+            self._aux.failed[0] = False
+            raise RuntimeError(
+                f"perfect sampling did not end within {auxiliary_draws.MAX_SWEEPS} sweeps: the couplings "
+                f'that were proposed for {self._name} are too strong; use draws="gibbs"'
+            )
+
+    def _sweep_labels(self, labels, eta, sizes, n_groups, base):
+        n_groups, n_new, n_accepted, n_changes = kernels.sweep_labels(
+            labels,
+            eta,
+            sizes,
+            n_groups,
+            self._s,
+            base.alpha,
+            self._n_proposals,
+            self._moller,
+            self._estimate,
+            self.s_auxiliary,
+            self._prior.series(base),
+            self._edge_work,
+            self._aux,
+            self.rng,
+        )
+        self._check_integrals(np.where(n_groups > 0, 0.0, np.nan))
+        # handed on to the statistics of the same step
+        self._label_acceptance = n_accepted / n_changes if n_changes else np.nan
+        return n_groups, n_new
+
+    def _draw_values(self, labels, eta, base):
+        eta = eta.copy()
+        reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
+        if self._restart:
+            eta = reference.copy()
+        n_accepted = kernels.move_values(
+            labels,
+            eta,
+            self._s,
+            self._n_value_steps,
+            self._sigma,
+            self._slope,
+            self._prior.series(base),
+            self._moller,
+            reference[labels],
+            self._aux,
+            self.rng,
+        )
+        self._check_draws()
+        return eta, {
+            "auxiliary_mh_label_acceptance": self._label_acceptance,
+            "auxiliary_mh_value_acceptance": n_accepted / self._n_value_steps,
+            "auxiliary_mh_draws": self._draws,
+            "auxiliary_mh_n_sweeps": self._aux.n_sweeps,
+        }
+
+    def _tied_estimate(self, labels: np.ndarray, base: BaseMeasure) -> np.ndarray:
+        """Estimate of the group values (K,) tied by `labels`, a function of data, grouping and base.
+
+        Generalised least squares from the free estimate, then stochastic Newton steps 1 / t towards
+        equal moments of data and simulations, inside the support of the base.
+        """
+        rng = np.random.default_rng(0)  # no randomness of the chain may enter
+        low, high = max(base.bounds[0], -pcd.ETA_MAX), min(base.bounds[1], pcd.ETA_MAX)
+        members = np.equal.outer(labels, np.arange(labels.max() + 1)).astype(float)  # (r, K)
+        weighted = members.T @ self._information  # (K, r)
+        inverse = np.linalg.inv(weighted @ members)  # (K, K)
+        tied = np.clip(inverse @ (weighted @ self._estimate), low, high)
+        simulated = np.empty(len(labels))
+        for t in range(1, TIED_ITERATIONS + 1):
+            auxiliary_draws.draw_statistics(self._aux, tied[labels], simulated, rng)
+            gap = members.T @ (self._s - simulated) / len(self._field.x)  # (K,)
+            step = np.clip(inverse @ gap / t, -pcd.STEP_MAX, pcd.STEP_MAX)
+            tied = np.clip(tied + step, low, high)
+        return tied
+
+
+def _node_parameter(field: ObservedField) -> np.ndarray:
+    """Constant node parameters, (d,)."""
+    d = field.graph.n_nodes
+    if field.node_parameter is None:
+        return np.zeros(d)
+    value = constant_value(field.node_parameter)
+    if value is None or value.size not in (1, d):
+        raise ValueError(
+            f"AuxiliaryVariableMH needs constant node parameters, one per node, but the "
+            f"{field.family.node_parameter} of {field.name} is random, pm.Data or differs between rows; "
+            "give numbers"
+        )
+    return np.broadcast_to(value.reshape(-1), d)
+
+
+def _kind(field: ObservedField, draws: str) -> int:
+    """Which sampler of auxiliary data serves this field."""
+    graph, n_states = field.graph, field.family.n_states
+    if draws == "exact" or (draws == "auto" and is_cheap(junction_tree(graph, n_states))):
+        return auxiliary_draws.EXACT
+    if draws == "perfect":
+        degree = int(np.diff(graph.arrays.indptr).max())
+        if n_states != 2 or degree > PACKED_DEGREE:
+            raise ValueError(
+                f'draws="perfect" needs two states and at most {PACKED_DEGREE} neighbours per node, but '
+                f'{field.name} has {n_states} states and up to {degree} neighbours; use draws="gibbs"'
+            )
+        return auxiliary_draws.PERFECT
+    kernel = GibbsSimulator(graph, n_states, len(field.x)).kernel
+    return {
+        "packed": auxiliary_draws.PACKED,
+        "dense": auxiliary_draws.DENSE,
+        "states": auxiliary_draws.STATES,
+        "plain": auxiliary_draws.PLAIN,
+    }[kernel]
+
+
+def _auxiliary(
+    field: ObservedField, node_tables: np.ndarray, statistic: np.ndarray, kind: int, n_sweeps: int
+) -> auxiliary_draws.Auxiliary:
+    """Prepare the working arrays of the sampler of auxiliary data."""
+    graph, n_states, n = field.graph, field.family.n_states, len(field.x)
+    exact, packed = kind == auxiliary_draws.EXACT, kind == auxiliary_draws.PACKED
+    # parts that this kind does not use belong to a graph of two nodes
+    small = PairwiseGraph([0, 1], [(0, 1)])
+    tree = junction_tree(graph if exact else small, n_states)
+    order = tree.factor_order if exact else np.arange(graph.n_edges)
+    plan = packed_gibbs.plan((graph if packed else small).arrays)
+    words = np.zeros((graph.n_nodes, packed_gibbs.n_words(n)), dtype=np.uint64)
+    if packed:
+        packed_gibbs.pack(field.x, words)
+    symmetric = np.array_equal(statistic, statistic[::-1, ::-1])
+    return auxiliary_draws.Auxiliary(
+        kind=kind,
+        n=n,
+        n_sweeps=0 if kind in (auxiliary_draws.EXACT, auxiliary_draws.PERFECT) else n_sweeps,
+        statistic=statistic,
+        tables=np.concatenate([np.zeros(graph.n_edges * n_states**2), node_tables.ravel()]),
+        order=order[order < graph.n_edges],  # the other factors are single nodes
+        graph=graph.arrays,
+        pairs=np.zeros((graph.n_edges, n_states, n_states), dtype=np.int64),
+        mirrored=bool(n_states == 2 and symmetric and not np.any(np.diff(node_tables))),
+        tree=tree.arrays,
+        work=allocate(tree.arrays),
+        focus=allocate_focus(tree.arrays),
+        counts=np.zeros(tree.arrays.factor_table_ptr[-1]),
+        x=field.x,
+        z=np.zeros_like(field.x),
+        plan=plan,
+        packed=packed_gibbs.allocate(plan, n),
+        words=words,
+        z_words=np.zeros_like(words),
+        failed=np.zeros(1, dtype=np.bool_),
+    )
+
+
+def _estimate(
+    field: ObservedField, s: np.ndarray, node_tables: np.ndarray, statistic: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Free estimate eta~ (r,) by persistent contrastive divergence, and its information (r, r)."""
+    graph, n = field.graph, len(field.x)
+    rng = np.random.default_rng(0)  # the estimate belongs to the data: the same for every chain
+    particles = field.x[rng.integers(n, size=N_PARTICLES)]
+    mean = (s + 0.5) / (n + 1.0)
+    eta = np.clip(np.log(mean) - np.log1p(-mean), *LOGIT_BOUNDS)
+    labels = np.arange(graph.n_edges)
+    for n_iterations in (BURN_IN // 2, BURN_IN - BURN_IN // 2, ITERATIONS):
+        eta, _gap = pcd.tied_pcd(
+            eta, labels, s / n, particles, statistic, node_tables, graph.arrays, n_iterations, rng
+        )
+    statistics = np.empty((N_PARTICLES, graph.n_edges))
+    pcd.tied_statistics(particles, labels, graph.edges, statistic, statistics)
+    information = np.empty((graph.n_edges, graph.n_edges))
+    pcd.regularised_covariance(statistics, 0.5 * mean * (1.0 - mean), information)
+    return eta, information

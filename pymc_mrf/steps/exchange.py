@@ -1,0 +1,400 @@
+"""`Exchange`: continuous parameters of fields whose partition function is intractable.
+
+The exchange algorithm of Murray, Ghahramani & MacKay (2006) with an adaptive random walk (Haario,
+Saksman & Tamminen, 2001) for any variables that reach a field through any expression.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods import STEP_METHODS
+from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pytensor.graph.traversal import ancestors
+from rich.progress import TextColumn
+from rich.table import Column
+
+from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
+from pymc_mrf.steps.intractable_fields import (
+    POINT_MASSES,
+    IntractableField,
+    check_parents,
+    free_parents,
+    intractable_fields,
+)
+from pymc_mrf.steps.observed_field import children
+from pymc_mrf.steps.pseudo_posterior import connected, pseudo_posterior
+
+UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
+MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood counts for
+METHOD_CODES = {method: code for code, method in enumerate(METHODS[1:])}
+
+
+@dataclass_state
+class ExchangeState(StepMethodState):
+    """Everything that changes while a chain runs."""
+
+    tune: bool
+    started: bool
+    n_tuned: int
+    log_scale: np.ndarray
+    mean: np.ndarray
+    covariances: list
+
+
+def target_acceptance(k: int) -> float:
+    """Give the acceptance rate at which a k-dimensional exchange random walk mixes best.
+
+    On Gaussian posteriors, whose ratio carries the noise of the auxiliary data as well, simulation gave
+    0.42, 0.33, 0.26 and 0.23 for k = 1, 2, 5, 10, at a step of 1.8 / sqrt(k) standard deviations.
+    """
+    return 0.23 + 0.19 / k
+
+
+class Exchange(BlockedStep):
+    """Exchange updates of all continuous variables that reach intractable fields.
+
+    Leaves invariant: the posterior, exactly, if the auxiliary data sets are exact draws
+    (``exchange_method`` 0 or 1); otherwise an approximation that becomes exact as `n_sweeps` grows: on a
+    6 x 6 grid near criticality the posterior mean was off by 0.7 posterior standard deviations with one
+    sweep, 0.1 with ten and less than 0.05 with twenty (``docs/results.md``). Adaptation ends with tuning.
+
+    A proposal for the value variables is accepted with the ratio of everything in the model that has a
+    density, times q(X | new) q(Z | old) / (q(X | old) q(Z | new)) for every field whose parameters
+    change, where q is unnormalised and Z a data set drawn from the proposed field.
+
+    Parameters
+    ----------
+    vars : list of variables
+        Continuous free variables; together they must be all free variables from which the parameters
+        of some completely observed fields with ``likelihood="particles"`` are computed.
+    auxiliary : {"auto", "exact", "perfect", "gibbs"}
+        How auxiliary data are drawn; see `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`.
+    n_sweeps : int
+        Gibbs sweeps behind each auxiliary data set, started from the observations.
+    blocks : list of lists of variables, optional
+        Variables, or their names, that are proposed together. By default coordinates that reach the
+        same observations are proposed together, and unrelated ones apart.
+    n_updates : int
+        Proposals for every block in one step.
+    block_size : int
+        A block of more coordinates is proposed in random parts of at most that many, each once a step.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If a variable reaches no such field, a field has another free parent, a discrete one or a
+        Dirichlet process, is not completely observed, or an option is not valid.
+
+    Notes
+    -----
+    Blocks of at most `block_size` coordinates learn their covariance from the tuning steps; larger ones
+    keep the curvature of the pseudo-likelihood, from which both start, and learn a scale per coordinate.
+
+    A chain that starts at PyMC's default values is first moved near the maximum of prior times
+    pseudo-likelihood, and its hyperparameters back to the start of the first chain: from a start at
+    which all couplings are equal, other steps may already have run away with the scale of their prior.
+
+    Sampler statistics: ``exchange_accept`` (mean acceptance probability), ``exchange_scale`` (mean scale
+    of the proposals, relative to the covariance), ``exchange_method`` (auxiliary draws: 0 by the
+    junction tree, 1 by coupling from the past, 2 by Gibbs sweeps; the largest of all fields) and
+    ``exchange_sweeps`` (Gibbs sweeps behind each of them, 0 if they are exact).
+
+    References
+    ----------
+    Murray, Ghahramani & MacKay (2006); Haario, Saksman & Tamminen (2001).
+    """
+
+    name = "exchange"
+    default_blocked = True
+    _state_class = ExchangeState
+    stats_dtypes_shapes: ClassVar[dict] = {
+        "exchange_accept": (np.float64, []),
+        "exchange_scale": (np.float64, []),
+        "exchange_method": (np.int64, []),
+        "exchange_sweeps": (np.int64, []),
+    }
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Build the step; variables of other models that `pm.sample` sent here get PyMC's own step.
+
+        Tags do not survive `freeze_model`, so that every variable without gradient is sent here.
+        """
+        model = pm.modelcontext(kwargs.get("model"))
+        values = get_value_vars_from_user_vars(vars, model)
+        nodes = intractable_fields(model).values()
+        reached = {rv for node in nodes for rv in free_parents(node, model)}
+        mine = [v for v in values if model.values_to_rvs[v] in reached]
+        if len(mine) == len(values) or kwargs.get("initial_point") is None:
+            return super().__new__(cls, values, *args, **kwargs)
+        common = {key: kwargs.get(key) for key in ("model", "initial_point", "compile_kwargs")}
+        others = _without(cls, [v for v in values if v not in mine], model)
+        steps = [cls(mine, *args, **kwargs)] if mine else []
+        steps += [step(theirs, **common) for step, theirs in others.items()]
+        return steps[0] if len(steps) == 1 else CompoundStep(steps)
+
+    def __init__(
+        self,
+        vars,
+        *,
+        auxiliary: str = "auto",
+        n_sweeps: int = DEFAULT_SWEEPS,
+        n_updates: int = 5,
+        blocks: Sequence[Sequence] | None = None,
+        block_size: int = 10,
+        model: pm.Model | None = None,
+        initial_point: dict[str, np.ndarray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        rng=None,
+        blocked: bool = True,
+    ) -> None:
+        model = pm.modelcontext(model)
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        self.rng = get_random_generator(rng)
+        if auxiliary not in METHODS:
+            raise ValueError(f"auxiliary must be one of {', '.join(METHODS)}, not {auxiliary!r}")
+        for label, value in (("n_updates", n_updates), ("block_size", block_size)):
+            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (integer and value > 0):
+                raise ValueError(f"{label} must be a positive integer, not {value!r}")
+        self._n_updates, self._block_size = int(n_updates), int(block_size)
+        rvs = [model.values_to_rvs[value] for value in self.vars]
+        self._fields = self._find_fields(rvs, model, auxiliary, n_sweeps)
+        self._compile(rvs, model, compile_kwargs)
+
+        default = model.initial_point()
+        self._point = initial_point or default
+        self._default_start: dict | None = {v.name: default[v.name] for v in self.vars}
+        if any(model.rvs_to_initial_values[rv] is not None for rv in rvs):
+            self._default_start = None  # the user's start is kept
+        above = set(ancestors(rvs)) - set(rvs)
+        self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
+
+        sizes = [self._point[v.name].size for v in self.vars]
+        self._ends = np.cumsum([0, *sizes])
+        v = self._coordinates(self._point)
+        # parameters that coincide at the start may be parameters of different observations
+        jitter = 1e-3 * (1.0 + np.abs(v)) * np.random.default_rng(0).uniform(0.5, 1.0, size=len(v))
+        for field, natural in zip(self._fields, self._evaluate(self._point, v + jitter)[1], strict=True):
+            field.split(natural)
+        self._fit = pseudo_posterior(lambda v: self._evaluate(self._point, v), self._fields, v)
+        self._blocks = self._partition(blocks, model)
+        self._reset()
+        state = self.rng.bit_generator.state
+        self.step(self._point)  # thrown away: everything compiles before chains fork
+        self.rng.bit_generator.state = state
+        self._reset()
+
+    def _find_fields(self, rvs, model, auxiliary, n_sweeps) -> list[IntractableField]:
+        fields: list[IntractableField] = []
+        reached: set = set()
+        for rv, node in intractable_fields(model).items():
+            parents = set(free_parents(node, model))
+            if parents.isdisjoint(rvs):
+                continue
+            check_parents(rv, node, rvs, model, type(self).__name__)
+            reached |= parents
+            fields.append(IntractableField(rv, node, model, auxiliary, n_sweeps))
+        for rv in rvs:
+            if rv not in reached:
+                raise ValueError(
+                    f"{type(self).__name__} samples the parameters of fields with "
+                    f'likelihood="particles", but {rv.name} reaches none: leave it to another step'
+                )
+        return fields
+
+    def _compile(self, rvs, model: pm.Model, compile_kwargs) -> None:
+        """One function: log density of all terms but the fields, parameters of the fields."""
+        fields = set(intractable_fields(model))
+        below = {c: None for rv in rvs for c in children(rv, model) if c not in fields}
+        terms = [*rvs, *(c for c in below if c not in rvs)]
+        parameters = [p for field in self._fields for p in field.parameters]
+        outputs = [model.logp(vars=terms), *model.replace_rvs_by_values(parameters)]
+        needed = set(ancestors(outputs))
+        inputs = [v for v in model.value_vars if v in needed]
+        self._inputs = [v.name for v in inputs]
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        self._f = model.compile_fn(outputs, inputs=inputs, point_fn=False, **kwargs)
+
+    def _coordinates(self, point) -> np.ndarray:
+        """Values of all variables as one vector (k,)."""
+        return np.concatenate([np.asarray(point[v.name], np.float64).ravel() for v in self.vars])
+
+    def _values(self, point, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Values of the step's variables at the coordinates `v` (k,), by name."""
+        parts = np.split(v, self._ends[1:-1])
+        return {
+            var.name: part.reshape(np.shape(point[var.name])).astype(var.dtype)
+            for var, part in zip(self.vars, parts, strict=True)
+        }
+
+    def _evaluate(self, point, v: np.ndarray) -> tuple[float, list[np.ndarray]]:
+        """Log density without the fields, and natural parameters of each field, at `v` (k,)."""
+        here = {**point, **self._values(point, v)}
+        log_density, *parameters = self._f(*(here[name] for name in self._inputs))
+        natural = []
+        for field in self._fields:
+            own = [parameters.pop(0) for _ in field.parameters]
+            with np.errstate(invalid="ignore"):  # proposals outside the domain are rejected later
+                natural.append(field.natural(own))
+        return float(log_density), natural
+
+    def _partition(self, blocks, model) -> list[np.ndarray]:
+        """Blocks of coordinates: the user's, or those that reach common observations."""
+        if blocks is None:
+            return connected(self._fit.touched)
+        chosen = [[model[v] if isinstance(v, str) else v for v in block] for block in blocks]
+        named = [get_value_vars_from_user_vars(block, model) for block in chosen]
+        flat = [value for block in named for value in block]
+        if len(flat) != len(set(flat)) or set(flat) != set(self.vars):
+            names = ", ".join(model.values_to_rvs[value].name for value in self.vars)
+            raise ValueError(f"blocks must hold each of {names} exactly once")
+        where = {v: np.arange(*self._ends[i : i + 2]) for i, v in enumerate(self.vars)}
+        return [np.concatenate([where[value] for value in block]) for block in named]
+
+    def _reset(self) -> None:
+        """Forget everything learnt."""
+        self.tune = True
+        self.started = False
+        self.n_tuned = 0
+        self.log_scale = np.zeros(len(self._fit.mode))
+        self.mean = self._fit.mode.copy()
+        small = [b for b in self._blocks if len(b) <= self._block_size]
+        self.covariances = [np.linalg.inv(self._fit.precision[np.ix_(b, b)]) for b in small]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for continuous parents of a field with ``likelihood="particles"``.
+
+        A frozen model has lost the tags that tell: without gradient a variable may be such a parent,
+        which the constructor finds out.
+        """
+        if var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES:
+            if "particles" in getattr(var.tag, "mrf_likelihoods", ()):
+                return Competence.IDEAL
+            if not has_grad:
+                return UNTAGGED
+        return Competence.INCOMPATIBLE
+
+    def setup_chain(self, rng, tune: int, draws: int) -> None:
+        """Forget the previous chain."""
+        super().setup_chain(rng, tune, draws)
+        self._reset()
+        self.tune = tune > 0
+
+    def step(self, point):
+        """Propose small blocks `n_updates` times, the parts of large ones once."""
+        if not self.started:
+            point = self._begin(point)
+            self.started = True
+        v = self._coordinates(point)
+        state, accepts = (v, self._evaluate(point, v)), []
+        self.n_tuned += self.tune
+        gain = 4.0 * (self.n_tuned + 5.0) ** -0.7  # Robbins & Monro (1951)
+        small = 0  # blocks seen that learn
+        for block in self._blocks:
+            learns = len(block) <= self._block_size
+            parts = self._repeated(block, small) if learns else self._random_parts(block)
+            for part, factor in parts:
+                state, accept = self._propose(point, *state, part, factor)
+                accepts.append(accept)
+                if self.tune:
+                    self.log_scale[part] += gain * (accept - target_acceptance(len(part)))
+            if learns and self.tune:
+                self._learn(block, small, state[0])
+            small += learns
+        sampler = max((f.sampler for f in self._fields), key=lambda s: METHOD_CODES[s.method])
+        stats = {
+            "exchange_accept": float(np.mean(accepts)),
+            "exchange_scale": float(np.exp(self.log_scale.mean())),
+            "exchange_method": METHOD_CODES[sampler.method],
+            "exchange_sweeps": sampler.n_sweeps,
+        }
+        return {**point, **self._values(point, state[0])}, [stats]
+
+    def _repeated(self, block, small: int):
+        """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
+        factor = np.linalg.cholesky(self.covariances[small])
+        for _ in range(self._n_updates):
+            yield block, factor
+
+    def _random_parts(self, block):
+        """Yield parts of a large block, each with the factor of its conditional covariance."""
+        order, n_parts = self.rng.permutation(block), -(-len(block) // self._block_size)
+        for part in np.array_split(order, n_parts):
+            root = np.linalg.cholesky(self._fit.precision[np.ix_(part, part)])
+            yield part, np.linalg.inv(root).T
+
+    def _propose(self, point, v, current, part, factor):
+        """Update the coordinates `part` once; the new state and the acceptance probability."""
+        scale = 1.8 / np.sqrt(len(part)) * np.exp(self.log_scale[part])
+        new = v.copy()
+        new[part] += scale * (factor @ self.rng.standard_normal(len(part)))
+        proposed = self._evaluate(point, new)
+        log_ratio = self._log_ratio(current, proposed)
+        accept = float(np.exp(min(log_ratio, 0.0)))
+        if self.rng.random() < accept:
+            return (new, proposed), accept
+        return (v, current), accept
+
+    def _log_ratio(self, current, proposed) -> float:
+        """Log acceptance ratio, with fresh auxiliary data of every field that changes."""
+        (old_density, old), (new_density, new) = current, proposed
+        log_ratio = new_density - old_density
+        if not np.isfinite(new_density) or not all(np.isfinite(rows).all() for rows in new):
+            return -np.inf
+        for field, old_rows, new_rows in zip(self._fields, old, new, strict=True):
+            log_ratio += field.log_auxiliary_ratio(old_rows, new_rows, self.rng)
+        return -np.inf if np.isnan(log_ratio) else log_ratio
+
+    def _learn(self, block, small: int, v) -> None:
+        """Move mean and covariance of a block towards the present state."""
+        weight = 1.0 / (MEMORY * (1.0 + 0.1 * len(block)) + self.n_tuned)
+        gap = v[block] - self.mean[block]
+        self.mean[block] += weight * gap
+        C = self.covariances[small]
+        self.covariances[small] = (1.0 - weight) * (C + weight * np.outer(gap, gap))
+
+    def _begin(self, point):
+        """Start of a chain: the user's, or a draw around the fit in place of PyMC's default."""
+        start = self._default_start
+        if start is None or not all(np.array_equal(point[k], start[k]) for k in start):
+            return point
+        point = {**point, **{name: self._point[name] for name in self._hyper}}
+        root = np.linalg.cholesky(self._fit.precision)
+        noise = np.linalg.solve(root.T, self.rng.standard_normal(len(self._fit.mode)))
+        for v in (self._fit.mode + noise, self._fit.mode):
+            log_density, natural = self._evaluate(point, v)
+            if np.isfinite(log_density) and all(np.isfinite(rows).all() for rows in natural):
+                return {**point, **self._values(point, v)}
+        return point
+
+    @staticmethod
+    def _progressbar_config(n_chains=1):
+        column = TextColumn(
+            "{task.fields[exchange_accept]:0.2f}", table_column=Column("Accept", ratio=1)
+        )
+        return [column], {"exchange_accept": [0.0] * n_chains}
+
+    @staticmethod
+    def _make_progressbar_update_functions():
+        def update(stats):
+            return {"exchange_accept": stats["exchange_accept"]}
+
+        return (update,)
+
+
+def _without(step, values, model: pm.Model) -> dict:
+    """Find what PyMC would give variables without gradient to if `step` did not exist."""
+    chosen: dict[type, list] = {}
+    others = [other for other in STEP_METHODS if other is not step]
+    for value in values:
+        rv = model.values_to_rvs[value]
+        best = others[int(np.argmax([other._competence(rv, False)[0] for other in others]))]
+        chosen.setdefault(best, []).append(value)
+    return chosen

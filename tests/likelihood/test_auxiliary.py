@@ -1,0 +1,105 @@
+"""Auxiliary data sets: exact draws and Gibbs draws against enumeration, choice of the method."""
+
+import cloudpickle
+import networkx as nx
+import numpy as np
+import pytest
+
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
+from tests.reference import enumeration
+from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
+
+EDGES = [(0, 1), (1, 2), (0, 2), (2, 3)]
+GRAPH = PairwiseGraph(range(4), EDGES)
+
+
+def tables(n_states, rng):
+    return rng.normal(0, 0.8, (4, n_states, n_states)), rng.normal(0, 0.4, (4, n_states))
+
+
+def counts(x, n_states):
+    return np.bincount(enumeration.configuration_index(x, n_states), minlength=n_states**4)
+
+
+@pytest.mark.parametrize("method", ["exact", "gibbs"])
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_draws_follow_the_field(method, n_states, rng):
+    sampler = AuxiliarySampler(GRAPH, n_states, 20_000, method=method, n_sweeps=40)
+    edge_tables, node_tables = tables(n_states, rng)
+    p = enumeration.probabilities(EDGES, edge_tables, node_tables)
+    x = sampler.draw(edge_tables, node_tables, rng)
+    assert x.shape == (20_000, 4)
+    assert x.dtype == np.int8
+    assert_frequencies(counts(x, n_states), p)
+    # another field, by the same object
+    edge_tables, node_tables = tables(n_states, rng)
+    x = sampler.draw(edge_tables, node_tables, rng)
+    assert_frequencies(counts(x, n_states), enumeration.probabilities(EDGES, edge_tables, node_tables))
+    assert chi_square_pvalue(counts(x, n_states), p) < ALPHA
+
+
+def test_gibbs_draws_start_where_they_are_told(rng):
+    edge_tables = np.zeros((4, 2, 2))
+    node_tables = np.zeros((4, 2))
+    edge_tables[:] = 8.0 * np.eye(2)  # almost frozen: one sweep does not leave the start
+    start = np.repeat([[0], [1]], 50, axis=0) * np.ones(4, dtype=np.int8)
+    start = start.astype(np.int8)
+    copy = start.copy()
+    sampler = AuxiliarySampler(GRAPH, 2, 100, method="gibbs", n_sweeps=1)
+    x = sampler.draw(edge_tables, node_tables, rng, start=start)
+    np.testing.assert_array_equal(start, copy)
+    assert (x == start).mean() > 0.95
+    exact = AuxiliarySampler(GRAPH, 2, 100).draw(edge_tables, node_tables, rng, start=start)
+    assert 0.2 < (exact == start).mean() < 0.8
+
+
+def test_the_best_available_method_is_chosen_and_named():
+    small = AuxiliarySampler(GRAPH, 2, 5)
+    assert (small.method, small.n_sweeps) == ("exact", 0)
+    wide = PairwiseGraph.from_networkx(nx.complete_graph(24))
+    sampler = AuxiliarySampler(wide, 2, 5, n_sweeps=7)
+    assert (sampler.method, sampler.n_sweeps) == ("gibbs", 7)
+    forced = AuxiliarySampler(GRAPH, 2, 5, method="gibbs", n_sweeps=3)
+    assert (forced.method, forced.n_sweeps) == ("gibbs", 3)
+
+
+def test_perfect_draws_need_attractive_couplings(rng):
+    sampler = AuxiliarySampler(GRAPH, 2, 20_000, method="perfect")
+    assert (sampler.method, sampler.n_sweeps) == ("perfect", 0)
+    edge_tables = np.array([0.3, 0.8, 0.5, 0.4])[:, None, None] * np.eye(2)
+    node_tables = rng.normal(0, 0.4, (4, 2))
+    x = sampler.draw(edge_tables, node_tables, rng)
+    assert_frequencies(counts(x, 2), enumeration.probabilities(EDGES, edge_tables, node_tables))
+    with pytest.raises(ValueError, match="the couplings are frustrated"):
+        sampler.draw(-edge_tables, node_tables, rng)
+    with pytest.raises(ValueError, match='method="perfect" is for binary fields, not for 3 states'):
+        AuxiliarySampler(GRAPH, 3, 5, method="perfect")
+
+
+def test_pickling_keeps_the_draws(rng):
+    for method in ("exact", "perfect", "gibbs"):
+        sampler = AuxiliarySampler(GRAPH, 2, 10, method=method, n_sweeps=3)
+        other = cloudpickle.loads(cloudpickle.dumps(sampler))
+        arguments = np.abs(rng.normal(size=4))[:, None, None] * np.eye(2), rng.normal(size=(4, 2))
+        first = sampler.draw(*arguments, np.random.default_rng(1))
+        np.testing.assert_array_equal(first, other.draw(*arguments, np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "swendsen"}, "method must be one of \"auto\", .* not 'swendsen'"),
+        ({"n_sweeps": 0}, "n_sweeps must be a positive integer, not 0"),
+        ({"n_sweeps": True}, "n_sweeps must be a positive integer, not True"),
+    ],
+)
+def test_bad_options_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        AuxiliarySampler(GRAPH, 2, 5, **arguments)
+
+
+def test_exact_draws_from_too_wide_a_tree_are_refused():
+    wide = PairwiseGraph.from_networkx(nx.complete_graph(40))
+    with pytest.raises(ValueError, match="exact inference needs a junction tree of width 39"):
+        AuxiliarySampler(wide, 2, 5, method="exact")

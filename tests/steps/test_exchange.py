@@ -1,0 +1,355 @@
+"""Exchange: exact posteriors, detailed balance by enumeration, starts, blocks."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.steps.exchange import Exchange
+from pymc_mrf.steps.intractable_fields import IntractableField
+from pymc_mrf.steps.pseudo_posterior import connected
+from tests.reference import enumeration
+from tests.reference.exchange import acceptance, ising_tables, log_likelihood, quadrature
+from tests.statistics import Z
+
+EDGES = [(0, 1), (1, 2), (0, 2)]
+GRAPH = PairwiseGraph(range(3), EDGES)
+COVARIATE = np.array([-1.0, 0.3, 1.2])
+SAMPLE = {"progressbar": False, "quiet": True}
+
+
+def draw_data(coupling, n, seed, field=0.0, edges=EDGES, d=3):
+    """State indices (n, d) of an Ising model, by enumeration."""
+    p = enumeration.probabilities(edges, *ising_tables(coupling, field, len(edges), d))
+    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
+    return enumeration.configurations(d, 2)[rows]
+
+
+X = draw_data(0.3, 30, seed=1)
+
+
+def shared_coupling(x=X, likelihood="particles", sd=1.0, **options):
+    with pm.Model() as model:
+        J = pm.Normal("J", 0.0, np.float64(sd))
+        pmrf.Ising("x", J, graph=GRAPH, observed=2 * x - 1, likelihood=likelihood, **options)
+    return model
+
+
+def regression(x=X, likelihood="particles"):
+    with pm.Model() as model:
+        b0, b1 = pm.Normal("b0", 0, 1), pm.Normal("b1", 0, 1)
+        pmrf.Ising("x", b0 + b1 * COVARIATE, graph=GRAPH, observed=2 * x - 1, likelihood=likelihood)
+    return model
+
+
+def groups(likelihood="particles", n_groups=4, n=40):
+    truth = np.random.default_rng(3).normal(0.3, 0.3, n_groups)
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu", 0, 1), pm.HalfNormal("tau", 0.5)
+        J = pm.Normal("J", mu, tau, shape=n_groups)
+        field = pm.Normal("field", 0, 1, shape=n_groups)
+        for g in range(n_groups):
+            x = 2 * draw_data(truth[g], n, seed=g) - 1
+            pmrf.Ising(f"x{g}", J[g], field[g], graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def run(step, point, n, seed=1, tune=200):
+    """Value vectors (n, k) of a chain of `step` alone, after tuning."""
+    step.setup_chain(np.random.default_rng(seed), tune, n)
+    draws = []
+    for t in range(tune + n):
+        if t == tune:
+            step.stop_tuning()
+        point, _ = step.step(point)
+        draws.append(step._coordinates(point))
+    return np.array(draws[tune:])
+
+
+def gap(draws, expected):
+    """Difference of a mean from its exact value in Monte-Carlo standard errors."""
+    draws = np.asarray(draws)[None, :]
+    assert az.ess(draws) > 200
+    return float((draws.mean() - expected) / az.mcse(draws))
+
+
+def moments_gaps(draws, mean, sd):
+    return [gap(draws, mean), gap((draws - mean) ** 2, sd**2)]
+
+
+def log_posterior(J, x=X, sd=1.0):
+    return log_likelihood(x, EDGES, *ising_tables(J, 0.0, 3, 3)) - 0.5 * (J / sd) ** 2
+
+
+EXACT = quadrature(log_posterior, np.linspace(-1.5, 2.0, 1001))
+
+
+def test_shared_coupling_has_the_exact_posterior():
+    model = shared_coupling()
+    step = Exchange(model.free_RVs, model=model)
+    assert max(np.abs(moments_gaps(run(step, model.initial_point(), 4000)[:, 0], *EXACT))) < Z
+
+
+@pytest.mark.parametrize("mistake", ["no auxiliary data", "auxiliary data of the old field"])
+def test_wrong_ratios_are_detected(mistake, monkeypatch):
+    """Negative control: the comparison above tells wrong acceptance ratios."""
+    model = shared_coupling()
+    step = Exchange(model.free_RVs, model=model)
+
+    def wrong(self, old, new, sampler_rng):
+        old, new = old[0], new[0]
+        z = self.sampler.draw(*self.tables(old), sampler_rng)
+        used = 0.0 if mistake == "no auxiliary data" else self.statistics(z)
+        return float((new - old) @ (self.statistics(self.x) - used))
+
+    monkeypatch.setattr(IntractableField, "log_auxiliary_ratio", wrong)
+    draws = run(step, model.initial_point(), 4000, tune=0)[:, 0]
+    assert abs(draws.mean() - EXACT[0]) > 0.1 * EXACT[1] or abs(draws.std() / EXACT[1] - 1) > 0.1
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_detailed_balance_on_a_grid_of_couplings(n):
+    """Ratios of the step, averaged over all auxiliary data sets, against enumeration."""
+    x = X[:n]
+    model = shared_coupling(x)
+    step = Exchange(model.free_RVs, model=model)
+    [field] = step._fields
+    configs = enumeration.configurations(3, 2)
+    cells = np.array(np.meshgrid(*[np.arange(8)] * n)).reshape(n, -1).T  # all data sets
+
+    class Fixed:
+        def draw(self, edge_tables, node_tables, rng, start):
+            return configs[self.rows].astype(np.int8)
+
+    field._unit_samplers = [Fixed()]
+    grid = np.linspace(-1.2, 1.2, 5)
+    flow = np.zeros((5, 5))
+    for i, old in enumerate(grid):
+        for j, new in enumerate(grid):
+            if i == j:
+                continue
+            tables = [ising_tables(J, 0.0, 3, 3) for J in (old, new)]
+            p_z = enumeration.probabilities(EDGES, *tables[1])
+            states = [step._evaluate(step._point, np.array([J])) for J in (old, new)]
+            total = 0.0
+            for rows in cells:
+                field._unit_samplers[0].rows = rows
+                total += np.prod(p_z[rows]) * min(1.0, np.exp(step._log_ratio(*states)))
+            prior = 0.5 * (old**2 - new**2)
+            np.testing.assert_allclose(total, acceptance(x, EDGES, *tables, prior), rtol=1e-10)
+            flow[i, j] = np.exp(log_posterior(old, x)) * total
+    np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
+
+
+def test_geweke_joint_distribution():
+    """x | J exactly and J | x in turn leave the prior of the coupling invariant."""
+    n_data, n_steps = 3, 6000
+    model = shared_coupling(X[:n_data], sd=0.7)
+    step = Exchange(model.free_RVs, model=model, auxiliary="exact")
+    step.setup_chain(np.random.default_rng(5), 0, n_steps)
+    step.log_scale[:] = np.log(1.5)
+    [field] = step._fields
+    sampler = field.sampler
+    rng = np.random.default_rng(6)
+    point, draws = {"J": np.array(0.1)}, np.empty(n_steps)
+    for t in range(n_steps):
+        point, _ = step.step(point)
+        draws[t] = point["J"]
+        natural = step._evaluate(point, np.atleast_1d(draws[t]))[1][0]
+        field.x = sampler.draw(*field.tables(natural[0]), rng)
+        field._unit_sums = [field.statistics(field.x)]
+    assert max(np.abs(moments_gaps(draws, 0.0, 0.7))) < Z
+    assert abs(gap(draws**4, 3 * 0.7**4)) < Z
+
+
+def test_covariates_and_vectors():
+    """A regression of the couplings, and per-edge couplings with a random external field."""
+    model = regression()
+    step = Exchange(model.free_RVs, model=model)
+    assert len(step._blocks) == 1
+    draws = run(step, model.initial_point(), 5000)
+    grid = np.linspace(-2.0, 2.0, 81)
+    scores = np.array(
+        [
+            [
+                log_likelihood(X, EDGES, *ising_tables(b0 + b1 * COVARIATE, 0.0, 3, 3))
+                - 0.5 * (b0**2 + b1**2)
+                for b1 in grid
+            ]
+            for b0 in grid
+        ]
+    )
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    for axis in (0, 1):
+        marginal = p.sum(axis=1 - axis)
+        mean = marginal @ grid
+        sd = np.sqrt(marginal @ (grid - mean) ** 2)
+        assert max(np.abs(moments_gaps(draws[:, axis], mean, sd))) < Z
+
+
+def agreement_model(x, likelihood):
+    with pm.Model() as model:
+        theta = pm.Beta("theta", 2.0, 2.0)
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def boltzmann_model(x, likelihood):
+    with pm.Model() as model:
+        w, b = pm.Normal("w", 0, 1), pm.Normal("b", 0, 1)
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def potts_model(x, likelihood):
+    table = np.array([[1.0, 0.2, 0.0], [0.5, 0.8, 0.0], [0.0, 0.0, 1.2]])
+    x = x + (x == 1) * (np.arange(len(x)) % 2)[:, None]  # three states
+    with pm.Model() as model:
+        J = pm.Normal("J", 0, 1)
+        Potts("x", J * table[None], graph=GRAPH, n_states=3, observed=x, likelihood=likelihood)
+    return model
+
+
+@pytest.mark.parametrize("make", [agreement_model, boltzmann_model, potts_model])
+def test_other_families_agree_with_the_exact_likelihood(make):
+    """Transformed variables, Jacobians and node parameters: same posterior as by the exact logp."""
+    model, exact = make(X, "particles"), make(X, "exact")
+    step = Exchange(model.free_RVs, model=model)
+    draws = run(step, model.initial_point(), 4000)
+    logp = exact.compile_logp()
+    names = [v.name for v in step.vars]
+    axes = [
+        np.linspace(m - 6 * s, m + 6 * s, 41) for m, s in zip(draws.mean(0), draws.std(0), strict=True)
+    ]
+    mesh = np.array(np.meshgrid(*axes, indexing="ij"))
+    flat = mesh.reshape(len(axes), -1).T
+    scores = np.array([logp(dict(zip(names, v, strict=True))) for v in flat])
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    for k in range(len(axes)):
+        mean = p @ flat[:, k]
+        assert max(np.abs(moments_gaps(draws[:, k], mean, np.sqrt(p @ (flat[:, k] - mean) ** 2)))) < Z
+
+
+def posterior_gaps(a, b, names):
+    """Differences of posterior means and variances in Monte-Carlo standard errors."""
+    found = {}
+    for name in names:
+        x, y = a.posterior[name], b.posterior[name]
+        x, y = (v.values.reshape(*v.shape[:2], -1) for v in (x, y))
+        center = y.mean(axis=(0, 1))
+        for power in (1, 2):
+            for k in range(x.shape[-1]):
+                u, w = ((v[..., k] - (power - 1) * center[k]) ** power for v in (x, y))
+                assert az.ess(u) > 150 and az.ess(w) > 150, (name, k)
+                error = np.hypot(float(az.mcse(u)), float(az.mcse(w)))
+                found[name, k, power] = (u.mean() - w.mean()) / error
+    return found
+
+
+@pytest.mark.slow
+def test_groups_with_nuts_on_the_hyperparameters():
+    """Chains start at equal couplings, where NUTS alone would run away with their scale."""
+    options = {"chains": 2, "cores": 1, "random_seed": 2, "tune": 500}
+    with groups("exact"):
+        exact = pm.sample(2000, **options, **SAMPLE)
+    with groups():
+        idata = pm.sample(3000, **options, **SAMPLE)
+    assert {"step_size", "exchange_accept"} <= set(idata.sample_stats)
+    gaps = posterior_gaps(idata, exact, ["mu", "tau", "J", "field"])
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+def test_rows_with_different_parameters():
+    """One field of (n, r) parameters is the same model as one field per group of rows."""
+    label = np.repeat([0, 1], [10, 20])
+    with pm.Model() as model:
+        J = pm.Normal("J", 0, 1, shape=2)
+        rows = pt.ones((30, 3)) * J[label][:, None]
+        pmrf.Ising("x", rows, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    step = Exchange(model.free_RVs, model=model)
+    [field] = step._fields
+    assert [len(unit) for unit in field.units] == [10, 20]
+    assert [list(block) for block in step._blocks] == [[0], [1]]
+    draws = run(step, model.initial_point(), 3000)
+    for g in (0, 1):
+        exact = quadrature(lambda v, x=X[label == g]: log_posterior(v, x), np.linspace(-2, 3, 1001))
+        assert max(np.abs(moments_gaps(draws[:, g], *exact))) < Z
+    # parameters that differ inside a unit are told apart
+    zeros = [np.zeros((30, 3)), np.zeros(3)]
+    old, new = (
+        field.natural(zeros),
+        field.natural([0.5 * (np.arange(30) < 5)[:, None] + zeros[0], zeros[1]]),
+    )
+    rng = np.random.default_rng(0)
+    z = field._sampler(5).draw(*field.tables(new[0]), np.random.default_rng(0))
+    expected = new[0] @ (field.statistics(X[:5]) - field.statistics(z))
+    assert field.log_auxiliary_ratio(old, new, rng) == pytest.approx(expected)
+
+
+def test_blocks():
+    model = groups(n_groups=3)
+    step = Exchange([model["J"], model["field"]], model=model)
+    assert [list(b) for b in step._blocks] == [[0, 3], [1, 4], [2, 5]]
+    model = regression()
+    step = Exchange(model.free_RVs, model=model, blocks=[["b0"], [model["b1"]]])
+    assert [list(b) for b in step._blocks] == [[0], [1]]
+    with pytest.raises(ValueError, match="blocks must hold each of b0, b1 exactly once"):
+        Exchange(model.free_RVs, model=model, blocks=[["b0"]])
+    with pytest.raises(ValueError, match=r"auxiliary must be one of .*, not 'bethe'"):
+        Exchange(model.free_RVs, model=model, auxiliary="bethe")
+    with pytest.raises(ValueError, match="block_size must be a positive integer, not 0"):
+        Exchange(model.free_RVs, model=model, block_size=0)
+    touched = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 1, 0]], dtype=bool)
+    assert [list(b) for b in connected(touched)] == [[0, 1, 3], [2], [4]]
+
+
+def test_many_coordinates_in_random_parts():
+    """More coordinates than fit in one proposal: couplings of their own against the exact posterior."""
+    edges = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    graph = PairwiseGraph(range(4), edges)
+    x = draw_data(0.2, 200, seed=4, edges=edges, d=4)
+
+    def make(likelihood):
+        with pm.Model() as model:
+            J = pm.Normal("J", 0, 1, shape=6)
+            pmrf.Ising("x", J, graph=graph, observed=2 * x - 1, likelihood=likelihood)
+        return model
+
+    model = make("particles")
+    step = Exchange(model.free_RVs, model=model, block_size=2)
+    draws = run(step, model.initial_point(), 10_000)
+    with make("exact"):
+        exact = pm.sample(1500, tune=500, chains=2, cores=1, random_seed=1, **SAMPLE).posterior["J"]
+    for k in range(6):
+        error = float(az.mcse(exact[..., k].values))
+        scale = np.hypot(1.0, error / float(az.mcse(draws[None, :, k])))
+        assert abs(gap(draws[:, k], float(exact[..., k].mean()))) < Z * scale
+
+
+def test_bad_starts_are_left():
+    """A user's start twenty posterior standard deviations away is kept, and left in tuning."""
+    model = shared_coupling(draw_data(0.3, 400, seed=2))
+    step = Exchange(model.free_RVs, model=model)
+    exact = quadrature(lambda v: log_posterior(v, step._fields[0].x), np.linspace(0, 0.6, 601))
+    far = {"J": np.array(exact[0] + 20 * exact[1])}
+    step.setup_chain(np.random.default_rng(0), 200, 0)
+    first, _ = step.step(far)
+    assert first["J"] > exact[0] + 10 * exact[1]
+    draws = run(step, far, 200, tune=200)
+    assert abs(draws.mean() - exact[0]) < 2 * exact[1]
+
+
+def test_default_starts_are_replaced():
+    model = groups(n_groups=2)
+    step = Exchange([model["J"], model["field"]], model=model)
+    step.setup_chain(np.random.default_rng(0), 1, 1)
+    point = {**model.initial_point(), "tau_log__": np.array(-300.0)}
+    new, _ = step.step(point)
+    assert new["tau_log__"] == model.initial_point()["tau_log__"]
+    assert np.all(new["J"] != 0) and len(np.unique(new["J"])) == 2

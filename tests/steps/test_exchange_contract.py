@@ -1,0 +1,220 @@
+"""Exchange: the step contract, assignment, frozen models, what is refused."""
+
+import tracemalloc
+
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from pymc.model.transform.optimization import freeze_dims_and_data
+from pymc.step_methods import STEP_METHODS, Slice
+from pymc.step_methods.compound import CompoundStep
+from pymc.step_methods.state import equal_dataclass_values
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.exchange import Exchange
+from tests.steps.test_exchange import (
+    COVARIATE,
+    GRAPH,
+    SAMPLE,
+    X,
+    groups,
+    regression,
+    run,
+    shared_coupling,
+)
+
+
+def test_state_round_trip():
+    for model in (regression(), groups(n_groups=2)):
+        step = Exchange([v for v in model.free_RVs if v.name in ("b0", "b1", "J", "field")], model=model)
+        step.setup_chain(np.random.default_rng(1), 50, 5)
+        point = model.initial_point()
+        for _ in range(20):
+            point, _ = step.step(point)
+        state = cloudpickle.loads(cloudpickle.dumps(step.sampling_state))
+        again = cloudpickle.loads(cloudpickle.dumps(step))
+        first, stats = step.step(point)
+        assert set(stats[0]) == set(Exchange.stats_dtypes_shapes)
+        again.sampling_state = state
+        second, _ = again.step(point)
+        assert all(np.array_equal(first[name], second[name]) for name in first)
+        assert equal_dataclass_values(step.sampling_state, again.sampling_state)
+
+
+@pytest.mark.parametrize("auxiliary", ["exact", "gibbs"])
+def test_same_seed_same_draws_whatever_the_cores(auxiliary):
+    model = regression()
+    step = Exchange(model.free_RVs, model=model, auxiliary=auxiliary, n_sweeps=3)
+    runs = []
+    for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
+        options = {"step": step, "chains": 2, "cores": cores, "mp_ctx": context, "random_seed": 7}
+        with model:
+            runs.append(pm.sample(30, tune=30, **options, **SAMPLE))
+    for other in runs[1:]:
+        for name in ("b0", "b1"):
+            np.testing.assert_array_equal(runs[0].posterior[name].values, other.posterior[name].values)
+    assert not np.array_equal(*runs[0].posterior["b0"].values)
+    for name, (dtype, _) in Exchange.stats_dtypes_shapes.items():
+        assert runs[0].sample_stats[name].dtype == dtype
+        assert runs[0].sample_stats[name].dims == ("chain", "draw")
+    method = runs[0].sample_stats["exchange_method"]
+    assert np.all(method == {"exact": 0, "gibbs": 2}[auxiliary])
+    assert np.all(runs[0].sample_stats["exchange_sweeps"] == (3 if auxiliary == "gibbs" else 0))
+
+
+def test_automatic_choice_and_options():
+    with groups(n_groups=2):
+        options = {"auxiliary": "gibbs", "n_sweeps": 4, "blocks": [["J"], ["field"]], "n_updates": 2}
+        idata = pm.sample(20, tune=20, chains=1, cores=1, random_seed=1, exchange=options, **SAMPLE)
+    assert {"exchange_accept", "step_size"} <= set(idata.sample_stats)
+    assert np.all(idata.sample_stats["exchange_sweeps"] == 4)
+
+
+def test_points_are_not_changed_in_place_and_keys_keep_their_order():
+    model = regression()
+    step = Exchange(model.free_RVs, model=model)
+    step.setup_chain(np.random.default_rng(1), 5, 5)
+    point = {"before": np.array(1.0), **model.initial_point(), "after": np.array(2.0)}
+    for _ in range(20):
+        copy = {name: value.copy() for name, value in point.items()}
+        new, _ = step.step(point)
+        assert list(new) == list(point)
+        assert all(np.array_equal(point[name], copy[name]) for name in point)
+        point = new
+    assert point["b0"].dtype == np.float64 and point["b0"].shape == ()
+
+
+def test_adaptation_stops_with_tuning():
+    model = regression()
+    step = Exchange(model.free_RVs, model=model)
+    step.setup_chain(np.random.default_rng(1), 50, 50)
+    point = model.initial_point()
+    for _ in range(50):
+        point, _ = step.step(point)
+    step.stop_tuning()
+    learnt = step.log_scale.copy(), step.covariances[0].copy()
+    for _ in range(50):
+        point, _ = step.step(point)
+    np.testing.assert_array_equal(step.log_scale, learnt[0])
+    np.testing.assert_array_equal(step.covariances[0], learnt[1])
+
+
+def test_memory_does_not_grow():
+    model = regression()
+    step = Exchange(model.free_RVs, model=model, auxiliary="gibbs", n_sweeps=1, n_updates=1)
+    tracemalloc.start()
+    point = model.initial_point()
+    for _ in range(3000):  # until interned objects are all there
+        point, _ = step.step(point)
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(2000):
+        point, _ = step.step(point)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 20_000  # ten bytes a step
+
+
+def test_frozen_models_keep_their_step_and_others_get_pymc_steps():
+    model = freeze_dims_and_data(groups(n_groups=2))
+    with model:
+        idata = pm.sample(20, tune=20, chains=1, cores=1, **SAMPLE)
+    assert {"exchange_accept", "step_size"} <= set(idata.sample_stats)
+
+    # a variable without gradient that feeds no field, beside one that does
+    with pm.Model() as model:
+        J = pm.Normal("J")
+        a = pm.Normal("a")
+        pm.Potential("rough", -pt.as_tensor(pt.sort(pt.stack([a, 0.0])))[0] * 0.0)
+        pmrf.Ising("x", J, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    values = [model.rvs_to_values[v] for v in (J, a)]
+    steps = Exchange(vars=values, model=model, initial_point=model.initial_point())
+    assert isinstance(steps, CompoundStep)
+    assert [type(step) for step in steps.methods] == [Exchange, Slice]
+    only = Exchange(vars=values[1:], model=model, initial_point=model.initial_point())
+    assert isinstance(only, Slice)
+    assert Exchange in STEP_METHODS
+
+
+def test_data_containers_and_shapes():
+    with pm.Model() as model:
+        covariate = pm.Data("covariate", COVARIATE)
+        x = pm.Data("data", 2 * X.reshape(5, 6, 3) - 1)
+        b = pm.Normal("b")
+        pmrf.Ising("x", b * covariate, graph=GRAPH, observed=x, likelihood="particles")
+    step = Exchange(model.free_RVs, model=model)
+    np.testing.assert_array_equal(step._fields[0].x, X)
+    assert np.all(np.isfinite(run(step, model.initial_point(), 20, tune=5)))
+
+
+def foreign_parent():
+    with pm.Model() as model:
+        J, h = pm.Normal("J"), pm.Normal("h")
+        pmrf.Ising("x", J, h, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    return model, ["J"]
+
+
+def process_parent():
+    with pm.Model() as model:
+        J = pmrf.DirichletProcess("J", 1.0, pm.Normal.dist(0, 1), shape=3)
+        h = pm.Normal("h")
+        pmrf.Ising("x", J, h, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    return model, ["h"]
+
+
+def discrete_parent():
+    with pm.Model() as model:
+        J, on = pm.Normal("J", shape=3), pm.Bernoulli("on", 0.5, shape=3)
+        pmrf.Ising("x", J * on, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    return model, ["J"]
+
+
+def no_field():
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau")
+        J = pm.Normal("J", 0, tau)
+        pmrf.Ising("x", J, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    return model, ["J", "tau"]
+
+
+def latent():
+    with pm.Model() as model:
+        J = pm.Normal("J")
+        pmrf.Ising("x", J, graph=GRAPH, shape=(2, 3), likelihood="particles")
+    return model, ["J"]
+
+
+def missing_cells():
+    x = np.ma.masked_array(2 * X - 1, mask=False)
+    x[0, 0] = np.ma.masked
+    return shared_coupling(x=(x + 1) // 2), ["J"]
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+@pytest.mark.parametrize(
+    ("make", "message", "in_sample"),
+    [
+        (foreign_parent, "but h is left to another step: pass h to the same Exchange", False),
+        (process_parent, "does not sample J, a DirichletProcess", True),
+        (discrete_parent, "depends on the discrete on", True),
+        (no_field, 'likelihood="particles", but tau reaches none: leave it to another step', False),
+        (latent, "but x is latent or has missing cells", True),
+        (missing_cells, "but x_unobserved is latent or has missing cells", True),
+    ],
+)
+def test_refused_before_sampling(make, message, in_sample):
+    model, names = make()
+    with pytest.raises(ValueError, match=message):
+        Exchange([model[name] for name in names], model=model)
+    if in_sample:
+        with pytest.raises(ValueError):
+            pm.sample(10, tune=10, model=model, **SAMPLE)
+
+
+def test_a_discrete_parent_is_refused_by_name():
+    with pm.Model():
+        on = pm.Bernoulli("on", 0.5, shape=3)
+        pmrf.Ising("x", 0.5 * on, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+        with pytest.raises(ValueError, match="on is discrete and parametrises a field"):
+            pm.sample(10, tune=10, **SAMPLE)
