@@ -18,9 +18,12 @@ class IntractableLogPartition(NumbaRegistered, Op):
     """0.0, with an undefined gradient with respect to every parameter of the field."""
 
     __props__ = ()
+    used = False
+    """Whether the log probability of any intractable field has been asked for in this process."""
 
     def make_node(self, *parameters):
         """Build the node on the field's parameters."""
+        IntractableLogPartition.used = True
         return Apply(self, [pt.as_tensor(p) for p in parameters], [pt.dscalar()])
 
     def perform(self, node, inputs, output_storage):

@@ -37,7 +37,7 @@ class AuxiliarySampler:
     method : {"auto", "exact", "perfect", "gibbs"}
         "exact": independent draws by the junction tree. "perfect": independent draws by coupling from the
         past (see `pymc_mrf.fields.perfect.perfect_sample`), exact as well, for binary fields that can be
-        made attractive; never chosen unasked, because a draw costs 5 to 500 times the 20 sweeps of
+        made attractive; never chosen unasked, because a draw costs 3 to 600 times the 20 sweeps of
         "gibbs". "gibbs": `n_sweeps` chromatic Gibbs sweeps from a given start, exact only in the limit.
         "auto": "exact" if the tables of the junction tree have at most
         `pymc_mrf.graph.junction_tree.AUTO_CELLS` cells, else "gibbs".

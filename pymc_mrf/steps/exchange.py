@@ -17,6 +17,7 @@ from pytensor.graph.traversal import ancestors
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
 from pymc_mrf.steps.intractable_fields import (
     POINT_MASSES,
@@ -30,7 +31,6 @@ from pymc_mrf.steps.pseudo_posterior import connected, pseudo_posterior
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
 MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood counts for
-METHOD_CODES = {method: code for code, method in enumerate(METHODS[1:])}
 
 
 @dataclass_state
@@ -58,9 +58,10 @@ class Exchange(BlockedStep):
     """Exchange updates of all continuous variables that reach intractable fields.
 
     Leaves invariant: the posterior, exactly, if the auxiliary data sets are exact draws
-    (``exchange_method`` 0 or 1); otherwise an approximation that becomes exact as `n_sweeps` grows: on a
-    6 x 6 grid near criticality the posterior mean was off by 0.7 posterior standard deviations with one
-    sweep, 0.1 with ten and less than 0.05 with twenty (``docs/results.md``). Adaptation ends with tuning.
+    (``exchange_draws`` "exact" or "perfect"); otherwise an approximation that becomes exact as
+    `n_sweeps` grows: on a 6 x 6 grid near criticality the posterior mean was off by 0.7 posterior
+    standard deviations with one sweep, 0.1 with ten and less than 0.05 with twenty
+    (``docs/results.md``). Adaptation ends with tuning.
 
     A proposal for the value variables is accepted with the ratio of everything in the model that has a
     density, times q(X | new) q(Z | old) / (q(X | old) q(Z | new)) for every field whose parameters
@@ -101,8 +102,8 @@ class Exchange(BlockedStep):
     which all couplings are equal, other steps may already have run away with the scale of their prior.
 
     Sampler statistics: ``exchange_accept`` (mean acceptance probability), ``exchange_scale`` (mean scale
-    of the proposals, relative to the covariance), ``exchange_method`` (auxiliary draws: 0 by the
-    junction tree, 1 by coupling from the past, 2 by Gibbs sweeps; the largest of all fields) and
+    of the proposals, relative to the covariance), ``exchange_draws`` (auxiliary draws: "exact" by
+    the junction tree, "perfect" by coupling from the past, "gibbs"; the least exact of all fields) and
     ``exchange_sweeps`` (Gibbs sweeps behind each of them, 0 if they are exact).
 
     References
@@ -116,7 +117,7 @@ class Exchange(BlockedStep):
     stats_dtypes_shapes: ClassVar[dict] = {
         "exchange_accept": (np.float64, []),
         "exchange_scale": (np.float64, []),
-        "exchange_method": (np.int64, []),
+        "exchange_draws": (np.dtype("U16"), []),
         "exchange_sweeps": (np.int64, []),
     }
 
@@ -272,12 +273,12 @@ class Exchange(BlockedStep):
         """Ideal for continuous parents of a field with ``likelihood="particles"``.
 
         A frozen model has lost the tags that tell: without gradient a variable may be such a parent,
-        which the constructor finds out.
+        which the constructor finds out. Sessions without intractable fields are left alone.
         """
         if var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES:
             if "particles" in getattr(var.tag, "mrf_likelihoods", ()):
                 return Competence.IDEAL
-            if not has_grad:
+            if not has_grad and IntractableLogPartition.used:
                 return UNTAGGED
         return Competence.INCOMPATIBLE
 
@@ -308,11 +309,11 @@ class Exchange(BlockedStep):
             if learns and self.tune:
                 self._learn(block, small, state[0])
             small += learns
-        sampler = max((f.sampler for f in self._fields), key=lambda s: METHOD_CODES[s.method])
+        sampler = max((f.sampler for f in self._fields), key=lambda s: METHODS.index(s.method))
         stats = {
             "exchange_accept": float(np.mean(accepts)),
             "exchange_scale": float(np.exp(self.log_scale.mean())),
-            "exchange_method": METHOD_CODES[sampler.method],
+            "exchange_draws": sampler.method,
             "exchange_sweeps": sampler.n_sweeps,
         }
         return {**point, **self._values(point, state[0])}, [stats]

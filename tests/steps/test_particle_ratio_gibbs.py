@@ -1,0 +1,220 @@
+"""`ParticleRatioGibbs`: distance from exact posteriors, controls, the step contract, what is refused."""
+
+import arviz as az
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.step_methods.state import equal_dataclass_values
+from scipy import special
+
+import pymc_mrf as pmrf
+from pymc_mrf.likelihood import particles as engine
+from pymc_mrf.steps import particle_ratio_gibbs as module
+from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+from tests.reference.grouped_posterior import grouped_posterior
+from tests.statistics import Z
+from tests.steps.test_group_gibbs import EDGES, GRAPH, agreement_data, agreement_model
+
+TOLERANCE = 0.03  # of a probability, besides Monte-Carlo error
+TOLERANCE_MEAN = 0.005  # of E[theta]
+SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
+
+
+def sample(model, draws=3000, seed=1, **options):
+    with model:
+        step = ParticleRatioGibbs([model[model.free_RVs[0].name]], **options)
+        return pm.sample(draws, tune=100, chains=2, cores=1, step=step, random_seed=seed, **SAMPLE)
+
+
+def share_of_groups(idata):
+    """P(number of groups = k), k = 0..r, and its Monte-Carlo errors."""
+    groups = pmrf.n_groups(idata, "theta").values
+    events = groups[..., None] == np.arange(6)
+    errors = [
+        float(az.mcse(event.astype(float))) if event.any() else 0.0
+        for event in np.moveaxis(events, -1, 0)
+    ]
+    return events.mean(axis=(0, 1)), np.array(errors)
+
+
+def excess(idata, exact, theta_of=lambda parameter: parameter):
+    """Largest error beyond tolerance and Monte-Carlo noise: P(number of groups), E[theta]."""
+    share, error = share_of_groups(idata)
+    probabilities = np.abs(share - exact.n_groups) - Z * error - TOLERANCE
+    theta = theta_of(idata.posterior["theta"].values)
+    error = np.array([float(az.mcse(theta[..., e])) for e in range(theta.shape[-1])])
+    means = np.abs(theta.mean(axis=(0, 1)) - exact.mean) - Z * error - TOLERANCE_MEAN
+    return max(probabilities.max(), means.max())
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_posterior_is_close_to_exact(n):
+    x = agreement_data(n, seed=1)
+    idata = sample(agreement_model(x), n_particles=10 * n)
+    assert excess(idata, grouped_posterior(x, EDGES, 1.0)) < 0
+
+
+class Frozen(engine.WeightedParticles):
+    """Unweighted particles that stay as they were drawn, from independent nodes."""
+
+    def start(self, eta, n_sweeps, rng):
+        z, w, present = self.get_state()
+        z[:] = rng.integers(2, size=z.shape)
+        w[:], present[:] = 1.0, eta
+
+    def move(self, rng, n_sweeps=None):
+        self.get_state()[1][:] = 1.0
+
+    def _follow(self, size, rng):
+        self.move(rng)
+
+
+def test_the_same_comparison_detects_frozen_unweighted_particles(monkeypatch):
+    x = agreement_data(200, seed=1)
+    monkeypatch.setattr(module, "WeightedParticles", Frozen)
+    idata = sample(agreement_model(x), n_particles=2000)
+    assert excess(idata, grouped_posterior(x, EDGES, 1.0)) > 0
+
+
+def test_doubling_the_particles_moves_nothing():
+    model = agreement_model(agreement_data(60, seed=1))
+    (few, few_error), (many, many_error) = (
+        share_of_groups(sample(model, n_particles=m, seed=m)) for m in (600, 1200)
+    )
+    assert np.all(np.abs(few - many) <= Z * np.hypot(few_error, many_error))
+
+
+def ising():
+    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
+    x = agreement_data(60, seed=2)
+    with pm.Model() as model:
+        J = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
+        pmrf.Ising("x", J, [0.3, 0.0, -0.2, 0.1], graph=GRAPH, observed=2 * x - 1)
+    bias = 2.0 * np.array([0.3, 0.0, -0.2, 0.1])
+    return model, grouped_posterior(x, EDGES, 1.0, bias=bias), lambda J: special.expit(2.0 * J)
+
+
+def boltzmann():
+    x = agreement_data(60, seed=2)
+    bias = np.array([0.3, 0.0, -0.2, 0.1])
+    with pm.Model() as model:
+        w = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
+        pmrf.BoltzmannMachine("x", w, bias, graph=GRAPH, observed=x)
+    return model, grouped_posterior(x, EDGES, 1.0, "product", bias), special.expit
+
+
+@pytest.mark.parametrize("make", [ising, boltzmann])
+def test_other_families_and_constant_node_parameters(make):
+    model, exact, theta_of = make()
+    assert excess(sample(model, draws=2000), exact, theta_of) < 0
+
+
+def test_three_states_against_the_exact_sampler(rng):
+    x = rng.integers(3, size=(60, 4))
+    x[:, 1] = np.where(rng.random(60) < 0.6, x[:, 0], x[:, 1])
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, n_states=3, observed=x)
+        exact = pm.sample(
+            2000, tune=50, chains=2, cores=1, step=pmrf.ExactGibbs([theta]), random_seed=2, **SAMPLE
+        )
+    (found, found_error), (share, share_error) = map(share_of_groups, (sample(model, draws=2000), exact))
+    assert np.all(np.abs(found - share) <= Z * np.hypot(found_error, share_error) + TOLERANCE)
+
+
+def test_statistics_and_the_number_of_particles():
+    model = agreement_model(agreement_data(60, seed=1), likelihood="particles")
+    stats = sample(model, draws=50, target_noise=0.2).sample_stats
+    for name, (dtype, _) in ParticleRatioGibbs.stats_dtypes_shapes.items():
+        assert stats[name].dtype == dtype
+        assert stats[name].dims == ("chain", "draw")
+    with model:
+        step = ParticleRatioGibbs([model["theta"]], target_noise=0.2)
+    m = len(step.particles[1])
+    assert m == 1500
+    assert np.all((stats["particle_ratio_ess"] > 0) & (stats["particle_ratio_ess"] <= m))
+    # Rao-Blackwellised: below the noise of the plain particles
+    assert 0.0 < float(stats["particle_ratio_noise"].mean()) < 0.2
+    assert stats["particle_ratio_resamplings"].sum() > 0
+
+
+def test_state_round_trip():
+    model = agreement_model(agreement_data(50, seed=1))
+    with model:
+        method = ParticleRatioGibbs([model["theta"]])
+    method.setup_chain(np.random.default_rng(1), 5, 5)
+    point = model.initial_point()
+    for _ in range(3):
+        point, _ = method.step(point)
+    state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
+    again = cloudpickle.loads(cloudpickle.dumps(method))
+    first, stats = method.step(point)
+    assert set(stats[0]) == set(ParticleRatioGibbs.stats_dtypes_shapes)
+    again.step(point)
+    again.sampling_state = state
+    second, _ = again.step(point)
+    np.testing.assert_array_equal(first["theta"], second["theta"])
+    assert equal_dataclass_values(method.sampling_state, again.sampling_state)
+
+
+def test_same_seed_same_draws_whatever_the_cores():
+    model = agreement_model(agreement_data(50, seed=1), likelihood="particles")
+    runs = []
+    for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
+        with model:
+            step = ParticleRatioGibbs([model["theta"]])
+            idata = pm.sample(
+                20, tune=5, chains=2, cores=cores, mp_ctx=context, step=step, random_seed=7, **SAMPLE
+            )
+        runs.append(idata.posterior["theta"].values)
+    for other in runs[1:]:
+        np.testing.assert_array_equal(runs[0], other)
+    assert not np.array_equal(*runs[0])
+
+
+def test_a_point_moved_from_outside_is_followed():
+    """Another start than the last draw: weights take the particles there."""
+    model = agreement_model(agreement_data(50, seed=1))
+    with model:
+        step = ParticleRatioGibbs([model["theta"]])
+    step.setup_chain(np.random.default_rng(1), 0, 5)
+    point, _ = step.step(model.initial_point())
+    seen = []
+    sweep = step._engine.sweep_labels
+    step._engine.sweep_labels = lambda *arguments: seen.append(step.particles[2]) or sweep(*arguments)
+    step.step({**point, "theta": np.array([0.2, 0.2, 0.3, 0.3, 0.9])})
+    np.testing.assert_allclose(1 / (1 + np.exp(-seen[0])), [0.2, 0.2, 0.3, 0.3, 0.9])
+
+
+@pytest.mark.parametrize("base", [pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1)], ids=str)
+def test_separable_data_with_a_vague_base(base):
+    """All rows agree everywhere: no maximum-likelihood estimate, and nothing breaks."""
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, base, shape=5)
+        pmrf.Ising("x", theta, graph=GRAPH, observed=np.ones((60, 4), dtype=int))
+        step = ParticleRatioGibbs([theta])
+    step.setup_chain(np.random.default_rng(1), 0, 200)
+    point = model.initial_point()
+    for _ in range(200):
+        point, _ = step.step(point)
+    assert np.all(np.isfinite(point["theta"]))
+    assert np.median(point["theta"]) > 0.5
+
+
+def test_refused_arguments():
+    model = agreement_model(agreement_data(20, seed=1))
+    for options, message in (
+        ({"n_particles": 0}, "n_particles must be a positive integer, not 0"),
+        ({"n_sweeps": 1.5}, r"n_sweeps must be a positive integer, not 1\.5"),
+        ({"target_noise": 0.0}, r"target_noise must be a number between 0 and 1, not 0\.0"),
+        ({"target_noise": "low"}, "target_noise must be a number between 0 and 1, not 'low'"),
+    ):
+        with model, pytest.raises(ValueError, match=message):
+            ParticleRatioGibbs([model["theta"]], **options)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        bias = pm.Normal("bias", 0, 1, shape=4)
+        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=agreement_data(20, seed=1))
+        with pytest.raises(ValueError, match="needs constant node parameters"):
+            ParticleRatioGibbs([theta])
