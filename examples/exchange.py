@@ -6,6 +6,7 @@ is off when auxiliary data come from a few Gibbs sweeps instead of exact draws.
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -13,10 +14,11 @@ import arviz as az
 import numpy as np
 import pymc as pm
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import pymc_mrf as pmrf
 from examples._report import machine, table
 from pymc_mrf.fields.families import ISING
-from pymc_mrf.steps.exchange import Exchange
 
 SAMPLE = {"chains": 2, "cores": 1, "progressbar": False, "quiet": True}
 CRITICAL = 0.4407  # coupling at which the infinite square lattice orders
@@ -133,7 +135,7 @@ def bias(side: int, n: int, n_steps: int) -> str:
         method = (
             {"auxiliary": "exact"} if n_sweeps is None else {"auxiliary": "gibbs", "n_sweeps": n_sweeps}
         )
-        step = Exchange([coupling], model=model, **method)
+        step = pmrf.Exchange([coupling], model=model, **method)
         start = time.perf_counter()
         with model:
             idata = pm.sample(n_steps, tune=500, step=step, random_seed=8, **SAMPLE)
@@ -165,7 +167,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--side", type=int, default=20, help="rows and columns of the wide grid")
     parser.add_argument("--n", type=int, default=50, help="observations on the wide grid")
     parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--steps", type=int, default=2000, help="steps behind each row of errors")
+    parser.add_argument("--steps", type=int, default=1000, help="steps behind each row of errors")
     parser.add_argument("--output", type=Path, default=Path("docs"), help="folder of _results")
     arguments = parser.parse_args(argv)
     parts = [

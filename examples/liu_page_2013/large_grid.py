@@ -137,7 +137,7 @@ def estimate(
 
 
 def plot_groups_and_time(results: xr.Dataset) -> Figure:
-    """Number of groups and run time against n: the paper's Figure 6."""
+    """Plot number of groups and run time against n: the paper's Figure 6."""
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     axes = figure.subplots(1, 2)
     looks = {name: LOOKS[name] for name in SAMPLERS}

@@ -31,15 +31,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pymc_mrf as pmrf
 from examples._report import machine, table
 from examples.liu_page_2013 import experiment as ex
-from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 
 N_GROUPS = 5
 BLIND, ORACLE, EXACT, SBA = "blind PCD", "oracle PCD", "Gibbs_ExactL", "Gibbs_SBA"
 AUXILIARY, EXCHANGE = "MH_AuxVar", "MH_Exchange"
 # M = 5, S = 100 and sigma_Q = 0.001 are the paper's and the defaults
 METROPOLIS = {
-    AUXILIARY: partial(AuxiliaryVariableMH, auxiliary="moller", restart=True),
-    EXCHANGE: partial(AuxiliaryVariableMH, auxiliary="exchange"),
+    AUXILIARY: partial(pmrf.AuxiliaryVariableMH, auxiliary="moller", restart=True),
+    EXCHANGE: partial(pmrf.AuxiliaryVariableMH, auxiliary="exchange"),
 }
 SAMPLERS = {EXACT: pmrf.ExactGibbs, SBA: pmrf.StrippedBetaGibbs, **METROPOLIS}
 LOOKS = {
@@ -208,21 +207,21 @@ def claims(results: xr.Dataset) -> list[ex.Claim]:
     made = []
     for name in SAMPLERS:
         made += [
-            ex.Claim(f"{name} has a lower error than {BLIND}", _minus(error, BLIND, name), 4),
-            ex.Claim(f"{name} has a higher error than {ORACLE}", _minus(error, name, ORACLE), 4),
+            ex.Claim(f"{name} has a lower error than {BLIND}", ex.minus(error, BLIND, name), 4),
+            ex.Claim(f"{name} has a higher error than {ORACLE}", ex.minus(error, name, ORACLE), 4),
             ex.Claim(
-                f"{name} predicts test data better than {BLIND}", _minus(likelihood, name, BLIND), 1
+                f"{name} predicts test data better than {BLIND}", ex.minus(likelihood, name, BLIND), 1
             ),
-            ex.Claim(f"{name} predicts worse than {ORACLE}", _minus(likelihood, ORACLE, name), 1),
+            ex.Claim(f"{name} predicts worse than {ORACLE}", ex.minus(likelihood, ORACLE, name), 1),
         ]
     made += [
-        ex.Claim(f"{EXACT} has a lower error than {SBA}", _minus(error, SBA, EXACT), 4),
-        ex.Claim(f"{EXACT} predicts better than {SBA}", _minus(likelihood, EXACT, SBA), 1),
-        ex.Claim(f"{AUXILIARY} has a higher error than {EXACT}", _minus(error, AUXILIARY, EXACT), 4),
-        ex.Claim(f"{AUXILIARY} has a higher error than {SBA}", _minus(error, AUXILIARY, SBA), 4),
+        ex.Claim(f"{EXACT} has a lower error than {SBA}", ex.minus(error, SBA, EXACT), 4),
+        ex.Claim(f"{EXACT} predicts better than {SBA}", ex.minus(likelihood, EXACT, SBA), 1),
+        ex.Claim(f"{AUXILIARY} has a higher error than {EXACT}", ex.minus(error, AUXILIARY, EXACT), 4),
+        ex.Claim(f"{AUXILIARY} has a higher error than {SBA}", ex.minus(error, AUXILIARY, SBA), 4),
         ex.Claim(
             f"{AUXILIARY} groups better than {SBA} (VI difference; the paper: at large n)",
-            _minus(results["vi_difference"], AUXILIARY, SBA),
+            ex.minus(results["vi_difference"], AUXILIARY, SBA),
             3,
         ),
     ]
@@ -237,19 +236,15 @@ def claims(results: xr.Dataset) -> list[ex.Claim]:
     return made
 
 
-def _minus(values: xr.DataArray, a: str, b: str) -> xr.DataArray:
-    return values.sel(estimator=a, drop=True) - values.sel(estimator=b, drop=True)
-
-
 def report(results: xr.Dataset) -> str:
     """Results as Markdown."""
     sizes = [int(n) for n in results["n"].values]
     columns = ex.columns_shown(sizes)
     m, steps = results.sizes["replicate"], results.attrs["steps"]
     error, likelihood = (results[name].mean("replicate") for name in ("error", "test_log_likelihood"))
-    gain = (_minus(error, BLIND, SBA).sum() / _minus(error, BLIND, EXACT).sum()).item()
+    gain = (ex.minus(error, BLIND, SBA).sum() / ex.minus(error, BLIND, EXACT).sum()).item()
     gain_likelihood = (
-        _minus(likelihood, SBA, BLIND).sum() / _minus(likelihood, EXACT, BLIND).sum()
+        ex.minus(likelihood, SBA, BLIND).sum() / ex.minus(likelihood, EXACT, BLIND).sum()
     ).item()
     lines = [
         f"Replicates: {m} (the paper: 50), {steps} Gibbs or {results.attrs['metropolis_steps']} Metropolis "

@@ -5,7 +5,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from examples._report import table
-from examples.liu_page_2013 import experiment, small_grid, tree
+from examples.liu_page_2013 import experiment, group_sampler_error, large_grid, small_grid, tree
 
 TINY = ["--replicates", "1", "--steps", "10", "--sizes", "100"]
 
@@ -14,9 +14,10 @@ TINY = ["--replicates", "1", "--steps", "10", "--sizes", "100"]
     ("script", "options", "report", "figures"),
     [
         (small_grid, ["--metropolis-steps", "20"], "small_grid.md", (3, 4)),
+        (large_grid, ["--side", "5"], "large_grid.md", (5, 6)),
         (tree, ["--height", "4"], "tree.md", (1, 2)),
     ],
-    ids=["small_grid", "tree"],
+    ids=["small_grid", "large_grid", "tree"],
 )
 def test_script_writes_report_and_figures(script, options, report, figures, tmp_path):
     script.main([*TINY, *options, "--output", str(tmp_path)])
@@ -31,6 +32,15 @@ def test_script_writes_report_and_figures(script, options, report, figures, tmp_
 def test_metropolis_steps_must_be_positive(tmp_path):
     with pytest.raises(SystemExit, match="--metropolis-steps must be at least 1, not 0"):
         small_grid.main([*TINY, "--metropolis-steps", "0", "--output", str(tmp_path)])
+
+
+def test_group_samplers_are_compared_with_the_exact_posterior(tmp_path):
+    output = tmp_path / "error.md"
+    rows = group_sampler_error.main(
+        ["--draws", "50", "--replicates", "1", "--sizes", "20", "--output", str(output)]
+    )
+    assert [row[1] for row in rows] == list(group_sampler_error.samplers(20))
+    assert "nan" not in output.read_text(encoding="utf-8")
 
 
 def test_tree_closed_forms(rng):
