@@ -29,21 +29,27 @@ from pymc_mrf.graph.structure import PairwiseGraph, coords
 from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
 from pymc_mrf.plots.network import plot_groups
 from pymc_mrf.steps.assign import register
+from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.exact_gibbs import ExactGibbs
+from pymc_mrf.steps.exchange import Exchange
+from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AgreementMRF",
+    "AuxiliaryVariableMH",
     "BoltzmannMachine",
     "DirichletProcess",
     "ExactGibbs",
+    "Exchange",
     "FactorGraph",
     "FactorGraphField",
     "Ising",
     "PairwiseField",
     "PairwiseGraph",
+    "ParticleRatioGibbs",
     "StrippedBetaGibbs",
     "chow_liu",
     "co_clustering",

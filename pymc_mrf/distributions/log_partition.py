@@ -1,7 +1,7 @@
-"""PyTensor Op for the exact log-partition function of a pairwise field, by junction tree.
+"""PyTensor Ops for the exact log-partition function of a field, by junction tree.
 
-Its further outputs are the marginals of edges and nodes, which are its gradient: PyTensor merges the
-nodes of a function and of its gradient, so that both cost one pass over the tree.
+Their further outputs are marginals, which are its gradient: PyTensor merges the nodes of a function and
+of its gradient, so that both cost one pass over the tree.
 """
 
 import numpy as np
@@ -29,22 +29,23 @@ class LogPartition(NumbaRegistered, Op):
     def __init__(self, tree: JunctionTree) -> None:
         self.tree = tree
 
-    def make_node(self, edge_tables, node_tables):
-        """Build the node on float64 tables."""
-        inputs = [pt.as_tensor(edge_tables), pt.as_tensor(node_tables)]
-        return Apply(self, inputs, [pt.dscalar(), inputs[0].type(), inputs[1].type()])
+    def make_node(self, *tables):
+        """Build the node on float64 tables, in the order of the factors of the tree."""
+        inputs = [pt.as_tensor(table) for table in tables]
+        return Apply(self, inputs, [pt.dscalar(), *(table.type() for table in inputs)])
 
     def perform(self, node, inputs, output_storage):
         """Evaluate by the kernel."""
-        edge_tables, node_tables = inputs
         arrays = self.tree.arrays
-        work = kernels.allocate(arrays)
+        work = kernels.allocate(arrays)  # its tables are zero: those not given stay so
+        ends = np.cumsum([table.size for table in inputs])
+        work.tables[: ends[-1]] = np.concatenate([table.ravel() for table in inputs])
         marginals = np.empty_like(work.tables)
-        kernels.pack_pairwise(edge_tables, node_tables, work.tables)
         value = kernels.log_partition_and_marginals(arrays, work.tables, work, marginals)
         output_storage[0][0] = np.asarray(value)
-        output_storage[1][0] = marginals[: edge_tables.size].reshape(edge_tables.shape)
-        output_storage[2][0] = marginals[edge_tables.size :].reshape(node_tables.shape)
+        parts = np.split(marginals, ends)[: len(inputs)]
+        for storage, part, table in zip(output_storage[1:], parts, inputs, strict=True):
+            storage[0] = part.reshape(table.shape)
 
     def pullback(self, inputs, outputs, cotangents):
         """Cotangent of A times the marginals; the marginals themselves have no gradient here."""
@@ -54,5 +55,14 @@ class LogPartition(NumbaRegistered, Op):
                 grad_not_implemented(self, i, x, "second derivatives of the log-partition function")
                 for i, x in enumerate(inputs)
             ]
-        _, edge_marginals, node_marginals = outputs
-        return [value * edge_marginals, value * node_marginals]
+        return [value * marginals for marginals in outputs[1:]]
+
+
+class FactorLogPartition(LogPartition):
+    """A(tables) of a factor graph and the marginals of its factors, both (t,).
+
+    The log tables of all factors lie one after the other; tables of the single variables that the
+    junction tree adds are zero.
+    """
+
+    gufunc_signature = "(t)->(),(t)"

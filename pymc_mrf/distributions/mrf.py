@@ -1,30 +1,18 @@
-"""Discrete Markov random fields as PyMC distributions: one core, one named form per family."""
+"""Pairwise Markov random fields as PyMC distributions: one core, one named form per family."""
 
 from typing import Any
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Discrete
-from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.pytensorf import floatX
-from pytensor.compile.sharedvalue import SharedVariable
 
-from pymc_mrf.distributions.mrf_rv import (
-    DEFAULT_SWEEPS,
-    MarkovRandomFieldRV,
-    field_node,
-    field_tree,
-    tag_parents,
-)
+from pymc_mrf.distributions.field import Field, chosen_likelihood, observed_values
+from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS, MarkovRandomFieldRV, field_tree
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
-from pymc_mrf.graph.junction_tree import check_tractable, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
-LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
 
-
-def _check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> None:
+def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> None:
     """Refuse observed values that are not states, and shapes that do not fit the graph."""
     columns = getattr(observed, "columns", None)
     if columns is not None and set(columns) == set(graph.nodes) and list(columns) != [*graph.nodes]:
@@ -32,25 +20,24 @@ def _check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: s
             f"{name}: the columns of `observed` are the graph's nodes in another order; "
             "use observed[list(graph.nodes)]"
         )
-    if isinstance(observed, SharedVariable):
-        observed = observed.get_value()
-    elif isinstance(observed, pt.TensorVariable):
-        observed = observed.eval()
-    mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
-    values = np.asarray(np.ma.getdata(observed) if mask is not None else observed)
-    if values.ndim == 0 or values.shape[-1] != graph.n_nodes:
-        raise ValueError(
-            f"{name}: `observed` has shape {values.shape}, but its last dimension must be the "
-            f"{graph.n_nodes} nodes of the graph, in node order"
-        )
-    if values.size == 0:
-        raise ValueError(f"{name}: `observed` has no rows; at least one observation is needed")
-    if mask is not None:
-        values = np.where(mask, family.states[0], values)
+    what = f"the {graph.n_nodes} nodes of the graph, in node order"
+    values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
     family.check_states(values, name=f"{name}: observed")
 
 
-def _parameter(value: Any, length: int, label: str, family: Family, unit: str):
+def check_numbers(value: Any, family: Family, label: str) -> None:
+    """Refuse numbers outside the domain of a parameter; symbolic values pass."""
+    if not isinstance(value, float | int | np.ndarray | list | tuple):
+        return
+    numbers = np.asarray(value, dtype=np.float64)
+    wrong, domain = ~np.isfinite(numbers), "finite"
+    if family.is_log_odds:
+        wrong, domain = ~((numbers > 0) & (numbers < 1)), "in the open interval (0, 1)"
+    if wrong.any():
+        raise ValueError(f"{label} must be {domain}; it has the value {numbers[wrong].flat[0]}")
+
+
+def vector_parameter(value: Any, length: int, label: str, unit: str):
     """Symbolic parameter of shape (..., length); scalars are repeated."""
     parameter = floatX(pt.as_tensor_variable(value))
     if parameter.type.ndim == 0:
@@ -63,20 +50,11 @@ def _parameter(value: Any, length: int, label: str, family: Family, unit: str):
         )
     if known is None:
         parameter = pt.specify_shape(parameter, (*[None] * (parameter.type.ndim - 1), length))
-    if isinstance(value, float | int | np.ndarray | list | tuple):
-        numbers = np.asarray(value, dtype=np.float64)
-        wrong = ~np.isfinite(numbers)
-        domain = "finite"
-        if family.name == "agreement":
-            wrong = ~((numbers > 0) & (numbers < 1))
-            domain = "in the open interval (0, 1)"
-        if wrong.any():
-            raise ValueError(f"{label} must be {domain}; it has the value {numbers[wrong].flat[0]}")
     return parameter
 
 
-class MarkovRandomField(Discrete):
-    """Core of the named fields; not used directly."""
+class MarkovRandomField(Field):
+    """Core of the named pairwise fields; not used directly."""
 
     rv_type = MarkovRandomFieldRV
 
@@ -88,40 +66,33 @@ class MarkovRandomField(Discrete):
         return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
 
     @classmethod
-    def _family(cls, n_states: int) -> Family:
+    def _family(cls, *args: Any, **kwargs: Any) -> Family:
         raise NotImplementedError("use a named field such as pymc_mrf.Ising")
 
-    def __new__(cls, name, *args, graph, observed=None, n_states=2, **kwargs):
+    def __new__(cls, name, *args, graph, observed=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         graph = as_graph(graph)
-        family = cls._family(n_states)
         if observed is not None:
-            _check_observed(observed, family, graph, name)
-        if family.name == "agreement":
-            kwargs["n_states"] = n_states
-        rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
-        model = pm.modelcontext(None)
-        registered = model[f"{name}_observed"] if f"{name}_observed" in model.named_vars else rv
-        tag_parents(field_node(registered), model)
-        return rv
+            options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
+            check_observed(observed, cls._family(**options), graph, name)
+        return super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
 
     @classmethod
-    def _dist(cls, family, edge, node, *, graph, likelihood, n_sweeps, **kwargs):
+    def _dist(cls, family, edge, node, *, graph, **kwargs):
+        """Variable of a family whose parameters have no state axes."""
         graph = as_graph(graph)
-        if likelihood not in LIKELIHOODS:
-            options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
-            raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
-        if isinstance(n_sweeps, bool) or not isinstance(n_sweeps, int) or n_sweeps < 1:
-            raise ValueError(f"n_sweeps must be a positive integer, not {n_sweeps!r}")
-        if likelihood in ("auto", "exact"):
-            tree = field_tree(graph, family.n_states)
-            if likelihood == "exact":
-                check_tractable(tree)
-            likelihood = "exact" if likelihood == "exact" or is_cheap(tree) else "particles"
-        parameters = [_parameter(edge, graph.n_edges, family.edge_parameter, family, "edge")]
+        parameters = [vector_parameter(edge, graph.n_edges, family.edge_parameter, "edge")]
+        check_numbers(edge, family, family.edge_parameter)
         if family.node_parameter is not None:
-            label = family.node_parameter
-            parameters.append(_parameter(node, graph.n_nodes, label, family, "node"))
+            parameters.append(vector_parameter(node, graph.n_nodes, family.node_parameter, "node"))
+            check_numbers(node, family, family.node_parameter)
+        return cls._variable(family, parameters, graph, **kwargs)
+
+    @classmethod
+    def _variable(
+        cls, family, parameters, graph, *, likelihood="auto", n_sweeps=DEFAULT_SWEEPS, **kwargs
+    ):
+        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: field_tree(graph, family.n_states))
         return super().dist(
             parameters,
             graph=graph,
@@ -130,12 +101,6 @@ class MarkovRandomField(Discrete):
             n_sweeps=n_sweeps,
             **kwargs,
         )
-
-    def support_point(rv, size, *parameters):
-        """All nodes in the first state."""
-        op = rv.owner.op
-        shape = (op.graph.n_nodes,) if rv_size_is_none(size) else (*size, op.graph.n_nodes)
-        return pt.full(shape, op.family.states[0], dtype="int64")
 
 
 class AgreementMRF(MarkovRandomField):
@@ -176,15 +141,13 @@ class AgreementMRF(MarkovRandomField):
     rv_op = MarkovRandomField.rv_op
 
     @classmethod
-    def _family(cls, n_states: int) -> Family:
+    def _family(cls, n_states: int = 2) -> Family:
         return agreement(n_states)
 
     @classmethod
-    def dist(cls, theta, *, graph, n_states=2, likelihood="auto", n_sweeps=DEFAULT_SWEEPS, **kwargs):
+    def dist(cls, theta, *, graph, n_states=2, **kwargs):
         """Unregistered variable; see the class."""
-        family = agreement(n_states)
-        options = {"graph": graph, "likelihood": likelihood, "n_sweeps": n_sweeps}
-        return cls._dist(family, theta, None, **options, **kwargs)
+        return cls._dist(cls._family(n_states), theta, None, graph=graph, **kwargs)
 
 
 class Ising(MarkovRandomField):
@@ -207,14 +170,13 @@ class Ising(MarkovRandomField):
     rv_op = MarkovRandomField.rv_op
 
     @classmethod
-    def _family(cls, n_states: int) -> Family:
+    def _family(cls) -> Family:
         return ISING
 
     @classmethod
-    def dist(cls, coupling, field=0.0, *, graph, likelihood="auto", n_sweeps=DEFAULT_SWEEPS, **kwargs):
+    def dist(cls, coupling, field=0.0, *, graph, **kwargs):
         """Unregistered variable; see the class."""
-        options = {"graph": graph, "likelihood": likelihood, "n_sweeps": n_sweeps}
-        return cls._dist(ISING, coupling, field, **options, **kwargs)
+        return cls._dist(ISING, coupling, field, graph=graph, **kwargs)
 
 
 class BoltzmannMachine(MarkovRandomField):
@@ -237,11 +199,10 @@ class BoltzmannMachine(MarkovRandomField):
     rv_op = MarkovRandomField.rv_op
 
     @classmethod
-    def _family(cls, n_states: int) -> Family:
+    def _family(cls) -> Family:
         return BOLTZMANN
 
     @classmethod
-    def dist(cls, weight, bias=0.0, *, graph, likelihood="auto", n_sweeps=DEFAULT_SWEEPS, **kwargs):
+    def dist(cls, weight, bias=0.0, *, graph, **kwargs):
         """Unregistered variable; see the class."""
-        options = {"graph": graph, "likelihood": likelihood, "n_sweeps": n_sweeps}
-        return cls._dist(BOLTZMANN, weight, bias, **options, **kwargs)
+        return cls._dist(BOLTZMANN, weight, bias, graph=graph, **kwargs)

@@ -12,16 +12,40 @@ from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 
 from pymc_mrf.distributions._numba import source_version
 from pymc_mrf.distributions.dirichlet_process import PartitionRV, TieCounts
+from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.log_partition import LogPartition
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood, LogPseudoLikelihoodGradient
+from pymc_mrf.distributions.log_partition import FactorLogPartition, LogPartition
+from pymc_mrf.distributions.mrf_rv import IMPOSSIBLE, MarkovRandomFieldRV
+from pymc_mrf.distributions.pseudo_likelihood import (
+    FactorLogPseudoLikelihood,
+    FactorLogPseudoLikelihoodGradient,
+    LogPseudoLikelihood,
+    LogPseudoLikelihoodGradient,
+)
+from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
-from pymc_mrf.kernels import crp, edge_posterior, gibbs, junction_tree, pseudo_likelihood
+from pymc_mrf.kernels import (
+    crp,
+    edge_posterior,
+    factor_pseudo_likelihood,
+    factor_tree_sampling,
+    gibbs,
+    junction_tree,
+    pseudo_likelihood,
+    tree_sampling_log,
+)
 
 # one stamp for all: a change in this file or in any of these kernels recompiles everything here
 VERSION = source_version(
-    sys.modules[__name__], crp, edge_posterior, gibbs, junction_tree, pseudo_likelihood
+    sys.modules[__name__],
+    crp,
+    edge_posterior,
+    factor_pseudo_likelihood,
+    factor_tree_sampling,
+    gibbs,
+    junction_tree,
+    pseudo_likelihood,
+    tree_sampling_log,
 )
 
 
@@ -49,6 +73,32 @@ def _numba_log_pseudo_likelihood_gradient(op, **kwargs):
             x, edge_tables, node_tables, graph, cotangent, grad_edge, grad_node
         )
         return grad_edge, grad_node
+
+    return log_pseudo_likelihood_gradient, VERSION
+
+
+@register_funcify_default_op_cache_key(FactorLogPseudoLikelihood)
+def _numba_factor_log_pseudo_likelihood(op, **kwargs):
+    links = factor_links(op.graph)
+
+    @numba_njit
+    def log_pseudo_likelihood(x, tables):
+        out = np.empty(x.shape[0])
+        factor_pseudo_likelihood.log_pseudo_likelihood(x, tables, links, out)
+        return out
+
+    return log_pseudo_likelihood, VERSION
+
+
+@register_funcify_default_op_cache_key(FactorLogPseudoLikelihoodGradient)
+def _numba_factor_log_pseudo_likelihood_gradient(op, **kwargs):
+    links = factor_links(op.graph)
+
+    @numba_njit
+    def log_pseudo_likelihood_gradient(x, tables, cotangent):
+        gradient = np.empty_like(tables)
+        factor_pseudo_likelihood.log_pseudo_likelihood_gradient(x, tables, links, cotangent, gradient)
+        return gradient
 
     return log_pseudo_likelihood_gradient, VERSION
 
@@ -102,6 +152,22 @@ def _numba_log_partition(op, **kwargs):
     return log_partition, VERSION
 
 
+@register_funcify_default_op_cache_key(FactorLogPartition)
+def _numba_factor_log_partition(op, **kwargs):
+    tree = op.tree.arrays
+    new_workspace = numba_workspace(op.tree)
+
+    @numba_njit
+    def log_partition(tables):
+        work = new_workspace()
+        marginals = np.empty_like(work.tables)
+        work.tables[: tables.size] = tables
+        value = junction_tree.log_partition_and_marginals(tree, work.tables, work, marginals)
+        return np.asarray(value), marginals[: tables.size].copy()
+
+    return log_partition, VERSION
+
+
 @register_funcify_default_op_cache_key(TieCounts)
 def _numba_tie_counts(op, **kwargs):
     @numba_njit
@@ -151,29 +217,84 @@ def _numba_exact_rows(op):
 
 @numba_core_rv_funcify.register(MarkovRandomFieldRV)
 def _numba_field_draw(op, node):
-    d = op.graph.n_nodes
-    edge_statistic, node_statistic = op.family.edge_statistic, op.family.node_statistic
-    states = np.array(op.family.states, dtype=np.int64)
+    d, family = op.graph.n_nodes, op.family
+    edge_statistic, node_statistic = family.edge_statistic, family.node_statistic
+    # parameters lack the axes over which their tables repeat them
+    edge_shape = tuple(
+        -1 if k == 0 else family.n_states if k <= family.edge_axes else 1 for k in range(3)
+    )
+    node_shape = (-1, family.n_states if family.node_axes else 1)
+    is_log_odds = family.is_log_odds
+    states = np.array(family.states, dtype=np.int64)
     fill = _numba_exact_rows(op) if op.draws_exactly else _numba_gibbs_rows(op)
 
     @numba_njit
-    def draw(rng, eta, b):
-        edge_tables = eta.reshape(-1, 1, 1) * edge_statistic
-        node_tables = b.reshape(-1, 1) * node_statistic
+    def draw(rng, edge, node):
+        eta = np.log(edge) - np.log1p(-edge) if is_log_odds else edge.astype(np.float64)
+        edge_tables = eta.reshape(edge_shape) * edge_statistic
+        node_tables = node.astype(np.float64).reshape(node_shape) * node_statistic
         x = np.empty((1, d), dtype=np.int8)
         fill(x, edge_tables, node_tables, rng)
         return states[x[0]]
 
-    if op.family.node_parameter is None:
+    if family.node_parameter is None:
 
         @numba_njit
-        def random(rng, theta):
-            return draw(rng, np.log(theta) - np.log1p(-theta), np.zeros(d))
+        def random(rng, edge):
+            return draw(rng, edge, np.zeros(d))
 
     else:
+        random = draw
 
-        @numba_njit
-        def random(rng, eta, b):
-            return draw(rng, eta.astype(np.float64), b.astype(np.float64))
+    return random, VERSION
+
+
+def _numba_factor_gibbs_rows(op):
+    forest, n_sweeps = op.single_variables, op.n_sweeps
+    cards = forest.cards
+    links = factor_links(op.graph)
+
+    @numba_njit
+    def fill(x, tables, rng):
+        for c in range(x.shape[0]):
+            for i in range(x.shape[1]):
+                x[c, i] = int(rng.random() * cards[i])
+        factor_tree_sampling.factor_tree_sweeps(
+            x, tables, forest, n_sweeps, rng, np.zeros((0, 0, 0)), np.zeros((0, 0))
+        )
+        cells = np.empty(links.table_ptr.shape[0] - 1, dtype=np.int64)
+        for c in range(x.shape[0]):
+            factor_pseudo_likelihood.present_cells(cells, x[c], links)
+            if tables[cells].min() == -np.inf:
+                raise ValueError(IMPOSSIBLE)
+
+    return fill
+
+
+def _numba_factor_exact_rows(op):
+    tree = op.tree.arrays
+    new_workspace = numba_workspace(op.tree)
+
+    @numba_njit
+    def fill(x, tables, rng):
+        work = new_workspace()
+        work.tables[: tables.size] = tables
+        if junction_tree.collect(tree, work.tables, work) == -np.inf:
+            raise ValueError(IMPOSSIBLE)
+        junction_tree.draw(tree, work, x, rng)
+
+    return fill
+
+
+@numba_core_rv_funcify.register(FactorGraphRV)
+def _numba_factor_graph_draw(op, node):
+    d = op.graph.n_variables
+    fill = _numba_factor_exact_rows(op) if op.draws_exactly else _numba_factor_gibbs_rows(op)
+
+    @numba_njit
+    def random(rng, tables):
+        x = np.empty((1, d), dtype=np.int8)
+        fill(x, tables, rng)
+        return x[0].astype(np.int64)
 
     return random, VERSION

@@ -1,0 +1,178 @@
+"""Fields with tables over cliques of any size as PyMC distributions."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.pytensorf import floatX
+
+from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV, factor_graph_tree
+from pymc_mrf.distributions.field import Field, chosen_likelihood, observed_values
+from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS
+from pymc_mrf.distributions.symbolic_tables import flat_core
+from pymc_mrf.fields.exact import checked_table
+from pymc_mrf.graph.factor_graph import FactorGraph
+
+
+class FactorGraphMRF(Field):
+    r"""Discrete field with factors over up to 10 variables each.
+
+    .. math::
+
+        p(x) \propto \exp\Big(\sum_f t_f(x_{\mathrm{scope}(f)})\Big)
+
+    Parameters
+    ----------
+    name : str
+    tables : sequence of tensor_like of float, or tensor_like
+        Log table :math:`t_f` of each factor, numbers or symbolic (computed from random variables, say);
+        axis k runs over the states of the factor's k-th variable. -inf marks an impossible combination.
+        Leading dimensions before those are observations: tables that differ between them. If all tables
+        have the same shape, one symbolic tensor (..., n_factors, *shape) is taken too, and compiles
+        faster than a long list of its parts.
+    scopes : sequence of sequences of int
+        Variables 0..d-1 of each factor, at most 10 each, in the index order of its table.
+    cardinalities : (d,) sequence of int
+        Number of states of each variable, 2..127; values are 0..cardinality-1.
+    likelihood : {"auto", "exact", "pseudo", "particles"}
+        As for `AgreementMRF`; the junction tree is that of the factor graph.
+    n_sweeps : int
+        Single-site Gibbs sweeps behind each random draw that is not exact, as for `AgreementMRF`. They
+        start from uniform states: with -inf entries, sweeps that end at an impossible configuration
+        raise a ValueError.
+    **kwargs
+        ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
+        cells are declared by a masked array.
+
+    Raises
+    ------
+    ValueError
+        If scopes, tables and data do not fit together, a scope has more than 10 variables, a table
+        contains NaN or +inf, observed values are not states, or the exact likelihood is asked for and the
+        junction tree is too wide.
+
+    Notes
+    -----
+    With ``likelihood="particles"`` no step of this package moves the parameters of the tables.
+
+    Examples
+    --------
+    A noisy-or: two causes and their effect.
+
+    >>> with pm.Model():
+    ...     leak = pm.Beta("leak", 1, 9)
+    ...     p = 1 - (1 - leak) * numpy.array([[1.0, 0.2], [0.3, 0.06]])  # P(effect | causes)
+    ...     table = pm.math.log(pm.math.stack([1 - p, p], axis=-1))
+    ...     prior = numpy.log([0.9, 0.1])
+    ...     scopes = [(0,), (1,), (0, 1, 2)]
+    ...     FactorGraphMRF("x", [prior, prior, table], scopes=scopes, cardinalities=[2, 2, 2], observed=x)
+    """
+
+    rv_type = FactorGraphRV
+
+    @classmethod
+    def rv_op(cls, tables, *, graph, likelihood, n_sweeps, size=None, rng=None):
+        """Build the random variable."""
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        op = FactorGraphRV(graph, likelihood, n_sweeps)
+        return op(tables, size=size, rng=rng, return_next_rng=True)[1]
+
+    def __new__(cls, name, *args, scopes, cardinalities, observed=None, **kwargs):
+        """Register the field with the model on the context stack, after checking the data."""
+        graph = FactorGraph(scopes, cardinalities)
+        if observed is not None:
+            _check_observed(observed, graph, name)
+        structure = {"scopes": graph.scopes, "cardinalities": graph.cardinalities}
+        return super().__new__(cls, name, *args, observed=observed, **structure, **kwargs)
+
+    @classmethod
+    def dist(
+        cls,
+        tables: Sequence[Any],
+        *,
+        scopes: Iterable[Sequence[int]],
+        cardinalities: Sequence[int],
+        likelihood="auto",
+        n_sweeps=DEFAULT_SWEEPS,
+        **kwargs,
+    ):
+        """Unregistered variable; see the class."""
+        graph = FactorGraph(scopes, cardinalities)
+        flat = flat_tables(tables, graph)
+        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph))
+        return super().dist([flat], graph=graph, likelihood=likelihood, n_sweeps=n_sweeps, **kwargs)
+
+
+def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
+    """Refuse observed values that are not states, and shapes that do not fit the factor graph."""
+    what = f"the {graph.n_variables} variables, one per entry of cardinalities"
+    values = observed_values(observed, graph.n_variables, what, 0, name)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: observed must be numeric, not of dtype {values.dtype}")
+    wrong = ~((values >= 0) & (values < np.array(graph.cardinalities)) & (values == np.floor(values)))
+    if wrong.any():
+        cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+        value = values[cell]
+        remedy = (
+            "declare missing cells with numpy.ma.masked_invalid(x)"
+            if np.isnan(value)
+            else "recode the data"
+        )
+        raise ValueError(
+            f"{name}: observed{list(cell)} is {value}, but the states of variable {cell[-1]} are "
+            f"0..{graph.cardinalities[cell[-1]] - 1}; {int(wrong.sum())} such cells; {remedy}"
+        )
+
+
+def flat_tables(tables: Sequence[Any], graph: FactorGraph):
+    """All log tables one after the other, symbolic (..., t).
+
+    Raises
+    ------
+    ValueError
+        If there are no factors, the number of tables or the shape of a table does not fit, or a number is
+        NaN or +inf.
+    """
+    if graph.n_factors == 0:
+        raise ValueError("scopes is empty; a field needs at least one factor")
+    if isinstance(tables, pt.Variable):
+        shapes = set(graph.table_shapes)
+        if len(shapes) > 1:
+            raise ValueError(
+                "tables is one tensor, but the tables have different shapes: "
+                f"{', '.join(map(str, sorted(shapes)))}; give a list with one table per factor"
+            )
+        return _flat(tables, (graph.n_factors, *shapes.pop()), "tables")
+    if len(tables) != graph.n_factors:
+        raise ValueError(
+            f"tables has {len(tables)} entries but scopes has {graph.n_factors}; each factor needs one "
+            "table"
+        )
+    flat = [
+        _flat(table, shape, f"tables[{f}]")
+        for f, (table, shape) in enumerate(zip(tables, graph.table_shapes, strict=True))
+    ]
+    n_batch = max(part.type.ndim for part in flat) - 1
+    if n_batch == 0:
+        return pt.concatenate(flat)
+    batch = pt.broadcast_shape(*(part[..., 0] for part in flat))
+    return pt.concatenate([pt.broadcast_to(part, (*batch, part.shape[-1])) for part in flat], axis=-1)
+
+
+def _flat(table: Any, shape: tuple[int, ...], label: str):
+    """One log table as a symbolic (..., cells) array."""
+    if not isinstance(table, pt.Variable):
+        array = np.asarray(table, dtype=np.float64)
+        batch = array.shape[: max(array.ndim - len(shape), 0)]
+        table = checked_table(array, (*batch, *shape), label)
+    table = floatX(pt.as_tensor_variable(table))
+    n_batch = table.type.ndim - len(shape)
+    known = table.type.shape[n_batch:] if n_batch >= 0 else None
+    if known is None or any(n not in (None, m) for n, m in zip(known, shape, strict=True)):
+        raise ValueError(
+            f"{label} must have shape {shape}, the numbers of states of its scope, not {table.type.shape}"
+        )
+    if None in known:
+        table = pt.specify_shape(table, (*[None] * n_batch, *shape))
+    return flat_core(table, len(shape))

@@ -1,0 +1,69 @@
+"""What all fields share as PyMC distributions: options, checks of observed data, registration."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Discrete, _support_point
+from pymc.distributions.shape_utils import rv_size_is_none
+from pytensor.compile.sharedvalue import SharedVariable
+
+from pymc_mrf.distributions.mrf_rv import FieldRV, field_node, tag_parents
+from pymc_mrf.graph.junction_tree import check_tractable, is_cheap
+
+LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
+
+
+def observed_values(observed: Any, n_variables: int, what: str, first_state: int, name: str):
+    """Observed values as an array, with `first_state` where they are masked.
+
+    `what` tells what the last dimension must be, for the message.
+    """
+    if isinstance(observed, SharedVariable):
+        observed = observed.get_value()
+    elif isinstance(observed, pt.TensorVariable):
+        observed = observed.eval()
+    mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
+    values = np.asarray(np.ma.getdata(observed) if mask is not None else observed)
+    if values.ndim == 0 or values.shape[-1] != n_variables:
+        raise ValueError(
+            f"{name}: `observed` has shape {values.shape}, but its last dimension must be {what}"
+        )
+    if values.size == 0:
+        raise ValueError(f"{name}: `observed` has no rows; at least one observation is needed")
+    return values if mask is None else np.where(mask, first_state, values)
+
+
+def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
+    """Check the options of a field; its likelihood, "auto" replaced. `tree` makes the junction tree."""
+    if likelihood not in LIKELIHOODS:
+        options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
+        raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
+    if isinstance(n_sweeps, bool) or not isinstance(n_sweeps, int) or n_sweeps < 1:
+        raise ValueError(f"n_sweeps must be a positive integer, not {n_sweeps!r}")
+    if likelihood == "exact":
+        check_tractable(tree())
+    if likelihood == "auto":
+        return "exact" if is_cheap(tree()) else "particles"
+    return likelihood
+
+
+class Field(Discrete):
+    """Core of all fields; not used directly."""
+
+    def __new__(cls, name, *args, **kwargs):
+        """Register the field with the model on the context stack, and tag its parents."""
+        rv = super().__new__(cls, name, *args, **kwargs)
+        model = pm.modelcontext(None)
+        registered = model[f"{name}_observed"] if f"{name}_observed" in model.named_vars else rv
+        tag_parents(field_node(registered), model)
+        return rv
+
+
+@_support_point.register(FieldRV)
+def _field_support_point(op, rv, rng, size, *parameters):
+    """All variables in their first state."""
+    first = op.decode(np.zeros(op.n_variables, dtype=np.int64))
+    shape = first.shape if rv_size_is_none(size) else (*size, *first.shape)
+    return pt.broadcast_to(pt.constant(first), shape)

@@ -1,0 +1,161 @@
+"""The Potts model as a PyMC distribution: Potts (1952), with the couplings of its generalisations."""
+
+from typing import Any
+
+import pytensor.tensor as pt
+from pymc.pytensorf import floatX
+
+from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.fields.families import Family, potts
+from pymc_mrf.graph.structure import as_graph
+
+
+class Potts(MarkovRandomField):
+    r"""Potts model over states 0..K-1.
+
+    .. math::
+
+        p(x \mid J, h) \propto \exp\Big(\sum_{(u,v)} J_{uv}(x_u, x_v) + \sum_i h_i(x_i)\Big)
+
+    Parameters
+    ----------
+    name : str
+    coupling : tensor_like of float
+        What the r edges add to the log probability, in graph order:
+
+        - (r,) or scalar: :math:`J_e [x_u = x_v]`, one number per edge or one for all;
+        - (r, K): :math:`J_e(x_u) [x_u = x_v]`, one number per edge and state in which both ends agree;
+        - (r, K, K): :math:`J_e(x_u, x_v)`, a table per edge; the first index is the state of the edge's
+          first node, as the graph lists it;
+        - (K, K): one table for all edges;
+        - (..., r, K, K): tables that differ between observations.
+
+        A leading length 1 in place of r stands for all edges: (1, K) is one number per state. If the
+        graph has as many edges as there are states, a matrix could mean two things and is refused:
+        write ``coupling[None]`` for one table, ``coupling[:, :, None] * numpy.eye(K)`` for one number
+        per edge and state.
+    field : tensor_like of float, shape (..., d, K), (..., 1, K) or (K,), or 0
+        Log weight of each state, per node or one row for all nodes.
+    graph : networkx.Graph or PairwiseGraph
+    n_states : int
+        Number of states K >= 2.
+    likelihood, n_sweeps, **kwargs
+        As for `AgreementMRF`.
+
+    Raises
+    ------
+    ValueError
+        If graph, data and parameters do not fit together, the form of `coupling` is ambiguous, a value is
+        not finite, or the exact likelihood is asked for and the junction tree is too wide.
+
+    Notes
+    -----
+    Adding a constant to a row of `field`, or to a table of `coupling`, changes nothing: tables and fields
+    need priors, or constraints, under which their posterior is proper. Impossible combinations (-inf) are
+    for `FactorGraphMRF`.
+
+    Examples
+    --------
+    >>> with pm.Model():
+    ...     coupling = pm.HalfNormal("coupling", 1)
+    ...     Potts("x", coupling, graph=pymc_mrf.graphs.grid(4, 4), n_states=3, observed=x)
+    """
+
+    rv_type = MarkovRandomFieldRV
+    rv_op = MarkovRandomField.rv_op
+
+    @classmethod
+    def _family(cls, n_states: int) -> Family:
+        return potts(n_states)
+
+    @classmethod
+    def dist(cls, coupling, field=0.0, *, graph, n_states, **kwargs):
+        """Unregistered variable; see the class."""
+        graph = as_graph(graph)
+        family = cls._family(n_states)
+        check_numbers(coupling, family, "coupling")
+        edge, edge_axes = _coupling(coupling, graph.n_edges, family.n_states)
+        check_numbers(field, family, "field")
+        node = _field(field, graph.n_nodes, family.n_states)
+        return cls._variable(potts(n_states, edge_axes), [edge, node], graph, **kwargs)
+
+
+def _coupling(value: Any, r: int, K: int):
+    """Symbolic coupling with an edge axis and state axes, and the number of these."""
+    coupling = floatX(pt.as_tensor_variable(value))
+    ndim, shape = coupling.type.ndim, coupling.type.shape
+    if ndim == 0:
+        return pt.full((r,), coupling), 0
+    if ndim == 1:
+        if shape[0] not in (None, 1, r):
+            remedy = (
+                f"; for one number per state, the same for all edges, give coupling[None], shape (1, {K})"
+                if shape[0] == K
+                else ""
+            )
+            raise ValueError(
+                f"coupling has length {shape[0]} but the graph has {r} edges; give one number per edge "
+                f"in graph order, or a scalar{remedy}"
+            )
+        return _with_units(coupling, 1, r), 0
+    if ndim == 2:
+        if r == K and shape[0] in (None, K):
+            raise ValueError(
+                f"coupling of shape ({K}, {K}) is ambiguous, because the graph has as many edges as there "
+                "are states: give coupling[None] for one table shared by all edges, or "
+                f"coupling[:, :, None] * numpy.eye({K}) for one number per edge and agreeing state"
+            )
+        if shape == (K, K) and r != 1:
+            return _with_units(coupling[None], 3, r), 2
+        _check_form(shape, [(r, K), (1, K), (K, K)], "coupling")
+        return _with_units(_with_states(coupling, 1, K), 2, r), 1
+    _check_form(shape[-3:], [(r, K, K), (1, K, K)], "coupling")
+    return _with_units(_with_states(coupling, 2, K), 3, r), 2
+
+
+def _field(value: Any, d: int, K: int):
+    """Symbolic node parameters (..., d, K)."""
+    if isinstance(value, int | float) and value == 0:
+        return pt.zeros((d, K))
+    field = floatX(pt.as_tensor_variable(value))
+    if field.type.ndim == 0:
+        raise ValueError(
+            "field must not be a scalar other than 0: the same log weight for all states changes nothing; "
+            f"give shape ({d}, {K}), or ({K},) for the same weights at all nodes"
+        )
+    if field.type.ndim == 1:
+        _check_form(field.type.shape, [(K,)], "field")
+        field = field[None]
+    _check_form(field.type.shape[-2:], [(d, K), (1, K)], "field")
+    return _with_units(_with_states(field, 1, K), 2, d)
+
+
+def _check_form(shape, forms: list, label: str) -> None:
+    """Refuse a static shape, None where unknown, that fits none of `forms`."""
+    for form in forms:
+        if all(n is None or n == m for n, m in zip(shape, form, strict=True)):
+            return
+    options = " or ".join(str(form) for form in forms)
+    raise ValueError(
+        f"{label} has shape {tuple(shape)}, but must have shape {options} here: edges or nodes in graph "
+        "order, then states"
+    )
+
+
+def _with_states(parameter, n_axes: int, K: int):
+    """Make sure, at run time where needed, that the last axes have length K."""
+    if all(n == K for n in parameter.type.shape[-n_axes:]):
+        return parameter
+    return pt.specify_shape(parameter, (*[None] * (parameter.type.ndim - n_axes), *[K] * n_axes))
+
+
+def _with_units(parameter, n_core: int, n_units: int):
+    """Repeat a parameter along its axis of edges or nodes, the first of the core, if it has length 1."""
+    axis = parameter.type.ndim - n_core
+    known = parameter.type.shape[axis]
+    if known == n_units:
+        return parameter
+    if known == 1:
+        return pt.repeat(parameter, n_units, axis=axis)
+    return pt.specify_shape(parameter, [n_units if k == axis else None for k in range(axis + n_core)])

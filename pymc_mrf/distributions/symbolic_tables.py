@@ -1,0 +1,57 @@
+"""Symbolic tables with batch dimensions: entries at the states of each row.
+
+Every function takes arrays whose last dimensions are the core, those of one field; what comes before are
+batch dimensions. Tables whose batch dimensions all have length 1 are shared by the rows and are indexed
+once for all of them.
+"""
+
+import pytensor.tensor as pt
+
+
+def at_states(parameter, states: list, n_states: int):
+    """Entries of a parameter (..., m) with state axes at the states of each row.
+
+    Parameters
+    ----------
+    parameter : symbolic, (..., m) and as many axes of length `n_states` as there are `states`
+    states : list of symbolic integer (..., m) arrays
+    n_states : int
+
+    Returns
+    -------
+    Symbolic (..., m) array
+    """
+    if not states:
+        return parameter
+    m = parameter.shape[parameter.ndim - len(states) - 1]
+    cells = pt.arange(m)
+    for state in states:
+        cells = cells * n_states + state
+    return pick(flat_core(parameter, len(states) + 1), cells)
+
+
+def flat_core(parameter, n_core: int):
+    """Parameter with its last `n_core` axes as one, (..., t); known lengths stay known."""
+    n_batch = parameter.type.ndim - n_core
+    known = parameter.type.shape[:n_batch]
+    batch = [parameter.shape[k] if n is None else n for k, n in enumerate(known)]
+    return parameter.reshape((*batch, -1), ndim=n_batch + 1)
+
+
+def pick(tables, cells):
+    """Entries of flat tables (..., t) at `cells` (..., m), row by row; symbolic."""
+    if shared_by_rows([tables], [1]):
+        return pt.take(core(tables, 1), cells)
+    return pt.vectorize(lambda t, c: t[c], "(t),(m)->(m)")(tables, cells)
+
+
+def core(parameter, ndim):
+    """Drop leading length-1 dimensions down to `ndim` dimensions."""
+    return parameter.reshape(parameter.shape[parameter.ndim - ndim :], ndim=ndim)
+
+
+def shared_by_rows(parameters, cores) -> bool:
+    """Whether all batch dimensions have length 1."""
+    return all(
+        all(p.type.broadcastable[: p.type.ndim - k]) for p, k in zip(parameters, cores, strict=True)
+    )

@@ -1,0 +1,92 @@
+"""Log pseudo-likelihood of factor graphs: Besag (1975).
+
+lpl(x) = sum_i log p(x_i | all other variables)
+
+Every conditional is a sum over the states of one variable, so the partition function never appears.
+`tables` (T,) are the log tables of all factors one after the other, -inf where a combination is
+impossible; `links` is a FactorLinks namedtuple.
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+
+
+@jit
+def present_cells(cells, z, links):
+    """Cell in `tables` that holds the states `z` (d,), for every factor: `cells` (F,)."""
+    for f in range(cells.shape[0]):
+        cells[f] = links.table_ptr[f]
+        for k in range(links.factor_ptr[f], links.factor_ptr[f + 1]):
+            cells[f] += links.stride[k] * z[links.variable[k]]
+
+
+@jit
+def conditional_scores(scores, z, i, cells, tables, links):
+    """Log conditional of variable i given the rest of `z`, up to a constant, into `scores`.
+
+    Returns the log of the sum of their exponentials; -inf if no state is possible.
+    """
+    n_states = links.cards[i]
+    for a in range(n_states):
+        scores[a] = 0.0
+    for k in range(links.variable_ptr[i], links.variable_ptr[i + 1]):
+        stride = links.stride[links.link[k]]
+        first = cells[links.factor[links.link[k]]] - z[i] * stride
+        for a in range(n_states):
+            scores[a] += tables[first + a * stride]
+    top = scores[0]
+    for a in range(1, n_states):
+        top = max(top, scores[a])
+    if top == -np.inf:
+        return -np.inf
+    total = 0.0
+    for a in range(n_states):
+        total += np.exp(scores[a] - top)
+    return top + np.log(total)
+
+
+@jit
+def log_pseudo_likelihood(x, tables, links, out):
+    """Write the log pseudo-likelihood of every row of `x` (n, d) int8 into `out` (n,).
+
+    -inf if a variable's state is impossible given the others.
+    """
+    scores = np.empty(links.cards.max())
+    cells = np.empty(links.table_ptr.shape[0] - 1, dtype=np.int64)
+    for c in range(x.shape[0]):
+        z = x[c]
+        present_cells(cells, z, links)
+        total = 0.0
+        for i in range(x.shape[1]):
+            log_total = conditional_scores(scores, z, i, cells, tables, links)
+            if scores[z[i]] == -np.inf:
+                total = -np.inf
+                break
+            total += scores[z[i]] - log_total
+        out[c] = total
+
+
+@jit
+def log_pseudo_likelihood_gradient(x, tables, links, row_weights, gradient):
+    """Gradient of ``sum_c row_weights[c] * lpl(x[c])`` by the log tables; overwrites `gradient` (T,).
+
+    Conditionals of impossible states, where lpl is -inf, are left out.
+    """
+    gradient[:] = 0.0
+    scores = np.empty(links.cards.max())
+    cells = np.empty(links.table_ptr.shape[0] - 1, dtype=np.int64)
+    for c in range(x.shape[0]):
+        z = x[c]
+        present_cells(cells, z, links)
+        for i in range(x.shape[1]):
+            log_total = conditional_scores(scores, z, i, cells, tables, links)
+            if scores[z[i]] == -np.inf:
+                continue
+            for a in range(links.cards[i]):
+                scores[a] = row_weights[c] * ((a == z[i]) - np.exp(scores[a] - log_total))
+            for k in range(links.variable_ptr[i], links.variable_ptr[i + 1]):
+                stride = links.stride[links.link[k]]
+                first = cells[links.factor[links.link[k]]] - z[i] * stride
+                for a in range(links.cards[i]):
+                    gradient[first + a * stride] += scores[a]
