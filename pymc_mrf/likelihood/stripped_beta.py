@@ -10,9 +10,10 @@ approximation exact on trees. The approximation is exact on trees only.
 
 import numpy as np
 
+from pymc_mrf.estimation.tied_pcd import tied_pcd
 from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.pcd import tied_pcd
 
 
 def floor_count(n, probability):
@@ -34,6 +35,7 @@ class StrippedBeta:
         Free maximum-likelihood estimate of the natural parameters.
     n_iterations : int
         Iterations of tied PCD, each with one sweep of all particles, behind every tied estimate.
+    n_particles : int
 
     Attributes
     ----------
@@ -51,6 +53,7 @@ class StrippedBeta:
         family: Family,
         eta: np.ndarray,
         n_iterations: int,
+        n_particles: int,
     ) -> None:
         self.n = len(x)
         self._shift = -np.log(family.n_states - 1.0)
@@ -58,7 +61,7 @@ class StrippedBeta:
         self.s = floor_count(self.n, self._alone(eta))
         u, v = graph.edges.T
         self._mean_agreement = (x[:, u] == x[:, v]).mean(axis=0)  # (r,)
-        self._graph = graph.arrays
+        self._simulator = GibbsSimulator(graph, family.n_states, n_particles)
         self._edge_statistic = family.edge_statistic
         self._node_tables = np.zeros((graph.n_nodes, family.n_states))
         self._n_iterations = n_iterations
@@ -96,7 +99,7 @@ class StrippedBeta:
             particles,
             self._edge_statistic,
             self._node_tables,
-            self._graph,
+            self._simulator,
             self._n_iterations,
             rng,
         )

@@ -6,6 +6,7 @@ import numpy as np
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.estimation.tied_pcd import tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import is_cheap, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -338,9 +339,10 @@ def _estimate(
     mean = (s + 0.5) / (n + 1.0)
     eta = np.clip(np.log(mean) - np.log1p(-mean), *LOGIT_BOUNDS)
     labels = np.arange(graph.n_edges)
+    simulator = GibbsSimulator(graph, len(statistic), N_PARTICLES)
     for n_iterations in (BURN_IN // 2, BURN_IN - BURN_IN // 2, ITERATIONS):
-        eta, _gap = pcd.tied_pcd(
-            eta, labels, s / n, particles, statistic, node_tables, graph.arrays, n_iterations, rng
+        eta, _gap = tied_pcd(
+            eta, labels, s / n, particles, statistic, node_tables, simulator, n_iterations, rng
         )
     statistics = np.empty((N_PARTICLES, graph.n_edges))
     pcd.tied_statistics(particles, labels, graph.edges, statistic, statistics)

@@ -107,9 +107,10 @@ class StrippedBetaGibbs(GroupGibbs):
             random_seed=0,
         )
         self._eta_free = estimate.eta
-        self._engine = StrippedBeta(field.x, field.graph, family, self._eta_free, n_iterations)
         n = len(field.x)
         self._n_particles = n_particles or min(max(n, 200), 1000)
+        options = n_iterations, self._n_particles
+        self._engine = StrippedBeta(field.x, field.graph, family, self._eta_free, *options)
         self.particles = np.empty((0, field.graph.n_nodes), dtype=np.int8)
         self.eta_tied = self._eta_free.copy()
         self._warm_up()

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from pymc_mrf.estimation import tied_pcd as pcd
 from pymc_mrf.fields.families import ISING, agreement
+from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import pcd
 from pymc_mrf.kernels.gibbs import gibbs_sweeps, uniform_states
+from pymc_mrf.kernels.pcd import regularised_covariance, tied_statistics
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 
@@ -32,10 +34,11 @@ def target_of(x, family):
 
 def follow(eta, target, particles, family, n_calls, rng, n_iterations=5):
     node_tables = np.zeros((GRAPH.n_nodes, family.n_states))
+    simulator = GibbsSimulator(GRAPH, family.n_states, len(particles))
     path = []
     for _ in range(n_calls):
         eta, gap = pcd.tied_pcd(
-            eta, LABELS, target, particles, family.edge_statistic, node_tables, GRAPH.arrays,
+            eta, LABELS, target, particles, family.edge_statistic, node_tables, simulator,
             n_iterations, rng,
         )  # fmt: skip
         path.append(eta)
@@ -100,11 +103,11 @@ def test_tied_statistics_and_covariance_equal_the_naive_ones(rng):
     family = agreement(3)
     x = draw(family, np.zeros(6), 40, rng)
     out = np.empty((40, 2))
-    pcd.tied_statistics(x, LABELS, GRAPH.edges, family.edge_statistic, out)
+    tied_statistics(x, LABELS, GRAPH.edges, family.edge_statistic, out)
     expected = naive.statistics(x, GRAPH.edges, family.edge_statistic, None, LABELS)
     np.testing.assert_array_equal(out, expected)
     covariance = np.empty((2, 2))
-    pcd.regularised_covariance(out, np.array([0.0, 100.0]), covariance)
+    regularised_covariance(out, np.array([0.0, 100.0]), covariance)
     numpy_covariance = np.cov(expected.T, bias=True)
     np.testing.assert_allclose(covariance[0, 1], numpy_covariance[0, 1], atol=1e-12)
     np.testing.assert_allclose(np.diag(covariance), [1.05 * numpy_covariance[0, 0], 100.0])
@@ -118,7 +121,7 @@ def test_one_group_on_a_grid(rng):
     uniform_states(particles, 2, rng)
     eta, gap = pcd.tied_pcd(
         np.zeros(1), labels, np.array([0.5]), particles, family.edge_statistic, np.zeros((16, 2)),
-        graph.arrays, 200, rng,
+        GibbsSimulator(graph, 2, 200), 200, rng,
     )  # fmt: skip
     assert abs(eta[0]) < 0.1
     assert gap < 0.02
