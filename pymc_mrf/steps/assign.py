@@ -17,6 +17,7 @@ from pymc_mrf.steps.group_gibbs import GroupGibbs
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
+from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     ExactGibbs,
@@ -83,6 +84,6 @@ class Unsampleable(BlockedStep):
 
 def register() -> None:
     """Add the package's steps to PyMC's list, once."""
-    for step in (*GROUP_SAMPLERS, Exchange, Unsampleable):
+    for step in (*GROUP_SAMPLERS, Exchange, TreeGibbs, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -71,7 +71,7 @@ class Exchange(BlockedStep):
     ----------
     vars : list of variables
         Continuous free variables; together they must be all free variables from which the parameters
-        of some completely observed fields with ``likelihood="particles"`` are computed.
+        of some fields, observed or latent, with ``likelihood="particles"`` are computed.
     auxiliary : {"auto", "exact", "perfect", "gibbs"}
         How auxiliary data are drawn; see `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`.
     n_sweeps : int
@@ -90,7 +90,7 @@ class Exchange(BlockedStep):
     ------
     ValueError
         If a variable reaches no such field, a field has another free parent, a discrete one or a
-        Dirichlet process, is not completely observed, or an option is not valid.
+        Dirichlet process, or an option is not valid.
 
     Notes
     -----
@@ -194,10 +194,12 @@ class Exchange(BlockedStep):
     def _find_fields(self, rvs, model, auxiliary, n_sweeps) -> list[IntractableField]:
         fields: list[IntractableField] = []
         reached: set = set()
+        seen = set()
         for rv, node in intractable_fields(model).items():
             parents = set(free_parents(node, model))
-            if parents.isdisjoint(rvs):
+            if parents.isdisjoint(rvs) or node in seen:  # missing cells make two variables of a field
                 continue
+            seen.add(node)
             check_parents(rv, node, rvs, model, type(self).__name__)
             reached |= parents
             fields.append(IntractableField(rv, node, model, auxiliary, n_sweeps))
@@ -293,6 +295,8 @@ class Exchange(BlockedStep):
         if not self.started:
             point = self._begin(point)
             self.started = True
+        for field in self._fields:
+            field.follow(point)
         v = self._coordinates(point)
         state, accepts = (v, self._evaluate(point, v)), []
         self.n_tuned += self.tune

@@ -1,4 +1,6 @@
-"""Observed fields of unknown partition function, found in a model: their parents, data and parameters.
+"""Fields of unknown partition function, found in a model: their parents, data and parameters.
+
+The data of a latent field, or of one with missing cells, are its present states.
 
 The natural parameters of a field are its log tables, one row of length t = r K K + d K: edge tables, then
 node tables. A field has one such row, shared by all observations, or one per observation; observations
@@ -7,6 +9,7 @@ with equal rows are drawn together.
 
 import numpy as np
 import pymc as pm
+from pymc.distributions.distribution import PartialObservedRV
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
@@ -36,19 +39,13 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     Raises
     ------
     ValueError
-        If the field is no pairwise field, is not completely observed, or has a free parent that is a
-        Dirichlet process or another of POINT_MASSES, is discrete, or belongs to another step.
+        If the field is no pairwise field, or has a free parent that is a Dirichlet process or another of
+        POINT_MASSES, is discrete, or belongs to another step.
     """
     if not isinstance(node.op, MarkovRandomFieldRV):
         raise ValueError(
             f"{step} samples the parameters of pairwise fields, but {rv.name} is a {node.op.name}; "
             'declare it with likelihood="exact" or "pseudo"'
-        )
-    nodes = [field_node(other) for other in model.free_RVs]
-    if node in nodes:
-        raise ValueError(
-            f"{step} needs completely observed fields, but {rv.name} is latent or has missing cells: "
-            "drop those rows"
         )
     for parent in free_parents(node, model):
         if type(parent.owner.op) in POINT_MASSES:
@@ -71,12 +68,12 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
 
 
 class IntractableField:
-    """Data and symbolic parameters of one completely observed field.
+    """Data and symbolic parameters of one field.
 
     Parameters
     ----------
     rv : TensorVariable
-        Observed variable of `model`.
+        Variable of `model`.
     node : Apply
         Its field.
     model : pymc.Model
@@ -88,6 +85,7 @@ class IntractableField:
     ----------
     name : str
     x : (n, d) int8 array
+        The observations; of a latent field at first random states, then what `follow` found.
     parameters : list of TensorVariable
         Symbolic, as users wrote them.
     units : list of (m,) int64 arrays
@@ -101,13 +99,45 @@ class IntractableField:
         self.family = op.family
         self.parameters = op.dist_params(node)
         self._op = op
-        value = model.rvs_to_values[rv]
-        data = np.asarray(value.get_value() if hasattr(value, "get_value") else value.eval())
+        self._method = method, n_sweeps
+        self._free: tuple[str, np.ndarray] | None = None
+        [free] = [v for v in model.free_RVs if field_node(v) is node] or [None]
+        if free is None:
+            value = model.rvs_to_values[rv]
+            data = np.asarray(value.get_value() if hasattr(value, "get_value") else value.eval())
+        else:
+            data = self._latent_data(free, node, model)
         self._batch = data.shape[:-1]
         rows = data.reshape(-1, self.graph.n_nodes)
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
-        self._method = method, n_sweeps
         self._set_units([np.arange(len(self.x))])
+
+    def _latent_data(self, free, node, model: pm.Model) -> np.ndarray:
+        """Observed cells, and random states in the free ones."""
+        name = model.rvs_to_values[free].name
+        start = model.initial_point()[name]
+        # far from ordered: a pseudo-likelihood of one repeated state has no maximum
+        random = np.random.default_rng(0).choice(self.family.states, size=start.shape)
+        if not isinstance(free.owner.op, PartialObservedRV):
+            self._free = name, np.ones(start.shape, dtype=bool).reshape(-1, self.graph.n_nodes)
+            return random
+        mask = free.owner.inputs[1]
+        mask = np.asarray(mask.eval() if mask.owner else mask.data)
+        self._free = name, mask.reshape(-1, self.graph.n_nodes)
+        [known] = (v for v in model.observed_RVs if field_node(v) is node)
+        data = np.empty(mask.shape, dtype=np.int64)
+        data[~mask] = model.rvs_to_values[known].eval()
+        data[mask] = random
+        return data
+
+    def follow(self, point: dict[str, np.ndarray]) -> None:
+        """Take the present states of a latent field for data."""
+        if self._free is None:
+            return
+        name, free = self._free
+        value = np.asarray(point[name]).reshape(1, -1)
+        self.x[free] = self.family.encode(value, n_nodes=value.size, name=self.name)[0]
+        self._unit_sums = [self.statistics(self.x[unit]) for unit in self.units]
 
     def _sampler(self, n: int) -> AuxiliarySampler:
         method, n_sweeps = self._method

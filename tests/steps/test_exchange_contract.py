@@ -177,20 +177,6 @@ def no_field():
     return model, ["J", "tau"]
 
 
-def latent():
-    with pm.Model() as model:
-        J = pm.Normal("J")
-        pmrf.Ising("x", J, graph=GRAPH, shape=(2, 3), likelihood="particles")
-    return model, ["J"]
-
-
-def missing_cells():
-    x = np.ma.masked_array(2 * X - 1, mask=False)
-    x[0, 0] = np.ma.masked
-    return shared_coupling(x=(x + 1) // 2), ["J"]
-
-
-@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 @pytest.mark.parametrize(
     ("make", "message", "in_sample"),
     [
@@ -198,8 +184,6 @@ def missing_cells():
         (process_parent, "does not sample J, a DirichletProcess", True),
         (discrete_parent, "depends on the discrete on", True),
         (no_field, 'likelihood="particles", but tau reaches none: leave it to another step', False),
-        (latent, "but x is latent or has missing cells", True),
-        (missing_cells, "but x_unobserved is latent or has missing cells", True),
     ],
 )
 def test_refused_before_sampling(make, message, in_sample):
