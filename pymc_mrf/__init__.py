@@ -1,7 +1,7 @@
 """Bayesian learning of Markov random fields in PyMC.
 
-Declare a field as the likelihood of a PyMC model, put a prior on its edge parameters (a
-`DirichletProcess` where they fall into unknown groups, any PyMC distribution otherwise), call
+Declare a field as the likelihood of a PyMC model, or as a latent variable in it, put a prior on its edge
+parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC distribution otherwise), call
 `pm.sample()` and read the result with ArviZ. Importing the package registers its step methods.
 """
 
@@ -16,7 +16,9 @@ from pymc_mrf.analysis.groups import (
 )
 from pymc_mrf.analysis.predictive import log_pseudo_likelihood
 from pymc_mrf.distributions.dirichlet_process import DirichletProcess
+from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
 from pymc_mrf.estimation.chow_liu import chow_liu
 from pymc_mrf.estimation.fit import fit
@@ -25,7 +27,9 @@ from pymc_mrf.fields.factor_graph import FactorGraphField
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders as graphs
 from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
 from pymc_mrf.graph.structure import PairwiseGraph, coords
+from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
 from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
 from pymc_mrf.plots.network import plot_groups
 from pymc_mrf.steps.assign import register
@@ -34,6 +38,7 @@ from pymc_mrf.steps.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
+from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
 __version__ = "0.1.0"
 
@@ -46,13 +51,18 @@ __all__ = [
     "Exchange",
     "FactorGraph",
     "FactorGraphField",
+    "FactorGraphMRF",
     "Ising",
     "PairwiseField",
     "PairwiseGraph",
     "ParticleRatioGibbs",
+    "Potts",
     "StrippedBetaGibbs",
+    "TreeGibbs",
+    "check_tree_partition",
     "chow_liu",
     "co_clustering",
+    "comb_partition",
     "coords",
     "datasets",
     "edge_appearance_probabilities",
@@ -66,6 +76,8 @@ __all__ = [
     "plot_groups",
     "plot_n_groups",
     "point_grouping",
+    "spiral_partition",
+    "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
     "vi_difference",

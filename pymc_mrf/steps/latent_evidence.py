@@ -1,0 +1,178 @@
+"""What the rest of a model says about each node of a latent field.
+
+The terms of the model's log density that contain the field's value are evaluated cell by cell: with all
+nodes in state 0, in state 1, and so on. A cell that depends on a single node (y_i ~ Normal(mu[x_i],
+sigma), say) then belongs to the *evidence* about this node, a table of log weights per state. Which node
+a cell depends on is found by evaluations as well, and checked at random configurations. Whatever the
+evidence misses is the *residual*, by which `TreeGibbs` accepts or rejects its draws.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.math import Sum
+
+N_CHECKS = 20
+JITTERS = (0.3, 0.01, 0.0)
+
+
+class Evidence(NamedTuple):
+    """Terms of the model at one point, evaluated at each state of the field.
+
+    Attributes
+    ----------
+    cells : (K, C) array
+        Log density cell by cell, all nodes being in the same state.
+    table : (N, K) array
+        Log weight of each state of each node: sums of the cells that depend on this node alone.
+    """
+
+    cells: np.ndarray
+    table: np.ndarray
+
+
+class LatentEvidence:
+    """Evidence about a latent field, read from a model.
+
+    Parameters
+    ----------
+    value : TensorVariable
+        Value variable of the field, with N entries.
+    own : list of TensorVariable
+        Random variables of `model` that make up the field; their terms are left out.
+    model : pymc.Model
+    states : (N, K) array
+        Value of each entry in each of its states.
+    point : dict
+        Values of all variables, for the search and its check.
+    compile_kwargs : dict or None
+        For `pymc.Model.compile_fn`.
+
+    Attributes
+    ----------
+    terms : list of str
+        Names of the random variables and potentials that depend on the field.
+    separable : bool
+        Whether every cell was found to depend on one node at most.
+    """
+
+    def __init__(self, value, own, model: pm.Model, states, point, compile_kwargs) -> None:
+        self._name, self._shape = value.name, np.shape(point[value.name])
+        self._states = np.asarray(states, dtype=value.dtype)
+        rest = [v for v in [*model.basic_RVs, *model.potentials] if v not in own]
+        # in terms of values, transforms included: bounds of an interval may depend on the field
+        logps = model.logp(vars=rest, sum=False) if rest else []
+        found = [(v, t) for v, t in zip(rest, logps, strict=True) if value in set(ancestors([t]))]
+        self.terms = [v.name for v, _ in found]
+        self._f = None
+        if found:
+            cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found])
+            needed = set(ancestors([cells]))
+            inputs = [v for v in model.value_vars if v in needed]
+            self._inputs = [v.name for v in inputs]
+            kwargs = {"trust_input": True, **(compile_kwargs or {})}
+            self._f = model.compile_fn(cells, inputs=inputs, point_fn=False, **kwargs)
+        self._owner, self.separable = self._find_owners(point)
+
+    def _cells(self, point, value: np.ndarray) -> np.ndarray:
+        """Log density cell by cell, (C,), the field having the values `value` (N,)."""
+        if self._f is None:
+            return np.zeros(0)
+        here = {**point, self._name: value.reshape(self._shape)}
+        return self._f(*(here[name] for name in self._inputs))
+
+    def _at_each_state(self, point) -> np.ndarray:
+        return np.array([self._cells(point, column) for column in self._states.T])
+
+    def read(self, point) -> Evidence:
+        """Evidence at `point`; its value of the field does not matter."""
+        cells = self._at_each_state(point)
+        N, K = self._states.shape
+        if np.array_equal(self._owner, np.arange(N)):
+            return Evidence(cells, cells.T.copy())
+        mine = self._owner >= 0
+        owner = self._owner[mine]
+        table = [np.bincount(owner, cells[k, mine], minlength=N) for k in range(K)]
+        return Evidence(cells, np.stack(table, axis=1))
+
+    def residual(self, point, evidence: Evidence, indices: np.ndarray) -> float:
+        """Log density of the terms less what `evidence` says, up to a constant, at state `indices` (N,).
+
+        Zero, up to rounding that is discarded, at all configurations if the evidence is complete.
+        """
+        actual = self._cells(point, self._values(indices))
+        expected = self._expected(evidence.cells, indices, self._owner)
+        wrong = ~_same(actual, expected)
+        return float((actual[wrong] - expected[wrong]).sum()) if wrong.any() else 0.0
+
+    def _values(self, indices: np.ndarray) -> np.ndarray:
+        return self._states[np.arange(len(indices)), indices]
+
+    def _expected(self, cells, indices, owner) -> np.ndarray:
+        """Cells (C,) at state `indices` if each depends on its owner only, -1 being none."""
+        at = np.where(owner >= 0, indices[owner], 0) if len(indices) else np.zeros_like(owner)
+        return cells[at, np.arange(len(owner))]
+
+    def _find_owners(self, point) -> tuple[np.ndarray, bool]:
+        """Node of each cell, (C,), -1 where there is none or several; whether there are no several.
+
+        Nodes are told apart by the binary digits of their numbers, two states at a time.
+        """
+        rng = np.random.default_rng(0)
+        N, K = self._states.shape
+        start, point = point, self._jittered(point, rng)
+        cells = self._at_each_state(point)
+        owner = np.full(cells.shape[1], -1)
+        numbers = np.arange(N)
+        for k in range(1, K):
+            open_ = ~_same(cells[k], cells[0]) & (owner < 0)
+            if not open_.any():
+                continue
+            code = np.zeros(len(owner), dtype=np.int64)
+            for b in range((N - 1).bit_length()):
+                actual = self._cells(point, self._values(k * (numbers >> b & 1)))
+                code |= _same(actual, cells[k]).astype(np.int64) << b
+            owner = np.where(open_ & (code < N), code, owner)
+        good = np.ones(len(owner), dtype=bool)
+        for where, at_states in ((point, cells), (start, self._at_each_state(start))):
+            for c in range(N_CHECKS):
+                indices = rng.integers(K, size=N)
+                if c % 2:  # close to a constant configuration
+                    indices[rng.random(N) < 0.9] = c // 2 % K
+                actual = self._cells(where, self._values(indices))
+                good &= _same(actual, self._expected(at_states, indices, owner))
+        return np.where(good, owner, -1), bool(good.all())
+
+    def _jittered(self, point, rng):
+        """Return a point near `point`: class means, say, that coincide at the start are told apart."""
+        if self._f is None:
+            return point
+        impossible = ~np.isfinite(self._at_each_state(point))
+        for scale in JITTERS:
+            near = dict(point)
+            for name in self._inputs:
+                v = np.asarray(point[name])
+                if v.dtype.kind == "f":
+                    noise = rng.uniform(-1.0, 1.0, size=v.shape)
+                    near[name] = (v + scale * (1.0 + np.abs(v)) * noise).astype(v.dtype)
+            if not np.any(~np.isfinite(self._at_each_state(near)) & ~impossible):
+                return near
+        return point
+
+
+def _summands(term):
+    """Terms of a sum: a potential may be the sum of what its nodes contribute."""
+    while term.owner is not None and isinstance(term.owner.op, Sum):
+        term = term.owner.inputs[0]
+    return term
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Whether log densities are equal up to rounding, elementwise."""
+    with np.errstate(invalid="ignore"):
+        tolerance = 1e4 * np.finfo(np.float64).eps
+        close = np.abs(a - b) <= tolerance * (1.0 + np.abs(b))
+        return (a == b) | (close & np.isfinite(b))

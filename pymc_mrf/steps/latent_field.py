@@ -1,0 +1,385 @@
+"""A latent field of a model: its states and parameters at a point, and its simulation given evidence.
+
+Latent are the entries of a free field variable, and the missing cells of an observed one. A field over d
+variables has n rows, of which those without a free cell play no part. Evidence is (m, d, K): m rows with
+free cells, log weights of K states.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.distribution import PartialObservedRV
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
+from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
+from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
+from pymc_mrf.graph.junction_tree import JunctionTree
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.graph.tree_partition import tree_partition
+from pymc_mrf.kernels import junction_tree as tree_kernels
+from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
+from pymc_mrf.kernels.tree_sampling import tree_sweeps
+
+EXACT_CELLS = 2**13
+"""Table cells of all rows' junction trees up to which rows are drawn at once: about 0.1 ms."""
+
+N_PIECES = 64
+"""Pieces of a tree partition that are proposed one by one, about."""
+
+Sweep = Callable[[np.ndarray, list, np.ndarray, int, np.random.Generator], None]
+
+
+def latent_field(rv, node, model: pm.Model, n_partitions: int, compile_kwargs) -> "LatentField":
+    """Make the `LatentField` behind a free variable: `node` is the apply node of the field."""
+    kind = PairwiseLatentField if isinstance(node.op, MarkovRandomFieldRV) else FactorLatentField
+    return kind(rv, node, model, n_partitions, compile_kwargs)
+
+
+def there_and_back(forest: ForestArrays) -> ForestArrays:
+    """Blocks 0, ..., B - 1, ..., 0 of a forest: a sweep over them is reversible."""
+    B = len(forest.block_ptr) - 1
+    blocks = [*range(B), *range(B - 2, -1, -1)]
+    at = [np.arange(*forest.block_ptr[b : b + 2]) for b in blocks]
+    positions = np.concatenate(at)
+    out = [np.arange(*forest.out_ptr[p : p + 2]) for p in positions]
+    outside = np.concatenate(out)
+    return forest._replace(
+        block_ptr=np.cumsum([0, *map(len, at)]),
+        nodes=forest.nodes[positions],
+        parent=forest.parent[positions],
+        parent_edge=forest.parent_edge[positions],
+        out_ptr=np.cumsum([0, *map(len, out)]),
+        out_neighbors=forest.out_neighbors[outside],
+        out_edges=forest.out_edges[outside],
+    )
+
+
+class LatentField(ABC):
+    """Rows of a latent field.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        Free variable of `model`.
+    node : Apply
+        The field behind it.
+    model : pymc.Model
+    n_partitions : int
+        Tree partitions to find.
+    compile_kwargs : dict or None
+
+    Attributes
+    ----------
+    free : (m, d) bool array
+        Cells that are not observed.
+    states : (N, K) array
+        Value of each of the N free cells in each state.
+    exact : bool
+        Whether rows are drawn at once, instead of tree by tree.
+    """
+
+    def __init__(self, rv, node, model: pm.Model, n_partitions: int, compile_kwargs) -> None:
+        self._op = node.op
+        value = model.rvs_to_values[rv]
+        self._dtype = value.dtype
+        template, free = self._observed(rv, node, model)
+        self._batch, d = free.shape[:-1], free.shape[-1]
+        template, free = template.reshape(-1, d), free.reshape(-1, d)
+        self._n_rows, self._rows = len(free), np.flatnonzero(free.any(axis=1))
+        self._template, self.free = template[self._rows], free[self._rows]
+        cards = self._cards()
+        columns = np.nonzero(self.free)[1]
+        self.states = self._decode(np.minimum(np.arange(cards.max()), cards[columns][:, None] - 1))
+        self._possible = np.arange(cards.max()) < cards[:, None]  # (d, K)
+        self._no_evidence: np.ndarray | None = None
+
+        self._known = np.flatnonzero(~self.free.any(axis=0)).tolist()
+        left = np.flatnonzero(self.free.any(axis=0)).tolist()
+        small = self._restricted(left)
+        # not the chain's generator: chains and runs shall agree on the partitions
+        rng = np.random.default_rng(0)
+        found: list[list[list[Any]]] = [tree_partition(small, rng=rng) for _ in range(n_partitions)]
+        self._partitions = [[[left[i] for i in tree] for tree in trees] for trees in found]
+        self.exact = self._n_table_cells() * len(self._rows) <= EXACT_CELLS
+        if self.exact:  # the tree of a large field takes long to find, and is larger than its tables
+            self._tree = self._junction_tree()
+            self.exact = self._tree.n_cells * len(self._rows) <= EXACT_CELLS
+        if self.exact:
+            self._work = tree_kernels.allocate(self._tree.arrays)
+        self._sweeps = self._draw_rows if self.exact else self._simulator(self._partitions, self._known)
+        self._read = self._compile(node, model, compile_kwargs)
+
+    def _observed(self, rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
+        """State indices of the observed cells, 0 elsewhere, and which cells are free, (..., d)."""
+        if not isinstance(rv.owner.op, PartialObservedRV):
+            shape = model.initial_point()[model.rvs_to_values[rv].name].shape
+            return np.zeros(shape, dtype=np.int8), np.ones(shape, dtype=bool)
+        mask = rv.owner.inputs[1]
+        free = np.asarray(mask.eval() if mask.owner else mask.data)
+        [known] = (v for v in model.observed_RVs if field_node(v) is node)
+        template = np.zeros(free.shape, dtype=np.int8)
+        template[~free] = self._encode(np.asarray(model.rvs_to_values[known].eval()))
+        return template, free
+
+    @abstractmethod
+    def _cards(self) -> np.ndarray:
+        """Give the number of states of each variable, (d,)."""
+
+    @abstractmethod
+    def _encode(self, value: np.ndarray) -> np.ndarray:
+        """State indices of values."""
+
+    @abstractmethod
+    def _decode(self, indices: np.ndarray) -> np.ndarray:
+        """Values of state indices."""
+
+    @abstractmethod
+    def _restricted(self, left: list[int]) -> "PairwiseGraph | FactorGraph":
+        """Graph of the variables `left`, numbered anew."""
+
+    @abstractmethod
+    def _n_table_cells(self) -> int:
+        """Cells of the field's own tables."""
+
+    @abstractmethod
+    def _junction_tree(self) -> JunctionTree:
+        """Junction tree whose factors are the tables of `_flat`."""
+
+    @abstractmethod
+    def _simulator(self, partitions, clamped) -> Sweep:
+        """Tree-blocked simulation of the variables in `partitions`, the others being clamped."""
+
+    @abstractmethod
+    def _flat(self, tables: list, evidence: np.ndarray, c: int) -> np.ndarray:
+        """Tables of the factors of row c one after the other, evidence included."""
+
+    @abstractmethod
+    def start_weights(self, tables: list) -> np.ndarray | None:
+        """Log weights of states by node, (1 or m, d, K); None if pairs of states may be impossible."""
+
+    def is_possible(self, x: np.ndarray, tables: list) -> bool:
+        """Whether the states `x` (m, d) have positive probability under the field alone."""
+        return True
+
+    def _compile(self, node, model: pm.Model, compile_kwargs) -> Callable[[dict], list]:
+        """Return a function of the point that gives the log tables by row: see `tables`."""
+        outputs = self._op.log_tables(model.replace_rvs_by_values(self._op.dist_params(node)), pt)
+        needed = set(ancestors(outputs))
+        inputs = [v for v in model.value_vars if v in needed]
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        f = model.compile_fn(outputs, inputs=inputs, point_fn=False, **kwargs)
+        if not inputs and not any(hasattr(v, "get_value") for v in needed):
+            constant = [self._by_row(t, k) for t, k in zip(f(), self._op.table_ndims, strict=True)]
+            return lambda point: constant
+        names = [v.name for v in inputs]
+
+        def read(point):
+            tables = f(*(point[name] for name in names))
+            return [self._by_row(t, k) for t, k in zip(tables, self._op.table_ndims, strict=True)]
+
+        return read
+
+    def _by_row(self, table: np.ndarray, ndim: int) -> np.ndarray:
+        """Table (1 or m, ...) of rows that share it or not, from one with batch dimensions."""
+        table = np.asarray(table, dtype=np.float64)
+        core, batch = table.shape[table.ndim - ndim :], table.shape[: table.ndim - ndim]
+        if all(n == 1 for n in batch):
+            return table.reshape(1, *core)
+        full = np.broadcast_to(table, (*self._batch, *core))
+        return np.ascontiguousarray(full.reshape(self._n_rows, *core)[self._rows])
+
+    def tables(self, point) -> list:
+        """Log tables of the field without evidence, each (1 or m, ...)."""
+        return self._read(point)
+
+    def indices(self, value: np.ndarray) -> np.ndarray:
+        """State indices (m, d) int8 of all rows from the value of the variable.
+
+        Raises
+        ------
+        ValueError
+            If an entry is not a state.
+        """
+        x = self._template.copy()
+        flat = np.asarray(value).reshape(-1)
+        k = np.clip(self._encode(flat), 0, self.states.shape[1] - 1)
+        wrong = self.states[np.arange(len(flat)), k] != flat
+        if wrong.any():
+            raise ValueError(f"a start value of the latent field is {flat[wrong][0]}, which is no state")
+        x[self.free] = k
+        return x
+
+    def value(self, x: np.ndarray, shape: tuple) -> np.ndarray:
+        """Value of the variable from state indices (m, d)."""
+        return self._decode(x[self.free]).astype(self._dtype).reshape(shape)
+
+    def evidence(self, table: np.ndarray) -> np.ndarray:
+        """Evidence (m, d, K) from log weights (N, K) of the free cells: -inf excludes other states."""
+        if self._no_evidence is None:
+            E = np.where(self._possible, 0.0, -np.inf)
+            E = np.broadcast_to(E, (len(self._rows), *E.shape)).copy()
+            fixed = ~self.free
+            if not self.exact:
+                fixed[:, self._known] = False  # in no block
+            E[fixed] = -np.inf
+            E[fixed, self._template[fixed]] = 0.0
+            self._no_evidence = E
+        if len(table) == self.free.size:  # several times faster
+            return self._no_evidence + table.reshape(self._no_evidence.shape)
+        E = self._no_evidence.copy()
+        E[self.free] += table
+        return E
+
+    def sweep(self, x, tables: list, evidence: np.ndarray, n_sweeps: int, rng) -> None:
+        """Move `x` (m, d) int8 in place: reversibly, and leaving field times evidence invariant."""
+        self._sweeps(x, tables, evidence, n_sweeps, rng)
+
+    def proposals(self) -> list[tuple[int, Sweep]]:
+        """Row and simulation of the parts that are proposed one by one: trees, and pieces of them."""
+        m, d = self.free.shape
+        trees = self._partitions[0]
+        n_pieces = min(sum(map(len, trees)), max(N_PIECES // m, 1))
+        size = -(-sum(map(len, trees)) // n_pieces)
+        pieces = [list(p) for t in trees for p in np.array_split(t, -(-len(t) // size))]
+        parts = [t for t in trees if len(t) > size] + pieces
+        found = []
+        for part in parts:
+            simulate = self._simulator([[part]], np.setdiff1d(np.arange(d), part).tolist())
+            found += [(c, simulate) for c in range(m) if self.free[c, part].any()]
+        return found
+
+    def _draw_rows(self, x, tables, evidence, n_sweeps, rng) -> None:
+        """Draw all rows exactly; `n_sweeps` plays no part."""
+        arrays, work = self._tree.arrays, self._work
+        for c in range(len(x)):
+            flat = self._flat(tables, evidence, c)
+            work.tables[: len(flat)] = flat
+            if tree_kernels.collect(arrays, work.tables, work) == -np.inf:
+                raise ValueError(
+                    "no configuration of the latent field is possible: its tables or the terms that "
+                    "depend on it are -inf throughout"
+                )
+            tree_kernels.draw(arrays, work, x[c : c + 1], rng)
+
+
+class PairwiseLatentField(LatentField):
+    """Latent `Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`."""
+
+    def _cards(self):
+        return np.full(self._op.n_variables, self._op.family.n_states)
+
+    def _encode(self, value):
+        return np.searchsorted(self._op.family.states, value)
+
+    def _decode(self, indices):
+        return self._op.decode(indices)
+
+    def _restricted(self, left):
+        number = np.full(self._op.n_variables, -1)
+        number[left] = np.arange(len(left))
+        ends = number[self._op.graph.edges]
+        return PairwiseGraph(range(len(left)), ends[(ends >= 0).all(axis=1)].tolist())
+
+    def _n_table_cells(self):
+        return self._op.graph.n_edges * self.states.shape[1] ** 2
+
+    def _junction_tree(self):
+        return self._op.tree
+
+    def _simulator(self, partitions, clamped):
+        graph = self._op.graph
+        forests = [there_and_back(forest_arrays(graph, trees, clamped)) for trees in partitions]
+
+        def sweep(x, tables, evidence, n_sweeps, rng):
+            edges, nodes = tables
+            nodes = nodes + evidence
+            for k in rng.integers(len(forests), size=n_sweeps) if len(forests) > 1 else [0]:
+                n = n_sweeps if len(forests) == 1 else 1
+                if len(edges) == 1:
+                    tree_sweeps(x, edges[0], nodes, forests[k], graph.arrays, n, rng)
+                    continue
+                for c in range(len(x)):
+                    own = x[c : c + 1], edges[c], nodes[c : c + 1]
+                    tree_sweeps(*own, forests[k], graph.arrays, n, rng)
+
+        return sweep
+
+    def _flat(self, tables, evidence, c):
+        edges, nodes = (t[c if len(t) > 1 else 0] for t in tables)
+        return np.concatenate([edges.ravel(), (nodes + evidence[c]).ravel()])
+
+    def start_weights(self, tables):
+        """Node tables."""
+        return tables[1]
+
+
+class FactorLatentField(LatentField):
+    """Latent `FactorGraphMRF`: evidence becomes one factor more per variable."""
+
+    def __init__(self, rv, node, *args) -> None:
+        graph = node.op.graph
+        scopes = [*graph.scopes, *((i,) for i in range(graph.n_variables))]
+        self._extended = FactorGraph(scopes, graph.cardinalities)
+        super().__init__(rv, node, *args)
+
+    def _cards(self):
+        return np.array(self._op.graph.cardinalities)
+
+    def _encode(self, value):
+        return value.astype(np.int64)
+
+    def _decode(self, indices):
+        return self._op.decode(indices)
+
+    def _restricted(self, left):
+        number = {v: i for i, v in enumerate(left)}
+        scopes = [[number[v] for v in scope if v in number] for scope in self._extended.scopes]
+        cards = [self._extended.cardinalities[v] for v in number]
+        return FactorGraph([scope for scope in scopes if scope], cards)
+
+    def _n_table_cells(self):
+        return sum(int(np.prod(shape)) for shape in self._op.graph.table_shapes)
+
+    def _junction_tree(self):
+        return JunctionTree(self._extended.scopes, self._extended.cardinalities)
+
+    def _simulator(self, partitions, clamped):
+        both = [
+            [FactorTreeSimulator(self._extended, [order], clamped) for order in (trees, trees[::-1])]
+            for trees in partitions
+        ]
+
+        def sweep(x, tables, evidence, n_sweeps, rng):
+            for k in rng.integers(len(both), size=n_sweeps):
+                for c in range(len(x)):
+                    flat = self._flat(tables, evidence, c)
+                    for simulator in both[k]:
+                        simulator.sweep(x[c : c + 1], flat, 1, rng)
+
+        return sweep
+
+    def _flat(self, tables, evidence, c):
+        [flat] = tables
+        return np.concatenate([flat[c if len(flat) > 1 else 0], evidence[c][self._possible]])
+
+    def start_weights(self, tables):
+        """Nothing is known of single variables; with -inf entries, nothing of what is possible."""
+        return None if tables[0].min() == -np.inf else np.zeros((1, *self._possible.shape))
+
+    def is_possible(self, x, tables):
+        """Look every cell up."""
+        [flat] = tables
+        links = factor_links(self._op.graph)
+        cells = np.empty(self._op.graph.n_factors, dtype=np.int64)
+        for c, z in enumerate(x):
+            present_cells(cells, z, links)
+            if flat[c if len(flat) > 1 else 0][cells].min() == -np.inf:
+                return False
+        return True

@@ -1,0 +1,262 @@
+"""`TreeGibbs`: latent discrete fields and missing cells, tree by tree.
+
+Tree-blocked Gibbs sampling of Rivasseau (2005, figure 4.11), the evidence about each node being read
+from the rest of the model.
+"""
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from rich.progress import TextColumn
+from rich.table import Column
+
+from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.fields.methods import whole_number
+from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
+from pymc_mrf.steps.latent_field import latent_field
+
+DEFAULT_SWEEPS = 4
+START_SWEEPS = 10
+
+
+@dataclass_state
+class TreeGibbsState(StepMethodState):
+    """Everything that changes while a chain runs."""
+
+    started: bool
+
+
+class TreeGibbs(BlockedStep):
+    """Tree-blocked Gibbs sampling of a latent field, or of the missing cells of an observed one.
+
+    Leaves invariant: the posterior, exactly. The field's own part in it is the field itself, whatever
+    its ``likelihood``.
+
+    Where every term of the model that contains the field depends on one node at most, as does
+    ``y ~ Normal(mu[x], sigma)``, these terms are *evidence* about the nodes, and each tree of a tree
+    partition of the graph is drawn at once from its distribution given everything else. Fields with
+    junction trees of at most 2 ** 13 table cells, all rows together, are drawn at once as a whole.
+    Where a term depends on several nodes, the trees and pieces of them are proposed one after the other
+    under the evidence of the other terms, and accepted or refused (Metropolis). Which is the case is
+    found by evaluating the model when the step is made, and watched in every step.
+
+    Parameters
+    ----------
+    vars : list of one variable
+        A free `Ising`, `Potts`, `AgreementMRF`, `BoltzmannMachine` or `FactorGraphMRF`, of shape (d,) or
+        (..., d), or ``x_unobserved`` of a field ``x`` with missing cells.
+    n_sweeps : int
+        Sweeps in one step, each over all trees, there and back; without effect where fields are drawn
+        as a whole, or proposed in parts.
+    n_partitions : int
+        Tree partitions among which each sweep chooses at random.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    TypeError
+        If the variable is no field.
+    ValueError
+        If an option is not a positive integer, a start value is no state, or at some point no state of
+        a node is possible.
+
+    Warns
+    -----
+    UserWarning
+        If a term depends on several nodes: draws are then correct, but mix slower. The message names the
+        terms.
+
+    Notes
+    -----
+    A chain that starts at PyMC's default, all nodes in their first state, first draws each node from its
+    evidence alone and then sweeps.
+
+    Random parameters of the field are moved by other steps given its current value: by NUTS under
+    ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them
+    too, but under a pseudo-likelihood, so that both steps together are an approximation.
+
+    Sampler statistics: ``tree_gibbs_changed`` (fraction of the free nodes that changed) and
+    ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction).
+
+    References
+    ----------
+    Rivasseau (2005).
+
+    Examples
+    --------
+    >>> with pm.Model():
+    ...     mu = pm.Normal("mu", 0, 1, shape=3)
+    ...     x = Potts("x", 0.8, graph=pymc_mrf.graphs.grid(64, 64), n_states=3)
+    ...     pm.Normal("y", mu[x], 0.5, observed=y)
+    ...     idata = pm.sample()
+    """
+
+    name = "tree_gibbs"
+    default_blocked = False
+    _state_class = TreeGibbsState
+    stats_dtypes_shapes: ClassVar[dict] = {
+        "tree_gibbs_changed": (np.float64, []),
+        "tree_gibbs_accept": (np.float64, []),
+    }
+
+    def __init__(
+        self,
+        vars,
+        *,
+        n_sweeps: int = DEFAULT_SWEEPS,
+        n_partitions: int = 1,
+        model: pm.Model | None = None,
+        initial_point: dict[str, np.ndarray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        rng=None,
+        blocked: bool = False,
+    ) -> None:
+        model = pm.modelcontext(model)
+        [value] = get_value_vars_from_user_vars(vars, model)
+        self.vars = [value]
+        self.rng = get_random_generator(rng)
+        self._n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
+        n_partitions = whole_number(n_partitions, "n_partitions", 1)
+        rv = model.values_to_rvs[value]
+        node = field_node(rv)
+        if node is None:
+            raise TypeError(
+                f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is none"
+            )
+        self._name = value.name
+        self._default_start: np.ndarray | None = None
+        if model.rvs_to_initial_values[rv] is None:
+            self._default_start = model.initial_point()[self._name]
+        self._field = latent_field(rv, node, model, n_partitions, compile_kwargs)
+        point = model.initial_point() if initial_point is None else initial_point
+        own = [other for other in model.basic_RVs if field_node(other) is node]
+        self._evidence = LatentEvidence(value, own, model, self._field.states, point, compile_kwargs)
+        self._proposals: list = []
+        if not self._evidence.separable:
+            warnings.warn(
+                f"TreeGibbs cannot draw {rv.name} at once, because a term of the model depends on several "
+                f"of its nodes (one of: {', '.join(self._evidence.terms)}); parts of it are proposed and "
+                "accepted or refused instead, which is right but mixes slower",
+                stacklevel=2,
+            )
+            self._proposals = self._field.proposals()
+        self.started = False
+        state = self.rng.bit_generator.state
+        self.step(point)  # thrown away: everything compiles before chains fork
+        self.rng.bit_generator.state = state
+        self.started = False
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for fields and their missing cells."""
+        return Competence.INCOMPATIBLE if field_node(var) is None else Competence.IDEAL
+
+    def setup_chain(self, rng, tune: int, draws: int) -> None:
+        """Forget the previous chain."""
+        super().setup_chain(rng, tune, draws)
+        self.started = False
+
+    def step(self, point):
+        """Sweep over all trees, or propose them and their pieces one by one."""
+        tables = self._field.tables(point)
+        evidence = self._evidence.read(point)
+        weights = self._field.evidence(evidence.table)
+        self._check_possible(weights)
+        x = self._field.indices(point[self._name])
+        if not self.started:
+            x = self._begin(point, x, tables, weights)
+            self.started = True
+        if not self._proposals:
+            new, accept = self._sweep_once(point, x, tables, evidence, weights)
+        else:
+            new, accept = self._propose_parts(point, x, tables, evidence, weights)
+        changed = float((new != x)[self._field.free].mean())
+        stats = {"tree_gibbs_changed": changed, "tree_gibbs_accept": accept}
+        value = self._field.value(new, np.shape(point[self._name]))
+        return {**point, self._name: value}, [stats]
+
+    def _residual(self, point, evidence: Evidence, x: np.ndarray) -> float:
+        return self._evidence.residual(point, evidence, x[self._field.free].astype(np.int64))
+
+    def _sweep_once(self, point, x, tables, evidence, weights) -> tuple[np.ndarray, float]:
+        """Sweep; accept with what the evidence misses, which is nothing if it is complete.
+
+        The correction is right because sweeps are reversible: they go there and back.
+        """
+        new = x.copy()
+        self._field.sweep(new, tables, weights, self._n_sweeps, self.rng)
+        old_residual = self._residual(point, evidence, x)
+        accept = _acceptance(old_residual, self._residual(point, evidence, new))
+        return (new if accept == 1.0 or self.rng.random() < accept else x), accept
+
+    def _propose_parts(self, point, x, tables, evidence, weights) -> tuple[np.ndarray, float]:
+        """Propose each part once; the state and the mean acceptance probability."""
+        accepts = []
+        residual = self._residual(point, evidence, x)
+        for c, simulate in self._proposals:
+            new = x.copy()
+            own = [t if len(t) == 1 else t[c : c + 1] for t in tables]
+            simulate(new[c : c + 1], own, weights[c : c + 1], 1, self.rng)
+            proposed = self._residual(point, evidence, new)
+            accept = _acceptance(residual, proposed)
+            accepts.append(accept)
+            if self.rng.random() < accept:
+                x, residual = new, proposed
+        return x, float(np.mean(accepts))
+
+    def _begin(self, point, x, tables, weights) -> np.ndarray:
+        """Start of a chain: the user's, or nodes drawn one by one in place of PyMC's default."""
+        start = self._field.start_weights(tables)
+        if start is None:
+            drawn_at_once = self._field.exact and not self._proposals
+            if not (drawn_at_once or self._field.is_possible(x, tables)):
+                raise ValueError(
+                    f"the start of {self._name} has probability zero (-inf in a table); give a possible "
+                    f'configuration: pm.sample(initvals={{"{self._name}": ...}})'
+                )
+            return x
+        default = self._default_start
+        if default is None or not np.array_equal(point[self._name], default):
+            return x
+        scores = start + weights + self.rng.gumbel(size=weights.shape)
+        x = np.where(self._field.free, scores.argmax(axis=2), x).astype(np.int8)
+        self._field.sweep(x, tables, weights, START_SWEEPS, self.rng)
+        return x
+
+    def _check_possible(self, weights: np.ndarray) -> None:
+        best = weights.max(axis=2)
+        if np.all(best > -np.inf):
+            return
+        c, i = np.argwhere(~(best > -np.inf))[0]
+        raise ValueError(
+            f"no state of node {i} of {self._name} (row {c} of those that are not observed) is possible: "
+            f"the terms that depend on it ({', '.join(self._evidence.terms)}) are -inf or undefined at "
+            "each of its states"
+        )
+
+    @staticmethod
+    def _progressbar_config(n_chains=1):
+        column = TextColumn(
+            "{task.fields[tree_gibbs_changed]:0.2f}", table_column=Column("Changed", ratio=1)
+        )
+        return [column], {"tree_gibbs_changed": [0.0] * n_chains}
+
+    @staticmethod
+    def _make_progressbar_update_functions():
+        def update(stats):
+            return {"tree_gibbs_changed": stats["tree_gibbs_changed"]}
+
+        return (update,)
+
+
+def _acceptance(old: float, new: float) -> float:
+    """Metropolis acceptance probability from log densities; impossible states are left at once."""
+    if old == -np.inf:
+        return 1.0
+    return float(np.exp(min(new - old, 0.0))) if new > -np.inf else 0.0
