@@ -19,6 +19,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
 from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
 from pymc_mrf.estimation.chow_liu import chow_liu
 from pymc_mrf.estimation.fit import fit
@@ -34,6 +35,7 @@ from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
 from pymc_mrf.plots.network import plot_groups
 from pymc_mrf.steps.assign import register
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
@@ -47,6 +49,7 @@ __all__ = [
     "AuxiliaryVariableMH",
     "BoltzmannMachine",
     "DirichletProcess",
+    "EdgeGibbs",
     "ExactGibbs",
     "Exchange",
     "FactorGraph",
@@ -57,6 +60,7 @@ __all__ = [
     "PairwiseGraph",
     "ParticleRatioGibbs",
     "Potts",
+    "SpikeAndSlab",
     "StrippedBetaGibbs",
     "TreeGibbs",
     "check_tree_partition",

@@ -26,6 +26,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -319,6 +320,16 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
     return op.check(logp, parameters)
 
 
+def free_parents(node, model: pm.Model) -> list:
+    """Free variables whose *values* enter the parameters of a field, in model order.
+
+    PyMC's samplers move transformed values: with J ~ Uniform(0, b), moving b alone moves J as well.
+    """
+    parameters = model.replace_rvs_by_values(node.op.dist_params(node))
+    reached = set(ancestors(parameters))
+    return [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+
+
 def tag_parents(node, model: pm.Model) -> None:
     """Tell the free variables from which the field's parameters are computed about the field.
 
@@ -329,18 +340,21 @@ def tag_parents(node, model: pm.Model) -> None:
     ValueError
         If a Dirichlet process feeds a field whose parameters its samplers do not know.
     """
-    free = set(model.free_RVs)
-    for variable in ancestors(node.op.dist_params(node), blockers=model.free_RVs):
-        if variable in free:
-            if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
-                raise ValueError(
-                    f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "
-                    "AgreementMRF, Ising and BoltzmannMachine, not the parameters of a "
-                    f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
-                    "logistic function of the coupling"
-                )
-            fields = getattr(variable.tag, "mrf_likelihoods", ())
-            variable.tag.mrf_likelihoods = (*fields, node.op.likelihood)
+    for variable in free_parents(node, model):
+        if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
+            raise ValueError(
+                f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "
+                "AgreementMRF, Ising and BoltzmannMachine, not the parameters of a "
+                f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
+                "logistic function of the coupling"
+            )
+        fields = getattr(variable.tag, "mrf_likelihoods", ())
+        variable.tag.mrf_likelihoods = (*fields, node.op.likelihood)
+    parameters = [strip_views(p) for p in node.op.dist_params(node)]
+    if len(parameters) == 2 and set(parameters) <= set(model.free_RVs):
+        edge, bias = parameters
+        if isinstance(edge.owner.op, SpikeAndSlabRV):
+            bias.tag.mrf_edge_gibbs_bias = True
 
 
 def field_node(rv):

@@ -22,6 +22,7 @@ from pymc_mrf.distributions.pseudo_likelihood import (
     LogPseudoLikelihood,
     LogPseudoLikelihoodGradient,
 )
+from pymc_mrf.distributions.spike_and_slab import Included
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import (
@@ -175,6 +176,15 @@ def _numba_tie_counts(op, **kwargs):
         return crp.tie_counts(x)
 
     return tie_counts, VERSION
+
+
+@register_funcify_default_op_cache_key(Included)
+def _numba_included(op, **kwargs):
+    @numba_njit
+    def included(x):
+        return x != 0
+
+    return included, VERSION
 
 
 @numba_core_rv_funcify.register(PartitionRV)

@@ -10,8 +10,11 @@ errors of either sign. To second order in eps the draw has the right distributio
 n^2 var(eps) (mu(eta) - mean mu)^2 / 2 is subtracted from l. That penalty is, to the same order, the
 log-likelihood of further observations with f = 1 in a share "mean mu" of them, n rho of them where rho
 is the error's variance relative to that of the data, and 1 / (1 - rho) - 1 in place of rho makes it
-exact for Gaussian likelihoods of any precision. So estimated likelihoods enter here with
-n / (1 - rho) observations, rho measured from the particles.
+exact for Gaussian likelihoods of any precision under a flat prior. So estimated likelihoods enter here
+with n / (1 - rho) observations, rho measured from the particles. Copies that resampling makes of a
+particle count as particles of their own in rho, which is therefore too small where resampling is frequent.
+The further observations of a group's value are centred on the likelihood's own mode rather than on the
+posterior mean, a difference of the order of rho as well.
 """
 
 import numpy as np
@@ -161,16 +164,16 @@ def group_statistics(k, labels, particles, graph):
     -------
     low, high : int
         Smallest and largest T_k that occur; `mass` has the weight of each value.
-    mean : float
-        Rao-Blackwellised E[T_k], less the plain weighted mean.
+    mean, deficit : float
+        Rao-Blackwellised E[T_k], and E[size of the group - T_k] to full relative precision.
     ratio : float
-        Variance of one particle's share in the former, relative to that in the latter.
+        Variance of one particle's share in the mean, relative to that of T_k.
     """
     total, share, mass, w = particles.total, particles.share, particles.mass, particles.w
     m = w.shape[0]
     total[:] = 0
     share[:] = 0.0
-    n_edges = 0
+    n_edges, deficit = 0, 0.0
     for e in range(labels.shape[0]):
         if labels[e] != k:
             continue
@@ -180,10 +183,13 @@ def group_statistics(k, labels, particles, graph):
             total[c] += np.int32(particles.statistic[z_u[c], z_v[c]])
         if tabulate_edge(e, particles, graph) > 0:
             for c in range(m):
-                share[c] += particles.pair[0, particles.index[c]]
+                share[c] += particles.pair[0, particles.cell[c]]
+                deficit += w[c] * particles.pair[1, particles.cell[c]]
         else:
             for c in range(m):
-                share[c] += particle_probabilities(e, c, particles, graph)[0]
+                one, zero = particle_probabilities(e, c, particles, graph)
+                share[c] += one
+                deficit += w[c] * zero
     mass[: n_edges + 1] = 0.0
     low, high = n_edges, 0
     for c in range(m):
@@ -199,7 +205,46 @@ def group_statistics(k, labels, particles, graph):
     for c in range(m):
         variance += w[c] * (share[c] - mean) ** 2
     # at most 1, up to the error of the two variances
-    return low, high, mean - plain, variance / max(spread, variance, TINY)
+    return low, high, mean, deficit / m, variance / max(spread, variance, TINY)
+
+
+@jit
+def calibrate(mass, low, high, size, mean, deficit, n_particles):
+    """Give the distribution of T, with weights `mass` on low..high, the mean that its edges say.
+
+    The weights are tilted exponentially. Where no tilt has that mean, because all particles agree or
+    nearly so, two neighbouring values take their place. A rare value of T then has the weight that its
+    Rao-Blackwellised probability gives it, not that of the few particles that show it, which matters for
+    strong edges. Returns the new ends; `deficit` is `size` - `mean` to full relative precision.
+    """
+    if not low + 1e-9 < mean < high - 1e-9:
+        first = min(int(mean), size - 1)
+        upper = mean - first
+        lower = deficit if first == size - 1 else 1.0 - upper
+        for t in range(min(low, first), max(high, first + 1) + 1):
+            mass[t] = 0.0
+        mass[first] = min(max(lower, TINY), 1.0) * n_particles
+        mass[first + 1] = min(max(upper, TINY), 1.0) * n_particles
+        return min(low, first), max(high, first + 1)
+    tau = 0.0
+    for _ in range(30):
+        a0, a1, a2 = 0.0, 0.0, 0.0
+        for t in range(low, high + 1):
+            q = mass[t] * np.exp(tau * (t - high))
+            a0 += q
+            a1 += q * t
+            a2 += q * t * t
+        step = (mean - a1 / a0) / max(a2 / a0 - (a1 / a0) ** 2, 1e-12)
+        tau += min(max(step, -1.0), 1.0)
+        if abs(step) < 1e-10:
+            break
+    total = 0.0
+    for t in range(low, high + 1):
+        mass[t] *= np.exp(tau * (t - high))
+        total += mass[t]
+    for t in range(low, high + 1):
+        mass[t] *= n_particles / total
+    return low, high
 
 
 @jit
@@ -218,7 +263,8 @@ def move_values(first, labels, eta, group_sums, n, widths, base, particles, grap
     """Redraw the values of groups first, first + 1, ... until the effective size is below `least_size`.
 
     Along one group the log-likelihood is known from the particles in all its cumulants:
-    phi S_k - n log E exp((phi - phi_k) T_k), the first of them Rao-Blackwellised. It is slice-sampled
+    phi S_k - n log E exp((phi - phi_k) T_k), by the distribution of T_k of `calibrate`; for a group of one
+    edge that is identity (A1). It is slice-sampled
     (Neal, 2003, sec. 4, fixed interval), then the weights follow.
 
     Parameters
@@ -250,7 +296,11 @@ def move_values(first, labels, eta, group_sums, n, widths, base, particles, grap
     m = w.shape[0]
     size, noise = effective_size(w), 0.0
     for k in range(first, eta.shape[0]):
-        low, high, shift, ratio = group_statistics(k, labels, particles, graph)
+        low, high, mean, deficit, ratio = group_statistics(k, labels, particles, graph)
+        n_edges = 0
+        for e in range(labels.shape[0]):
+            n_edges += labels[e] == k
+        low, high = calibrate(mass, low, high, n_edges, mean, deficit, m)
         ratio *= n / size
         noise += ratio
         power = sharpening(ratio)
@@ -264,7 +314,7 @@ def move_values(first, labels, eta, group_sums, n, widths, base, particles, grap
             while True:
                 value = left + rng.random() * (right - left)
                 delta = value - old
-                log_partition = delta * shift + log_mean_exp(delta, mass, low, high, m)
+                log_partition = log_mean_exp(delta, mass, low, high, m)
                 there = power * (S * delta - n * log_partition) + series_value(base, value)
                 if there > level:
                     break

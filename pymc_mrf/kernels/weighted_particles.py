@@ -31,7 +31,7 @@ class Particles(NamedTuple):
     statistic : (K, K) array
         f, symmetric, with values in {0, 1}.
     node_tables : (d, K) array
-    index : (m,) int16 array, total : (m,) int32 array, share : (m,) array
+    cell : (m,) int16 array, total : (m,) int32 array, share : (m,) array
     conditionals : (2, MAX_CONFIGURATIONS, K) array, pair : (2, MAX_CONFIGURATIONS) array
     mass : array
         Room for work.
@@ -42,7 +42,7 @@ class Particles(NamedTuple):
     eta: np.ndarray
     statistic: np.ndarray
     node_tables: np.ndarray
-    index: np.ndarray
+    cell: np.ndarray
     total: np.ndarray
     share: np.ndarray
     conditionals: np.ndarray
@@ -102,10 +102,10 @@ def tabulate_end(i, e, stride, particles, graph, out):
     """Conditionals of node i given its neighbours except along edge e, one per configuration.
 
     Writes them to `out` (configurations, K), adds `stride` times the configuration to the particles'
-    index, and returns the number of configurations.
+    cell, and returns the number of configurations.
     """
     n_states = particles.statistic.shape[0]
-    z, index = particles.z, particles.index
+    z, cell = particles.z, particles.cell
     out[0] = particles.node_tables[i]
     size = 1
     for k in range(graph.indptr[i], graph.indptr[i + 1]):
@@ -118,8 +118,8 @@ def tabulate_end(i, e, stride, particles, graph, out):
                     out[b * size + c, a] = out[c, a] + particles.eta[f] * particles.statistic[a, b]
         neighbour = z[graph.neighbors[k]]
         step = np.int16(stride * size)
-        for c in range(index.shape[0]):
-            index[c] += step * neighbour[c]
+        for c in range(cell.shape[0]):
+            cell[c] += step * neighbour[c]
         size *= n_states
     for c in range(size):
         normalise_scores(out[c])
@@ -163,7 +163,7 @@ def pair_probabilities(P_u, P_v, eta, statistic):
 def tabulate_edge(e, particles, graph):
     """P(f = 1) and P(f = 0) of edge e per configuration of the neighbours, into `pair`.
 
-    Every particle's configuration goes to `index`. Returns the number of configurations, 0 if there are
+    Every particle's configuration goes to `cell`. Returns the number of configurations, 0 if there are
     too many: then particles have to be visited one by one.
     """
     n_states = particles.statistic.shape[0]
@@ -175,7 +175,7 @@ def tabulate_edge(e, particles, graph):
                 return 0
     u, v = graph.edges[e]
     P_u, P_v = particles.conditionals[0], particles.conditionals[1]
-    particles.index[:] = 0
+    particles.cell[:] = 0
     n_u = tabulate_end(u, e, 1, particles, graph, P_u)
     n_v = tabulate_end(v, e, n_u, particles, graph, P_v)
     eta, pair = particles.eta[e], particles.pair
@@ -206,7 +206,7 @@ def edge_marginal(e, particles, graph):
     if count > 0:
         mass[:count] = 0.0
         for c in range(m):
-            mass[particles.index[c]] += w[c]
+            mass[particles.cell[c]] += w[c]
         for k in range(count):
             p, q = pair[0, k], pair[1, k]
             one += mass[k] * p

@@ -11,6 +11,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.mrf_rv import field_node
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs
@@ -84,6 +85,6 @@ class Unsampleable(BlockedStep):
 
 def register() -> None:
     """Add the package's steps to PyMC's list, once."""
-    for step in (*GROUP_SAMPLERS, Exchange, TreeGibbs, Unsampleable):
+    for step in (*GROUP_SAMPLERS, EdgeGibbs, Exchange, TreeGibbs, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -6,7 +6,7 @@ import numpy as np
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
-from pymc_mrf.estimation.tied_pcd import tied_pcd
+from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import is_cheap, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -239,7 +239,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         equal moments of data and simulations, inside the support of the base.
         """
         rng = np.random.default_rng(0)  # no randomness of the chain may enter
-        low, high = max(base.bounds[0], -pcd.ETA_MAX), min(base.bounds[1], pcd.ETA_MAX)
+        low, high = max(base.bounds[0], -ETA_MAX), min(base.bounds[1], ETA_MAX)
         members = np.equal.outer(labels, np.arange(labels.max() + 1)).astype(float)  # (r, K)
         weighted = members.T @ self._information  # (K, r)
         inverse = np.linalg.inv(weighted @ members)  # (K, K)
@@ -248,7 +248,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         for t in range(1, TIED_ITERATIONS + 1):
             auxiliary_draws.draw_statistics(self._aux, tied[labels], simulated, rng)
             gap = members.T @ (self._s - simulated) / len(self._field.x)  # (K,)
-            step = np.clip(inverse @ gap / t, -pcd.STEP_MAX, pcd.STEP_MAX)
+            step = np.clip(inverse @ gap / t, -STEP_MAX, STEP_MAX)
             tied = np.clip(tied + step, low, high)
         return tied
 

@@ -18,15 +18,14 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
+from pymc_mrf.distributions.mrf_rv import free_parents
 from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
 from pymc_mrf.steps.intractable_fields import (
     POINT_MASSES,
     IntractableField,
     check_parents,
-    free_parents,
     intractable_fields,
 )
-from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.pseudo_posterior import connected, pseudo_posterior
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
@@ -214,8 +213,13 @@ class Exchange(BlockedStep):
     def _compile(self, rvs, model: pm.Model, compile_kwargs) -> None:
         """One function: log density of all terms but the fields, parameters of the fields."""
         fields = set(intractable_fields(model))
-        below = {c: None for rv in rvs for c in children(rv, model) if c not in fields}
-        terms = [*rvs, *(c for c in below if c not in rvs)]
+        own = set(self.vars)
+        terms = [
+            term
+            for term in [*model.basic_RVs, *model.potentials]
+            # by values, not by variables: a transform may carry the dependence further
+            if term not in fields and not own.isdisjoint(ancestors([model.logp(vars=[term])]))
+        ]
         parameters = [p for field in self._fields for p in field.parameters]
         outputs = [model.logp(vars=terms), *model.replace_rvs_by_values(parameters)]
         needed = set(ancestors(outputs))

@@ -10,14 +10,14 @@ with equal rows are drawn together.
 import numpy as np
 import pymc as pm
 from pymc.distributions.distribution import PartialObservedRV
-from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node, free_parents
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.configuration_counts import count_configurations
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 
-POINT_MASSES = {DirichletProcessRV: "DirichletProcess"}
+POINT_MASSES = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
 """Priors whose values coincide with positive probability: a random walk would never find them."""
 
 
@@ -25,12 +25,6 @@ def intractable_fields(model: pm.Model) -> dict:
     """Model variables of the fields with ``likelihood="particles"``, each with its apply node."""
     nodes = {rv: field_node(rv) for rv in model.basic_RVs}
     return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood == "particles"}
-
-
-def free_parents(node, model: pm.Model) -> list:
-    """Free variables from which the parameters of a field are computed, in model order."""
-    reached = set(ancestors(node.op.dist_params(node), blockers=model.basic_RVs))
-    return [rv for rv in model.free_RVs if rv in reached]
 
 
 def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:

@@ -129,18 +129,47 @@ def test_resampling_is_systematic(rng):
 def test_group_statistics(graph, statistic, rng):
     particles = random_particles(graph, statistic, 40, rng)
     labels = rng.integers(2, size=graph.n_edges)
-    low, high, shift, ratio = particle_groups.group_statistics(1, labels, particles, graph.arrays)
+    low, high, found, deficit, ratio = particle_groups.group_statistics(
+        1, labels, particles, graph.arrays
+    )
     members = np.flatnonzero(labels == 1)
     total = reference.edge_sums(particles.z, graph.edges, statistic)[members].sum(axis=0)
     arguments = graph.edges, particles.eta, statistic, particles.node_tables
     share = sum(reference.shares(particles.z, e, *arguments) for e in members)
-    plain, spread = reference.weighted_mean_and_variance(total, particles.w)
+    _plain, spread = reference.weighted_mean_and_variance(total, particles.w)
     mean, variance = reference.weighted_mean_and_variance(share, particles.w)
     assert (low, high) == (total.min(), total.max())
-    assert shift == pytest.approx(mean - plain)
+    assert found == pytest.approx(mean)
+    assert deficit == pytest.approx(len(members) - mean)
     assert ratio == pytest.approx(variance / max(spread, variance))
     mass = np.bincount(total.astype(int), particles.w, minlength=high + 1)
     np.testing.assert_allclose(particles.mass[low : high + 1], mass[low:])
+
+
+def test_distribution_of_a_group_sum_gets_the_mean_of_its_edges():
+    def calibrated(weights, size, mean, deficit):
+        mass = np.zeros(size + 2)
+        mass[list(weights)] = list(weights.values())
+        low, high = particle_groups.calibrate(
+            mass, min(weights), max(weights), size, mean, deficit, sum(weights.values())
+        )
+        return low, high, mass / mass.sum()
+
+    low, high, p = calibrated({1: 20.0, 2: 50.0, 3: 30.0}, 3, 2.3, 0.7)
+    assert (low, high) == (1, 3)
+    assert p @ np.arange(5) == pytest.approx(2.3)
+    # a tilt: the log ratio to the weights is linear
+    assert np.diff(np.log(p[1:4] / [20.0, 50.0, 30.0]), 2) == pytest.approx(0.0, abs=1e-9)
+    # all particles agree: the rare value has the probability that the edges give it
+    low, high, p = calibrated({3: 100.0}, 3, 3.0, 1e-20)
+    assert (low, high) == (2, 3)
+    assert p[2] == pytest.approx(1e-20)
+    low, high, p = calibrated({0: 100.0}, 3, 1e-20, 3.0)
+    assert (low, high) == (0, 1)
+    assert p[1] == pytest.approx(1e-20)
+    low, high, p = calibrated({2: 100.0}, 3, 1.75, 1.25)
+    assert (low, high) == (1, 2)
+    assert p @ np.arange(5) == pytest.approx(1.75)
 
 
 def three_nodes(rng, n=40):

@@ -353,3 +353,46 @@ def test_default_starts_are_replaced():
     new, _ = step.step(point)
     assert new["tau_log__"] == model.initial_point()["tau_log__"]
     assert np.all(new["J"] != 0) and len(np.unique(new["J"])) == 2
+
+
+def one_edge(n=50):
+    x = 2 * np.random.default_rng(0).integers(2, size=(n, 1)) - 1
+    x = np.concatenate([x, np.where(np.random.default_rng(1).random((n, 1)) < 0.72, x, -x)], axis=1)
+    return x, lambda J: (x[:, 0] * x[:, 1]).sum() * J - n * np.log(2 * np.cosh(J))
+
+
+def test_a_hyperparameter_of_a_transform_moves_with_it():
+    """J ~ Uniform(0, b) is sampled as a share of b: whoever moves b moves J, and the field."""
+    x, log_likelihood = one_edge()
+    with pm.Model():
+        b = pm.Uniform("b", np.float64(0.2), np.float64(3.0))
+        J = pm.Uniform("J", np.float64(0.0), b)
+        pmrf.Ising("x", J, graph=pmrf.graphs.chain(2), observed=x, likelihood="particles")
+        idata = pm.sample(3000, tune=500, chains=2, cores=1, random_seed=3, **SAMPLE)
+    b, J = np.linspace(0.2, 3, 401)[:, None], np.linspace(0, 3, 601)[None]
+    p = np.where(J < b, np.exp(log_likelihood(J) - log_likelihood(J).max()) / b, 0.0)
+    for name, grid in (("b", b), ("J", J)):
+        draws = idata.posterior[name].values
+        assert abs(draws.mean() - (p * grid).sum() / p.sum()) < Z * float(az.mcse(draws)), name
+
+
+def test_every_term_that_a_value_reaches_is_counted():
+    """c ~ Uniform(0, J) is sampled as a share of J: moving J moves c, and what is observed of c."""
+    x, _ = one_edge()
+    with pm.Model() as model:
+        J = pm.HalfNormal("J", np.float64(1.0))
+        c = pm.Uniform("c", np.float64(0.0), J)
+        pm.Normal("y", c, np.float64(0.1), observed=0.3)
+        pmrf.Ising("x", J, graph=pmrf.graphs.chain(2), observed=x, likelihood="particles")
+        other = pm.Normal("other", 0, 1)
+        pm.Normal("z", other, np.float64(1.0), observed=0.1)
+    step = Exchange([J], model=model)
+    everything = model.compile_fn(
+        model.logp() - model.logp(vars=[model["x"]]), inputs=model.value_vars, on_unused_input="ignore"
+    )
+    point = model.initial_point()
+    here, there = np.array([-1.0]), np.array([0.4])
+    found = step._evaluate(point, there)[0] - step._evaluate(point, here)[0]
+    expected = np.diff([everything(point | {"J_log__": v[0]}) for v in (here, there)])
+    np.testing.assert_allclose(found, expected)
+    assert "other" not in step._inputs

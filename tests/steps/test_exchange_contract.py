@@ -22,7 +22,6 @@ from tests.steps.test_exchange import (
     groups,
     regression,
     run,
-    shared_coupling,
 )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.step_methods.state import equal_dataclass_values
-from scipy import special
+from scipy import special, stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.likelihood import particles as engine
@@ -53,6 +53,19 @@ def test_posterior_is_close_to_exact(n):
     x = agreement_data(n, seed=1)
     idata = sample(agreement_model(x), n_particles=10 * n)
     assert excess(idata, grouped_posterior(x, EDGES, 1.0)) < 0
+
+
+def test_a_strong_edge_with_few_data():
+    """One edge alone: the posterior is a Beta distribution; few particles show its rare disagreements."""
+    x = np.zeros((60, 2), dtype=np.int8)
+    x[:2, 1] = 1
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=1)
+        pmrf.AgreementMRF("x", theta, graph=pmrf.graphs.chain(2), observed=x, likelihood="particles")
+    draws = sample(model, draws=4000).posterior["theta"].values[..., 0]
+    exact = stats.beta(59, 3)
+    assert abs(draws.mean() - exact.mean()) < Z * float(az.mcse(draws))
+    assert abs(draws.std() - exact.std()) < Z * float(az.mcse(draws, method="sd"))
 
 
 class Frozen(engine.WeightedParticles):

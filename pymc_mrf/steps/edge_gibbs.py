@@ -1,0 +1,321 @@
+"""`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from rich.progress import TextColumn
+from rich.table import Column
+
+from pymc_mrf.distributions.mrf_rv import field_node, strip_views
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.estimation.problem import FitProblem
+from pymc_mrf.estimation.pseudo_likelihood import maximise
+from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior, is_movable, log_densities
+from pymc_mrf.steps.observed_field import ObservedField, children
+
+ENGINES = {"exact": ExactEdges, "pseudo": PseudoEdges}
+TRAJECTORY = 1.6  # length of a joint move, in standard deviations: a quarter of an oscillation
+MAX_LEAPFROG = 16
+TARGET_ACCEPT = 0.8
+START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
+
+
+def is_spike_and_slab(rv) -> bool:
+    """Whether a variable is a spike-and-slab vector of this package."""
+    return rv.owner is not None and isinstance(rv.owner.op, SpikeAndSlabRV)
+
+
+def bias_variable(rv, model: pm.Model):
+    """Free variable with the node parameters of the field that `rv` feeds, if `EdgeGibbs` can move it."""
+    for child in children(rv, model):
+        node = field_node(child)
+        if node is None or child in model.free_RVs or len(node.op.dist_params(node)) < 2:
+            continue
+        bias = strip_views(node.op.dist_params(node)[1])
+        if bias in model.free_RVs and is_movable(bias, node.op.graph.n_nodes):
+            if children(bias, model) == [child]:
+                return bias
+    return None
+
+
+@dataclass_state
+class EdgeGibbsState(StepMethodState):
+    """Everything that changes while a chain runs."""
+
+    tune: bool
+    started: bool
+    n_tuned: int
+    log_step: float
+    information: np.ndarray
+
+
+class EdgeGibbs(BlockedStep):
+    """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
+
+    Leaves invariant: the posterior, exactly, under ``likelihood="exact"``; the distribution
+    proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; in both cases
+    up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
+    which is tabulated. Adaptation ends with tuning.
+
+    One step updates every candidate edge in turn, presence and value together: the proposal does not
+    depend on the present state of the edge and approximates its full conditional by Laplace's method,
+    and a Metropolis-Hastings step corrects the rest. A change of an edge keeps the biases centred at
+    the data, b_i + sum_j w_ij mean(y_j), if the biases belong to this step. Then Hamiltonian Monte Carlo
+    moves the weights of all present edges, and the biases, jointly.
+
+    Parameters
+    ----------
+    vars : list of variables
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or the coupling of an
+        `Ising` field; optionally the free variable that is the bias (field) of the same field, if its
+        prior is a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace. Other biases are read, and
+        left to other steps.
+    n_joint : int
+        Joint moves in a step.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the variable feeds no field, anything else or a field through a transformation, the data are
+        incomplete, or the likelihood is of another kind.
+
+    Warns
+    -----
+    UserWarning
+        If a column of the data is constant: then only the prior keeps its parameters finite.
+
+    Notes
+    -----
+    A chain that starts at PyMC's default, no edges, is moved to the ridge pseudo-likelihood estimate,
+    cut where it is less than two standard errors from zero; any other start is kept.
+
+    Sampler statistics: ``edge_gibbs_n_active`` (present edges), ``edge_gibbs_accept`` (accepted share of
+    the single-edge proposals that would change something), ``edge_gibbs_joint_accept`` (mean acceptance
+    probability of joint moves) and ``edge_gibbs_step_size`` (of their leapfrog steps).
+
+    References
+    ----------
+    Chen & Welling (2012); Besag (1975); Neal (2011).
+    """
+
+    name = "edge_gibbs"
+    default_blocked = True
+    _state_class = EdgeGibbsState
+    stats_dtypes_shapes: ClassVar[dict] = {
+        "edge_gibbs_n_active": (np.int64, []),
+        "edge_gibbs_accept": (np.float64, []),
+        "edge_gibbs_joint_accept": (np.float64, []),
+        "edge_gibbs_step_size": (np.float64, []),
+    }
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Build the step; one for each field if there are several."""
+        model = pm.modelcontext(kwargs.get("model"))
+        values = get_value_vars_from_user_vars(vars, model)
+        edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
+        if len(edges) < 2:
+            return super().__new__(cls, values, *args, **kwargs)
+        steps, taken = [], []
+        for value in edges:
+            found = bias_variable(model.values_to_rvs[value], model)
+            mine = [value, *(v for v in values if model.values_to_rvs[v] is found)]
+            taken += mine
+            steps.append(cls(mine, *args, **kwargs))
+        if len(taken) < len(values):
+            steps.append(cls([v for v in values if v not in taken], *args, **kwargs))
+        return CompoundStep(steps)
+
+    def __init__(
+        self,
+        vars,
+        *,
+        n_joint: int = 1,
+        model: pm.Model | None = None,
+        initial_point: dict[str, np.ndarray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        rng=None,
+        blocked: bool = True,
+    ) -> None:
+        model = pm.modelcontext(model)
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        self.rng = get_random_generator(rng)
+        if not isinstance(n_joint, int | np.integer) or isinstance(n_joint, bool) or n_joint < 0:
+            raise ValueError(f"n_joint must be a non-negative integer, not {n_joint!r}")
+        self._n_joint = int(n_joint)
+        rvs = [model.values_to_rvs[value] for value in self.vars]
+        rv = self._check(rvs, model)
+        self._field = field = ObservedField(rv, model, "EdgeGibbs", tuple(ENGINES))
+        if field.family.name not in ("ising", "boltzmann"):
+            raise ValueError(
+                f"EdgeGibbs samples couplings of Ising and weights of BoltzmannMachine, but {rv.name} is "
+                f"the {field.family.edge_parameter} of {field.name}"
+            )
+        found = bias_variable(rv, model)
+        bias_rv = next((other for other in rvs if other is not rv), None)
+        if bias_rv is not None and bias_rv is not found:
+            raise ValueError(
+                f"EdgeGibbs moves the {field.family.node_parameter} of {field.name} if it is a vector of "
+                "one free pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace variable that feeds nothing "
+                f"else; {bias_rv.name} is not: leave it out of `vars`, as in step=EdgeGibbs([{rv.name}])"
+            )
+        d = field.graph.n_nodes
+        self._name = model.rvs_to_values[rv].name
+        self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
+        self._prior = EdgePriorReader(rv, bias_rv, field.node_parameter, d, model, compile_kwargs)
+        self._warn_of_constant_columns()
+        [child] = children(rv, model)
+        engine = ENGINES[field_node(child).op.likelihood]
+        self._engine = engine(field.x, field.graph, field.family, bias_rv is not None)
+        self._information = self._engine.information.copy()
+        self._point = model.initial_point() if initial_point is None else initial_point
+        self._default_start: np.ndarray | None = None
+        if model.rvs_to_initial_values[rv] is None:
+            self._default_start = model.initial_point()[self._name]
+        self._reset()
+        state = self.rng.bit_generator.state
+        self.step(self._point)  # thrown away: everything compiles before chains fork
+        self.rng.bit_generator.state = state
+        self._reset()
+
+    def _check(self, rvs, model: pm.Model):
+        """Find the spike-and-slab variable among those given; what else would go wrong later."""
+        found = [rv for rv in rvs if is_spike_and_slab(rv)]
+        if len(found) != 1:
+            names = ", ".join(rv.name for rv in rvs)
+            raise TypeError(f"EdgeGibbs samples a pymc_mrf.SpikeAndSlab, but got {names}")
+        [rv] = found
+        if not any(field_node(child) is not None for child in children(rv, model)):
+            raise ValueError(
+                f"{rv.name} is a SpikeAndSlab that reaches no Markov random field, and EdgeGibbs samples "
+                "edges of a field: pass it as the weight to pymc_mrf.BoltzmannMachine or as the coupling "
+                "to pymc_mrf.Ising with `observed` data; for draws from the prior use "
+                "pm.sample_prior_predictive"
+            )
+        if rv.ndim != 1:
+            raise ValueError(
+                f"EdgeGibbs samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"
+            )
+        if model.rvs_to_values[rv].dtype != "float64":
+            raise ValueError(
+                f"EdgeGibbs needs double precision, but {rv.name} is {rv.dtype}; "
+                'set pytensor.config.floatX = "float64"'
+            )
+        return rv
+
+    def _warn_of_constant_columns(self) -> None:
+        x = self._field.x
+        constant = np.flatnonzero((x == x[0]).all(axis=0))
+        if len(constant):
+            labels = ", ".join(str(self._field.graph.nodes[i]) for i in constant[:5])
+            more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+            warnings.warn(
+                f"{self._field.name} never changes at {labels}{more}: only the priors keep the "
+                "parameters of such nodes and of their edges finite",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _reset(self) -> None:
+        """Forget everything learnt."""
+        self.tune = True
+        self.started = False
+        self.n_tuned = 0
+        self.log_step = float(np.log(0.4))
+        self.information = self._information.copy()
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for a spike-and-slab variable, and for biases of the field that it feeds."""
+        bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
+        if is_spike_and_slab(var) or bias:
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+    def setup_chain(self, rng, tune: int, draws: int) -> None:
+        """Forget the previous chain."""
+        super().setup_chain(rng, tune, draws)
+        self._reset()
+        self.tune = tune > 0
+
+    def step(self, point):
+        """Update every edge, then present edges and biases jointly."""
+        prior, b = self._prior.read(point)
+        w = np.array(point[self._name], dtype=np.float64)
+        if not self.started:
+            # PyMC's default start, no edges, is replaced; any other is the user's
+            start = self._default_start
+            if start is not None and np.array_equal(w, start):
+                w, b = self._estimate(prior, b)
+            self.started = True
+        engine = self._engine
+        engine.information[:] = self.information
+        n_proposed, n_accepted = engine.sweep(w, b, prior, self.rng)
+        accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
+        stats = {
+            "edge_gibbs_n_active": int(np.count_nonzero(w)),
+            "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
+            "edge_gibbs_joint_accept": float(np.mean(accepts)) if accepts else 1.0,
+            "edge_gibbs_step_size": float(np.exp(self.log_step)),
+        }
+        new = {**point, self._name: w}
+        if self._bias_name is not None:
+            new[self._bias_name] = b
+        return new, [stats]
+
+    def _joint(self, w, b, prior) -> float:
+        """One joint move, and what is learnt from it in tuning."""
+        step = np.exp(self.log_step)
+        n_steps = int(np.clip(np.rint(TRAJECTORY / step), 1, MAX_LEAPFROG))
+        accept = self._engine.joint(w, b, prior, step * self.rng.uniform(0.8, 1.2), n_steps, self.rng)
+        if self.tune:
+            self.n_tuned += 1
+            self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)
+            self.log_step = min(self.log_step, float(np.log(TRAJECTORY)))
+            self._engine.learn(1.0 / (self.n_tuned + 10.0))
+            self.information = self._engine.information.copy()
+        return accept
+
+    def _estimate(self, prior, b) -> tuple[np.ndarray, np.ndarray]:
+        """Start of a chain: the ridge pseudo-likelihood estimate without its uncertain edges."""
+        field = self._field
+        r, d = field.graph.n_edges, field.graph.n_nodes
+        labels = np.arange(r)
+        problem = FitProblem(field.x, field.graph, field.family, labels, labels)
+        scale = float(prior.slab.scale[0])
+        estimate, _, _ = maximise(problem, ridge=1.0 / (len(field.x) * scale**2), max_iterations=50)
+        w, fitted = estimate[:r], estimate[r:]
+        values = np.array(field.family.states, dtype=np.float64)[field.x]  # (n, d)
+        m = values.mean(axis=0)
+        (u, v), c = field.graph.edges.T, float(np.ptp(field.family.states))
+        beta = fitted + np.bincount(u, w * m[v], minlength=d) + np.bincount(v, w * m[u], minlength=d)
+        # both ends contribute about n var(x_u) var(x_v) to the curvature
+        variance = values.var(axis=0) / c**2
+        information = 2.0 * c**4 * len(field.x) * variance[u] * variance[v] + scale**-2
+        noise = self.rng.standard_normal(r) / np.sqrt(information)
+        keep = np.abs(w) * np.sqrt(information) > START_SCORE
+        w = np.where(keep & np.isfinite(log_densities(prior.slab, w + noise)), w + noise, 0.0)
+        if self._bias_name is None:
+            return w, b
+        beta += np.where(variance > 0, self.rng.standard_normal(d) * 0.1, 0.0)
+        return w, beta - np.bincount(u, w * m[v], minlength=d) - np.bincount(v, w * m[u], minlength=d)
+
+    @staticmethod
+    def _progressbar_config(n_chains=1):
+        column = TextColumn("{task.fields[n_edges]}", table_column=Column("Edges", ratio=1))
+        return [column], {"n_edges": [0] * n_chains}
+
+    @staticmethod
+    def _make_progressbar_update_functions():
+        def update(stats):
+            return {"n_edges": stats["edge_gibbs_n_active"]}
+
+        return (update,)

@@ -1,0 +1,174 @@
+"""Prior of edges and biases at a point of the sampler, in the form in which the kernels take it."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.pytensorf import compile as compile_pytensor
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import CauchyRV, LaplaceRV, NormalRV, StudentTRV
+from pytensor.tensor.random.op import RandomVariable
+from scipy.special import gammaln
+
+from pymc_mrf.distributions.spike_and_slab import arguments
+from pymc_mrf.kernels.edge_posterior import N_NODES, Series
+from pymc_mrf.kernels.edge_slab import (
+    FLAT,
+    LAPLACE,
+    NORMAL,
+    SERIES,
+    STUDENT,
+    Densities,
+    EdgePrior,
+    log_density,
+)
+from pymc_mrf.likelihood.base_density import tabulate
+
+NO_SERIES = Series(np.zeros(1), np.ones(1), np.zeros((1, N_NODES)), np.zeros(1))
+KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LAPLACE}
+
+
+def flat(k: int) -> Densities:
+    """No density at all, for k parameters."""
+    return Densities(FLAT, np.zeros(k), np.ones(k), np.ones(k), np.zeros(k), NO_SERIES)
+
+
+def closed_form(op: RandomVariable, parameters: list[np.ndarray], k: int) -> Densities:
+    """Densities of k parameters of one of the `KINDS`, from the parameters of the Op."""
+    kind = KINDS[type(op)]
+    nu = np.ones(k)
+    if isinstance(op, StudentTRV):
+        nu, *parameters = parameters
+    location, scale, nu = (
+        np.ascontiguousarray(np.broadcast_to(value, k), dtype=np.float64) for value in (*parameters, nu)
+    )
+    if kind == NORMAL:
+        constant = -0.5 * np.log(2 * np.pi) - np.log(scale)
+    elif kind == LAPLACE:
+        constant = -np.log(2 * scale)
+    else:
+        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi) - np.log(scale)
+    return Densities(kind, location, scale, nu, constant, NO_SERIES)
+
+
+def has_readable_prior(rv) -> bool:
+    """Whether a free variable is a vector whose prior is of one of the `KINDS`."""
+    return rv.owner is not None and type(rv.owner.op) in KINDS and rv.type.ndim == 1
+
+
+def is_movable(rv, n_nodes: int) -> bool:
+    """Whether a free variable is a vector of biases whose prior `EdgePriorReader` can read."""
+    if not has_readable_prior(rv):
+        return False
+    [length] = rv.type.shape
+    return (int(rv.shape.eval()[0]) if length is None else length) == n_nodes
+
+
+class EdgePriorReader:
+    """Compiled access to the prior of a spike-and-slab variable and of biases.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        The spike-and-slab variable, free in `model`.
+    bias_rv : TensorVariable or None
+        Free variable with the biases, `is_movable`; None if they are not to be moved.
+    node_parameter : TensorVariable or None
+        Node parameters of the field, None if it has none.
+    n_nodes : int
+    model : pymc.Model
+    compile_kwargs : dict, optional
+    """
+
+    def __init__(
+        self, rv, bias_rv, node_parameter, n_nodes: int, model: pm.Model, compile_kwargs=None
+    ) -> None:
+        self._op = rv.owner.op
+        self._name = rv.name
+        self._n_nodes = n_nodes
+        self._bias_op = None if bias_rv is None else bias_rv.owner.op
+        slab = self._op.slab
+        _, p, *parameters = arguments(self._op, rv.owner.inputs)
+        node = pt.zeros(n_nodes) if node_parameter is None else node_parameter
+        self._closed = type(slab.op) in KINDS
+        self._support = slab.support(*parameters)
+        native = slab.native_parameters(*parameters) if self._closed else parameters
+        self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
+        groups = [[p], [] if bias_rv is not None else [node.reshape((-1,))], list(native)]
+        groups.append([] if self._bias_op is None else list(self._bias_op.dist_params(bias_rv.owner)))
+        groups.append([] if self._closed else [*(self._support or ()), slab.support_point(*parameters)])
+        self._sizes = [len(group) for group in groups]
+        outputs = [pt.as_tensor(v).astype("float64") for group in groups for v in group]
+        outputs = model.replace_rvs_by_values(outputs)
+        needed = set(ancestors(outputs))
+        self._inputs = [v for v in model.value_vars if v in needed]
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
+        self._log_density = None
+        if not self._closed:
+            x, inputs = pt.dvector("x"), [parameter.type() for parameter in parameters]
+            self._log_density = compile_pytensor([x, *inputs], slab.log_density(x, *inputs), **kwargs)
+        self._last: tuple[Any, ...] | None = None
+
+    def read(self, point: dict[str, np.ndarray]) -> tuple[EdgePrior, np.ndarray]:
+        """Prior and node parameters (d,) at `point`."""
+        if self._last is not None and not self._inputs:
+            prior, b = self._last[1:]
+            return prior, b.copy() if self._bias_name is None else np.array(point[self._bias_name])
+        values = [np.asarray(v) for v in self._read(*(point[v.name] for v in self._inputs))]
+        parts = []
+        for size in self._sizes:
+            parts.append(values[:size])
+            values = values[size:]
+        [p], node, native, bias_parameters, rest = parts
+        if self._closed:
+            slab = closed_form(self._op.slab.op, native, 1)
+        else:
+            slab = self._tabulated(native, rest)
+        if self._bias_op is None:
+            bias = flat(self._n_nodes)
+        else:
+            bias = closed_form(self._bias_op, bias_parameters, self._n_nodes)
+        prior = EdgePrior(np.log(p) - np.log1p(-p), slab, bias)
+        b = node[0] if node else point[self._bias_name]
+        b = np.array(np.broadcast_to(b, self._n_nodes), dtype=np.float64)
+        self._last = (native, prior, b)
+        return prior, b.copy()
+
+    def _tabulated(self, parameters, rest) -> Densities:
+        """Slab as a series, anew only when its parameters change."""
+        if self._last is not None and all(
+            np.array_equal(a, b) for a, b in zip(parameters, self._last[0], strict=True)
+        ):
+            return self._last[1].slab
+        *ends, center = (float(v) for v in rest)
+        bounds = (ends[0], ends[1]) if ends else (-np.inf, np.inf)
+
+        def density(x):
+            values = self._log_density(x.reshape(-1), *parameters).reshape(x.shape)
+            return values if ends else np.where(np.isnan(values), -np.inf, values)
+
+        series = tabulate(density, bounds, center)
+        location, scale = location_and_scale(series)
+        highest = np.array([series.ceiling.max()])
+        return Densities(SERIES, np.array([location]), np.array([scale]), np.ones(1), highest, series)
+
+
+def location_and_scale(series: Series) -> tuple[float, float]:
+    """Median and normalised interquartile range of a density given as a series."""
+    x, mass = [], []
+    t = np.linspace(0.0, 1.0, 65)
+    for lower, upper, c in zip(series.lower, series.upper, series.coefficients, strict=True):
+        here = lower + (upper - lower) * t
+        f = np.exp(np.polynomial.legendre.legval(2 * t - 1, c))
+        x.append(here[1:])
+        mass.append(0.5 * (f[1:] + f[:-1]) * np.diff(here))
+    x, cdf = np.concatenate(x), np.cumsum(np.concatenate(mass))
+    q1, median, q3 = np.interp(np.array([0.25, 0.5, 0.75]) * cdf[-1], cdf, x)
+    return float(median), float(max((q3 - q1) / 1.349, 1e-12))
+
+
+def log_densities(f: Densities, x: np.ndarray) -> np.ndarray:
+    """Log density of one parameter at many values (k,)."""
+    return np.array([log_density(f, 0, value) for value in x])

@@ -1,0 +1,212 @@
+"""Kernels of the edge sampler: node terms, pair likelihoods, gradients, proposals, against plain formulas."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from pymc_mrf.fields.families import BOLTZMANN, ISING
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import edge_slab, enumerated_field, exact_edges, pseudo_edges, pseudo_joint
+from pymc_mrf.kernels.edge_slab import NORMAL, STUDENT, Densities
+from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.steps.edge_prior import NO_SERIES
+from tests.reference import enumeration
+from tests.reference.spike_and_slab import exact_log_likelihood, pseudo_log_likelihood
+
+EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
+GRAPH = PairwiseGraph(range(5), EDGES)
+
+
+def normal(k, sd):
+    constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
+    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant, NO_SERIES)
+
+
+def parameters(rng):
+    w = rng.normal(0, 1, 6)
+    w[[1, 4]] = 0.0
+    return w, rng.normal(0, 1, 5)
+
+
+def test_exp_negative(rng):
+    x = np.concatenate([-rng.uniform(0, 50, 500), [-700.0, 0.0, -1e-300]])
+    got = np.array([pseudo_edges.exp_negative(v) for v in x])
+    np.testing.assert_allclose(got, np.exp(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 8, 13, 700])
+def test_node_terms(n, rng):
+    N = -(-n // 8) * 8
+    base, Z, T = (np.zeros(N) for _ in range(3))
+    base[:n], Z[:n], T[:n] = rng.normal(0, 20, n), rng.normal(size=n), rng.integers(2, size=n)
+    base[0] = 1000.0
+    L, R, V, room = (np.empty(N) for _ in range(4))
+    v, A = pseudo_edges.node_terms(base, 0.7, Z, T, n, L, R, V, room)
+    field = base[:n] + 0.7 * Z[:n]
+    p = special.expit(field)
+    np.testing.assert_allclose(L[:n], field)
+    np.testing.assert_allclose(R[:n], T[:n] - p, atol=1e-12)
+    np.testing.assert_allclose(v, (p * special.expit(-field)).sum(), atol=1e-11)
+    np.testing.assert_allclose(A, np.logaddexp(0, field).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
+@pytest.mark.parametrize("moves_biases", [True, False])
+def test_pseudo_likelihood_and_its_gradient(family, moves_biases, rng):
+    x = rng.integers(2, size=(21, 5)).astype(np.int8)
+    w, b = parameters(rng)
+    engine = PseudoEdges(x, GRAPH, family, moves_biases)
+    field, slab, bias = engine._field, normal(1, 0.8), normal(5, 2.0)
+    log_likelihood = pseudo_log_likelihood(np.array(family.states)[x], EDGES, family.states)
+    active = np.flatnonzero(w)
+    beta, n_biases = np.empty(5), 5 if moves_biases else 0
+
+    def value(w, b):
+        pseudo_edges.centred(field, w, b, beta)
+        pseudo_edges.refresh(field, w, beta)
+        return pseudo_joint.log_posterior(field, active, w, b, slab, bias)
+
+    def expected(w, b):
+        prior = stats.norm(0, 0.8).logpdf(w[active]).sum() + stats.norm(0, 2).logpdf(b).sum()
+        return log_likelihood(np.concatenate([w, b])[None])[0] + prior
+
+    other = w + 0.3 * (w != 0)
+    gap = value(other, b + 0.2) - value(w, b)
+    np.testing.assert_allclose(gap, expected(other, b + 0.2) - expected(w, b), rtol=1e-9)
+    out = np.empty(len(active) + n_biases)
+    value(w, b)
+    pseudo_joint.gradient(field, active, w, b, slab, bias, n_biases, out)
+    for a in range(len(out)):
+        ends = []
+        for h in (1e-5, -1e-5):
+            q, c = w.copy(), b.copy()
+            if a < len(active):  # at constant centred biases
+                u, v = EDGES[active[a]]
+                q[active[a]] += h
+                c[u] -= h * field.m[v]
+                c[v] -= h * field.m[u]
+            else:
+                c[a - len(active)] += h
+            ends.append(expected(q, c))
+        np.testing.assert_allclose(out[a], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
+@pytest.mark.parametrize("enumerates", [True, False])
+def test_exact_likelihood_and_its_gradient(family, enumerates, rng):
+    x = rng.integers(2, size=(21, 5)).astype(np.int8)
+    w, b = parameters(rng)
+    engine = ExactEdges(x, GRAPH, family, True)
+    machine, field = engine._machine._replace(enumerates=False), engine._field
+    if enumerates:
+        machine = machine._replace(enumerates=True, P=np.zeros(32), h=np.zeros(32))
+    prior = edge_slab.EdgePrior(np.zeros(6), normal(1, 0.8), normal(5, 2.0))
+    log_likelihood = exact_log_likelihood(np.array(family.states)[x], EDGES, family.states)
+    active, out = np.flatnonzero(w), np.empty(9)
+
+    def value(w, b):
+        return exact_edges.log_posterior_and_gradient(field, active, w, b, prior, 5, machine, out)
+
+    def expected(w, b):
+        density = stats.norm(0, 0.8).logpdf(w[active]).sum() + stats.norm(0, 2).logpdf(b).sum()
+        return log_likelihood(np.concatenate([w, b])[None])[0] + density
+
+    np.testing.assert_allclose(value(w, b), expected(w, b), rtol=1e-10)
+    gradient = out.copy()
+    for a in range(9):
+        ends = []
+        for h in (1e-5, -1e-5):
+            q, c = w.copy(), b.copy()
+            if a < 4:
+                u, v = EDGES[active[a]]
+                q[active[a]] += h
+                c[u] -= h * field.m[v]
+                c[v] -= h * field.m[u]
+            else:
+                c[a - 4] += h
+            ends.append(expected(q, c))
+        np.testing.assert_allclose(gradient[a], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+def test_enumerated_probabilities(rng):
+    w, b = parameters(rng)
+    tables = ISING.edge_tables(w), ISING.node_tables(b)
+    # enumeration has the last node fastest; bit i of a number is node i
+    p = enumeration.probabilities(EDGES, *tables).reshape((2,) * 5).T.ravel()
+    P, h, W = np.empty(32), np.empty(32), np.empty((6, 5))
+    A = enumerated_field.fill_probabilities(GRAPH.edges, np.array([-1.0, 1.0]), w, b, W, P, h)
+    np.testing.assert_allclose(A, enumeration.log_partition(EDGES, *tables))
+    np.testing.assert_allclose(P, p, rtol=1e-10)
+    pair, configs = np.empty(4), enumeration.configurations(5, 2)[:, ::-1]
+    for u, v in itertools.permutations(range(5), 2):
+        enumerated_field.pair_probabilities(P, u, v, pair)
+        expected = [p[(configs[:, u] == a) & (configs[:, v] == c)].sum() for a in (0, 1) for c in (0, 1)]
+        np.testing.assert_allclose(np.exp(pair), expected, rtol=1e-10)
+    changed = P.copy()
+    enumerated_field.multiply_pair(changed, 3, 1, 2.0, 3.0, 5.0, 7.0)
+    factor = np.array([[2.0, 3.0], [5.0, 7.0]])[configs[:, 3], configs[:, 1]]
+    np.testing.assert_allclose(changed, P * factor)
+    moments = np.empty((5, 5))
+    enumerated_field.second_moments(P, moments, h)
+    for u, v in itertools.combinations_with_replacement(range(5), 2):
+        np.testing.assert_allclose(moments[u, v], p[(configs[:, u] == 1) & (configs[:, v] == 1)].sum())
+
+
+def test_pair_terms(rng):
+    """Identity (A1) with four cells, against a change of one weight in the whole field."""
+    x = rng.integers(2, size=(30, 5)).astype(np.int8)
+    w, b = parameters(rng)
+    engine = ExactEdges(x, GRAPH, BOLTZMANN, True)
+    field = engine._field
+    log_likelihood = exact_log_likelihood(x, EDGES, (0, 1))
+    u, v = EDGES[4]
+    _, tables = enumeration.marginals(EDGES, BOLTZMANN.edge_tables(w), BOLTZMANN.node_tables(b))
+
+    def moved(value):
+        q, c = w.copy(), b.copy()
+        q[4] = value
+        c[u] -= value * field.m[v]
+        c[v] -= value * field.m[u]
+        return log_likelihood(np.concatenate([q, c])[None])[0]
+
+    log_p, h = np.log(tables[4].ravel()), 1e-4
+    gain, slope, information = exact_edges.pair_terms(0.7, log_p, field.cells[4], field.s[4], field.n)
+    np.testing.assert_allclose(gain, moved(0.7) - moved(0.0))
+    np.testing.assert_allclose(slope, (moved(0.7 + h) - moved(0.7 - h)) / (2 * h), rtol=1e-6)
+    second = (moved(0.7 + h) - 2 * moved(0.7) + moved(0.7 - h)) / h**2
+    np.testing.assert_allclose(information, -second, rtol=1e-4)
+
+
+def test_proposals_have_the_density_they_claim(rng):
+    mode, precision = 0.7, 4.0
+    draws = np.array([edge_slab.propose_value(mode, precision, rng) for _ in range(4000)])
+    cuts = mode + np.array([-np.inf, -3.0, -1.0, -0.5, -0.2, 0.0, 0.3, 0.7, 1.5, np.inf])
+    cells = [
+        integrate.quad(lambda t: np.exp(edge_slab.log_proposal(t, mode, precision)), *ends)[0]
+        for ends in itertools.pairwise(cuts)
+    ]
+    np.testing.assert_allclose(sum(cells), 1.0, rtol=1e-7)
+    counts = np.histogram(draws, cuts)[0]
+    assert stats.chisquare(counts, np.array(cells) / sum(cells) * len(draws)).pvalue > 1e-5
+
+
+def test_densities_and_laplace(rng):
+    student = Densities(
+        STUDENT, np.array([0.3]), np.array([1.7]), np.array([3.0]), np.array([0.0]), NO_SERIES
+    )
+    exact = stats.t(3, 0.3, 1.7).logpdf
+    for x in (-4.0, 0.0, 2.0):
+        gap = edge_slab.log_density(student, 0, x) - edge_slab.log_density(student, 0, 0.3)
+        np.testing.assert_allclose(gap, exact(x) - exact(0.3))
+        slope, _ = edge_slab.slope_and_precision(student, 0, x)
+        np.testing.assert_allclose(slope, (exact(x + 1e-5) - exact(x - 1e-5)) / 2e-5, rtol=1e-6)
+    # a normal slab makes Laplace's method exact
+    slab, g, h = normal(1, 0.9), 3.0, 7.0
+    x, H = edge_slab.quadratic_mode(g, h, slab)
+    expected = integrate.quad(
+        lambda t: stats.norm(0, 0.9).pdf(t) * np.exp(g * t - 0.5 * h * t * t), -10, 10
+    )[0]
+    np.testing.assert_allclose(edge_slab.quadratic_log_odds(x, H, g, h, slab), np.log(expected))

@@ -1,0 +1,137 @@
+"""Posterior of a field with spike-and-slab weights by quadrature over every structure."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special
+
+
+class StructurePosterior(NamedTuple):
+    """Inclusion probabilities (r,), E[w] (r,), E[b] (d,) and the distribution of the edge count."""
+
+    inclusion: np.ndarray
+    weight: np.ndarray
+    bias: np.ndarray
+    n_edges: np.ndarray
+
+
+def exact_log_likelihood(x, edges, states):
+    """Log-likelihood of state values `x` (n, d) as a function of parameters (q, r + d), by enumeration."""
+    d = x.shape[1]
+    configs = np.array(list(itertools.product(states, repeat=d)), dtype=float)
+
+    def statistics(rows):
+        pairs = np.stack([rows[:, u] * rows[:, v] for u, v in edges], axis=1)
+        return np.concatenate([pairs, rows], axis=1)  # (m, r + d)
+
+    data, table = statistics(x.astype(float)).sum(axis=0), statistics(configs)
+
+    def value(parameters):
+        return parameters @ data - len(x) * special.logsumexp(parameters @ table.T, axis=1)
+
+    return value
+
+
+def pseudo_log_likelihood(x, edges, states):
+    """Log pseudo-likelihood likewise: every node given the rest, for every distinct row."""
+    rows, counts = np.unique(x, axis=0, return_counts=True)
+    r, d = len(edges), x.shape[1]
+    design = np.zeros((r + d, len(rows) * d))  # fields of all nodes in all distinct rows
+    for c, row in enumerate(rows):
+        for i in range(d):
+            design[r + i, c * d + i] = 1.0
+            for e, (u, v) in enumerate(edges):
+                if i in (u, v):
+                    design[e, c * d + i] = row[v if i == u else u]
+    observed, counts = rows.ravel(), np.repeat(counts, d)
+    low, high = states
+
+    def value(parameters):
+        fields = parameters @ design
+        return (observed * fields - np.logaddexp(low * fields, high * fields)) @ counts
+
+    return value
+
+
+def gauss_hermite(log_density, dimension, n_nodes):
+    """Points, log weights: integral of exp(log_density) over R^dimension, around its mode."""
+    if dimension == 0:
+        return np.zeros((1, 0)), log_density(np.zeros((1, 0)))
+    found = optimize.minimize(lambda q: -log_density(q[None])[0], np.zeros(dimension), method="BFGS")
+    h = 1e-3
+    eye = h * np.eye(dimension)
+    hessian = np.empty((dimension, dimension))
+    for i in range(dimension):
+        for j in range(dimension):
+            corners = [
+                found.x + a * eye[i] + b * eye[j] for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+            ]
+            f = log_density(np.array(corners))
+            hessian[i, j] = (f[0] - f[1] - f[2] + f[3]) / (4 * h * h)
+    root = np.linalg.cholesky(np.linalg.inv(-hessian))
+    t, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    grid = np.array(list(itertools.product(t, repeat=dimension)))
+    log_weights = np.array(list(itertools.product(np.log(weights), repeat=dimension))).sum(axis=1)
+    points = found.x + grid @ root.T
+    log_weights += 0.5 * (grid**2).sum(axis=1) + np.log(np.diag(root)).sum()
+    return points, log_weights + log_density(points)
+
+
+def structure_posterior(log_likelihood, r, d, log_prior, log_slab, log_bias=None, bias=None, n_nodes=5):
+    """Sum over all 2^r structures.
+
+    `log_prior`: of a structure with k edges; `log_slab` elementwise; `log_bias` elementwise if the
+    biases are random, else `bias` (d,) gives them.
+    """
+    log_total, parts = [], []
+    for structure in itertools.product((False, True), repeat=r):
+        present = np.flatnonzero(structure)
+        k = len(present)
+
+        def log_density(q, present=present, k=k):
+            parameters = np.zeros((len(q), r + d))
+            parameters[:, present] = q[:, :k]
+            value = log_slab(q[:, :k]).sum(axis=1)
+            if log_bias is None:
+                parameters[:, r:] = bias
+            else:
+                parameters[:, r:] = q[:, k:]
+                value = value + log_bias(q[:, k:]).sum(axis=1)
+            return value + log_likelihood(parameters)
+
+        points, log_weights = gauss_hermite(log_density, k + (0 if log_bias is None else d), n_nodes)
+        mass = special.logsumexp(log_weights)
+        means = np.exp(log_weights - mass) @ points if points.shape[1] else np.zeros(0)
+        weight = np.zeros(r)
+        weight[present] = means[:k]
+        log_total.append(mass + log_prior(k))
+        parts.append((np.array(structure, dtype=float), weight, means[k:] if log_bias else bias))
+    p = special.softmax(log_total)
+    inclusion, weight, biases = (sum(p[j] * part[k] for j, part in enumerate(parts)) for k in range(3))
+    sizes = np.array([int(part[0].sum()) for part in parts])
+    return StructurePosterior(inclusion, weight, biases, np.bincount(sizes, p, minlength=r + 1))
+
+
+def one_edge_posterior(log_likelihood, d, p, log_slab, bias):
+    """Inclusion probability and E[w] of the only edge of a field, by adaptive quadrature."""
+    from scipy import integrate
+
+    def at(w):
+        return float(log_likelihood(np.concatenate([[w], bias])[None])[0])
+
+    zero = at(0.0)
+
+    def integrand(w, power):
+        return w**power * np.exp(log_slab(w) + at(w) - zero)
+
+    cuts = [-np.inf, -20.0, -5.0, -2.0, -1.0, 0.0, 1.0, 2.0, 5.0, 20.0, np.inf]
+    mass, first = (
+        sum(
+            integrate.quad(integrand, a, b, args=(k,), epsabs=1e-12)[0]
+            for a, b in itertools.pairwise(cuts)
+        )
+        for k in (0, 1)
+    )
+    odds = p / (1 - p) * mass
+    return odds / (1 + odds), odds / (1 + odds) * first / mass

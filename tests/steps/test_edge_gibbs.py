@@ -1,0 +1,268 @@
+"""EdgeGibbs: posteriors by quadrature over all structures, the step contract, what is refused."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import special, stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels import junction_tree as tree_kernels
+from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.reference import enumeration
+from tests.reference.spike_and_slab import (
+    exact_log_likelihood,
+    one_edge_posterior,
+    pseudo_log_likelihood,
+    structure_posterior,
+)
+from tests.statistics import Z
+
+EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
+GRAPH = PairwiseGraph(range(4), EDGES)
+WEIGHT = np.array([1.2, 0.0, -0.8, 0.0, 0.6, 0.0])
+BIAS = np.array([-0.5, 0.3, 0.2, -0.4])
+TRIANGLE = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
+REFERENCES = {"exact": exact_log_likelihood, "pseudo": pseudo_log_likelihood}
+SAMPLE = {"progressbar": False, "quiet": True}
+
+
+def boltzmann_data(n, seed, edges=EDGES, weight=WEIGHT, bias=BIAS):
+    tables = BOLTZMANN.edge_tables(weight), BOLTZMANN.node_tables(bias)
+    p = enumeration.probabilities(edges, *tables)
+    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
+    return enumeration.configurations(len(bias), 2)[rows]
+
+
+def fixed_bias_model(x, *, p=0.4, slab=None, likelihood="exact", ising=False):
+    slab = pm.Normal.dist(0, 1) if slab is None else slab
+    with pm.Model() as model:
+        p = pm.Beta("p", *p) if isinstance(p, tuple) else p
+        w = SpikeAndSlab("w", p, slab, shape=6)
+        field = pmrf.Ising if ising else pmrf.BoltzmannMachine
+        field("x", w, BIAS, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def random_bias_model(x, *, p=0.4, likelihood="exact", graph=TRIANGLE):
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=graph.n_edges)
+        b = pm.Normal("b", 0, 2, shape=graph.n_nodes)
+        pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
+    return model
+
+
+def draws_of(model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_chains=2, tree=False):
+    """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
+    with model:
+        step = EdgeGibbs([model[name] for name in names])
+    if tree:
+        assert step._engine._machine.enumerates
+        step._engine._machine = step._engine._machine._replace(enumerates=False)
+    if not corrected:
+        sweep = step._engine.sweep
+        step._engine.sweep = lambda *args: sweep(*args, corrected=False)
+    chains = []
+    for chain in range(n_chains):
+        step.setup_chain(np.random.default_rng([seed, chain]), tune, n_draws)
+        point = model.initial_point()
+        rows = []
+        for i in range(tune + n_draws):
+            if i == tune:
+                step.stop_tuning()
+            point, _ = step.step(point)
+            rows.append([point[name] for name in names])
+        chains.append(rows[tune:])
+    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
+
+
+def standardised_gaps(w, exact):
+    """Differences from the exact posterior in Monte-Carlo standard errors."""
+    quantities = {}
+    for e in range(w.shape[-1]):
+        if 0.01 < exact.inclusion[e] < 0.99:
+            quantities[f"P(Y_{e})"] = ((w[..., e] != 0).astype(float), exact.inclusion[e])
+        quantities[f"E[w_{e}]"] = (w[..., e], exact.weight[e])
+    n_edges = np.count_nonzero(w, axis=-1)
+    for k, p in enumerate(exact.n_edges):
+        if 0.01 < p < 0.99:
+            quantities[f"P({k} edges)"] = ((n_edges == k).astype(float), p)
+    gaps = {}
+    for name, (draws, value) in quantities.items():
+        assert az.ess(draws) > 400, name
+        gaps[name] = (draws.mean() - value) / float(az.mcse(draws))
+    return gaps
+
+
+def fixed_p(p, r=6):
+    return lambda k: k * np.log(p) + (r - k) * np.log1p(-p)
+
+
+def beta_p(a, b, r=6):
+    return lambda k: special.betaln(a + k, b + r - k) - special.betaln(a, b)
+
+
+def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=5):
+    log_likelihood = REFERENCES[likelihood](x, EDGES, states)
+    log_slab = stats.norm(0, sd).logpdf
+    return structure_posterior(log_likelihood, 6, 4, log_prior, log_slab, bias=bias, n_nodes=n_nodes)
+
+
+def test_the_reference_has_converged():
+    x = boltzmann_data(80, seed=1)
+    coarse, fine = (reference(x, "exact", fixed_p(0.4), n_nodes=n) for n in (5, 7))
+    np.testing.assert_allclose(coarse.inclusion, fine.inclusion, atol=1e-4)
+    np.testing.assert_allclose(coarse.weight, fine.weight, atol=1e-4)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("n", [80, pytest.param(600, marks=pytest.mark.slow)])
+def test_all_structures_of_four_nodes(likelihood, n):
+    x = boltzmann_data(n, seed=1)
+    [w] = draws_of(fixed_bias_model(x, likelihood=likelihood), ["w"])
+    gaps = standardised_gaps(w, reference(x, likelihood, fixed_p(0.4)))
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+    # negative control: another p is another posterior
+    gaps = standardised_gaps(w, reference(x, likelihood, fixed_p(0.5)))
+    assert max(np.abs(list(gaps.values()))) > Z
+
+
+def test_by_junction_tree():
+    x = boltzmann_data(80, seed=2)
+    [w] = draws_of(fixed_bias_model(x), ["w"], tree=True)
+    gaps = standardised_gaps(w, reference(x, "exact", fixed_p(0.4)))
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+def test_without_the_correction_the_posterior_is_another():
+    x = boltzmann_data(80, seed=1)
+    [w] = draws_of(fixed_bias_model(x), ["w"], corrected=False)
+    gaps = standardised_gaps(w, reference(x, "exact", fixed_p(0.4)))
+    assert max(np.abs(list(gaps.values()))) > Z
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_random_biases(likelihood):
+    x = boltzmann_data(60, 3, TRIANGLE.edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
+    w, b = draws_of(random_bias_model(x, likelihood=likelihood), ["w", "b"])
+    exact = structure_posterior(
+        REFERENCES[likelihood](x, [tuple(e) for e in TRIANGLE.edges], (0, 1)),
+        3,
+        3,
+        fixed_p(0.4, 3),
+        stats.norm(0, 1).logpdf,
+        log_bias=stats.norm(0, 2).logpdf,
+    )
+    gaps = standardised_gaps(w, exact)
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+    for i in range(3):
+        assert abs(b[..., i].mean() - exact.bias[i]) < Z * float(az.mcse(b[..., i]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_random_p_by_nuts(likelihood):
+    x = boltzmann_data(80, seed=1)
+    model = fixed_bias_model(x, p=(2.0, 3.0), likelihood=likelihood)
+    with model:
+        idata = pm.sample(
+            4000, tune=500, chains=2, cores=1, step=EdgeGibbs([model["w"]]), random_seed=1, **SAMPLE
+        )
+    gaps = standardised_gaps(idata.posterior.w.values, reference(x, likelihood, beta_p(2.0, 3.0)))
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_ising_is_the_boltzmann_machine_in_other_words(likelihood):
+    """y = (1 + x) / 2: w = 4 J, b_i = 2 h_i - 2 sum_j J_ij; an Ising field with constant h."""
+    x = boltzmann_data(80, seed=1)
+    model = fixed_bias_model(2 * x - 1, slab=pm.Normal.dist(0, 0.25), likelihood=likelihood, ising=True)
+    [w] = draws_of(model, ["w"])
+    exact = reference(2 * x - 1, likelihood, fixed_p(0.4), states=(-1, 1), sd=0.25)
+    # the same by enumeration of the {0, 1} field
+    boltzmann = REFERENCES[likelihood](x, EDGES, (0, 1))
+
+    def converted(parameters):
+        J, h = parameters[:, :6], parameters[:, 6:]
+        b = 2 * h
+        for e, (u, v) in enumerate(EDGES):
+            b[:, u] -= 2 * J[:, e]
+            b[:, v] -= 2 * J[:, e]
+        return boltzmann(np.concatenate([4 * J, b], axis=1))
+
+    same = structure_posterior(
+        converted, 6, 4, fixed_p(0.4), stats.norm(0, 0.25).logpdf, bias=BIAS, n_nodes=5
+    )
+    np.testing.assert_allclose(exact.inclusion, same.inclusion, atol=1e-3)
+    gaps = standardised_gaps(w, exact)
+    assert max(np.abs(list(gaps.values()))) < Z, gaps
+
+
+SLABS = {
+    "Cauchy": (lambda: pm.Cauchy.dist(0, 1), stats.cauchy(0, 1).logpdf),
+    "Laplace": (lambda: pm.Laplace.dist(0, 0.7), stats.laplace(0, 0.7).logpdf),
+    "StudentT": (lambda: pm.StudentT.dist(nu=3, mu=0.2, sigma=0.8), stats.t(3, 0.2, 0.8).logpdf),
+    "HalfNormal": (lambda: pm.HalfNormal.dist(1.5), stats.halfnorm(0, 1.5).logpdf),
+    "Logistic": (lambda: pm.Logistic.dist(0, 0.5), stats.logistic(0, 0.5).logpdf),
+}
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("name", SLABS)
+def test_one_edge_under_any_slab(name, likelihood):
+    slab, log_slab = SLABS[name]
+    bias = np.array([0.3, -0.4])
+    x = boltzmann_data(25, 5, [(0, 1)], np.array([1.0]), bias)
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.4, slab(), shape=1)
+        graph = PairwiseGraph(range(2), [(0, 1)])
+        pmrf.BoltzmannMachine("x", w, bias, graph=graph, observed=x, likelihood=likelihood)
+    [w] = draws_of(model, ["w"], n_draws=6000)
+    log_likelihood = REFERENCES[likelihood](x, [(0, 1)], (0, 1))
+    inclusion, mean = one_edge_posterior(log_likelihood, 2, 0.4, log_slab, bias)
+    included = (w[..., 0] != 0).astype(float)
+    assert abs(included.mean() - inclusion) < Z * float(az.mcse(included))
+    assert abs(w.mean() - mean) < Z * float(az.mcse(w[..., 0]))
+
+
+@pytest.mark.slow
+def test_geweke_joint_distribution():
+    """x | w, b and (w, b) | x in turn leave the prior invariant."""
+    n_data, n_steps, p = 3, 12_000, 0.4
+    x = boltzmann_data(n_data, 3, TRIANGLE.edges, np.zeros(3), np.zeros(3))
+    x[0], x[1] = 0, 1  # no constant column
+    model = random_bias_model(x, p=p)
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    rng = np.random.default_rng(8)
+    step.setup_chain(rng, 0, n_steps)
+    step.started = True
+    engine, point = step._engine, model.initial_point()
+    y = np.array(BOLTZMANN.states, dtype=float)
+    draws = np.empty((n_data, 3), dtype=np.int8)
+    kept = np.empty((n_steps, 4))
+    u, v = TRIANGLE.edges.T
+    m = engine._field.m
+    tree, work = engine._machine.tree, engine._machine.work
+    for i in range(n_steps):
+        point, _ = step.step(point)
+        tree_kernels.pack_pairwise(
+            BOLTZMANN.edge_tables(point["w"]), BOLTZMANN.node_tables(point["b"]), work.tables
+        )
+        tree_kernels.collect(tree, work.tables, work)
+        tree_kernels.draw(tree, work, draws, rng)
+        values = y[draws]
+        t = values.sum(axis=0)
+        s = np.empty(3)
+        gibbs.edge_statistics(draws, TRIANGLE.edges, BOLTZMANN.edge_statistic, s)
+        engine._field.t[:] = t
+        engine._field.s[:] = s - m[v] * t[u] - m[u] * t[v]
+        w, b = point["w"], point["b"]
+        kept[i] = np.count_nonzero(w), (w**2).sum(), b.mean(), (b**2).mean()
+    for column, expected in zip(kept.T, (3 * p, 3 * p, 0.0, 4.0), strict=True):
+        assert abs(column.mean() - expected) < Z * float(az.mcse(column[None, :])), expected

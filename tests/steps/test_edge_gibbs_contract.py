@@ -1,0 +1,221 @@
+"""EdgeGibbs as a step of PyMC: state, seeds, starts, statistics, and what is refused."""
+
+import pickle
+
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+from pymc.step_methods.compound import CompoundStep
+from pymc.step_methods.state import equal_dataclass_values
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+
+GRAPH = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)])
+SAMPLE = {"progressbar": False, "quiet": True}
+
+
+def data(n=50, seed=1):
+    x = np.random.default_rng(seed).integers(2, size=(n, 4))
+    x[:, 1] = np.where(np.random.default_rng(seed + 1).random(n) < 0.8, x[:, 0], x[:, 1])
+    return x
+
+
+def edge_model(likelihood="exact", x=None, slab=None, prior=pm.Normal):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        p = pm.Beta("p", 2, 2)
+        slab = pm.Normal.dist(0, pm.HalfNormal("sigma", 1)) if slab is None else slab
+        w = SpikeAndSlab("w", p, slab, dims="edge")
+        b = prior("b", 0, 2, dims="node")
+        x = data() if x is None else x
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_state_round_trip(likelihood):
+    model = edge_model(likelihood)
+    with model:
+        method = EdgeGibbs([model["w"], model["b"]])
+    method.setup_chain(np.random.default_rng(1), 5, 5)
+    point = model.initial_point()
+    for _ in range(3):
+        point, _ = method.step(point)
+    state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
+    first, stats = method.step(point)
+    assert set(stats[0]) == set(EdgeGibbs.stats_dtypes_shapes)
+    again = cloudpickle.loads(cloudpickle.dumps(method))
+    again.sampling_state = state
+    second, _ = again.step(point)
+    for name in ("w", "b"):
+        np.testing.assert_array_equal(first[name], second[name])
+    assert equal_dataclass_values(method.sampling_state, again.sampling_state)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_same_seed_same_draws_whatever_the_cores(likelihood):
+    model = edge_model(likelihood)
+    runs = []
+    for cores in (1, 2):
+        with model:
+            idata = pm.sample(
+                30,
+                tune=10,
+                chains=2,
+                cores=cores,
+                step=EdgeGibbs([model["w"], model["b"]]),
+                random_seed=7,
+                **SAMPLE,
+            )
+        runs.append(idata)
+    for name in ("w", "b", "p"):
+        np.testing.assert_array_equal(*(run.posterior[name].values for run in runs))
+    assert not np.array_equal(*runs[0].posterior.w.values)
+    assert runs[0].posterior.w.dims == ("chain", "draw", "edge")
+    for name, (dtype, _) in EdgeGibbs.stats_dtypes_shapes.items():
+        assert runs[0].sample_stats[name].dtype == dtype
+        assert runs[0].sample_stats[name].dims == ("chain", "draw")
+
+
+def test_points_are_not_changed_in_place_and_keys_keep_their_order():
+    model = edge_model("pseudo", slab=pm.Normal.dist(0, 1))
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    step.setup_chain(np.random.default_rng(1), 1, 1)
+    point = model.initial_point()
+    copy = pickle.loads(pickle.dumps(point))
+    new, _ = step.step(point)
+    assert list(new) == list(point)
+    for name, value in copy.items():
+        np.testing.assert_array_equal(point[name], value)
+        assert new[name].dtype == value.dtype
+
+
+def test_a_start_of_the_user_is_kept():
+    model = edge_model("pseudo")
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    seen = []
+    sweep = step._engine.sweep
+    step._engine.sweep = lambda w, b, *rest: seen.append((w.copy(), b.copy())) or sweep(w, b, *rest)
+    point = model.initial_point()
+    start = {**point, "w": np.array([0.0, 0.5, 0.0, -0.25, 0.0, 0.0]), "b": np.full(4, 0.125)}
+    for value in (point, start):
+        step.setup_chain(np.random.default_rng(1), 1, 1)
+        step.step(value)
+    assert seen[0][0][0] != 0.0  # the strong edge of the data
+    np.testing.assert_array_equal(seen[1][0], start["w"])
+    np.testing.assert_array_equal(seen[1][1], start["b"])
+
+
+def test_biases_of_other_priors_are_left_to_other_steps():
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        b = pm.Deterministic("b", 2.0 * pm.Normal("z", 0, 1, shape=4))
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=data(), likelihood="pseudo")
+        idata = pm.sample(50, tune=50, chains=1, cores=1, step=EdgeGibbs([w]), random_seed=1, **SAMPLE)
+        assert idata.posterior.z.std() > 0.05
+        with pytest.raises(ValueError, match="z is not: leave it out of `vars`"):
+            EdgeGibbs([w, model["z"]])
+
+
+def test_two_fields_get_a_step_each():
+    with pm.Model() as model:
+        for k in range(2):
+            w = SpikeAndSlab(f"w{k}", 0.5, pm.Normal.dist(0, 1), shape=6)
+            b = pm.Normal(f"b{k}", 0, 1, shape=4)
+            pmrf.BoltzmannMachine(f"x{k}", w, b, graph=GRAPH, observed=data(), likelihood="pseudo")
+        step = EdgeGibbs(model.free_RVs)
+    assert isinstance(step, CompoundStep)
+    assert [[v.name for v in method.vars] for method in step.methods] == [["w0", "b0"], ["w1", "b1"]]
+    assert pm.sample(5, tune=5, chains=1, cores=1, step=step, model=model, **SAMPLE) is not None
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
+def test_constant_and_separable_columns(likelihood, slab):
+    x = data()
+    x[:, 2] = 1
+    x[:, 3] = x[:, 0]
+    model = edge_model(likelihood, x, slab)
+    with model, pytest.warns(UserWarning, match="x never changes at 2: only the priors keep"):
+        step = EdgeGibbs([model["w"], model["b"]])
+    step.setup_chain(np.random.default_rng(1), 50, 150)
+    point = model.initial_point()
+    for _ in range(200):
+        point, _ = step.step(point)
+        assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
+
+
+def no_field():
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        pm.Normal("x", w, 1.0, observed=np.zeros(6))
+    return model
+
+
+def transformed():
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        pmrf.Ising("x", 2.0 * w, graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
+    return model
+
+
+def two_fields():
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        for name in ("x", "y"):
+            pmrf.Ising(name, w, graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
+    return model
+
+
+def missing_cells():
+    x = np.ma.masked_array(data(), mask=False)
+    x[0, 0] = np.ma.masked
+    with pytest.warns(pm.exceptions.ImputationWarning):
+        return edge_model("exact", x)
+
+
+def particles():
+    return edge_model("particles")
+
+
+def agreement_field():
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Beta.dist(1, 1), shape=6)
+        pmrf.AgreementMRF("x", w, graph=GRAPH, observed=data(), likelihood="pseudo")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (no_field, "reaches no Markov random field"),
+        (transformed, "needs w itself as the coupling of x, not an expression"),
+        (two_fields, "one field and nothing else, but w feeds x, y"),
+        (missing_cells, "not completely observed"),
+        (particles, 'likelihood="exact" or "pseudo"'),
+        (agreement_field, "w is the theta of x"),
+    ],
+)
+def test_models_that_are_refused(build, message):
+    model = build()
+    with model, pytest.raises(ValueError, match=message):
+        EdgeGibbs([model["w"]])
+
+
+def test_other_things_that_are_refused():
+    model = edge_model("pseudo")
+    with model:
+        with pytest.raises(TypeError, match="samples a pymc_mrf\\.SpikeAndSlab, but got b"):
+            EdgeGibbs([model["b"]])
+        with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not -1"):
+            EdgeGibbs([model["w"]], n_joint=-1)
+    with pytensor.config.change_flags(floatX="float32"):
+        model = edge_model("pseudo")
+        with model, pytest.raises(ValueError, match="double precision"):
+            EdgeGibbs([model["w"]])
