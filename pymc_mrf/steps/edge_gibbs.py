@@ -20,7 +20,7 @@ from pymc_mrf.likelihood.pseudo import PseudoEdges
 from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior, is_movable, log_densities
 from pymc_mrf.steps.observed_field import ObservedField, children
 
-ENGINES = {"exact": ExactEdges, "pseudo": PseudoEdges}
+ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges]] = {"exact": ExactEdges, "pseudo": PseudoEdges}
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations: a quarter of an oscillation
 MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8

@@ -94,7 +94,7 @@ class EdgePriorReader:
         self._closed = type(slab.op) in KINDS
         self._support = slab.support(*parameters)
         native = slab.native_parameters(*parameters) if self._closed else parameters
-        self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
+        self._bias_name = "" if bias_rv is None else model.rvs_to_values[bias_rv].name
         groups = [[p], [] if bias_rv is not None else [node.reshape((-1,))], list(native)]
         groups.append([] if self._bias_op is None else list(self._bias_op.dist_params(bias_rv.owner)))
         groups.append([] if self._closed else [*(self._support or ()), slab.support_point(*parameters)])
@@ -105,7 +105,7 @@ class EdgePriorReader:
         self._inputs = [v for v in model.value_vars if v in needed]
         kwargs = {"trust_input": True, **(compile_kwargs or {})}
         self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
-        self._log_density = None
+        self._log_density: Any = None
         if not self._closed:
             x, inputs = pt.dvector("x"), [parameter.type() for parameter in parameters]
             self._log_density = compile_pytensor([x, *inputs], slab.log_density(x, *inputs), **kwargs)
@@ -115,7 +115,7 @@ class EdgePriorReader:
         """Prior and node parameters (d,) at `point`."""
         if self._last is not None and not self._inputs:
             prior, b = self._last[1:]
-            return prior, b.copy() if self._bias_name is None else np.array(point[self._bias_name])
+            return prior, np.array(point[self._bias_name]) if self._bias_name else b.copy()
         values = [np.asarray(v) for v in self._read(*(point[v.name] for v in self._inputs))]
         parts = []
         for size in self._sizes:
@@ -157,14 +157,15 @@ class EdgePriorReader:
 
 def location_and_scale(series: Series) -> tuple[float, float]:
     """Median and normalised interquartile range of a density given as a series."""
-    x, mass = [], []
+    points: list[np.ndarray] = []
+    mass: list[np.ndarray] = []
     t = np.linspace(0.0, 1.0, 65)
     for lower, upper, c in zip(series.lower, series.upper, series.coefficients, strict=True):
         here = lower + (upper - lower) * t
         f = np.exp(np.polynomial.legendre.legval(2 * t - 1, c))
-        x.append(here[1:])
+        points.append(here[1:])
         mass.append(0.5 * (f[1:] + f[:-1]) * np.diff(here))
-    x, cdf = np.concatenate(x), np.cumsum(np.concatenate(mass))
+    x, cdf = np.concatenate(points), np.cumsum(np.concatenate(mass))
     q1, median, q3 = np.interp(np.array([0.25, 0.5, 0.75]) * cdf[-1], cdf, x)
     return float(median), float(max((q3 - q1) / 1.349, 1e-12))
 

@@ -17,7 +17,7 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.configuration_counts import count_configurations
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 
-POINT_MASSES = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
+POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
 """Priors whose values coincide with positive probability: a random walk would never find them."""
 
 

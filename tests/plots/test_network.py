@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots.network import plot_groups, separate
+from pymc_mrf.plots._network import separate
+from pymc_mrf.plots.network import plot_groups
 from tests.analysis.posteriors import as_posterior
 
 matplotlib.use("Agg")

@@ -217,10 +217,8 @@ def test_same_seed_same_draws_whatever_the_cores(step, model):
     runs = []
     for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
         with model:
-            idata = pm.sample(
-                30, tune=10, chains=2, cores=cores, mp_ctx=context, random_seed=7, **SAMPLE
-            )
-        runs.append(idata)
+            options = {"step": step([model["theta"]]), "mp_ctx": context, "random_seed": 7}
+            runs.append(pm.sample(30, tune=10, chains=2, cores=cores, **options, **SAMPLE))
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].posterior.theta.values, other.posterior.theta.values)
     assert not np.array_equal(*runs[0].posterior.theta.values)
@@ -246,7 +244,7 @@ def test_automatic_choice_and_random_hyperparameters():
     x = agreement_data(100, seed=1)
     for likelihood, statistic in (
         ("auto", "exact_gibbs_n_evaluations"),
-        ("particles", "stripped_beta_moment_gap"),
+        ("particles", "particle_ratio_noise"),
     ):
         with pm.Model(coords=pmrf.coords(GRAPH)):
             alpha = pm.Gamma("alpha", 2, 2)
@@ -310,8 +308,8 @@ def test_frozen_models_and_step_options():
     idata = pm.sample(10, tune=5, chains=1, cores=1, model=freeze_dims_and_data(model), **SAMPLE)
     assert "exact_gibbs_n_evaluations" in idata.sample_stats
     model = agreement_model(x, likelihood="particles")
-    with pytest.raises(ValueError, match="n_iterations must be a positive integer, not -1"):
-        pm.sample(10, model=model, stripped_beta_gibbs={"n_iterations": -1}, **SAMPLE)
+    with pytest.raises(ValueError, match="n_sweeps must be a positive integer, not -1"):
+        pm.sample(10, model=model, particle_ratio_gibbs={"n_sweeps": -1}, **SAMPLE)
 
 
 def test_a_start_of_the_user_is_kept():

@@ -1,0 +1,158 @@
+"""Log probability of some nodes of the data given all others (Chen & Welling, 2012, sec. 5)."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._parameters import score_draws
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.kernels.conditional_likelihood import group_log_conditional
+
+MAX_GROUP_NODES = 12
+MAX_GROUP_STATES = 2**22  # two arrays of 32 MB
+
+
+def conditional_log_likelihood(
+    x: Any,
+    graph: Any,
+    parameters: Any,
+    group_of_nodes: Sequence[Hashable],
+    *,
+    family: str = "agreement",
+    n_states: int = 2,
+    var_name: str = "theta",
+    node: Any = None,
+    group: str = "posterior",
+    per_observation: bool = False,
+) -> xr.DataArray:
+    """Conditional log-likelihood: sum over observations of log p(x_G | all other nodes), exact.
+
+    The K^|G| states of the group G are listed, so the partition function of the field never appears. A
+    group of one node gives a term of the pseudo-likelihood, a group of all nodes the likelihood.
+
+    Parameters
+    ----------
+    x : (n, d) array_like
+        Complete observations; columns in node order.
+    graph : networkx.Graph or PairwiseGraph
+    parameters : xarray.DataTree, xarray.DataArray or array_like
+        Edge parameters, as in `log_pseudo_likelihood`.
+    group_of_nodes : sequence of node labels
+        The group G: 1 to 12 nodes of the graph, with at most 2^22 states.
+    family, n_states, var_name, node, group, per_observation
+        As in `log_pseudo_likelihood`.
+
+    Returns
+    -------
+    xarray.DataArray
+        With the dimensions of the parameters other than edges, such as ("chain", "draw"), and "obs"
+        if asked for.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `log_pseudo_likelihood`; also if the group is empty, too large, repeats a node or
+        names one that the graph does not have.
+
+    See Also
+    --------
+    log_predictive : The same of held-out data, averaged over the posterior.
+    """
+    graph = as_graph(graph)
+    members = _members(group_of_nodes, graph)
+    size = get_family(family, n_states).n_states ** len(members)
+    if len(members) > MAX_GROUP_NODES or size > MAX_GROUP_STATES:
+        raise ValueError(
+            f"group_of_nodes has {len(members)} nodes and {size} states; all are listed, which is "
+            f"limited to {MAX_GROUP_NODES} nodes and {MAX_GROUP_STATES} states: split the group"
+        )
+    place = np.full(graph.n_nodes, -1, dtype=np.int64)
+    place[members] = np.arange(len(members))
+    inside, scores = np.empty(size), np.empty(size)
+
+    def score(indices, edge_tables, node_tables, out):
+        group_log_conditional(
+            indices, members, place, edge_tables, node_tables, graph.arrays, inside, scores, out
+        )
+
+    return score_draws(
+        score,
+        x,
+        graph,
+        parameters,
+        family=family,
+        n_states=n_states,
+        var_name=var_name,
+        node=node,
+        group=group,
+        per_observation=per_observation,
+        name="conditional_log_likelihood",
+    )
+
+
+def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
+    """Log of the posterior mean of p: the predictor "Bayes" of Chen & Welling (2012, sec. 5).
+
+    Their "Bayes PM" is the log-likelihood under the posterior means of the parameters instead.
+
+    Parameters
+    ----------
+    log_likelihood : xarray.DataArray
+        Log probabilities per draw and observation, with dims "chain" and "draw" among others, such as
+        ``conditional_log_likelihood(..., per_observation=True)``. Summed over observations
+        beforehand, it would give the joint predictive probability of all of them.
+
+    Returns
+    -------
+    xarray.DataArray
+        Without "chain" and "draw".
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `log_likelihood` is not a DataArray or has no chains and draws.
+    """
+    from scipy.special import logsumexp
+
+    if not isinstance(log_likelihood, xr.DataArray):
+        raise TypeError(
+            f"log_likelihood must be an xarray.DataArray, not {type(log_likelihood).__name__}"
+        )
+    missing = [dim for dim in SAMPLE_DIMS if dim not in log_likelihood.dims]
+    if missing or log_likelihood.size == 0:
+        raise ValueError(
+            f"log_likelihood has the sizes {dict(log_likelihood.sizes)}; it needs at least one "
+            '"chain" and one "draw"'
+        )
+    n_draws = log_likelihood.sizes["chain"] * log_likelihood.sizes["draw"]
+    mean = xr.apply_ufunc(
+        lambda values: logsumexp(values, axis=(-2, -1)) - np.log(n_draws),
+        log_likelihood,
+        input_core_dims=[SAMPLE_DIMS],
+    )
+    return mean.rename("log_predictive")
+
+
+def _members(group_of_nodes: Any, graph: PairwiseGraph) -> np.ndarray:
+    """Return the indices of the group's nodes, (g,) int64."""
+    if isinstance(group_of_nodes, str | bytes) or not hasattr(group_of_nodes, "__iter__"):
+        raise TypeError(
+            f"group_of_nodes must be a list of node labels, not {group_of_nodes!r}; for one node "
+            "give a list of one"
+        )
+    labels = list(group_of_nodes)
+    if not labels:
+        raise ValueError("group_of_nodes is empty; give at least one node")
+    index = {label: i for i, label in enumerate(graph.nodes)}
+    unknown = [label for label in labels if label not in index]
+    if unknown:
+        raise ValueError(f"group_of_nodes names {unknown[0]!r}, which is not a node of the graph")
+    members = np.array([index[label] for label in labels], dtype=np.int64)
+    if len(set(labels)) != len(labels):
+        repeated = next(label for i, label in enumerate(labels) if label in labels[:i])
+        raise ValueError(f"group_of_nodes names {repeated!r} twice")
+    return members

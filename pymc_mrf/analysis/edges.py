@@ -1,0 +1,278 @@
+"""Which edges exist, in a posterior whose exact zeros are absent edges (`SpikeAndSlab`).
+
+An edge is *included* in a draw if its value differs from zero.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
+from pymc_mrf.graph.structure import as_graph
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+# the bound on indicators that never change holds with this probability
+BOUND_PROBABILITY = 0.95
+
+
+def edge_inclusion(
+    idata: xr.DataTree, var_name: str, *, prior_inclusion: Any = None, group: str = "posterior"
+) -> xr.Dataset:
+    """Posterior probability, Monte-Carlo error, value and Bayes factor of every edge.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str
+        A vector whose exact zeros are absent edges, such as a `SpikeAndSlab`.
+    prior_inclusion : float, array_like or xarray.DataArray, optional
+        Prior probability that an edge exists, strictly between 0 and 1: one number or one per edge.
+        If the model has a random probability p, its prior mean.
+    group : str
+        Group of `idata` to read.
+
+    Returns
+    -------
+    xarray.Dataset
+        One entry per edge of each of
+
+        - ``inclusion``: share of draws with the edge, chains pooled.
+        - ``inclusion_mcse``: Monte-Carlo standard error of ``inclusion`` (Vehtari et al., 2021), from
+          the autocorrelation of the indicator. It is 0 where the indicator is the same in every
+          draw, which says only that a change is rare, not that there is no error: see
+          ``inclusion_bound``. NaN with fewer than four draws per chain.
+        - ``inclusion_bound``: where the indicator never changes, a bound at 95 % on the distance of
+          ``inclusion`` from the probability that it estimates: 1 - 0.05^(1/n), about 3 / n. For n
+          stands the median effective sample size of the indicators that do change, at most
+          the number of draws; if none changes, the number of draws. The bound supposes that the
+          chains could reach the other state at all. NaN where the indicator changes.
+        - ``mean``: posterior mean of the value, zeros included.
+        - ``mean_included``: posterior mean of the value in the draws with the edge; NaN if there is
+          none.
+        - ``bayes_factor``, if `prior_inclusion` is given: odds of inclusion over prior odds. Infinite
+          or 0 where the indicator never changes.
+        - ``bayes_factor_bound``, likewise: where the indicator never changes, what the draws do vouch
+          for, with ``inclusion_bound`` in place of zero. The factor is at least this if the edge is
+          always present, at most this if it is always absent. NaN where the indicator changes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the variable is not a finite vector with chains and draws, or prior probabilities do not
+        fit the edges or are not strictly between 0 and 1.
+    """
+    import arviz as az
+
+    values = sampled_vector(idata, var_name, group)
+    _check_draws(values, var_name)
+    dim = values.dims[-1]
+    prior = None if prior_inclusion is None else _prior_inclusion(prior_inclusion, values)
+    included = (values != 0.0).astype(np.float64)
+    inclusion = included.mean(SAMPLE_DIMS)
+    constant = (inclusion == 0.0) | (inclusion == 1.0)
+    n_draws = values.sizes["chain"] * values.sizes["draw"]
+    n_effective = float(n_draws)
+    mcse = xr.zeros_like(inclusion)
+    changing = np.flatnonzero(~constant)
+    if changing.size:
+        moved = included.isel({dim: changing})
+        mcse[changing] = az.mcse(moved).values
+        if values.sizes["draw"] >= 4:
+            n_effective = min(n_effective, float(az.ess(moved, method="mean").median()))
+    if values.sizes["draw"] < 4:
+        mcse[:] = np.nan
+    bound = 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n_effective)
+    present = values.where(values != 0.0)
+    result = {
+        "inclusion": inclusion,
+        "inclusion_mcse": mcse,
+        "inclusion_bound": xr.full_like(inclusion, bound).where(constant),
+        "mean": values.mean(SAMPLE_DIMS),
+        # a sum over a count: the mean of no value is NaN without a warning
+        "mean_included": present.sum(SAMPLE_DIMS) / included.sum(SAMPLE_DIMS).where(inclusion > 0.0),
+    }
+    if prior is not None:
+        nearest = xr.where(inclusion == 1.0, 1.0 - bound, bound).where(constant)
+        result["bayes_factor"] = _odds(inclusion) / _odds(prior)
+        result["bayes_factor_bound"] = _odds(nearest) / _odds(prior)
+    return xr.Dataset(result, attrs={"variable": var_name, "n_draws": n_draws})
+
+
+def median_graph(
+    idata: xr.DataTree,
+    var_name: str,
+    graph: Any,
+    *,
+    threshold: float = 0.5,
+    group: str = "posterior",
+) -> "nx.Graph":
+    """Graph of the edges that are more probable than `threshold` (Barbieri & Berger, 2004).
+
+    Parameters
+    ----------
+    idata, var_name, group
+        As in `edge_inclusion`.
+    graph : networkx.Graph or PairwiseGraph
+        The candidate edges, one per entry of the variable.
+    threshold : float
+        At least 0 and less than 1. With 0.5 this is the median probability model.
+
+    Returns
+    -------
+    networkx.Graph
+        All nodes of `graph`, in its order, and the edges whose inclusion exceeds `threshold`. Their
+        attribute ``inclusion`` is the probability, ``weight`` the posterior mean of the value in the
+        draws with the edge.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `edge_inclusion`; also if the variable does not belong to the graph's edges.
+    """
+    import networkx as nx
+
+    graph = as_graph(graph)
+    if not 0.0 <= threshold < 1.0:
+        raise ValueError(f"threshold must be at least 0 and less than 1, not {threshold!r}")
+    values = edge_values(idata, var_name, graph, group)
+    included = values != 0.0
+    inclusion = included.mean(SAMPLE_DIMS).values
+    totals, counts = values.sum(SAMPLE_DIMS).values, included.sum(SAMPLE_DIMS).values
+    result = nx.Graph()
+    result.add_nodes_from(graph.nodes)
+    for e in np.flatnonzero(inclusion > threshold):
+        u, v = (graph.nodes[i] for i in graph.edges[e])
+        result.add_edge(u, v, inclusion=float(inclusion[e]), weight=float(totals[e] / counts[e]))
+    return result
+
+
+def edge_density(idata: xr.DataTree, var_name: str, *, group: str = "posterior") -> xr.DataArray:
+    """Share of the candidate edges that exist, in every draw.
+
+    Parameters
+    ----------
+    idata, var_name, group
+        As in `edge_inclusion`.
+
+    Returns
+    -------
+    xarray.DataArray
+        In [0, 1], with dims ("chain", "draw").
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `edge_inclusion`.
+    """
+    values = sampled_vector(idata, var_name, group)
+    _check_draws(values, var_name)
+    return (values != 0.0).mean(values.dims[-1]).rename(f"{var_name}_edge_density")
+
+
+def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
+    """Compare inclusion probabilities with the edges that really exist.
+
+    An edge is predicted if its inclusion exceeds a threshold, as in `median_graph`.
+
+    Parameters
+    ----------
+    inclusion : (r,) array_like or xarray.DataArray
+        Probabilities, such as ``edge_inclusion(idata, "w").inclusion``.
+    truth : (r,) array_like or xarray.DataArray
+        True or a number other than 0 for the edges that exist, such as the true weights.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``precision``, ``recall``, ``f1`` and ``n_edges`` (edges predicted) along the coordinate
+        "threshold": 0, 0.5 and all values of `inclusion` in increasing order, which is every
+        set of edges that a threshold in [0, 1] can choose; ``.sel(threshold=0.5)`` is the median
+        graph. Precision is NaN where no edge is predicted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the two differ in size or labels, probabilities are outside [0, 1], or `truth` has
+        missing values or no edge.
+    """
+    if isinstance(inclusion, xr.DataArray) and isinstance(truth, xr.DataArray):
+        inclusion, truth = xr.align(inclusion, truth, join="exact")
+    p, present = np.asarray(inclusion), np.asarray(truth)
+    for name, array in (("inclusion", p), ("truth", present)):
+        if array.ndim != 1:
+            raise ValueError(f"{name} must be a vector over edges, not of shape {array.shape}")
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"{name} must be numeric, not {array.dtype}")
+    if p.shape != present.shape:
+        raise ValueError(f"inclusion has {p.size} edges, truth has {present.size}")
+    outside = ~((p >= 0.0) & (p <= 1.0))
+    if outside.any():
+        raise ValueError(f"inclusion has the value {p[outside][0]}; probabilities lie in [0, 1]")
+    if np.isnan(present).any():
+        raise ValueError("truth has missing values; mark absent edges by 0 or False")
+    present = present != 0
+    if not present.any():
+        raise ValueError("truth has no edges; recall and F1 need at least one")
+    thresholds = np.union1d(p, [0.0, 0.5])
+    # edges above a threshold are those beyond its place in increasing order
+    order = np.argsort(p, kind="stable")
+    first = np.searchsorted(p[order], thresholds, side="right")
+    correct_beyond = np.append(np.cumsum(present[order][::-1])[::-1], 0)
+    correct, predicted = correct_beyond[first], p.size - first
+    with np.errstate(invalid="ignore"):
+        precision = correct / predicted
+    return xr.Dataset(
+        {
+            "precision": ("threshold", precision),
+            "recall": ("threshold", correct / present.sum()),
+            "f1": ("threshold", 2.0 * correct / (predicted + present.sum())),
+            "n_edges": ("threshold", predicted),
+        },
+        coords={"threshold": thresholds},
+    )
+
+
+def edge_values(idata: xr.DataTree, var_name: str, graph: Any, group: str) -> xr.DataArray:
+    """Draws (chain, draw, edge) of a variable that has one entry per edge of the `PairwiseGraph`."""
+    values = sampled_vector(idata, var_name, group)
+    _check_draws(values, var_name)
+    if values.shape[-1] != graph.n_edges:
+        raise ValueError(
+            f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges"
+        )
+    check_edge_labels(values, graph, var_name)
+    return values
+
+
+def _check_draws(values: xr.DataArray, var_name: str) -> None:
+    if values.size == 0:
+        raise ValueError(f"{var_name} is empty: its dims have the sizes {dict(values.sizes)}")
+
+
+def _prior_inclusion(prior: Any, values: xr.DataArray) -> xr.DataArray:
+    """One prior probability per edge, with the coordinates of the variable."""
+    dim = values.dims[-1]
+    edges = values.isel(chain=0, draw=0, drop=True)
+    if isinstance(prior, xr.DataArray):
+        _, prior = xr.align(edges, prior, join="exact")
+    p = np.asarray(prior, dtype=np.float64)
+    if p.shape not in ((), edges.shape):
+        raise ValueError(
+            f"prior_inclusion has shape {p.shape}; give one probability, or {edges.size}, one per {dim}"
+        )
+    wrong = ~((p > 0.0) & (p < 1.0))
+    if wrong.any():
+        raise ValueError(
+            f"prior_inclusion has the value {p[wrong][0]}; prior odds need probabilities strictly "
+            "between 0 and 1"
+        )
+    return edges.copy(data=np.broadcast_to(p, edges.shape))
+
+
+def _odds(p: xr.DataArray) -> xr.DataArray:
+    with np.errstate(divide="ignore"):
+        return p / (1.0 - p)

@@ -1,0 +1,281 @@
+"""Plots of a posterior over structures: the network of probable edges, and all edges as a matrix."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.plots._collection import matplotlib_collection, visual_options
+from pymc_mrf.plots._network import (
+    draw_category_legend,
+    draw_nodes,
+    network_size,
+    node_colors,
+    node_positions,
+)
+
+# told apart with every colour vision
+NEGATIVE, POSITIVE = "#d07410", "#54278f"
+WIDEST, NARROWEST = 4.5, 0.5  # line widths in points
+MAX_TICK_LABELS = 60
+
+
+def plot_edges(
+    dt: xr.DataTree,
+    var_name: str,
+    *,
+    graph: Any,
+    min_inclusion: float = 0.25,
+    node_category: Mapping[Hashable, str] | None = None,
+    category_colors: Mapping[str, Any] | None = None,
+    pos: Mapping[Hashable, tuple[float, float]] | None = None,
+    group: str = "posterior",
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Network of the edges that the posterior finds probable.
+
+    Opacity is the inclusion probability, width the distance of the posterior mean (zeros included) from
+    zero, colour its sign: purple above, orange below zero. Nodes are their labels, moved apart
+    where they would overlap; beyond 150 nodes they are dots.
+
+    Parameters
+    ----------
+    dt : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str
+        A vector with one entry per edge whose exact zeros are absent edges.
+    graph : networkx.Graph or PairwiseGraph
+        The candidate edges.
+    min_inclusion : float
+        Less probable edges are left out: thousands of faint lines are a fog.
+    node_category, category_colors
+        As in `plot_groups`.
+    pos : mapping, optional
+        Position (x, y) of every node. By default Kamada & Kawai (1989) places the median graph,
+        its parts held together by the most probable of the other edges in the picture.
+    group : str
+        Group of `dt` to read.
+    backend : {"matplotlib"}, optional
+        Only matplotlib is supported.
+    visuals : mapping, optional
+        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
+        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "edge_legend"
+        (``Figure.legend``) and "legend" (``Axes.legend``), that of the node categories.
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the variable is not a finite vector of the graph's edges, `min_inclusion` is not a
+        probability, or a mapping lacks a node or a category.
+    """
+    options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend"))
+    if not 0.0 <= min_inclusion <= 1.0:
+        raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
+    graph = as_graph(graph)
+    values = edge_values(dt, var_name, graph, group)
+    inclusion = (values != 0.0).mean(SAMPLE_DIMS).values
+    means = values.mean(SAMPLE_DIMS)
+    colors = node_colors(graph, node_category, category_colors)
+    figsize = network_size(graph)
+    shown = np.flatnonzero((inclusion >= min_inclusion) & (inclusion > 0.0))
+    shown = shown[np.argsort(np.abs(means.values[shown]), kind="stable")]  # strong edges on top
+    xy = node_positions(graph, _skeleton(graph, inclusion, shown), pos, figsize)
+    pc = matplotlib_collection(
+        means, function="plot_edges", backend=backend, figsize=figsize, **pc_kwargs
+    )
+    target = pc.get_target(var_name, {})
+    target.set_axis_off()
+    target.set_aspect("equal")
+    if options["edges"] is not False:
+        largest = float(np.abs(means.values[shown]).max()) if shown.size else 0.0
+        pc.map(
+            _draw_edges,
+            "edges",
+            ignore_aes="all",
+            ends=xy[graph.edges[shown]],
+            shown=shown,
+            opacity=inclusion[shown],
+            largest=largest,
+            kwargs=options["edges"],
+        )
+        if options["edge_legend"] is not False and largest > 0.0:
+            _draw_edge_legend(target, var_name, largest, options["edge_legend"])
+    if options["nodes"] is not False:
+        draw_nodes(pc, graph, xy, colors, options["nodes"])
+    target.autoscale_view()
+    if node_category is not None and options["legend"] is not False:
+        draw_category_legend(target, graph, node_category, colors, options["legend"])
+    return pc
+
+
+def plot_inclusion(
+    dt: xr.DataTree,
+    var_name: str,
+    *,
+    graph: Any,
+    group: str = "posterior",
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Heat map of all pairs of nodes: inclusion probability above, posterior mean below the diagonal.
+
+    Nodes are in the order of the graph. Pairs that are no candidate edges are hatched.
+
+    Parameters
+    ----------
+    dt, var_name, graph, group, backend
+        As in `plot_edges`.
+    visuals : mapping, optional
+        Keyword arguments, or False to leave it out, for each of "inclusion" and "mean"
+        (``Axes.imshow``), "inclusion_colorbar" and "mean_colorbar" (``Figure.colorbar``) and "labels"
+        (``Axes.set_xticks`` and ``Axes.set_yticks``).
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the variable is not a finite vector of the graph's edges; also for an unknown backend or
+        visual.
+    """
+    names = ("inclusion", "mean", "inclusion_colorbar", "mean_colorbar", "labels")
+    options = visual_options(visuals, names)
+    graph = as_graph(graph)
+    values = edge_values(dt, var_name, graph, group)
+    first, last = graph.edges.min(axis=1), graph.edges.max(axis=1)
+    matrix = np.full((graph.n_nodes, graph.n_nodes), np.nan)
+    matrix[first, last] = (values != 0.0).mean(SAMPLE_DIMS)
+    matrix[last, first] = values.mean(SAMPLE_DIMS)
+    np.fill_diagonal(matrix, 0.0)  # plain, not hatched
+    data = xr.DataArray(matrix, dims=("node", "node_bis"), name=var_name)
+    side = min(5.0 + 0.06 * graph.n_nodes, 12.0)
+    pc = matplotlib_collection(
+        data, function="plot_inclusion", backend=backend, figsize=(1.2 * side, side), **pc_kwargs
+    )
+    target = pc.get_target(var_name, {})
+    target.tick_params(length=0)
+    target.spines[:].set_visible(False)
+    target.patch.set(facecolor="white", hatch="////", edgecolor="0.85", linewidth=0.0)
+    target.axline((0.0, 0.0), slope=1.0, color="0.5", linewidth=0.6)
+    largest = float(np.abs(values.mean(SAMPLE_DIMS)).max()) or 1.0
+    styles = {
+        "inclusion": {"cmap": "Greys", "vmin": 0.0, "vmax": 1.0},
+        # orange - white - purple, as the signs in `plot_edges`
+        "mean": {"cmap": "PuOr", "vmin": -largest, "vmax": largest},
+    }
+    labels = {
+        "inclusion": f"above: inclusion probability of {var_name}",
+        "mean": f"below: posterior mean of {var_name}",
+    }
+    for name, style in styles.items():
+        if options[name] is False:
+            continue
+        keep = np.isfinite(matrix)
+        keep = np.triu(keep, 1) if name == "inclusion" else np.tril(keep)
+        pc.map(_draw_triangle, name, ignore_aes="all", keep=keep, kwargs={**style, **options[name]})
+        bar = options[f"{name}_colorbar"]
+        if bar is not False:
+            image = pc.get_viz(name, var_name)
+            style = {"ax": target, "label": labels[name], "shrink": 0.8, "pad": 0.02, "aspect": 30}
+            target.figure.colorbar(image, **{**style, **bar})
+    if options["labels"] is not False:
+        _label_nodes(target, graph, options["labels"])
+    return pc
+
+
+def _skeleton(graph: PairwiseGraph, inclusion: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """Node pairs (m, 2) of the median graph and of a most probable forest of the edges shown."""
+    import networkx as nx
+
+    net = nx.Graph()
+    net.add_weighted_edges_from(
+        (int(u), int(v), inclusion[e]) for e, (u, v) in zip(shown, graph.edges[shown], strict=True)
+    )
+    pairs = set(map(frozenset, graph.edges[shown[inclusion[shown] > 0.5]].tolist()))
+    pairs |= {frozenset(pair) for pair in nx.maximum_spanning_edges(net, data=False)}
+    return np.array(sorted(map(sorted, pairs)), dtype=np.int64).reshape(-1, 2)
+
+
+def _line_width(mean: Any, largest: float) -> Any:
+    return NARROWEST + (WIDEST - NARROWEST) * np.abs(mean) / (largest or 1.0)
+
+
+def _draw_edges(
+    da: xr.DataArray,
+    target: Any,
+    ends: np.ndarray,
+    shown: np.ndarray,
+    opacity: np.ndarray,
+    largest: float,
+    kwargs: dict,
+) -> Any:
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba_array
+
+    means = da.values[shown]
+    rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
+    rgba[:, 3] = opacity
+    style = {
+        "colors": rgba,
+        "linewidths": _line_width(means, largest),
+        "capstyle": "round",
+        "zorder": 1,
+        **kwargs,
+    }
+    lines = LineCollection(ends, **style)
+    target.add_collection(lines)
+    return lines
+
+
+def _draw_edge_legend(target: Any, var_name: str, largest: float, kwargs: dict) -> None:
+    """Explain colour, width and opacity of the edges, one column each."""
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
+
+    def line(label: str, color: str = "0.35", width: float = 3.0, opacity: float = 1.0) -> Line2D:
+        return Line2D([], [], color=color, linewidth=width, alpha=opacity, label=label)
+
+    nice = [m for m in MaxNLocator(4).tick_values(0.0, largest) if 0.0 < m <= largest]
+    strengths = list(dict.fromkeys([nice[-1], nice[0]]))
+    columns = [
+        [line("positive", POSITIVE), line("negative", NEGATIVE)],
+        [line(f"|mean {var_name}| = {m:.3g}", width=_line_width(m, largest)) for m in strengths],
+        [line("inclusion 1", opacity=1.0), line("inclusion 0.5", opacity=0.5)],
+    ]
+    if len(strengths) == 1:
+        columns[1].append(line("", width=0.0))
+    handles = [handle for column in columns for handle in column]
+    font_size = max(10.0, 0.8 * target.figure.get_figwidth())  # large figures are seen reduced
+    style = {"loc": "outside lower center", "ncols": 3, "frameon": False, "fontsize": font_size}
+    target.figure.legend(handles=handles, **{**style, **kwargs})
+
+
+def _draw_triangle(da: xr.DataArray, target: Any, keep: np.ndarray, kwargs: dict) -> Any:
+    style = {"interpolation": "nearest", **kwargs}
+    return target.imshow(np.ma.masked_where(~keep, da.values), **style)
+
+
+def _label_nodes(target: Any, graph: PairwiseGraph, kwargs: dict) -> None:
+    """Label the nodes, or every second, third, ... if there are too many to read."""
+    step = -(-graph.n_nodes // MAX_TICK_LABELS)
+    places = np.arange(0, graph.n_nodes, step)
+    style = {"labels": [str(graph.nodes[i]) for i in places], "fontsize": 7, **kwargs}
+    target.set_xticks(places, **{"rotation": 90, **style})
+    target.set_yticks(places, **style)

@@ -1,0 +1,205 @@
+import networkx as nx
+import numpy as np
+import pytest
+import xarray as xr
+
+from pymc_mrf.analysis import edges
+from pymc_mrf.graph.structure import as_graph
+from tests.analysis.posteriors import as_posterior
+from tests.statistics import Z
+
+GRAPH = as_graph(nx.Graph([("a", "b"), ("a", "c"), ("a", "d"), ("b", "c")]))
+
+
+def sparse_draws(rng, p=(0.2, 0.5, 0.9, 0.7), *, n_chains=4, n_draws=250, mean=1.0):
+    """Independent draws, each entry 0 or normal around `mean`."""
+    shape = (n_chains, n_draws, len(p))
+    return np.where(rng.random(shape) < p, rng.normal(mean, 0.5, shape), 0.0)
+
+
+def tree_of(w, **kwargs):
+    return as_posterior(np.asarray(w, float), edges=GRAPH.edge_labels, **kwargs)
+
+
+def sticky_indicator(rng, *, stay, n_chains, n_draws):
+    """Two-state Markov chain with equal probabilities that keeps its state with probability `stay`."""
+    flips = rng.random((n_chains, n_draws)) > stay
+    flips[:, 0] = rng.random(n_chains) < 0.5
+    return np.cumsum(flips, axis=1) % 2
+
+
+def test_inclusion_and_means_of_a_small_posterior():
+    w = [[[0.0, 2.0, -1.0, 0.0], [0.0, 4.0, 0.0, 0.0], [0.0, 3.0, 0.0, -0.0], [0.0, 3.0, 5.0, 1.0]]]
+    table = edges.edge_inclusion(tree_of(w), "theta")
+    assert table.edge.values.tolist() == list(GRAPH.edge_labels)
+    assert table.inclusion.values.tolist() == [0.0, 1.0, 0.5, 0.25]
+    assert table["mean"].values.tolist() == [0.0, 3.0, 1.0, 0.25]
+    np.testing.assert_array_equal(table.mean_included, [np.nan, 3.0, 2.0, 1.0])
+    assert "bayes_factor" not in table
+    assert table.attrs == {"variable": "theta", "n_draws": 4}
+
+
+def test_standard_error_of_independent_draws(rng):
+    p = np.array([0.2, 0.5, 0.9, 0.7])
+    table = edges.edge_inclusion(tree_of(sparse_draws(rng, p)), "theta")
+    error = np.sqrt(p * (1 - p) / 1000)
+    np.testing.assert_allclose(table.inclusion_mcse, error, rtol=0.25)
+    assert np.all(np.abs(table.inclusion - p) < Z * error)
+    assert np.all(np.isnan(table.inclusion_bound))
+
+
+def test_standard_error_counts_autocorrelation(rng):
+    """Variance of the mean of the sticky chain: 1/4 (1 + rho) / (1 - rho) / n, rho = 2 stay - 1."""
+    w = np.ones((4, 2000, 4))
+    w[..., 0] = sticky_indicator(rng, stay=0.9, n_chains=4, n_draws=2000)
+    table = edges.edge_inclusion(tree_of(w), "theta")
+    assert float(table.inclusion_mcse[0]) == pytest.approx(np.sqrt(0.25 * 9 / 8000), rel=0.3)
+
+
+def test_indicators_that_never_change_have_a_bound_instead_of_an_error(rng):
+    w = sparse_draws(rng, (0.0, 0.5, 1.0, 0.5))
+    table = edges.edge_inclusion(tree_of(w), "theta", prior_inclusion=0.2)
+    assert table.inclusion_mcse.values[[0, 2]].tolist() == [0.0, 0.0]
+    bound = table.inclusion_bound.values
+    assert np.isnan(bound[[1, 3]]).all()
+    assert bound[0] == bound[2]
+    assert 2.9 / 1000 < bound[0] < 5 / 1000  # the rule of three for independent draws
+    assert table.bayes_factor.values[[0, 2]].tolist() == [0.0, np.inf]
+    limits = np.array([bound[0] / (1 - bound[0]), (1 - bound[0]) / bound[0]]) * 4
+    np.testing.assert_allclose(table.bayes_factor_bound[[0, 2]], limits)
+    assert np.isnan(table.bayes_factor_bound[[1, 3]]).all()
+
+
+def test_bound_counts_the_autocorrelation_of_the_others(rng):
+    w = np.ones((4, 500, 4))
+    w[..., 0] = sticky_indicator(rng, stay=0.95, n_chains=4, n_draws=500)
+    sticky = edges.edge_inclusion(tree_of(w), "theta").inclusion_bound[1]
+    alone = edges.edge_inclusion(tree_of(np.ones((4, 500, 4))), "theta").inclusion_bound[1]
+    assert float(alone) == pytest.approx(1 - 0.05 ** (1 / 2000))
+    assert float(sticky) > 5 * float(alone)
+
+
+def test_bound_covers_the_probability_of_a_rare_edge(rng):
+    """An edge just more probable than the bound on 60 draws is never seen in 1 run of 20 at most."""
+    p, too_small = 0.05, []
+    for _ in range(150):
+        w = sparse_draws(rng, (p, p, 0.5, 0.5), n_draws=15)
+        bound = edges.edge_inclusion(tree_of(w), "theta").inclusion_bound[:2]
+        too_small.extend((bound < p).values)
+    assert np.mean(too_small) < 0.05 + Z * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_bayes_factors(rng):
+    tree = tree_of(sparse_draws(rng))
+    prior = [0.1, 0.5, 0.5, 0.9]
+    table = edges.edge_inclusion(tree, "theta", prior_inclusion=prior)
+    q = table.inclusion.values
+    np.testing.assert_allclose(table.bayes_factor, q / (1 - q) / (np.divide(prior, 1 - np.array(prior))))
+    labelled = xr.DataArray(prior, dims="edge", coords={"edge": list(GRAPH.edge_labels)})
+    same = edges.edge_inclusion(tree, "theta", prior_inclusion=labelled)
+    xr.testing.assert_identical(table, same)
+    with pytest.raises(ValueError, match="exact"):
+        edges.edge_inclusion(tree, "theta", prior_inclusion=labelled[::-1])
+
+
+def test_few_draws_have_no_standard_error():
+    table = edges.edge_inclusion(tree_of([[[0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]]), "theta")
+    assert np.isnan(table.inclusion_mcse).all()
+    np.testing.assert_allclose(table.inclusion_bound, [np.nan, 1 - 0.05**0.5, 1 - 0.05**0.5, np.nan])
+
+
+def test_median_graph(rng):
+    w = [[[0.0, 2.0, -1.0, 1.0], [0.0, 4.0, 0.0, 3.0], [0.0, 3.0, 0.0, -0.0], [1.0, 3.0, 5.0, 2.0]]]
+    tree = tree_of(w)
+    net = edges.median_graph(tree, "theta", GRAPH)
+    assert list(net) == ["a", "b", "c", "d"]
+    assert net.edges["a", "c"] == {"inclusion": 1.0, "weight": 3.0}
+    assert net.edges["b", "c"] == {"inclusion": 0.75, "weight": 2.0}
+    assert net.number_of_edges() == 2  # an edge of exactly one half does not exceed it
+    assert edges.median_graph(tree, "theta", GRAPH, threshold=0.75).number_of_edges() == 1
+    all_seen = edges.median_graph(tree, "theta", GRAPH.to_networkx(), threshold=0)
+    assert all_seen.number_of_edges() == 4
+
+
+def test_edge_density(rng):
+    w = sparse_draws(rng)
+    density = edges.edge_density(tree_of(w), "theta")
+    assert density.dims == ("chain", "draw")
+    np.testing.assert_allclose(density, np.count_nonzero(w, axis=-1) / 4)
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_precision_and_recall_equal_counting(rng, levels):
+    p = rng.integers(0, levels + 1, 40) / levels
+    truth = rng.random(40) < 0.4
+    curve = edges.precision_recall(p, truth)
+    assert curve.threshold.values.tolist() == sorted({0.0, 0.5, *p.tolist()})
+    for t in curve.threshold.values:
+        chosen = [e for e in range(40) if p[e] > t]
+        correct = [e for e in chosen if truth[e]]
+        at = curve.sel(threshold=t)
+        assert at.n_edges == len(chosen)
+        assert at.recall == len(correct) / truth.sum()
+        if not chosen:
+            assert np.isnan(at.precision)
+            assert at.f1 == 0.0
+            continue
+        assert at.precision == pytest.approx(len(correct) / len(chosen))
+        if correct:
+            assert at.f1 == pytest.approx(2 / (1 / at.precision + 1 / at.recall))
+
+
+def test_precision_and_recall_of_a_posterior_against_true_weights(rng):
+    inclusion = edges.edge_inclusion(tree_of(sparse_draws(rng)), "theta").inclusion
+    weights = xr.DataArray([0.0, 0.0, -1.5, 2.0], dims="edge", coords={"edge": inclusion.edge})
+    at_half = edges.precision_recall(inclusion, weights).sel(threshold=0.5)
+    assert at_half.recall == 1.0
+    with pytest.raises(ValueError, match="exact"):
+        edges.precision_recall(inclusion, weights[::-1])
+
+
+def test_perfect_and_reversed_order():
+    truth = [True, True, False, False]
+    good = edges.precision_recall([0.9, 0.8, 0.2, 0.1], truth).sel(threshold=0.5)
+    assert (good.precision, good.recall, good.f1) == (1.0, 1.0, 1.0)
+    bad = edges.precision_recall([0.1, 0.2, 0.8, 0.9], truth).sel(threshold=0.5)
+    assert (bad.precision, bad.recall, bad.f1) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("inclusion", "truth", "error", "message"),
+    [
+        ([0.5, 0.5], [1, 0, 0], ValueError, "inclusion has 2 edges, truth has 3"),
+        ([[0.5]], [[1]], ValueError, r"inclusion must be a vector over edges, not of shape \(1, 1\)"),
+        ([1.5, 0.5], [1, 0], ValueError, r"inclusion has the value 1.5"),
+        ([np.nan, 0.5], [1, 0], ValueError, r"inclusion has the value nan"),
+        ([0.5, 0.5], [np.nan, 0], ValueError, "truth has missing values"),
+        ([0.5, 0.5], [0, 0], ValueError, "truth has no edges"),
+        ([0.5, 0.5], ["a--b", "b--c"], TypeError, "truth must be numeric"),
+    ],
+)
+def test_bad_truths_are_named(inclusion, truth, error, message):
+    with pytest.raises(error, match=message):
+        edges.precision_recall(inclusion, truth)
+
+
+def test_bad_input_is_named(rng):
+    tree = tree_of(sparse_draws(rng))
+    for prior in (0.0, 1, [0.5, 0.5, np.nan, 0.5]):
+        with pytest.raises(ValueError, match="prior odds need probabilities strictly between"):
+            edges.edge_inclusion(tree, "theta", prior_inclusion=prior)
+    with pytest.raises(ValueError, match=r"prior_inclusion has shape \(3,\); give one .* or 4, one"):
+        edges.edge_inclusion(tree, "theta", prior_inclusion=[0.5] * 3)
+    with pytest.raises(ValueError, match="no variable 'w'; it has 'theta'"):
+        edges.edge_density(tree, "w")
+    with pytest.raises(ValueError, match="is empty"):
+        edges.edge_inclusion(tree.isel(draw=slice(0)), "theta")
+    with pytest.raises(ValueError, match=r"threshold must be at least 0 and less than 1, not 50"):
+        edges.median_graph(tree, "theta", GRAPH, threshold=50)
+    with pytest.raises(ValueError, match="theta has 4 entries but the graph has 2 edges"):
+        edges.median_graph(tree, "theta", nx.path_graph(3))
+    other = as_graph(nx.Graph([("a", "b"), ("a", "c"), ("a", "d"), ("b", "d")]))
+    with pytest.raises(ValueError, match="its edge 3 is 'b--c', that of the graph is 'b--d'"):
+        edges.median_graph(tree, "theta", other)
+    with pytest.raises(TypeError, match=r"graph must be a networkx\.Graph"):
+        edges.median_graph(tree, "theta", [("a", "b")])

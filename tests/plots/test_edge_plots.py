@@ -1,0 +1,135 @@
+import matplotlib
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges, plot_inclusion
+from tests.analysis.posteriors import as_posterior
+
+matplotlib.use("Agg")
+GRAPH = as_graph(nx.Graph([("a", "b"), ("c", "b"), ("c", "a"), ("d", "a")]))
+# inclusion 1, 3/4, 1/4, 0 and means 2, -3/4, 1/4, 0
+DRAWS = [[[1.0, -1.0, 0, 0], [2.0, -1.0, 0, 0], [3.0, -1.0, 0, 0], [2.0, 0.0, 1.0, 0]]]
+INCLUSION, MEANS = np.array([1.0, 0.75, 0.25, 0.0]), np.array([2.0, -0.75, 0.25, 0.0])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+@pytest.fixture
+def tree():
+    return as_posterior(DRAWS, edges=GRAPH.edge_labels)
+
+
+def test_width_opacity_and_colour_of_the_edges(tree, tmp_path):
+    pc = plot_edges(tree, "theta", graph=GRAPH)
+    lines = pc.get_viz("edges", "theta")
+    assert [to_hex(c) for c in lines.get_colors()] == [POSITIVE, NEGATIVE, POSITIVE]
+    np.testing.assert_allclose(lines.get_colors()[:, 3], INCLUSION[[2, 1, 0]])
+    widths = np.array(lines.get_linewidths())
+    slope = np.diff(widths) / np.diff(np.abs(MEANS[[2, 1, 0]]))
+    np.testing.assert_allclose(slope, slope[0])
+    assert slope[0] > 0
+    texts = pc.viz["nodes"]["theta"].values
+    places = np.array([text.get_position() for text in texts])
+    np.testing.assert_allclose(lines.get_segments(), places[GRAPH.edges[[2, 1, 0]]])
+    pc.savefig(tmp_path / "net.png")
+    assert (tmp_path / "net.png").stat().st_size > 10_000
+
+
+def test_improbable_edges_are_left_out(tree):
+    pc = plot_edges(tree, "theta", graph=GRAPH, min_inclusion=0.5)
+    assert len(pc.get_viz("edges", "theta").get_segments()) == 2
+    pc = plot_edges(tree, "theta", graph=GRAPH, min_inclusion=0.0)
+    assert len(pc.get_viz("edges", "theta").get_segments()) == 3  # never included: nothing to draw
+
+
+def test_legends(tree):
+    category = dict.fromkeys("ab", "x") | dict.fromkeys("cd", "y")
+    pc = plot_edges(tree, "theta", graph=GRAPH, node_category=category)
+    labels = [text.get_text() for text in pc.viz["figure"].item().legends[0].get_texts()]
+    assert labels == [
+        *("positive", "negative", "|mean theta| = 2", "|mean theta| = 0.5"),
+        *("inclusion 1", "inclusion 0.5"),
+    ]
+    of_nodes = pc.get_target("theta", {}).get_legend()
+    assert [text.get_text() for text in of_nodes.get_texts()] == ["x", "y"]
+    off = {"edge_legend": False, "legend": False, "nodes": False}
+    pc = plot_edges(tree, "theta", graph=GRAPH, node_category=category, visuals=off)
+    assert not pc.viz["figure"].item().legends
+    assert pc.get_target("theta", {}).get_legend() is None
+    assert "nodes" not in pc.viz.children
+
+
+def test_posterior_without_edges(tmp_path):
+    empty = as_posterior(np.zeros((1, 3, 4)))
+    pc = plot_edges(empty, "theta", graph=GRAPH)
+    assert len(pc.get_viz("edges", "theta").get_segments()) == 0
+    pc.savefig(tmp_path / "net.png")
+    plot_inclusion(empty, "theta", graph=GRAPH).savefig(tmp_path / "matrix.png")
+
+
+def test_given_positions_and_weak_edges_hold_parts_together(tree):
+    pos = {"a": (0, 0), "b": (1, 0), "c": (2, 0), "d": (3, 0)}
+    pc = plot_edges(tree, "theta", graph=GRAPH, pos=pos)
+    x, y = np.array([text.get_position() for text in pc.viz["nodes"]["theta"].values]).T
+    assert np.all(np.diff(x) > 0)
+    assert np.ptp(y) == 0
+    # b--c is seldom present, yet the two pairs that it links must not be packed apart
+    chain = nx.path_graph(4)
+    draws = np.ones((1, 10, 3))
+    draws[0, 4:, 1] = 0.0
+    pc = plot_edges(as_posterior(draws), "theta", graph=chain)
+    places = np.array([text.get_position() for text in pc.viz["nodes"]["theta"].values])
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert steps[1] == pytest.approx(steps[0], rel=0.35)
+
+
+def test_matrix_shows_inclusion_above_and_means_below(tree, tmp_path):
+    pc = plot_inclusion(tree, "theta", graph=GRAPH)
+    above = pc.get_viz("inclusion", "theta").get_array()
+    below = pc.get_viz("mean", "theta").get_array()
+    u, v = np.sort(GRAPH.edges, axis=1).T
+    np.testing.assert_allclose(above[u, v], INCLUSION)
+    np.testing.assert_allclose(below[v, u], MEANS)
+    assert (~np.ma.getmaskarray(above)).sum() == 4
+    assert (~np.ma.getmaskarray(below)).sum() == 4 + 4  # and the diagonal
+    norm = pc.get_viz("mean", "theta").norm
+    assert (norm.vmin, norm.vmax) == (-2.0, 2.0)
+    target = pc.get_target("theta", {})
+    assert [text.get_text() for text in target.get_yticklabels()] == ["a", "b", "c", "d"]
+    pc.savefig(tmp_path / "matrix.png")
+    assert (tmp_path / "matrix.png").stat().st_size > 5_000
+
+
+def test_many_nodes_share_labels_and_visuals_are_switched_off():
+    big = nx.path_graph(130)
+    tree = as_posterior(np.ones((1, 2, 129)))
+    pc = plot_inclusion(tree, "theta", graph=big, visuals={"mean": False, "inclusion_colorbar": False})
+    labels = [text.get_text() for text in pc.get_target("theta", {}).get_xticklabels()]
+    assert labels[:3] == ["0", "3", "6"]
+    assert "mean" not in pc.viz.children
+    assert len(pc.viz["figure"].item().axes) == 1
+
+
+def test_bad_input_is_named(tree):
+    for plot in (plot_edges, plot_inclusion):
+        with pytest.raises(ValueError, match="theta has 4 entries but the graph has 2 edges"):
+            plot(tree, "theta", graph=nx.path_graph(3))
+        with pytest.raises(ValueError, match="no variable 'w'"):
+            plot(tree, "w", graph=GRAPH)
+        with pytest.raises(ValueError, match=f"{plot.__name__} draws with matplotlib only"):
+            plot(tree, "theta", graph=GRAPH, backend="bokeh")
+        with pytest.raises(ValueError, match="visuals has the key 'bars'"):
+            plot(tree, "theta", graph=GRAPH, visuals={"bars": False})
+    with pytest.raises(ValueError, match="min_inclusion must be between 0 and 1, not 10"):
+        plot_edges(tree, "theta", graph=GRAPH, min_inclusion=10)
+    with pytest.raises(ValueError, match="pos has no position for node 'b'"):
+        plot_edges(tree, "theta", graph=GRAPH, pos={"a": (0, 0)})
+    with pytest.raises(ValueError, match="node_category has no entry for node 'c'"):
+        plot_edges(tree, "theta", graph=GRAPH, node_category={"a": "x", "b": "x"})
