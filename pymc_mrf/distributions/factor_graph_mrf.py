@@ -29,7 +29,7 @@ class FactorGraphMRF(Field):
         Log table :math:`t_f` of each factor, numbers or symbolic (computed from random variables, say);
         axis k runs over the states of the factor's k-th variable. -inf marks an impossible combination.
         Leading dimensions before those are observations: tables that differ between them. If all tables
-        have the same shape, one symbolic tensor (..., n_factors, *shape) is taken too, and compiles
+        have the same shape, one symbolic tensor ``(..., n_factors, *shape)`` is taken too, and compiles
         faster than a long list of its parts.
     scopes : sequence of sequences of int
         Variables 0..d-1 of each factor, at most 10 each, in the index order of its table.
