@@ -6,6 +6,8 @@ parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC d
 """
 
 from pymc_mrf import datasets
+from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
+from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
 from pymc_mrf.analysis.groups import (
     co_clustering,
     group_labels,
@@ -31,6 +33,7 @@ from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
 from pymc_mrf.graph.structure import PairwiseGraph, coords
 from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+from pymc_mrf.plots.edges import plot_edges, plot_inclusion
 from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
 from pymc_mrf.plots.network import plot_groups
 from pymc_mrf.steps.assign import register
@@ -67,19 +70,27 @@ __all__ = [
     "chow_liu",
     "co_clustering",
     "comb_partition",
+    "conditional_log_likelihood",
     "coords",
     "datasets",
     "edge_appearance_probabilities",
+    "edge_density",
+    "edge_inclusion",
     "fit",
     "graphs",
     "group_labels",
+    "log_predictive",
     "log_pseudo_likelihood",
+    "median_graph",
     "n_groups",
     "neighborhood_selection",
     "plot_co_clustering",
+    "plot_edges",
     "plot_groups",
+    "plot_inclusion",
     "plot_n_groups",
     "point_grouping",
+    "precision_recall",
     "spiral_partition",
     "tree_partition",
     "tree_reweighted_bound",

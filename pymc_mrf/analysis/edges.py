@@ -170,7 +170,7 @@ def edge_density(idata: xr.DataTree, var_name: str, *, group: str = "posterior")
     """
     values = sampled_vector(idata, var_name, group)
     _check_draws(values, var_name)
-    return (values != 0.0).mean(values.dims[-1]).rename(f"{var_name}_edge_density")
+    return (values != 0.0).mean(str(values.dims[-1])).rename(f"{var_name}_edge_density")
 
 
 def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_variable
-from pymc_mrf.fields.families import Family, get_family
+from pymc_mrf.analysis._parameters import score_draws
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
 
@@ -61,85 +59,20 @@ def log_pseudo_likelihood(
         are out of range, or edge coordinates are those of another graph.
     """
     graph = as_graph(graph)
-    kind = get_family(family, n_states)
-    indices = kind.encode(x, n_nodes=graph.n_nodes)
-    if node is not None and kind.node_parameter is None:
-        raise ValueError(f"node does not apply: the {family} family has no node parameter")
-    edge_name = var_name if isinstance(parameters, xr.DataTree) else "parameters"
-    if isinstance(node, str):
-        if not isinstance(parameters, xr.DataTree):
-            raise TypeError(
-                f"node={node!r} names a variable, but parameters is not a DataTree; give values"
-            )
-        node = sampled_variable(parameters, node, group)
-    if isinstance(parameters, xr.DataTree):
-        parameters = sampled_variable(parameters, var_name, group)
-    edge = _per_item(parameters, graph.n_edges, "edge", edge_name)
-    check_edge_labels(edge, graph, edge_name)
-    node = _per_item(0.0 if node is None else node, graph.n_nodes, "node", "node")
-    _check_range(kind, edge, edge_name)
-    _check_finite(node, "node")
-    draws, _ = xr.broadcast(edge, node, exclude=("edge", "node"))
-    dims = tuple(dim for dim in draws.dims if dim != "edge")
-    shape = tuple(draws.sizes[dim] for dim in dims)
-    etas = kind.natural(_rows(edge, dims, draws, "edge"))
-    biases = _rows(node, dims, draws, "node")
-    out = np.empty((len(etas), len(indices) if per_observation else 1))
-    row = np.empty(len(indices))
-    for s in range(len(etas)):
-        tables = kind.edge_tables(etas[s]), kind.node_tables(biases[s])
-        lpl_kernel(indices, *tables, graph.arrays, row)
-        out[s] = row if per_observation else row.sum()
-    coords = {name: c for name, c in draws.coords.items() if "edge" not in c.dims}
-    if per_observation:
-        return xr.DataArray(
-            out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name="log_pseudo_likelihood"
-        )
-    return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name="log_pseudo_likelihood")
 
+    def score(indices, edge_tables, node_tables, out):
+        lpl_kernel(indices, edge_tables, node_tables, graph.arrays, out)
 
-def _per_item(values: Any, size: int, dim: str, name: str) -> xr.DataArray:
-    """Return float values with `size` items along the last dimension, which is renamed to `dim`."""
-    if not isinstance(values, xr.DataArray):
-        values = np.asarray(values)
-        if values.ndim > 1:
-            raise ValueError(
-                f"{name} has shape {values.shape}; give a vector of {size}, or a DataArray if "
-                "there are draws"
-            )
-        values = xr.DataArray(values, dims=(dim,)[: values.ndim])
-    if values.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be numeric, not {values.dtype}")
-    values = values.astype(np.float64)
-    if not values.dims or values.dims[-1] in SAMPLE_DIMS:
-        return values.expand_dims({dim: size}, axis=-1)
-    last = values.dims[-1]
-    if values.sizes[last] != size:
-        raise ValueError(
-            f"{name} has {values.sizes[last]} values along {last!r} but the graph has {size} {dim}s"
-        )
-    return values if last == dim else values.rename({last: dim})
-
-
-def _check_range(kind: Family, edge: xr.DataArray, name: str) -> None:
-    _check_finite(edge, name)
-    if kind.name != "agreement":
-        return
-    outside = (edge.values <= 0.0) | (edge.values >= 1.0)
-    if outside.any():
-        raise ValueError(
-            f"{name} has the value {edge.values[outside][0]}; agreement parameters lie strictly "
-            "between 0 and 1"
-        )
-
-
-def _check_finite(values: xr.DataArray, name: str) -> None:
-    bad = ~np.isfinite(values.values)
-    if bad.any():
-        raise ValueError(f"{name} has {int(bad.sum())} non-finite values")
-
-
-def _rows(values: xr.DataArray, dims: tuple, draws: xr.DataArray, dim: str) -> np.ndarray:
-    """One row of items per draw, (number of draws, items), draws in the order of `dims`."""
-    missing = {d: draws.sizes[d] for d in dims if d not in values.dims}
-    return values.expand_dims(missing).transpose(*dims, dim).values.reshape(-1, values.sizes[dim])
+    return score_draws(
+        score,
+        x,
+        graph,
+        parameters,
+        family=family,
+        n_states=n_states,
+        var_name=var_name,
+        node=node,
+        group=group,
+        per_observation=per_observation,
+        name="log_pseudo_likelihood",
+    )

@@ -353,7 +353,8 @@ def tag_parents(node, model: pm.Model) -> None:
     parameters = [strip_views(p) for p in node.op.dist_params(node)]
     if len(parameters) == 2 and set(parameters) <= set(model.free_RVs):
         edge, bias = parameters
-        if isinstance(edge.owner.op, SpikeAndSlabRV):
+        plain = model.rvs_to_transforms.get(bias) is None
+        if isinstance(edge.owner.op, SpikeAndSlabRV) and plain:
             bias.tag.mrf_edge_gibbs_bias = True
 
 

@@ -106,7 +106,7 @@ def _coupling(value: Any, r: int, K: int):
                 "are states: give coupling[None] for one table shared by all edges, or "
                 f"coupling[:, :, None] * numpy.eye({K}) for one number per edge and agreeing state"
             )
-        if shape == (K, K) and r != 1:
+        if shape == (K, K):
             return _with_units(coupling[None], 3, r), 2
         _check_form(shape, [(r, K), (1, K), (K, K)], "coupling")
         return _with_units(_with_states(coupling, 1, K), 2, r), 1

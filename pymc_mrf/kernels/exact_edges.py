@@ -38,6 +38,8 @@ from pymc_mrf.kernels.junction_tree_focus import (
 from pymc_mrf.kernels.pseudo_edges import bias_terms
 
 MAX_NEWTON = 20
+# change of a log potential beyond which listed probabilities, kept as such, would underflow
+STRONG = 300.0
 
 
 class ExactField(NamedTuple):
@@ -200,16 +202,28 @@ def sweep_edges(field, w, b, prior, corrected, machine, rng):
         calibrate(tree, machine.work.tables, focus)
     for e in field.order:
         u, v = field.edges[e, 0], field.edges[e, 1]
-        if machine.enumerates:
+        spread = field.cells[e].max() - field.cells[e].min()
+        strong = machine.enumerates and abs(w[e]) * spread > STRONG
+        if strong:
+            old, m_u, m_v = w[e], field.m[u], field.m[v]
+            w[e], b[u], b[v] = 0.0, b[u] + old * m_v, b[v] + old * m_u
+            fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
             pair_probabilities(P, u, v, log_p)
+            w[e], b[u], b[v] = old, b[u] - old * m_v, b[v] - old * m_u
         else:
-            factor_log_table(tree, focus, e, log_p, total)
-        for k in range(4):
-            log_p[k] -= w[e] * field.cells[e, k]
+            if machine.enumerates:
+                pair_probabilities(P, u, v, log_p)
+            else:
+                factor_log_table(tree, focus, e, log_p, total)
+            for k in range(4):
+                log_p[k] -= w[e] * field.cells[e, k]
         normalise_logs(log_p)
         change, proposed, accepted = update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng)
         n_proposed += proposed
         n_accepted += accepted
+        if strong or (machine.enumerates and abs(change) * spread > STRONG):
+            fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
+            continue
         if change == 0.0:
             continue
         if machine.enumerates:

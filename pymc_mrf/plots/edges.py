@@ -239,7 +239,7 @@ def _draw_edges(
         "zorder": 1,
         **kwargs,
     }
-    lines = LineCollection(ends, **style)
+    lines = LineCollection(list(ends), **style)
     target.add_collection(lines)
     return lines
 

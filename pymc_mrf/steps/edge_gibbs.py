@@ -200,6 +200,12 @@ class EdgeGibbs(BlockedStep):
                 "to pymc_mrf.Ising with `observed` data; for draws from the prior use "
                 "pm.sample_prior_predictive"
             )
+        for given in rvs:
+            if model.rvs_to_transforms[given] is not None:
+                raise ValueError(
+                    f"EdgeGibbs moves values as they are, but {given.name} has a transform: declare it "
+                    "without `transform`, or leave biases to NUTS by step=EdgeGibbs([...]) without them"
+                )
         if rv.ndim != 1:
             raise ValueError(
                 f"EdgeGibbs samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"

@@ -15,6 +15,8 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
+from pymc_mrf.distributions.mrf_rv import field_node
+
 N_CHECKS = 20
 JITTERS = (0.3, 0.01, 0.0)
 
@@ -67,6 +69,13 @@ class LatentEvidence:
         logps = model.logp(vars=rest, sum=False) if rest else []
         found = [(v, t) for v, t in zip(rest, logps, strict=True) if value in set(ancestors([t]))]
         self.terms = [v.name for v, _ in found]
+        for v, _ in found:
+            node = field_node(v)
+            if node is not None and node.op.likelihood == "particles":
+                raise ValueError(
+                    f"TreeGibbs cannot sample {value.name}: it parametrises {v.name}, whose partition "
+                    f'function is intractable; declare {v.name} with likelihood="exact" or "pseudo"'
+                )
         self._f = None
         if found:
             cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found])
@@ -102,11 +111,28 @@ class LatentEvidence:
         """Log density of the terms less what `evidence` says, up to a constant, at state `indices` (N,).
 
         Zero, up to rounding that is discarded, at all configurations if the evidence is complete.
+
+        Raises
+        ------
+        ValueError
+            If the evidence excludes a state that is possible: a dependence on several nodes that the
+            search missed.
         """
         actual = self._cells(point, self._values(indices))
         expected = self._expected(evidence.cells, indices, self._owner)
+        free = self._owner < 0
+        # what a term without owner says at one configuration, -inf perhaps, is no reference for others
+        expected = np.where(free & ~np.isfinite(expected), 0.0, expected)
         wrong = ~_same(actual, expected)
-        return float((actual[wrong] - expected[wrong]).sum()) if wrong.any() else 0.0
+        if not wrong.any():
+            return 0.0
+        if np.any(wrong & ~free & (expected == -np.inf) & (actual > -np.inf)):
+            raise ValueError(
+                f"a term that depends on {self._name} ({', '.join(self.terms)}) was taken to depend on one "
+                "node at a time, which it does not: it is -inf where all nodes agree. Write it as "
+                "pm.Potential of several nodes that is finite there, or start elsewhere with initvals"
+            )
+        return float((actual[wrong] - expected[wrong]).sum())
 
     def _values(self, indices: np.ndarray) -> np.ndarray:
         return self._states[np.arange(len(indices)), indices]

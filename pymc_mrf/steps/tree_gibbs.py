@@ -170,7 +170,7 @@ class TreeGibbs(BlockedStep):
         self._check_possible(weights)
         x = self._field.indices(point[self._name])
         if not self.started:
-            x = self._begin(point, x, tables, weights)
+            x = self._begin(point, x, tables, evidence, weights)
             self.started = True
         if not self._proposals:
             new, accept = self._sweep_once(point, x, tables, evidence, weights)
@@ -210,24 +210,38 @@ class TreeGibbs(BlockedStep):
                 x, residual = new, proposed
         return x, float(np.mean(accepts))
 
-    def _begin(self, point, x, tables, weights) -> np.ndarray:
-        """Start of a chain: the user's, or nodes drawn one by one in place of PyMC's default."""
+    def _begin(self, point, x, tables, evidence, weights) -> np.ndarray:
+        """Start of a chain: the user's, or nodes drawn one by one in place of PyMC's default.
+
+        Raises
+        ------
+        ValueError
+            If neither is possible.
+        """
         start = self._field.start_weights(tables)
-        if start is None:
-            drawn_at_once = self._field.exact and not self._proposals
-            if not (drawn_at_once or self._field.is_possible(x, tables)):
-                raise ValueError(
-                    f"the start of {self._name} has probability zero (-inf in a table); give a possible "
-                    f'configuration: pm.sample(initvals={{"{self._name}": ...}})'
-                )
+        at_once = self._field.exact and not self._proposals
+        if start is None:  # pairs of states may be impossible: nodes cannot be drawn one by one
+            here = np.take_along_axis(weights, x[:, :, None].astype(np.int64), axis=2)[..., 0]
+            possible = self._field.is_possible(x, tables) and bool(np.all(here > -np.inf))
+            if not at_once and not (possible and self._residual(point, evidence, x) > -np.inf):
+                self._refuse_start()
             return x
         default = self._default_start
-        if default is None or not np.array_equal(point[self._name], default):
-            return x
-        scores = start + weights + self.rng.gumbel(size=weights.shape)
-        x = np.where(self._field.free, scores.argmax(axis=2), x).astype(np.int8)
-        self._field.sweep(x, tables, weights, START_SWEEPS, self.rng)
+        if default is not None and np.array_equal(point[self._name], default):
+            scores = start + weights + self.rng.gumbel(size=weights.shape)
+            new = np.where(self._field.free, scores.argmax(axis=2), x).astype(np.int8)
+            self._field.sweep(new, tables, weights, START_SWEEPS, self.rng)
+            if self._residual(point, evidence, new) > -np.inf:
+                return new
+        if self._residual(point, evidence, x) == -np.inf:
+            self._refuse_start()
         return x
+
+    def _refuse_start(self) -> None:
+        raise ValueError(
+            f"the start of {self._name} has probability zero (-inf in a table or in a term that depends on "
+            f'it); give a possible configuration: pm.sample(initvals={{"{self._name}": ...}})'
+        )
 
     def _check_possible(self, weights: np.ndarray) -> None:
         best = weights.max(axis=2)
@@ -257,6 +271,11 @@ class TreeGibbs(BlockedStep):
 
 def _acceptance(old: float, new: float) -> float:
     """Metropolis acceptance probability from log densities; impossible states are left at once."""
+    if np.isnan(old) or np.isnan(new) or np.inf in (old, new):
+        raise ValueError(
+            "a term of the model that depends on a latent field is NaN or infinite at a possible "
+            "configuration"
+        )
     if old == -np.inf:
         return 1.0
     return float(np.exp(min(new - old, 0.0))) if new > -np.inf else 0.0

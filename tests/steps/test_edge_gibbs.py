@@ -266,3 +266,27 @@ def test_geweke_joint_distribution():
         kept[i] = np.count_nonzero(w), (w**2).sum(), b.mean(), (b**2).mean()
     for column, expected in zip(kept.T, (3 * p, 3 * p, 0.0, 4.0), strict=True):
         assert abs(column.mean() - expected) < Z * float(az.mcse(column[None, :])), expected
+
+
+def test_very_strong_edges_under_both_ways_of_exact_evaluation():
+    """Identical columns: weights run so far out that listed probabilities underflow."""
+    rng = np.random.default_rng(3)
+    x = rng.choice([-1, 1], size=(40, 3))
+    x[:, 1] = x[:, 0]
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Cauchy.dist(0, 1), shape=3)
+        pmrf.Ising("x", w, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
+        step = pmrf.EdgeGibbs([w])
+    engine = step._engine
+    prior, b = step._prior.read(model.initial_point())
+    paths = []
+    for enumerates in (True, False):
+        engine._machine = engine._machine._replace(enumerates=enumerates)
+        rng, path = np.random.default_rng(1), []
+        for start in (340.0, 400.0, 1000.0):
+            weights = np.array([start, 0.3, 0.0])
+            for _ in range(20):
+                engine.sweep(weights, b.copy(), prior, rng)
+                path.append(weights.copy())
+        paths.append(path)
+    np.testing.assert_allclose(*paths, rtol=1e-6, atol=1e-9)

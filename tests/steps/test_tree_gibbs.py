@@ -368,3 +368,52 @@ def test_messages():
             pm.Potential(name, pm.math.switch(pm.math.eq(x[1], state), -np.inf, 0.0))
     with pytest.raises(ValueError, match=r"no state of node 1 of x \(row 0 .* \(p, q\) are -inf"):
         make(model)
+
+
+def noisy_or(observed=1):
+    """Without leak: the observation is impossible if all causes are absent."""
+    q = np.array([0.6, 0.5, 0.7])
+    with pm.Model() as model:
+        x = pmrf.BoltzmannMachine("x", np.float64(0.4), -0.3, graph=pmrf.graphs.chain(3), shape=(3,))
+        absent = pm.math.prod(pm.math.switch(pm.math.eq(x, 1), 1 - q, 1.0))
+        pm.Bernoulli("y", 1 - absent, observed=observed)
+    z = np.array(np.meshgrid(*[[0, 1]] * 3, indexing="ij")).reshape(3, -1).T
+    energy = 0.4 * (z[:, 0] * z[:, 1] + z[:, 1] * z[:, 2]) - 0.3 * z.sum(axis=1)
+    p = np.exp(energy) * (1 - np.where(z == 1, 1 - q, 1.0).prod(axis=1))
+    return model, z, p / p.sum()
+
+
+@pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw x at once")
+def test_a_term_that_is_impossible_where_all_nodes_agree():
+    model, z, p = noisy_or()
+    with model:
+        idata = pm.sample(
+            4000, tune=10, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+            initvals={"x": np.array([1, 0, 0])}, compute_convergence_checks=False,
+        )  # fmt: skip
+    draws = idata.posterior["x"].values[0]
+    for row, probability in zip(z, p, strict=True):
+        here = np.all(draws == row, axis=1).astype(float)
+        error = float(az.mcse(here[None])) if here.any() else 0.0
+        assert abs(here.mean() - probability) < Z * error + 1e-12, row
+
+
+@pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw x at once")
+def test_hard_constraints_on_several_nodes_are_kept():
+    with pm.Model():
+        x = pmrf.BoltzmannMachine("x", 0.2, 0.0, graph=pmrf.graphs.chain(40), shape=(40,))
+        pm.Potential("few", pm.math.switch(pm.math.le(x.sum(), 3), 0.0, -np.inf))
+        options = {"tune": 5, "chains": 1, "cores": 1, "progressbar": False, "quiet": True}
+        idata = pm.sample(100, random_seed=1, compute_convergence_checks=False, **options)
+        assert idata.posterior["x"].values.sum(axis=-1).max() <= 3
+        with pytest.raises(ValueError, match="the start of x has probability zero"):
+            pmrf.TreeGibbs([x], initial_point={"x": np.ones(40, dtype=np.int64)})
+
+
+def test_a_latent_field_that_parametrises_an_intractable_one_is_refused():
+    with pm.Model():
+        x = pmrf.Ising("x", 0.2, graph=pmrf.graphs.chain(3), shape=(3,))
+        data = np.ones((4, 3), dtype=int)
+        pmrf.Ising("y", 0.3, 0.5 * x, graph=pmrf.graphs.chain(3), observed=data, likelihood="particles")
+        with pytest.raises(ValueError, match="it parametrises y, whose partition function"):
+            pmrf.TreeGibbs([x])
