@@ -2,48 +2,54 @@
 
 Declare a field as the likelihood of a PyMC model, or as a latent variable in it, put a prior on its edge
 parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC distribution otherwise), call
-`pm.sample()` and read the result with ArviZ. Importing the package registers its step methods.
+`pm.sample()` and read the result with ArviZ. Names are loaded
+when they are first used; the first field or prior that is made registers the step methods.
 """
 
-from pymc_mrf import datasets
-from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
-from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
-from pymc_mrf.analysis.groups import (
-    co_clustering,
-    group_labels,
-    n_groups,
-    point_grouping,
-    variation_of_information,
-    vi_difference,
-)
-from pymc_mrf.analysis.predictive import log_pseudo_likelihood
-from pymc_mrf.distributions.dirichlet_process import DirichletProcess
-from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
-from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
-from pymc_mrf.distributions.potts import Potts
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
-from pymc_mrf.estimation.chow_liu import chow_liu
-from pymc_mrf.estimation.fit import fit
-from pymc_mrf.estimation.neighborhood import neighborhood_selection
-from pymc_mrf.fields.factor_graph import FactorGraphField
-from pymc_mrf.fields.pairwise import PairwiseField
-from pymc_mrf.graph import builders as graphs
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
-from pymc_mrf.graph.structure import PairwiseGraph, coords
-from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
-from pymc_mrf.plots.edges import plot_edges, plot_inclusion
-from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
-from pymc_mrf.plots.network import plot_groups
-from pymc_mrf.steps.assign import register
-from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.exact_gibbs import ExactGibbs
-from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
-from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pymc_mrf.distributions import _numba
+
+if TYPE_CHECKING:
+    from pymc_mrf import datasets
+    from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
+    from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
+    from pymc_mrf.analysis.groups import (
+        co_clustering,
+        group_labels,
+        n_groups,
+        point_grouping,
+        variation_of_information,
+        vi_difference,
+    )
+    from pymc_mrf.analysis.predictive import log_pseudo_likelihood
+    from pymc_mrf.distributions.dirichlet_process import DirichletProcess
+    from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+    from pymc_mrf.distributions.potts import Potts
+    from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+    from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
+    from pymc_mrf.estimation.chow_liu import chow_liu
+    from pymc_mrf.estimation.fit import fit
+    from pymc_mrf.estimation.neighborhood import neighborhood_selection
+    from pymc_mrf.fields.factor_graph import FactorGraphField
+    from pymc_mrf.fields.pairwise import PairwiseField
+    from pymc_mrf.graph import builders as graphs
+    from pymc_mrf.graph.factor_graph import FactorGraph
+    from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
+    from pymc_mrf.graph.structure import PairwiseGraph, coords
+    from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+    from pymc_mrf.plots.edges import plot_edges, plot_inclusion
+    from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
+    from pymc_mrf.plots.network import plot_groups
+    from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+    from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+    from pymc_mrf.steps.exact_gibbs import ExactGibbs
+    from pymc_mrf.steps.exchange import Exchange
+    from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+    from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
+    from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
 __version__ = "0.1.0"
 
@@ -98,4 +104,75 @@ __all__ = [
     "vi_difference",
 ]
 
-register()
+_MODULES = {"datasets": "pymc_mrf.datasets", "graphs": "pymc_mrf.graph.builders"}
+_HOMES = {
+    "AgreementMRF": "pymc_mrf.distributions.mrf",
+    "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary_variable",
+    "BoltzmannMachine": "pymc_mrf.distributions.mrf",
+    "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
+    "EdgeGibbs": "pymc_mrf.steps.edge_gibbs",
+    "ExactGibbs": "pymc_mrf.steps.exact_gibbs",
+    "Exchange": "pymc_mrf.steps.exchange",
+    "FactorGraph": "pymc_mrf.graph.factor_graph",
+    "FactorGraphField": "pymc_mrf.fields.factor_graph",
+    "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
+    "Ising": "pymc_mrf.distributions.mrf",
+    "PairwiseField": "pymc_mrf.fields.pairwise",
+    "PairwiseGraph": "pymc_mrf.graph.structure",
+    "ParticleRatioGibbs": "pymc_mrf.steps.particle_ratio_gibbs",
+    "Potts": "pymc_mrf.distributions.potts",
+    "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
+    "StrippedBetaGibbs": "pymc_mrf.steps.stripped_beta",
+    "TreeGibbs": "pymc_mrf.steps.tree_gibbs",
+    "check_tree_partition": "pymc_mrf.graph.tree_partition",
+    "chow_liu": "pymc_mrf.estimation.chow_liu",
+    "co_clustering": "pymc_mrf.analysis.groups",
+    "comb_partition": "pymc_mrf.graph.lattice_partition",
+    "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
+    "coords": "pymc_mrf.graph.structure",
+    "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
+    "edge_density": "pymc_mrf.analysis.edges",
+    "edge_inclusion": "pymc_mrf.analysis.edges",
+    "fit": "pymc_mrf.estimation.fit",
+    "group_labels": "pymc_mrf.analysis.groups",
+    "log_predictive": "pymc_mrf.analysis.conditional",
+    "log_pseudo_likelihood": "pymc_mrf.analysis.predictive",
+    "median_graph": "pymc_mrf.analysis.edges",
+    "n_groups": "pymc_mrf.analysis.groups",
+    "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
+    "plot_co_clustering": "pymc_mrf.plots.groups",
+    "plot_edges": "pymc_mrf.plots.edges",
+    "plot_groups": "pymc_mrf.plots.network",
+    "plot_inclusion": "pymc_mrf.plots.edges",
+    "plot_n_groups": "pymc_mrf.plots.groups",
+    "point_grouping": "pymc_mrf.analysis.groups",
+    "precision_recall": "pymc_mrf.analysis.edges",
+    "spiral_partition": "pymc_mrf.graph.lattice_partition",
+    "tree_partition": "pymc_mrf.graph.tree_partition",
+    "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
+    "variation_of_information": "pymc_mrf.analysis.groups",
+    "vi_difference": "pymc_mrf.analysis.groups",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name."""
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+def _register_steps() -> None:
+    import_module("pymc_mrf.steps.assign").register()
+
+
+_numba.on_first_use.append(_register_steps)

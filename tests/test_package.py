@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cloudpickle
 import pymc as pm
 
 import pymc_mrf as pmrf
@@ -46,3 +47,18 @@ def test_import_leaves_slow_packages_for_later():
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert output.stdout.strip() == ""
+
+
+def test_a_model_read_from_a_file_finds_its_steps(tmp_path):
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=1)
+        pmrf.AgreementMRF("x", theta, graph=pmrf.graphs.chain(2), observed=[[0, 0], [0, 1]])
+    path = tmp_path / "model.pickle"
+    path.write_bytes(cloudpickle.dumps(model))
+    code = (
+        "import sys, cloudpickle; model = cloudpickle.load(open(sys.argv[1], 'rb'));"
+        "from pymc.step_methods import STEP_METHODS; print(*(step.name for step in STEP_METHODS))"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {"exact_gibbs", "exchange", "tree_gibbs", "edge_gibbs"} <= set(output.stdout.split())

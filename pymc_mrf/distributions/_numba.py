@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+from collections.abc import Callable
 from types import ModuleType
 
 
@@ -16,6 +17,10 @@ def source_version(*modules: ModuleType) -> int:
     return int.from_bytes(digest.digest()[:7], "big")
 
 
+on_first_use: list[Callable[[], None]] = []
+"""Called when the first Op of the package is made or unpickled, and emptied: what is not needed before."""
+
+
 class NumbaRegistered:
     """Op whose numba implementation is registered when the first instance is made or unpickled."""
 
@@ -23,4 +28,6 @@ class NumbaRegistered:
         """Import the implementations, then make the instance."""
         import pymc_mrf.distributions.numba_dispatch  # noqa: F401
 
+        while on_first_use:
+            on_first_use.pop()()
         return super().__new__(cls)
