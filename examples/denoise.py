@@ -21,7 +21,6 @@ from scipy.ndimage import gaussian_filter
 import pymc_mrf as pmrf
 from examples._report import machine, table
 from examples.liu_page_2013.experiment import save, write
-from pymc_mrf.distributions.potts import Potts
 
 LEVELS = np.array([0.1, 0.45, 0.8])
 """Prior means of dark, middle and light grey."""
@@ -50,7 +49,7 @@ def hidden_potts(noisy: np.ndarray, coupling: float) -> pm.Model:
         )
         noise = pm.HalfNormal("noise", 0.5)
         graph = pmrf.graphs.grid(*noisy.shape)
-        x = Potts("x", coupling, graph=graph, n_states=len(LEVELS))
+        x = pmrf.Potts("x", coupling, graph=graph, n_states=len(LEVELS))
         pm.Normal("y", level[x], noise, observed=noisy.ravel())
     return model
 
