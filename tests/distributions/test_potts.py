@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from scipy import special
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.mrf import AgreementMRF, Ising
@@ -305,3 +306,11 @@ def test_ambiguous_matrices_have_two_clear_spellings():
     own = Potts.dist(J[:, :, None] * np.eye(3), graph=SQUARE, n_states=3, likelihood="particles")
     outputs = pytensor.function([], [pm.logp(shared, x), pm.logp(own, x)], mode="FAST_COMPILE")()
     np.testing.assert_allclose(outputs, [J[0, 1] + J[1, 1] + J[1, 0], J[1, 1]])
+
+
+def test_one_table_for_a_graph_of_one_edge(rng):
+    table = rng.normal(size=(3, 3))
+    x = Potts.dist(table, graph=builders.chain(2), n_states=3, likelihood="exact")
+    states = np.array(np.meshgrid(range(3), range(3), indexing="ij")).reshape(2, -1).T
+    logp = np.array([float(pm.logp(x, z).eval()) for z in states])
+    np.testing.assert_allclose(logp, (table - special.logsumexp(table)).ravel())

@@ -219,3 +219,17 @@ def test_other_things_that_are_refused():
         model = edge_model("pseudo")
         with model, pytest.raises(ValueError, match="double precision"):
             EdgeGibbs([model["w"]])
+
+
+def test_transforms_are_refused():
+    x = np.random.default_rng(0).integers(2, size=(20, 3))
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        ordered = pm.distributions.transforms.ordered
+        b = pm.Normal("b", 0, 1, shape=3, transform=ordered, initval=np.arange(3.0))
+        pmrf.BoltzmannMachine("x", w, b, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
+        with pytest.raises(ValueError, match="b has a transform: declare it without `transform`"):
+            pmrf.EdgeGibbs([w, b])
+        idata = pm.sample(10, tune=10, chains=1, cores=1, progressbar=False, quiet=True)
+    assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
+    assert "b" in model.named_vars
