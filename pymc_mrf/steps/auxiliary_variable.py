@@ -17,7 +17,7 @@ from pymc_mrf.kernels.junction_tree import allocate
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
-from pymc_mrf.steps.observed_field import ObservedField, constant_value
+from pymc_mrf.steps.observed_field import ObservedField
 
 DRAWS = ("auto", "exact", "perfect", "gibbs")
 SIMULATORS = {auxiliary_draws.EXACT: "exact", auxiliary_draws.PERFECT: "perfect"}  # the others: "gibbs"
@@ -146,7 +146,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         self._n_proposals, self._n_value_steps, self._sigma = n_proposals, n_value_steps, float(sigma)
         self._moller, self._restart = auxiliary == "moller", restart
         field = self._field
-        node_tables, statistic = self._link.tables(_node_parameter(field))
+        node_tables, statistic = self._link.tables(field.constant_node_parameter())
         kind = _kind(field, draws)
         self._aux = _auxiliary(field, node_tables, statistic, kind, int(n_sweeps))
         self._draws = SIMULATORS.get(kind, "gibbs")
@@ -251,21 +251,6 @@ class AuxiliaryVariableMH(GroupGibbs):
             step = np.clip(inverse @ gap / t, -STEP_MAX, STEP_MAX)
             tied = np.clip(tied + step, low, high)
         return tied
-
-
-def _node_parameter(field: ObservedField) -> np.ndarray:
-    """Constant node parameters, (d,)."""
-    d = field.graph.n_nodes
-    if field.node_parameter is None:
-        return np.zeros(d)
-    value = constant_value(field.node_parameter)
-    if value is None or value.size not in (1, d):
-        raise ValueError(
-            f"AuxiliaryVariableMH needs constant node parameters, one per node, but the "
-            f"{field.family.node_parameter} of {field.name} is random, pm.Data or differs between rows; "
-            "give numbers"
-        )
-    return np.broadcast_to(value.reshape(-1), d)
 
 
 def _kind(field: ObservedField, draws: str) -> int:

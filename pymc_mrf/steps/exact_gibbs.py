@@ -9,7 +9,6 @@ from pymc.step_methods.state import dataclass_state
 from pymc_mrf.likelihood.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
-from pymc_mrf.steps.observed_field import constant_value
 
 # A pass over all group values costs as much as two or three sweeps of all labels, which mix more slowly
 LABEL_SWEEPS = 2
@@ -73,16 +72,7 @@ class ExactGibbs(GroupGibbs):
         super().__init__(vars, **kwargs)
         field = self._field
         family = field.family
-        node_parameter = np.zeros(field.graph.n_nodes)
-        if field.node_parameter is not None:
-            value = constant_value(field.node_parameter)
-            if value is None or value.size not in (1, field.graph.n_nodes):
-                raise ValueError(
-                    f"ExactGibbs needs constant node parameters, one per node, but the "
-                    f"{family.node_parameter} of {field.name} is random, pm.Data or differs between rows; "
-                    "give numbers, or sample with a prior that NUTS can move"
-                )
-            node_parameter = np.broadcast_to(value.reshape(-1), field.graph.n_nodes)
+        node_parameter = field.constant_node_parameter()
         node_tables, statistic = self._link.tables(node_parameter)
         self._forest: ForestLikelihood | None = None
         self._exact: ExactLikelihood | None = None

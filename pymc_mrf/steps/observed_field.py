@@ -76,6 +76,7 @@ class ObservedField:
         op = node.op
         parameters = op.dist_params(node)
         self.name: str = child.name
+        self._step = step
         self.graph: PairwiseGraph = op.graph
         self.family: Family = op.family
         if strip_views(parameters[0]) is not rv:
@@ -94,3 +95,17 @@ class ObservedField:
         data = value.get_value() if hasattr(value, "get_value") else value.eval()
         rows = np.asarray(data).reshape(-1, self.graph.n_nodes)
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
+
+    def constant_node_parameter(self) -> np.ndarray:
+        """Node parameters (d,), zeros if the family has none; an error that names them if not constant."""
+        d = self.graph.n_nodes
+        if self.node_parameter is None:
+            return np.zeros(d)
+        value = constant_value(self.node_parameter)
+        if value is None or value.size not in (1, d):
+            raise ValueError(
+                f"{self._step} needs constant node parameters, one per node, but the "
+                f"{self.family.node_parameter} of {self.name} is random, pm.Data or differs between rows; "
+                "give numbers, or use a prior of the edge parameters that NUTS or Exchange can move"
+            )
+        return np.broadcast_to(value.reshape(-1), d)

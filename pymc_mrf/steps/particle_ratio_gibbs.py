@@ -11,7 +11,6 @@ from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.particles import LEAST_PARTICLES, WeightedParticles
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
-from pymc_mrf.steps.observed_field import constant_value
 
 BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
@@ -103,19 +102,9 @@ class ParticleRatioGibbs(GroupGibbs):
         super().__init__(vars, **kwargs)
         field = self._field
         self._check_arguments(target_noise, n_particles, n_sweeps)
-        node_parameter = np.zeros(field.graph.n_nodes)
-        if field.node_parameter is not None:
-            value = constant_value(field.node_parameter)
-            if value is None or value.size not in (1, field.graph.n_nodes):
-                raise ValueError(
-                    f"ParticleRatioGibbs needs constant node parameters, one per node, but the "
-                    f"{field.family.node_parameter} of {field.name} is random, pm.Data or differs "
-                    "between rows; give numbers"
-                )
-            node_parameter = np.broadcast_to(value.reshape(-1), field.graph.n_nodes)
         n = len(field.x)
         m = n_particles or max(int(np.ceil(n / target_noise**2)), LEAST_PARTICLES)
-        node_tables, statistic = self._link.tables(node_parameter)
+        node_tables, statistic = self._link.tables(field.constant_node_parameter())
         self._engine = WeightedParticles(field.x, field.graph, statistic, node_tables, m, n_sweeps)
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
