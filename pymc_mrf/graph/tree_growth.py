@@ -14,6 +14,7 @@ Not implemented: backtracking of more than one vertex.
 """
 
 import heapq
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 WHITE, GRAY, RED, BLACK = range(4)
@@ -24,7 +25,7 @@ MAX_WAYS_OUT = 12
 """A vertex with more neighbours left is taken to be in no pocket: its surroundings are not searched."""
 
 
-class TreeGrowth:
+class TreeGrowth(ABC):
     """One tree after another in a shrinking graph; `adjacency` is changed by whoever removes vertices.
 
     Parameters
@@ -93,13 +94,13 @@ class TreeGrowth:
         self.color[v] = WHITE
         self.available[v] = len(self.adjacency[v])
 
+    @abstractmethod
     def _key(self, v: int, step: int) -> tuple:
         """Place in the queue of `v`, which turned gray at `step`: smallest first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _add(self, u: int) -> bool:
         """Colour `u` red and its neighbours by rules 6 to 9, or change nothing and return False."""
-        raise NotImplementedError
 
     def _refuse(self, u: int) -> None:
         self.color[u] = BLACK
