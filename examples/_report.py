@@ -1,9 +1,11 @@
-"""Shared by the example scripts: the machine in one line, Markdown tables."""
+"""Shared by the example scripts: the machine in one line, Markdown tables, files of results and figures."""
 
 import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
+
+from matplotlib.figure import Figure
 
 PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy", "networkx")
 
@@ -24,6 +26,22 @@ def table(header: list[str], rows: list[list]) -> str:
             )
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def write_fragment(text: str, folder: Path, name: str) -> None:
+    """Print a results fragment and write it into `folder`/_results."""
+    print(text)
+    path = folder / "_results" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> None:
+    """Write a PNG into `folder`/figures."""
+    path = folder / "figures" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=100)
+    print(f"figure: {path}")
 
 
 def _processor() -> str:

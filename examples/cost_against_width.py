@@ -9,11 +9,11 @@ import os
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
@@ -47,9 +47,10 @@ def measure_grid(side: int, repeats: int) -> dict:
     }
 
 
-def draw_figure(costs: list[dict], path: Path) -> None:
+def draw_figure(costs: list[dict]) -> Figure:
     """Milliseconds per pass against treewidth and against table cells."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
     milliseconds = [1e3 * cost["seconds"] for cost in costs]
     sides = [cost["side"] for cost in costs]
     left.semilogy(sides, milliseconds, "o-", color=BLUE)
@@ -71,8 +72,7 @@ def draw_figure(costs: list[dict], path: Path) -> None:
     right.set(xlabel="cells of the junction tree's tables")
     for axes in (left, right):
         axes.grid(alpha=0.25)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
 def ratios() -> str:
@@ -169,15 +169,9 @@ def main(argv: list[str] | None = None) -> None:
         f"Made by `examples/cost_against_width.py`. Machine: {machine()}; load average at the start "
         f"{load:.1f}.\n"
     )
-    print(text)
-    for folder in ("_results", "figures"):
-        (arguments.output / folder).mkdir(parents=True, exist_ok=True)
-    (arguments.output / "_results" / "benchmarks.md").write_text(text)
-    picture = arguments.output / "figures" / "cost_against_width.png"
-    draw_figure(costs, picture)
-    print(f"figure: {picture}")
+    write_fragment(text, arguments.output, "benchmarks.md")
+    save_figure(draw_figure(costs), arguments.output, "cost_against_width.png")
 
 
 if __name__ == "__main__":
-    plt.switch_backend("Agg")
     main()

@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
-from examples.liu_page_2013.experiment import save, write
+from examples._report import machine, save_figure, table, write_fragment
 
 LEVELS = np.array([0.1, 0.45, 0.8])
 """Prior means of dark, middle and light grey."""
@@ -150,9 +149,8 @@ def main(argv: list[str] | None = None) -> None:
         "![A photograph restored](../figures/denoise.png)\n\n"
         f"Made by `examples/denoise.py`, seed {arguments.seed}. Machine: {machine()}.\n"
     )
-    print(text)
-    write(text, arguments.output, "denoise.md")
-    save(draw_figure(pictures), arguments.output, "denoise.png")
+    write_fragment(text, arguments.output, "denoise.md")
+    save_figure(draw_figure(pictures), arguments.output, "denoise.png")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import pymc as pm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, table, write_fragment
 from pymc_mrf.fields.families import ISING
 
 SAMPLE = {"chains": 2, "cores": 1, "progressbar": False, "quiet": True}
@@ -177,9 +177,7 @@ def main(argv: list[str] | None = None) -> None:
         f"Made by `examples/exchange.py`. Machine: {machine()}.\n",
     ]
     text = "\n".join(parts)
-    print(text)
-    (arguments.output / "_results").mkdir(parents=True, exist_ok=True)
-    (arguments.output / "_results" / "exchange.md").write_text(text)
+    write_fragment(text, arguments.output, "exchange.md")
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import arviz as az
-import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
+from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 
 TRUTH = {"b0": 0.15, "b1": 0.25, "sigma": 0.15, "field": 0.05}
 BLUE, ORANGE = "#0072B2", "#D55E00"
@@ -44,7 +44,7 @@ def build(graph, covariate, x) -> pm.Model:
     return model
 
 
-def draw_figure(idata, covariate, coupling, path: Path) -> None:
+def draw_figure(idata, covariate, coupling) -> Figure:
     """Couplings against the covariate: truth, posterior intervals, the regression line."""
     posterior = idata.posterior
     draws = posterior["coupling"].stack(sample=("chain", "draw")).values  # (r, draws)
@@ -53,7 +53,8 @@ def draw_figure(idata, covariate, coupling, path: Path) -> None:
         draws.mean(axis=1),
         np.quantile(draws, 0.95, axis=1),
     )
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
     grid = np.linspace(covariate.min(), covariate.max(), 50)
     b0, b1 = (posterior[name].values.ravel()[:, None] for name in ("b0", "b1"))
     band = np.quantile(b0 + b1 * grid, [0.05, 0.95], axis=0)
@@ -71,8 +72,7 @@ def draw_figure(idata, covariate, coupling, path: Path) -> None:
     axes.plot(covariate, coupling, "x", ms=6, color=ORANGE, label="truth")
     axes.set(xlabel="covariate of the edge", ylabel="coupling")
     axes.legend(frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -132,15 +132,9 @@ def main(argv: list[str] | None = None) -> None:
         f"divergences. {inside} of the {graph.n_edges} true couplings lie inside their 90 % intervals.\n\n"
         f"Made by `examples/hierarchical_field.py`. Machine: {machine()}.\n"
     )
-    print(text)
-    for folder in ("_results", "figures"):
-        (arguments.output / folder).mkdir(parents=True, exist_ok=True)
-    (arguments.output / "_results" / "hierarchical_field.md").write_text(text)
-    picture = arguments.output / "figures" / "hierarchical_field.png"
-    draw_figure(idata, covariate, coupling, picture)
-    print(f"figure: {picture}")
+    write_fragment(text, arguments.output, "hierarchical_field.md")
+    save_figure(draw_figure(idata, covariate, coupling), arguments.output, "hierarchical_field.png")
 
 
 if __name__ == "__main__":
-    plt.switch_backend("Agg")
     main()

@@ -173,20 +173,6 @@ def plot_three_measures(results: xr.Dataset, looks: dict[str, str]) -> Figure:
     return figure
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write a small PNG into `folder`/figures."""
-    path = folder / "figures" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
-
-
-def write(text: str, folder: Path, name: str) -> None:
-    """Write a results fragment into `folder`/_results."""
-    path = folder / "_results" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
 def measures_table(results: xr.Dataset, estimators: list[str], columns: list[int]) -> str:
     """Means and standard errors of all measures but run time, at a few sample sizes."""
     rows = []

@@ -18,7 +18,7 @@ import pymc as pm
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, table, write_fragment
 from tests.reference.grouped_posterior import grouped_posterior
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]  # a square with one diagonal
@@ -83,7 +83,7 @@ def main(arguments=None):
     parser.add_argument("--replicates", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--seed", type=int, default=2013)
-    parser.add_argument("--output", type=Path, default=Path("docs/_results/group_sampler_error.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets _results/")
     options = parser.parse_args(arguments)
 
     graph = pmrf.PairwiseGraph(range(4), EDGES)
@@ -115,9 +115,7 @@ def main(arguments=None):
         machine(),
         "",
     ]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text("\n".join(lines))
-    print("\n".join(lines))
+    write_fragment("\n".join(lines), options.output, "group_sampler_error.md")
     return rows
 
 

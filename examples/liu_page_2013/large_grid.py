@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
 from pymc_mrf.fields.simulation import GibbsSimulator
 
@@ -222,9 +222,9 @@ def report(results: xr.Dataset) -> str:
 
 def write(results: xr.Dataset, output: Path) -> None:
     """Figures and report into `output`."""
-    ex.save(ex.plot_three_measures(results, LOOKS), output, "liu_page_2013_figure5.png")
-    ex.save(plot_groups_and_time(results), output, "liu_page_2013_figure6.png")
-    ex.write(report(results), output, "large_grid.md")
+    save_figure(ex.plot_three_measures(results, LOOKS), output, "liu_page_2013_figure5.png")
+    save_figure(plot_groups_and_time(results), output, "liu_page_2013_figure6.png")
+    write_fragment(report(results), output, "large_grid.md")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -13,7 +13,7 @@ import arviz as az
 import pymc as pm
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, table, write_fragment
 
 STEPS = 3000
 BURN_IN = 500
@@ -100,7 +100,7 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--burn-in", type=int, default=BURN_IN)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=Path("docs/_results/senate.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets _results/")
     options = parser.parse_args(arguments)
 
     votes = pmrf.datasets.load_senate109(session=1)
@@ -126,9 +126,7 @@ def main(arguments=None):
         machine(),
         "",
     ]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text("\n".join(lines))
-    print("\n".join(lines))
+    write_fragment("\n".join(lines), options.output, "senate.md")
     return rows
 
 

@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
 
 N_GROUPS = 5
@@ -307,9 +307,9 @@ def _run_times(results: xr.Dataset, columns: list[int]) -> str:
 
 def write(results: xr.Dataset, output: Path) -> None:
     """Figures and report into `output`."""
-    ex.save(ex.plot_three_measures(results, LOOKS), output, "liu_page_2013_figure4.png")
-    ex.save(plot_number_of_groups(results), output, "liu_page_2013_figure3.png")
-    ex.write(report(results), output, "small_grid.md")
+    save_figure(ex.plot_three_measures(results, LOOKS), output, "liu_page_2013_figure4.png")
+    save_figure(plot_number_of_groups(results), output, "liu_page_2013_figure3.png")
+    write_fragment(report(results), output, "small_grid.md")
 
 
 def main(argv: list[str] | None = None) -> None:

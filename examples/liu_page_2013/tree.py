@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine
+from examples._report import machine, save_figure, write_fragment
 from examples.liu_page_2013 import experiment as ex
 
 N_GROUPS = 25
@@ -156,9 +156,9 @@ def report(results: xr.Dataset) -> str:
 
 def write(results: xr.Dataset, output: Path) -> None:
     """Figures and report into `output`."""
-    ex.save(ex.plot_three_measures(results, LOOKS), output, "liu_page_2013_figure1.png")
-    ex.save(plot_groups_and_time(results), output, "liu_page_2013_figure2.png")
-    ex.write(report(results), output, "tree.md")
+    save_figure(ex.plot_three_measures(results, LOOKS), output, "liu_page_2013_figure1.png")
+    save_figure(plot_groups_and_time(results), output, "liu_page_2013_figure2.png")
+    write_fragment(report(results), output, "tree.md")
 
 
 def main(argv: list[str] | None = None) -> None:

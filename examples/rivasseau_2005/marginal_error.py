@@ -23,8 +23,7 @@ from matplotlib.figure import Figure
 from scipy.special import gammaln, logsumexp
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
-from examples.liu_page_2013.experiment import save, write
+from examples._report import machine, save_figure, table, write_fragment
 from examples.rivasseau_2005.equal_time import (
     LOOKS,
     box_plots,
@@ -379,9 +378,8 @@ def main(argv: list[str] | None = None) -> None:
         f"Errors below {FLOOR:g} are drawn there. Made by "
         f"`examples/rivasseau_2005/marginal_error.py`, seed {arguments.seed}. Machine: {machine()}.\n"
     )
-    print(text)
-    write(text, arguments.output, "rivasseau_marginals.md")
-    save(draw_figure(all_results, arguments.seconds), arguments.output, "rivasseau_marginals.png")
+    write_fragment(text, arguments.output, "rivasseau_marginals.md")
+    save_figure(draw_figure(all_results, arguments.seconds), arguments.output, "rivasseau_marginals.png")
     print(f"Done in {time.perf_counter() - start:.0f} s")
 
 

@@ -22,8 +22,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
-from examples.liu_page_2013.experiment import save, write
+from examples._report import machine, save_figure, table, write_fragment
 from examples.rivasseau_2005.equal_time import (
     LOOKS,
     box_plots,
@@ -285,9 +284,8 @@ def main(argv: list[str] | None = None) -> None:
         f"Errors below {FLOOR:g} are drawn there. Made by "
         f"`examples/rivasseau_2005/noisy_or.py`, seed {arguments.seed}. Machine: {machine()}.\n"
     )
-    print(text)
-    write(text, arguments.output, "noisy_or.md")
-    save(draw_figure(all_results, times), arguments.output, "rivasseau_noisy_or.png")
+    write_fragment(text, arguments.output, "noisy_or.md")
+    save_figure(draw_figure(all_results, times), arguments.output, "rivasseau_noisy_or.png")
     print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
