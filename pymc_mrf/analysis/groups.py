@@ -267,7 +267,7 @@ def variation_of_information(a: Any, b: Any) -> Any:
         return vi_rows(np.asarray(a), np.asarray(b))
     labelled = a if isinstance(a, xr.DataArray) else b
     if not labelled.dims:
-        raise ValueError("a and b must label the same items along their last dimension")
+        raise ValueError("a and b must label items along their last dimension; one of them is a scalar")
     dim = labelled.dims[-1]
     a, b = (_labelled(labels, dim, name) for labels, name in ((a, "a"), (b, "b")))
     if a.sizes[dim] != b.sizes[dim]:

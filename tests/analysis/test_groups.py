@@ -91,6 +91,8 @@ def test_vi_refuses_items_that_differ(rng):
         groups.variation_of_information(np.zeros(3, int), np.zeros(4, int))
     with pytest.raises(TypeError, match="integer group labels, not float64"):
         groups.variation_of_information([0.5, 0.5], [0, 1])
+    with pytest.raises(ValueError, match="one of them is a scalar"):
+        groups.variation_of_information(xr.DataArray(1), np.zeros(3, int))
     with pytest.raises(ValueError, match="no items"):
         groups.variation_of_information(np.zeros(0, int), np.zeros(0, int))
 

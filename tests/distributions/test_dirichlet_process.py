@@ -106,6 +106,7 @@ def test_dims_pickle_and_start():
     [
         ({"alpha": 0.0}, ValueError, "alpha must be positive"),
         ({"alpha": np.nan}, ValueError, "alpha must be positive"),
+        ({"alpha": np.ones(3)}, ValueError, "alpha must be a scalar, but it has 1 dimensions"),
         ({"base": 0.5}, TypeError, "base must be a PyMC distribution"),
         ({"base": pm.Poisson.dist(3)}, TypeError, "base must be continuous"),
         ({"base": pm.Normal.dist(0, 1, shape=2)}, ValueError, "base must be scalar"),

@@ -87,6 +87,16 @@ def test_constant_column_is_named(x):
         neighborhood_selection(x, 3, nodes=GRID.nodes)
 
 
+def test_data_that_show_too_few_edges():
+    alternating = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    with pytest.raises(ValueError, match="all columns are uncorrelated"):
+        neighborhood_selection(alternating, 1)
+    third = np.column_stack([np.repeat(alternating, 2, axis=0), np.tile([0, 1], 4)])
+    third[:, 1] = third[:, 0]
+    with pytest.raises(ValueError, match="n_edges=2 cannot be reached: the regressions use only 1 pairs"):
+        neighborhood_selection(third, 2)
+
+
 def test_missing_scikit_learn_names_the_extra(x, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(ImportError, match=r"pymc-mrf\[structure\]"):

@@ -222,7 +222,8 @@ def test_same_seed_same_draws_whatever_the_cores(step, model):
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].posterior.theta.values, other.posterior.theta.values)
     assert not np.array_equal(*runs[0].posterior.theta.values)
-    for name, (dtype, _) in step.stats_dtypes_shapes.items():
+    declared = {k: v for k, v in step.stats_dtypes_shapes.items() if k != "warning"}
+    for name, (dtype, _) in declared.items():
         assert runs[0].sample_stats[name].dtype == dtype
         assert runs[0].sample_stats[name].dims == ("chain", "draw")
 
@@ -414,6 +415,15 @@ def test_stripped_beta_refuses_what_it_cannot_approximate():
         pmrf.Ising("x", theta, 0.3, graph=GRAPH, observed=2 * x - 1)
         with pytest.raises(ValueError, match="without external field"):
             pmrf.StrippedBetaGibbs([theta])
+    with pm.Model():
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        pmrf.BoltzmannMachine("x", theta, graph=GRAPH, observed=x)
+        with pytest.raises(ValueError, match="x is a BoltzmannMachine: use AgreementMRF or Ising"):
+            pmrf.StrippedBetaGibbs([theta])
+    with pm.Model():
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=(2, 5))
+        with pytest.raises(ValueError, match="one vector of parameters, but theta has 2 dimensions"):
+            pmrf.ExactGibbs([theta])
     model = agreement_model(x)
     with model, pytest.raises(ValueError, match="n_particles must be a positive integer, not 0"):
         pmrf.StrippedBetaGibbs([model["theta"]], n_particles=0)
