@@ -8,6 +8,7 @@ is off when auxiliary data come from a few Gibbs sweeps instead of exact draws.
 import argparse
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import arviz as az
@@ -17,7 +18,7 @@ import pymc as pm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table, write_fragment
+from examples._report import machine, parse_sizes, table, write_fragment
 from pymc_mrf.fields.families import ISING
 
 SAMPLE = {"chains": 2, "cores": 1, "progressbar": False, "quiet": True}
@@ -56,15 +57,15 @@ def hierarchy(graph, groups, likelihood: str) -> pm.Model:
     return model
 
 
-def fit(model: pm.Model, draws: int, seed: int):
+def fit(model: pm.Model, draws: int, tune: int, seed: int):
     """Sample, by whatever steps PyMC chooses; return draws and seconds."""
     start = time.perf_counter()
     with model:
-        idata = pm.sample(draws, tune=500, random_seed=seed, **SAMPLE)
+        idata = pm.sample(draws, tune=tune, random_seed=seed, **SAMPLE)
     return idata, time.perf_counter() - start
 
 
-def wide_grids(side: int, n: int, draws: int) -> str:
+def wide_grids(side: int, n: int, draws: int, tune: int) -> str:
     """Table of the two models that no junction tree serves."""
     graph = pmrf.graphs.grid(side, side)
     covariate = np.random.default_rng(2).standard_normal(graph.n_edges)
@@ -78,7 +79,7 @@ def wide_grids(side: int, n: int, draws: int) -> str:
     ]
     rows = []
     for model, label, truth in cases:
-        idata, seconds = fit(model, draws, 5)
+        idata, seconds = fit(model, draws, tune, 5)
         for name, value in truth.items():
             draw = idata.posterior[name].values
             mean, sd = f"{draw.mean():.4f}", f"{draw.std():.4f}"
@@ -86,17 +87,17 @@ def wide_grids(side: int, n: int, draws: int) -> str:
     header = ["couplings", "parameter", "truth", "posterior mean", "sd", "bulk ESS", "seconds"]
     return table(header, rows) + (
         f"\nIsing models on a {side} x {side} grid ({graph.n_edges} edges), {n} observations each; 2 chains "
-        f"of 500 tuning steps and {draws} draws; auxiliary data by 20 Gibbs sweeps; compilation included.\n"
+        f"of {tune} tuning steps and {draws} draws; auxiliary data by 20 Gibbs sweeps; compilation included.\n"
     )
 
 
-def hierarchical(n_groups: int, n: int, draws: int) -> str:
+def hierarchical(n_groups: int, n: int, draws: int, tune: int) -> str:
     """Table of the hierarchical model, by exchange beside NUTS and by the exact likelihood."""
     graph = pmrf.graphs.grid(4, 4)
     truth = np.random.default_rng(6).normal(0.25, 0.1, n_groups)
     groups = [simulate(graph, J, n, 10 + g) for g, J in enumerate(truth)]
-    exact, exact_seconds = fit(hierarchy(graph, groups, "exact"), draws, 7)
-    idata, seconds = fit(hierarchy(graph, groups, "particles"), 2 * draws, 7)
+    exact, exact_seconds = fit(hierarchy(graph, groups, "exact"), draws, tune, 7)
+    idata, seconds = fit(hierarchy(graph, groups, "particles"), 2 * draws, tune, 7)
     rows = []
     for name in ("mean", "spread", *(f"coupling[{g}]" for g in range(n_groups))):
         row = [name]
@@ -113,7 +114,7 @@ def hierarchical(n_groups: int, n: int, draws: int) -> str:
     )
 
 
-def bias(side: int, n: int, n_steps: int) -> str:
+def bias(side: int, n: int, n_steps: int, tune: int) -> str:
     """Table of the error of the posterior against the number of auxiliary sweeps."""
     graph = pmrf.graphs.grid(side, side)
     x = simulate(graph, CRITICAL, n, 1)
@@ -137,8 +138,10 @@ def bias(side: int, n: int, n_steps: int) -> str:
         )
         step = pmrf.Exchange([coupling], model=model, **method)
         start = time.perf_counter()
-        with model:
-            idata = pm.sample(n_steps, tune=500, step=step, random_seed=8, **SAMPLE)
+        with model, warnings.catch_warnings():
+            # too few sweeps are the point of this table
+            warnings.filterwarnings("ignore", "Exchange: n_sweeps=", UserWarning)
+            idata = pm.sample(n_steps, tune=tune, step=step, random_seed=8, **SAMPLE)
         seconds = time.perf_counter() - start
         draw = idata.posterior["coupling"].values
         error = float(az.mcse(draw)) / sd
@@ -166,14 +169,15 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=20, help="rows and columns of the wide grid")
     parser.add_argument("--n", type=int, default=50, help="observations on the wide grid")
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--steps", type=int, default=1000, help="steps behind each row of errors")
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="folder of _results")
-    arguments = parser.parse_args(argv)
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=200, help="steps behind each row of errors")
+    parser.add_argument("--tune", type=int, default=200)
+    arguments = parse_sizes(parser, argv, draws=500, steps=2000, tune=500)
+    draws, tune = arguments.draws, arguments.tune
     parts = [
-        "### Error against auxiliary sweeps\n\n" + bias(6, 20, arguments.steps),
-        "### Couplings on a wide grid\n\n" + wide_grids(arguments.side, arguments.n, arguments.draws),
-        "### Groups of subjects\n\n" + hierarchical(5, 40, arguments.draws),
+        "### Error against auxiliary sweeps\n\n" + bias(6, 20, arguments.steps, tune),
+        "### Couplings on a wide grid\n\n" + wide_grids(arguments.side, arguments.n, draws, tune),
+        "### Groups of subjects\n\n" + hierarchical(5, 40, draws, tune),
         f"Made by `examples/exchange.py`. Machine: {machine()}.\n",
     ]
     text = "\n".join(parts)

@@ -39,8 +39,8 @@ class FactorGraphMRF(Field):
         As for `AgreementMRF`; the junction tree is that of the factor graph.
     n_sweeps : int
         Single-site Gibbs sweeps behind each random draw that is not exact, as for `AgreementMRF`. They
-        start from uniform states: with -inf entries, sweeps that end at an impossible configuration
-        raise a ValueError.
+        start from uniform states; with -inf entries, from a possible configuration nearby, which a search
+        of bounded length must find (a ValueError if it does not), and reach what single changes reach.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array.
@@ -54,7 +54,10 @@ class FactorGraphMRF(Field):
 
     Notes
     -----
-    With ``likelihood="particles"`` no step of this package moves the parameters of the tables.
+    Random parameters are sampled by NUTS, and with ``likelihood="particles"`` by `Exchange`, whatever
+    the expressions by which the tables are computed. A latent field itself is sampled by `TreeGibbs`. Its
+    default start, all variables in their first state, is replaced by a possible configuration if -inf
+    entries exclude it; if none is found, give one: ``pm.sample(initvals={name: ...})``.
 
     Examples
     --------

@@ -7,6 +7,10 @@ from typing import Never
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import _support_point
+from pymc.distributions.shape_utils import rv_size_is_none
+from pytensor.graph import Apply, Op
+from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions.log_partition import FactorLogPartition
 from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS, IMPOSSIBLE, FieldRV
@@ -15,9 +19,13 @@ from pymc_mrf.distributions.symbolic_tables import pick
 from pymc_mrf.graph.factor_forest_arrays import FactorForestArrays, factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.graph.junction_tree import JunctionTree
-from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
+from pymc_mrf.graph.junction_tree import JunctionTree, is_cheap
+from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_tree_sampling import factor_tree_sweeps
+from pymc_mrf.kernels.possible_states import make_possible
+
+CHANGES = 1000
+"""Changes per variable after which a search for a possible configuration is given up."""
 
 
 @lru_cache(maxsize=64)
@@ -61,8 +69,9 @@ class FactorGraphRV(FieldRV):
     def family(self) -> Never:
         """Refuse: steps that ask for it know pairwise fields only."""
         raise NotImplementedError(
-            "this step samples parameters of pairwise fields, and a FactorGraphMRF is none; declare it "
-            'with likelihood="exact" or "pseudo", for NUTS, or pass numbers as its tables'
+            "this step samples edge parameters of pairwise fields, and a FactorGraphMRF is none; compute "
+            "its tables from continuous variables without point masses, which NUTS or Exchange moves, or "
+            "pass numbers"
         )
 
     @property
@@ -126,14 +135,51 @@ class FactorGraphRV(FieldRV):
         return FactorLogPseudoLikelihood(self.graph)
 
     def gibbs_draws(self, x: np.ndarray, tables: list[np.ndarray], rng: np.random.Generator) -> None:
-        """Fill the rows of `x`; refuse to if a chain ends at an impossible configuration."""
+        """Fill the rows of `x`; refuse to if no possible configuration is found to start from."""
         [flat] = tables
         x[:] = rng.random(x.shape) * self.graph.cardinalities
+        links, free = factor_links(self.graph), np.ones(self.n_variables, dtype=bool)
+        for z in x:
+            if not make_possible(z, free, flat, links, CHANGES * self.n_variables, rng):
+                raise ValueError(IMPOSSIBLE)
         nothing = np.zeros((0, 0, 0)), np.zeros((0, 0))
         factor_tree_sweeps(x, flat, self.single_variables, self.n_sweeps, rng, *nothing)
-        links = factor_links(self.graph)
-        cells = np.empty(self.graph.n_factors, dtype=np.int64)
-        for z in x:
-            present_cells(cells, z, links)
-            if flat[cells].min() == -np.inf:
-                raise ValueError(IMPOSSIBLE)
+
+
+class PossibleStart(Op):
+    """A configuration of positive probability, (d,) int64, near that of all variables' first states.
+
+    If none is found by a search of bounded length, or down the junction tree where this is cheap, the
+    first states are returned nevertheless: steps that cannot leave them say so.
+    """
+
+    __props__ = ("graph",)
+    gufunc_signature = "(t)->(d)"
+
+    def __init__(self, graph: FactorGraph) -> None:
+        self.graph = graph
+
+    def make_node(self, tables):
+        """Build the node on all log tables one after the other."""
+        return Apply(self, [pt.as_tensor(tables)], [pt.lvector(shape=(self.graph.n_variables,))])
+
+    def perform(self, node, inputs, output_storage):
+        """Search, the same way every time."""
+        [flat] = inputs
+        d = self.graph.n_variables
+        links, free = factor_links(self.graph), np.ones(d, dtype=bool)
+        z = np.zeros(d, dtype=np.int8)
+        if not make_possible(z, free, flat, links, CHANGES * d, np.random.default_rng(0)):
+            z[:] = 0
+            tree = factor_graph_tree(self.graph)
+            if is_cheap(tree):
+                work = tree_kernels.allocate(tree.arrays)
+                work.tables[: len(flat)] = flat
+                tree_kernels.mode(tree.arrays, work.tables, work, z)
+        output_storage[0][0] = z.astype(np.int64)
+
+
+@_support_point.register(FactorGraphRV)
+def _factor_graph_support_point(op, rv, rng, size, tables):
+    start = Blockwise(PossibleStart(op.graph))(tables)
+    return start if rv_size_is_none(size) else pt.broadcast_to(start, (*size, op.n_variables))

@@ -1,5 +1,6 @@
 """What all fields share as PyMC distributions: options, checks of observed data, registration."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_mrf.distributions.mrf_rv import FieldRV, field_node, tag_parents
-from pymc_mrf.graph.junction_tree import check_tractable, is_cheap
+from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
+
+logger = logging.getLogger("pymc_mrf")
 
 LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
 
@@ -44,9 +47,17 @@ def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
         raise ValueError(f"n_sweeps must be a positive integer, not {n_sweeps!r}")
     if likelihood == "exact":
         check_tractable(tree())
-    if likelihood == "auto":
-        return "exact" if is_cheap(tree()) else "particles"
-    return likelihood
+    if likelihood != "auto":
+        return likelihood
+    if is_cheap(tree()):
+        return "exact"
+    logger.info(
+        'likelihood="auto" is "particles" here: the junction tree has width %d and more than the %d table '
+        "cells up to which it is used unasked; continuous parameters are sampled by Exchange",
+        tree().width,
+        AUTO_CELLS,
+    )
+    return "particles"
 
 
 class Field(Discrete):

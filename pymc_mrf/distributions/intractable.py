@@ -6,10 +6,16 @@ unnormalised, gradient-based steps refuse the field's parents, and the package's
 need ratios of partition functions only, never ask for the value.
 """
 
+from typing import ClassVar
+from weakref import WeakSet
+
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
+from pytensor.graph.traversal import explicit_graph_inputs
+from pytensor.tensor.type import discrete_dtypes
 
 from pymc_mrf.distributions._numba import NumbaRegistered
 
@@ -21,10 +27,18 @@ class IntractableLogPartition(NumbaRegistered, Op):
     used = False
     """Whether the log probability of any intractable field has been asked for in this process."""
 
+    discrete_inputs: ClassVar[WeakSet] = WeakSet()
+    """Discrete variables from which the parameters of such fields were computed."""
+
     def make_node(self, *parameters):
         """Build the node on the field's parameters."""
         IntractableLogPartition.used = True
-        return Apply(self, [pt.as_tensor(p) for p in parameters], [pt.dscalar()])
+        inputs = [pt.as_tensor(p) for p in parameters]
+        for variable in explicit_graph_inputs(inputs):
+            discrete = getattr(variable.type, "dtype", None) in discrete_dtypes
+            if discrete and not isinstance(variable, SharedVariable):
+                self.discrete_inputs.add(variable)
+        return Apply(self, inputs, [pt.dscalar()])
 
     def perform(self, node, inputs, output_storage):
         """Return zero."""

@@ -50,7 +50,9 @@ draws; beyond it Gibbs sweeps are much faster."""
 
 IMPOSSIBLE = (
     "no configuration of positive probability was found for a random draw: -inf entries of the log "
-    "tables exclude all configurations, or those that Gibbs sweeps reach from a uniform start"
+    "tables exclude all configurations, or those that a search from uniform states reaches; draws under "
+    'likelihood="exact" need no search if the junction tree is small, and large finite penalties in '
+    "place of -inf need none either"
 )
 
 

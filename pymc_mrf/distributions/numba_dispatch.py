@@ -12,7 +12,7 @@ from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 
 from pymc_mrf.distributions._numba import source_version
 from pymc_mrf.distributions.dirichlet_process import PartitionRV, TieCounts
-from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
+from pymc_mrf.distributions.factor_graph_rv import CHANGES, FactorGraphRV
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import FactorLogPartition, LogPartition
 from pymc_mrf.distributions.mrf_rv import IMPOSSIBLE, MarkovRandomFieldRV
@@ -32,6 +32,7 @@ from pymc_mrf.kernels import (
     factor_tree_sampling,
     gibbs,
     junction_tree,
+    possible_states,
     pseudo_likelihood,
     tree_sampling_log,
 )
@@ -45,6 +46,7 @@ VERSION = source_version(
     factor_tree_sampling,
     gibbs,
     junction_tree,
+    possible_states,
     pseudo_likelihood,
     tree_sampling_log,
 )
@@ -261,22 +263,20 @@ def _numba_field_draw(op, node):
 
 def _numba_factor_gibbs_rows(op):
     forest, n_sweeps = op.single_variables, op.n_sweeps
-    cards = forest.cards
+    cards, n_changes = forest.cards, CHANGES * op.n_variables
     links = factor_links(op.graph)
 
     @numba_njit
     def fill(x, tables, rng):
+        free = np.ones(x.shape[1], dtype=np.bool_)
         for c in range(x.shape[0]):
             for i in range(x.shape[1]):
                 x[c, i] = int(rng.random() * cards[i])
+            if not possible_states.make_possible(x[c], free, tables, links, n_changes, rng):
+                raise ValueError(IMPOSSIBLE)
         factor_tree_sampling.factor_tree_sweeps(
             x, tables, forest, n_sweeps, rng, np.zeros((0, 0, 0)), np.zeros((0, 0))
         )
-        cells = np.empty(links.table_ptr.shape[0] - 1, dtype=np.int64)
-        for c in range(x.shape[0]):
-            factor_pseudo_likelihood.present_cells(cells, x[c], links)
-            if tables[cells].min() == -np.inf:
-                raise ValueError(IMPOSSIBLE)
 
     return fill
 

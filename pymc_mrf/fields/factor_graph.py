@@ -1,17 +1,17 @@
 """`FactorGraphField`: a field with tables over cliques of any size."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pymc_mrf.fields import factor_methods
 from pymc_mrf.fields.belief_propagation import Convergence
-from pymc_mrf.fields.evidence import absorb_factors, evidence_states, free_blocks
-from pymc_mrf.fields.exact import ExactInference, check_overflow, checked_table
-from pymc_mrf.fields.methods import method_options, whole_number
+from pymc_mrf.fields.evidence import absorb_factors
+from pymc_mrf.fields.exact import check_overflow, checked_table
+from pymc_mrf.fields.field import FixedField
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import JunctionTree
 
@@ -37,7 +37,7 @@ class FactorMarginals:
     convergence: Convergence | None = None
 
 
-class FactorGraphField(ExactInference):
+class FactorGraphField(FixedField[FactorMarginals]):
     """Field with log p(x) = sum_f tables[f][x_scope(f)] - A.
 
     Parameters
@@ -63,6 +63,9 @@ class FactorGraphField(ExactInference):
     >>> round(field.log_partition(), 4)  # log 12
     2.4849
     """
+
+    _methods: ClassVar[Any] = factor_methods
+    _result: ClassVar[type] = FactorMarginals
 
     def __init__(
         self,
@@ -95,141 +98,15 @@ class FactorGraphField(ExactInference):
         alone = np.zeros(sum(self.graph.cardinalities))
         return np.concatenate([*(table.ravel() for table in self.tables), alone])
 
-    def marginals(
-        self,
-        method: str = "exact",
-        *,
-        evidence: Mapping[int, int] | None = None,
-        rng: np.random.Generator | int | None = None,
-        n_chains: int | None = None,
-        n_sweeps: int | None = None,
-        n_burn_in: int | None = None,
-        partition: Sequence[Collection[int]] | None = None,
-        n_partitions: int | None = None,
-        damping: float | None = None,
-        tolerance: float | None = None,
-        max_iterations: int | None = None,
-    ) -> FactorMarginals:
-        """Marginal probabilities of all variables and factors.
+    @property
+    def _labels(self) -> Sequence[int]:
+        return range(self.graph.n_variables)
 
-        Parameters
-        ----------
-        method : {"exact", "bp", "tree", "gibbs"}
-            "exact": junction tree (Lauritzen & Spiegelhalter, 1988).
-            "bp": belief propagation (Rivasseau, 2005, figure 2.6); exact on factor trees, else loopy:
-            approximate, with a warning if it has not converged.
-            "tree": tree sampling with Rao-Blackwellised estimates (Rivasseau, 2005, eq. 4.14).
-            "gibbs": single-site Gibbs sampling, with the same estimates.
-        evidence : dict, optional
-            States of known variables; all answers are conditional on it.
-        partition : sequence of collections of variables, optional
-            Tree partition for "tree": every variable in exactly one block (those with evidence may be
-            left out), the variables of a block without a cycle through factors that have several of
-            them. By default `pymc_mrf.tree_partition` finds one.
-        rng, n_chains, n_sweeps, n_burn_in, n_partitions, damping, tolerance, max_iterations
-            As in `PairwiseField.marginals`.
-
-        Returns
-        -------
-        FactorMarginals
-            `variables` and `factors`, tuples of arrays, with `standard_error` from the variation
-            between chains for "tree" and "gibbs" and `convergence` for "bp".
-
-        Raises
-        ------
-        ValueError
-            If the method is unknown, an option belongs to another method or is out of range, the
-            evidence names an unknown variable or state or has probability zero, or the partition is
-            none.
-        """
-        options = method_options(
-            method,
-            factor_methods.MARGINALS,
-            dict(
-                n_chains=n_chains, n_sweeps=n_sweeps, n_burn_in=n_burn_in,
-                partition=partition, n_partitions=n_partitions,
-                damping=damping, tolerance=tolerance, max_iterations=max_iterations,
-            ),
-        )  # fmt: skip
-        states = self._evidence_states(evidence)
-        rest, _, kept = self._given(states)
-        if options.get("partition") is not None:
-            options["partition"] = free_blocks(
-                self.graph, range(len(states)), options["partition"], states
-            )
-        if rest is None:
-            answer = factor_methods.NOTHING_FREE
-        else:
-            answer = factor_methods.marginals(rest, method, np.random.default_rng(rng), **options)
-        variables, factors, errors, convergence = answer
-        full = factor_methods.with_evidence(self.graph, states, kept, variables, factors)
-        if errors is None:
-            return FactorMarginals(*full, convergence=convergence)
-        full_errors = factor_methods.with_evidence(self.graph, states, kept, *errors, known=0.0)
-        return FactorMarginals(*full, standard_error=FactorMarginals(*full_errors))
-
-    def sample(
-        self,
-        n: int,
-        method: str = "exact",
-        *,
-        evidence: Mapping[int, int] | None = None,
-        rng: np.random.Generator | int | None = None,
-        n_sweeps: int | None = None,
-        partition: Sequence[Collection[int]] | None = None,
-        n_partitions: int | None = None,
-    ) -> np.ndarray:
-        """Draw `n` independent configurations.
-
-        Parameters
-        ----------
-        n : int
-            Non-negative.
-        method : {"exact", "tree", "gibbs"}
-            "exact": down the junction tree.
-            "tree" and "gibbs": the last states of `n` independent chains of tree sampling or
-            single-site Gibbs sampling, started at uniform states; approximate.
-        evidence : dict, optional
-            States of known variables; the others are drawn given them.
-        rng : numpy.random.Generator or int, optional
-            Generator or seed.
-        n_sweeps : int, optional
-            Sweeps of each chain, for "tree" and "gibbs" (default 200).
-        partition, n_partitions : optional
-            For "tree", as in `marginals`.
-
-        Returns
-        -------
-        (n, d) int8 array
-            State indices.
-
-        Raises
-        ------
-        ValueError
-            As in `marginals`.
-        """
-        options = method_options(
-            method,
-            factor_methods.DRAWS,
-            dict(n_sweeps=n_sweeps, partition=partition, n_partitions=n_partitions),
-        )
-        n = whole_number(n, "n", 0)
-        states = self._evidence_states(evidence)
-        rest, free, _ = self._given(states)
-        if options.get("partition") is not None:
-            options["partition"] = free_blocks(
-                self.graph, range(len(states)), options["partition"], states
-            )
-        x = np.tile(states, (n, 1))
-        if rest is not None:
-            x[:, free] = factor_methods.draws(rest, n, method, np.random.default_rng(rng), **options)
-        return x
-
-    def _evidence_states(self, evidence: Mapping[int, int] | None) -> np.ndarray:
-        return evidence_states(evidence, range(self.graph.n_variables), self.graph.cardinalities)
+    @property
+    def _cards(self) -> Sequence[int]:
+        return self.graph.cardinalities
 
     def _given(self, states: np.ndarray) -> "tuple[FactorGraphField | None, np.ndarray, list[int]]":
-        """Return the field of the free variables, None if there is none, these, and its factors."""
         free = np.flatnonzero(states < 0)
         kept, scopes, tables = absorb_factors(self.graph.scopes, self.tables, states)
         if len(free) == self.graph.n_variables:
@@ -243,6 +120,14 @@ class FactorGraphField(ExactInference):
             tables,
         )
         return field, free, kept
+
+    def _nothing_free(self) -> tuple:
+        return factor_methods.NOTHING_FREE
+
+    def _complete(
+        self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
+    ) -> tuple:
+        return factor_methods.with_evidence(self.graph, states, kept, single, joint, known)
 
     def energy(self, x: Any) -> np.ndarray:
         """Energy of configurations: the lower, the more probable, p(x) = exp(-energy(x) - A).

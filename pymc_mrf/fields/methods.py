@@ -54,7 +54,8 @@ def method_options(
     for name, value in given.items():
         if value is not None and name not in allowed[method]:
             owners = " or ".join(f'"{m}"' for m, options in allowed.items() if name in options)
-            raise ValueError(f'{name} is an option of method={owners}, not of method="{method}"')
+            where = f"an option of method={owners}, not" if owners else "no option"
+            raise ValueError(f'{name} is {where} of method="{method}"')
     options = {
         name: DEFAULTS[name] if given.get(name) is None else given[name] for name in allowed[method]
     }

@@ -1,17 +1,17 @@
 """`PairwiseField`: a pairwise Markov random field with numbers in it."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pymc_mrf.fields import pairwise_methods
 from pymc_mrf.fields.belief_propagation import Convergence
-from pymc_mrf.fields.evidence import absorb_pairs, evidence_states, free_blocks
-from pymc_mrf.fields.exact import ExactInference, check_overflow, checked_table
-from pymc_mrf.fields.methods import method_options, whole_number
+from pymc_mrf.fields.evidence import absorb_pairs
+from pymc_mrf.fields.exact import check_overflow, checked_table
+from pymc_mrf.fields.field import FixedField
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -38,7 +38,7 @@ class Marginals:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairwiseField(ExactInference):
+class PairwiseField(FixedField[Marginals]):
     """Field with log p(x) = sum_e edge_tables[e, x_u, x_v] + sum_i node_tables[i, x_i] - A.
 
     Parameters
@@ -66,7 +66,12 @@ class PairwiseField(ExactInference):
     >>> field = PairwiseField(nx.path_graph(2), [[[1.0, 0.0], [0.0, 1.0]]], [[0.0, 0.0]] * 2)
     >>> round(field.log_partition(), 4)  # log(2 e + 2)
     2.0064
+    >>> field.marginals("bp", evidence={0: 1}).nodes[1].round(4).tolist()
+    [0.2689, 0.7311]
     """
+
+    _methods: ClassVar[Any] = pairwise_methods
+    _result: ClassVar[type] = Marginals
 
     graph: PairwiseGraph
     edge_tables: np.ndarray
@@ -105,181 +110,37 @@ class PairwiseField(ExactInference):
         """Edge tables, then node tables, as one array."""
         return np.concatenate([self.edge_tables.ravel(), self.node_tables.ravel()])
 
-    def marginals(
-        self,
-        method: str = "exact",
-        *,
-        evidence: Mapping[Hashable, int] | None = None,
-        rng: np.random.Generator | int | None = None,
-        n_chains: int | None = None,
-        n_sweeps: int | None = None,
-        n_burn_in: int | None = None,
-        partition: Sequence[Collection[Hashable]] | None = None,
-        n_partitions: int | None = None,
-        damping: float | None = None,
-        tolerance: float | None = None,
-        max_iterations: int | None = None,
-    ) -> Marginals:
-        """Marginal probabilities of all nodes and edges.
+    @property
+    def _labels(self) -> Sequence[Hashable]:
+        return self.graph.nodes
 
-        Parameters
-        ----------
-        method : {"exact", "bp", "tree", "gibbs"}
-            "exact": junction tree (Lauritzen & Spiegelhalter, 1988).
-            "bp": belief propagation (Rivasseau, 2005, section 2.3); exact on forests, else loopy:
-            approximate, with a warning if it has not converged.
-            "tree": tree sampling with Rao-Blackwellised estimates (Rivasseau, 2005, eq. 4.14).
-            "gibbs": single-site Gibbs sampling, counts of states (eq. 4.13).
-        evidence : dict, optional
-            States (indices 0..K-1) of known nodes, by node label; all answers are conditional on it.
-        rng : numpy.random.Generator or int, optional
-            Generator or seed, for "tree" and "gibbs".
-        n_chains : int, optional
-            Independent chains, at least 2 (default 64), for "tree" and "gibbs".
-        n_sweeps, n_burn_in : int, optional
-            Sweeps of each chain that are averaged (default 200) and left out before (default 100).
-            Chains start at independent uniform states, where these are possible.
-        partition : sequence of collections of node labels, optional
-            Tree partition for "tree": every node in exactly one block (those with evidence may be left
-            out), the edges inside a block without a cycle. By default `pymc_mrf.tree_partition` finds one.
-        n_partitions : int, optional
-            Partitions to find for "tree" (default 1); each sweep takes one of them at random.
-        damping : float, optional
-            Weight of the old message in [0, 1) for "bp" (default 0.5); unused on forests.
-        tolerance : float, optional
-            Largest change of a probability at which "bp" has converged (default 1e-8).
-        max_iterations : int, optional
-            Passes of "bp" (default 1000).
+    @property
+    def _cards(self) -> Sequence[int]:
+        return [self.n_states] * self.graph.n_nodes
 
-        Returns
-        -------
-        Marginals
-            `nodes` (d, K) and `edges` (r, K, K), with `standard_error` from the variation between
-            chains for "tree" and "gibbs" (0 for "gibbs" where a state was never counted) and
-            `convergence` for "bp".
-
-        Raises
-        ------
-        ValueError
-            If the method is unknown, an option belongs to another method or is out of range, the
-            evidence names an unknown node or state or has probability zero, or the partition is none.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> field = PairwiseField(nx.path_graph(2), [[[1.0, 0.0], [0.0, 1.0]]], [[0.0, 0.0]] * 2)
-        >>> field.marginals("bp", evidence={0: 1}).nodes[1].round(4).tolist()
-        [0.2689, 0.7311]
-        """
-        options = method_options(
-            method,
-            pairwise_methods.MARGINALS,
-            dict(
-                n_chains=n_chains, n_sweeps=n_sweeps, n_burn_in=n_burn_in,
-                partition=partition, n_partitions=n_partitions,
-                damping=damping, tolerance=tolerance, max_iterations=max_iterations,
-            ),
-        )  # fmt: skip
-        states = self._evidence_states(evidence)
-        rest, _ = self._given(states)
-        if options.get("partition") is not None:
-            options["partition"] = free_blocks(
-                self.graph, self.graph.nodes, options["partition"], states
-            )
-        if rest is None:
-            answer = pairwise_methods.nothing_free(self.n_states)
-        else:
-            answer = pairwise_methods.marginals(rest, method, np.random.default_rng(rng), **options)
-        nodes, edges, errors, convergence = answer
-        full = pairwise_methods.with_evidence(self.graph, states, nodes, edges)
-        if errors is None:
-            return Marginals(*full, convergence=convergence)
-        full_errors = pairwise_methods.with_evidence(self.graph, states, *errors, known=0.0)
-        return Marginals(*full, standard_error=Marginals(*full_errors))
-
-    def sample(
-        self,
-        n: int,
-        method: str = "exact",
-        *,
-        evidence: Mapping[Hashable, int] | None = None,
-        rng: np.random.Generator | int | None = None,
-        n_sweeps: int | None = None,
-        partition: Sequence[Collection[Hashable]] | None = None,
-        n_partitions: int | None = None,
-        max_sweeps: int | None = None,
-    ) -> np.ndarray:
-        """Draw `n` independent configurations.
-
-        Parameters
-        ----------
-        n : int
-            Non-negative.
-        method : {"exact", "tree", "gibbs", "perfect"}
-            "exact": down the junction tree.
-            "tree" and "gibbs": the last states of `n` independent chains of tree sampling or
-            single-site Gibbs sampling, started at uniform states; approximate.
-            "perfect": exact by coupling from the past, for binary fields that are attractive, or
-            become so when the states of some nodes are swapped.
-        evidence : dict, optional
-            States (indices 0..K-1) of known nodes, by node label; the other nodes are drawn given them.
-        rng : numpy.random.Generator or int, optional
-            Generator or seed.
-        n_sweeps : int, optional
-            Sweeps of each chain, for "tree" and "gibbs" (default 200).
-        partition, n_partitions : optional
-            For "tree", as in `marginals`.
-        max_sweeps : int, optional
-            Limit of "perfect", as in `pymc_mrf.fields.perfect.perfect_sample`.
-
-        Returns
-        -------
-        (n, d) int8 array
-            State indices.
-
-        Raises
-        ------
-        ValueError
-            As in `marginals`.
-        """
-        options = method_options(
-            method,
-            pairwise_methods.DRAWS,
-            dict(
-                n_sweeps=n_sweeps, partition=partition, n_partitions=n_partitions, max_sweeps=max_sweeps
-            ),
-        )
-        n = whole_number(n, "n", 0)
-        states = self._evidence_states(evidence)
-        rest, free = self._given(states)
-        if options.get("partition") is not None:
-            options["partition"] = free_blocks(
-                self.graph, self.graph.nodes, options["partition"], states
-            )
-        x = np.tile(states, (n, 1))
-        if rest is not None:
-            x[:, free] = pairwise_methods.draws(rest, n, method, np.random.default_rng(rng), **options)
-        return x
-
-    def _evidence_states(self, evidence: Mapping[Hashable, int] | None) -> np.ndarray:
-        return evidence_states(evidence, self.graph.nodes, [self.n_states] * self.graph.n_nodes)
-
-    def _given(self, states: np.ndarray) -> "tuple[PairwiseField | None, np.ndarray]":
-        """Return the field of the nodes that are free, None if there is none, and their indices."""
+    def _given(self, states: np.ndarray) -> "tuple[PairwiseField | None, np.ndarray, list[int]]":
         free = np.flatnonzero(states < 0)
         node_tables = absorb_pairs(
             self.graph.edges, self.edge_tables, self.node_tables, states, self.graph.nodes
         )
         if len(free) == self.graph.n_nodes:
-            return self, free
+            return self, free, []
         if not len(free):
-            return None, free
+            return None, free, []
         labels = self.graph.nodes
         inside = np.all(states[self.graph.edges] < 0, axis=1)
         graph = PairwiseGraph(
             [labels[i] for i in free], [(labels[u], labels[v]) for u, v in self.graph.edges[inside]]
         )
-        return PairwiseField(graph, self.edge_tables[inside], node_tables[free]), free
+        return PairwiseField(graph, self.edge_tables[inside], node_tables[free]), free, []
+
+    def _nothing_free(self) -> tuple:
+        return pairwise_methods.nothing_free(self.n_states)
+
+    def _complete(
+        self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
+    ) -> tuple:
+        return pairwise_methods.with_evidence(self.graph, states, single, joint, known)
 
     def energy(self, x: Any) -> np.ndarray:
         """Energy of configurations: the lower, the more probable, p(x) = exp(-energy(x) - A).

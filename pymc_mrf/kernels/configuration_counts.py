@@ -14,3 +14,18 @@ def count_configurations(x, edges, edge_count, node_count):
             node_count[i, z[i]] += 1.0
         for e in range(edges.shape[0]):
             edge_count[e, z[edges[e, 0]], z[edges[e, 1]]] += 1.0
+
+
+@jit
+def count_cells(x, links, count):
+    """Count the cells of all log tables of a factor graph over the rows of `x` (n, d) into `count` (T,).
+
+    `count` is overwritten; `links` is a FactorLinks namedtuple.
+    """
+    count[:] = 0.0
+    for c in range(x.shape[0]):
+        for f in range(links.table_ptr.shape[0] - 1):
+            cell = links.table_ptr[f]
+            for k in range(links.factor_ptr[f], links.factor_ptr[f + 1]):
+                cell += links.stride[k] * x[c, links.variable[k]]
+            count[cell] += 1.0

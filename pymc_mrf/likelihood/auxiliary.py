@@ -24,6 +24,17 @@ def _plan(graph: PairwiseGraph, n_states: int) -> JunctionTree:
     return junction_tree(graph, n_states)
 
 
+def check_options(method: str, n: int, n_sweeps: int) -> None:
+    """Refuse an unknown method and numbers that are not positive integers."""
+    if method not in METHODS:
+        options = ", ".join(f'"{option}"' for option in METHODS)
+        raise ValueError(f"method must be one of {options}, not {method!r}")
+    for label, value in (("n", n), ("n_sweeps", n_sweeps)):
+        integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not (integer and value > 0):
+            raise ValueError(f"{label} must be a positive integer, not {value!r}")
+
+
 class AuxiliarySampler:
     """Draws of whole data sets from a field whose parameters change from draw to draw.
 
@@ -67,13 +78,7 @@ class AuxiliarySampler:
         method: str = "auto",
         n_sweeps: int = DEFAULT_SWEEPS,
     ) -> None:
-        if method not in METHODS:
-            options = ", ".join(f'"{option}"' for option in METHODS)
-            raise ValueError(f"method must be one of {options}, not {method!r}")
-        for label, value in (("n", n), ("n_sweeps", n_sweeps)):
-            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (integer and value > 0):
-                raise ValueError(f"{label} must be a positive integer, not {value!r}")
+        check_options(method, n, n_sweeps)
         self.graph = graph
         self.n_states = n_states
         self.n = int(n)

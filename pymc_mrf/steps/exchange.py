@@ -5,12 +5,12 @@ Saksman & Tamminen, 2001) for any variables that reach a field through any expre
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods import STEP_METHODS
-from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
@@ -19,14 +19,13 @@ from rich.table import Column
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.mrf_rv import free_parents
+from pymc_mrf.fields.methods import whole_number
 from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
-from pymc_mrf.steps.intractable_fields import (
-    POINT_MASSES,
-    IntractableField,
-    check_parents,
-    intractable_fields,
-)
-from pymc_mrf.steps.pseudo_posterior import connected, pseudo_posterior
+from pymc_mrf.steps.coordinate_blocks import connected, named_blocks
+from pymc_mrf.steps.exchange_checks import warn_if_short, warn_if_still
+from pymc_mrf.steps.intractable_parents import POINT_MASSES, intractable_fields, served_fields
+from pymc_mrf.steps.pseudo_posterior import pseudo_posterior
+from pymc_mrf.steps.pymc_steps import hand_back
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
 MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood counts for
@@ -42,6 +41,10 @@ class ExchangeState(StepMethodState):
     log_scale: np.ndarray
     mean: np.ndarray
     covariances: list
+    checked: bool
+    n_draws: int
+    n_drawn: int
+    moved: np.ndarray
 
 
 def target_acceptance(k: int) -> float:
@@ -74,7 +77,8 @@ class Exchange(BlockedStep):
     auxiliary : {"auto", "exact", "perfect", "gibbs"}
         How auxiliary data are drawn; see `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`.
     n_sweeps : int
-        Gibbs sweeps behind each auxiliary data set, started from the observations.
+        Gibbs sweeps behind each auxiliary data set, started from the observations; over the trees of a
+        tree partition in a `FactorGraphMRF`.
     blocks : list of lists of variables, optional
         Variables, or their names, that are proposed together. By default coordinates that reach the
         same observations are proposed together, and unrelated ones apart.
@@ -90,6 +94,12 @@ class Exchange(BlockedStep):
     ValueError
         If a variable reaches no such field, a field has another free parent, a discrete one or a
         Dirichlet process, or an option is not valid.
+
+    Warns
+    -----
+    UserWarning
+        If, after tuning, 3 `n_sweeps` make a difference (`pymc_mrf.steps.exchange_checks`), or if a
+        variable never moved in a chain of 50 draws or more.
 
     Notes
     -----
@@ -127,16 +137,14 @@ class Exchange(BlockedStep):
         """
         model = pm.modelcontext(kwargs.get("model"))
         values = get_value_vars_from_user_vars(vars, model)
-        nodes = intractable_fields(model).values()
-        reached = {rv for node in nodes for rv in free_parents(node, model)}
+        reached = {rv for node in intractable_fields(model).values() for rv in free_parents(node, model)}
         mine = [v for v in values if model.values_to_rvs[v] in reached]
         if len(mine) == len(values) or kwargs.get("initial_point") is None:
             return super().__new__(cls, values, *args, **kwargs)
-        common = {key: kwargs.get(key) for key in ("model", "initial_point", "compile_kwargs")}
-        others = _without(cls, [v for v in values if v not in mine], model)
-        steps = [cls(mine, *args, **kwargs)] if mine else []
-        steps += [step(theirs, **common) for step, theirs in others.items()]
-        return steps[0] if len(steps) == 1 else CompoundStep(steps)
+        others = [v for v in values if v not in mine]
+        return hand_back(
+            cls, others, model, kwargs, (lambda: cls(mine, *args, **kwargs)) if mine else None
+        )
 
     def __init__(
         self,
@@ -158,13 +166,10 @@ class Exchange(BlockedStep):
         self.rng = get_random_generator(rng)
         if auxiliary not in METHODS:
             raise ValueError(f"auxiliary must be one of {', '.join(METHODS)}, not {auxiliary!r}")
-        for label, value in (("n_updates", n_updates), ("block_size", block_size)):
-            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (integer and value > 0):
-                raise ValueError(f"{label} must be a positive integer, not {value!r}")
-        self._n_updates, self._block_size = int(n_updates), int(block_size)
+        self._n_updates = whole_number(n_updates, "n_updates", 1)
+        self._block_size = whole_number(block_size, "block_size", 1)
         rvs = [model.values_to_rvs[value] for value in self.vars]
-        self._fields = self._find_fields(rvs, model, auxiliary, n_sweeps)
+        self._fields = served_fields(rvs, model, type(self).__name__, auxiliary, n_sweeps)
         self._compile(rvs, model, compile_kwargs)
 
         default = model.initial_point()
@@ -182,33 +187,16 @@ class Exchange(BlockedStep):
         jitter = 1e-3 * (1.0 + np.abs(v)) * np.random.default_rng(0).uniform(0.5, 1.0, size=len(v))
         for field, natural in zip(self._fields, self._evaluate(self._point, v + jitter)[1], strict=True):
             field.split(natural)
-        self._fit = pseudo_posterior(lambda v: self._evaluate(self._point, v), self._fields, v)
-        self._blocks = self._partition(blocks, model)
+        self._fit = pseudo_posterior(partial(self._evaluate, self._point), self._fields, v)
+        if blocks is None:
+            self._blocks = connected(self._fit.touched)
+        else:
+            self._blocks = named_blocks(blocks, self.vars, self._ends, model)
         self._reset()
         state = self.rng.bit_generator.state
         self.step(self._point)  # thrown away: everything compiles before chains fork
         self.rng.bit_generator.state = state
         self._reset()
-
-    def _find_fields(self, rvs, model, auxiliary, n_sweeps) -> list[IntractableField]:
-        fields: list[IntractableField] = []
-        reached: set = set()
-        seen = set()
-        for rv, node in intractable_fields(model).items():
-            parents = set(free_parents(node, model))
-            if parents.isdisjoint(rvs) or node in seen:  # missing cells make two variables of a field
-                continue
-            seen.add(node)
-            check_parents(rv, node, rvs, model, type(self).__name__)
-            reached |= parents
-            fields.append(IntractableField(rv, node, model, auxiliary, n_sweeps))
-        for rv in rvs:
-            if rv not in reached:
-                raise ValueError(
-                    f"{type(self).__name__} samples the parameters of fields with "
-                    f'likelihood="particles", but {rv.name} reaches none: leave it to another step'
-                )
-        return fields
 
     def _compile(self, rvs, model: pm.Model, compile_kwargs) -> None:
         """One function: log density of all terms but the fields, parameters of the fields."""
@@ -251,18 +239,11 @@ class Exchange(BlockedStep):
                 natural.append(field.natural(own))
         return float(log_density), natural
 
-    def _partition(self, blocks, model) -> list[np.ndarray]:
-        """Blocks of coordinates: the user's, or those that reach common observations."""
-        if blocks is None:
-            return connected(self._fit.touched)
-        chosen = [[model[v] if isinstance(v, str) else v for v in block] for block in blocks]
-        named = [get_value_vars_from_user_vars(block, model) for block in chosen]
-        flat = [value for block in named for value in block]
-        if len(flat) != len(set(flat)) or set(flat) != set(self.vars):
-            names = ", ".join(model.values_to_rvs[value].name for value in self.vars)
-            raise ValueError(f"blocks must hold each of {names} exactly once")
-        where = {v: np.arange(*self._ends[i : i + 2]) for i, v in enumerate(self.vars)}
-        return [np.concatenate([where[value] for value in block]) for block in named]
+    def _is_valid(self, evaluated) -> bool:
+        """Whether all that `_evaluate` returned is in its domain."""
+        log_density, natural = evaluated
+        rows = (f.is_valid(rows) for f, rows in zip(self._fields, natural, strict=True))
+        return bool(np.isfinite(log_density)) and all(rows)
 
     def _reset(self) -> None:
         """Forget everything learnt."""
@@ -273,6 +254,8 @@ class Exchange(BlockedStep):
         self.mean = self._fit.mode.copy()
         small = [b for b in self._blocks if len(b) <= self._block_size]
         self.covariances = [np.linalg.inv(self._fit.precision[np.ix_(b, b)]) for b in small]
+        self.checked, self.n_draws, self.n_drawn = True, 0, 0
+        self.moved = np.zeros(len(self.mean), dtype=bool)
 
     @staticmethod
     def competence(var, has_grad):
@@ -292,7 +275,7 @@ class Exchange(BlockedStep):
         """Forget the previous chain."""
         super().setup_chain(rng, tune, draws)
         self._reset()
-        self.tune = tune > 0
+        self.tune, self.checked, self.n_draws = tune > 0, tune == 0, draws
 
     def step(self, point):
         """Propose small blocks `n_updates` times, the parts of large ones once."""
@@ -302,8 +285,12 @@ class Exchange(BlockedStep):
         for field in self._fields:
             field.follow(point)
         v = self._coordinates(point)
+        if not (self.tune or self.checked):
+            self._check_length(point, v)
+            self.checked = True
         state, accepts = (v, self._evaluate(point, v)), []
         self.n_tuned += self.tune
+        self.n_drawn += not self.tune
         gain = 4.0 * (self.n_tuned + 5.0) ** -0.7  # Robbins & Monro (1951)
         small = 0  # blocks seen that learn
         for block in self._blocks:
@@ -317,6 +304,8 @@ class Exchange(BlockedStep):
             if learns and self.tune:
                 self._learn(block, small, state[0])
             small += learns
+        if self.n_drawn == self.n_draws:
+            warn_if_still([v.name for v in self.vars], self.moved, self._ends, self.n_draws)
         sampler = max((f.sampler for f in self._fields), key=lambda s: METHODS.index(s.method))
         stats = {
             "exchange_accept": float(np.mean(accepts)),
@@ -348,6 +337,7 @@ class Exchange(BlockedStep):
         log_ratio = self._log_ratio(current, proposed)
         accept = float(np.exp(min(log_ratio, 0.0)))
         if self.rng.random() < accept:
+            self.moved[part] |= not self.tune
             return (new, proposed), accept
         return (v, current), accept
 
@@ -355,7 +345,7 @@ class Exchange(BlockedStep):
         """Log acceptance ratio, with fresh auxiliary data of every field that changes."""
         (old_density, old), (new_density, new) = current, proposed
         log_ratio = new_density - old_density
-        if not np.isfinite(new_density) or not all(np.isfinite(rows).all() for rows in new):
+        if not self._is_valid(proposed):
             return -np.inf
         for field, old_rows, new_rows in zip(self._fields, old, new, strict=True):
             log_ratio += field.log_auxiliary_ratio(old_rows, new_rows, self.rng)
@@ -378,10 +368,22 @@ class Exchange(BlockedStep):
         root = np.linalg.cholesky(self._fit.precision)
         noise = np.linalg.solve(root.T, self.rng.standard_normal(len(self._fit.mode)))
         for v in (self._fit.mode + noise, self._fit.mode):
-            log_density, natural = self._evaluate(point, v)
-            if np.isfinite(log_density) and all(np.isfinite(rows).all() for rows in natural):
+            if self._is_valid(self._evaluate(point, v)):
                 return {**point, **self._values(point, v)}
         return point
+
+    def _check_length(self, point, v) -> None:
+        """Warn if auxiliary chains are too short, by what tuning has learnt of the posterior."""
+        center, covariance = v.copy(), np.zeros((len(v), len(v)))
+        learnt = iter(self.covariances)
+        for block in self._blocks:
+            at = np.ix_(block, block)
+            if len(block) <= self._block_size:
+                center[block], covariance[at] = self.mean[block], next(learnt)
+            else:
+                covariance[at] = np.linalg.inv(self._fit.precision[at])
+        evaluate = partial(self._evaluate, point)
+        warn_if_short(evaluate, self._fields, center, np.linalg.cholesky(covariance), self.rng)
 
     @staticmethod
     def _progressbar_config(n_chains=1):
@@ -396,14 +398,3 @@ class Exchange(BlockedStep):
             return {"exchange_accept": stats["exchange_accept"]}
 
         return (update,)
-
-
-def _without(step, values, model: pm.Model) -> dict:
-    """Find what PyMC would give variables without gradient to if `step` did not exist."""
-    chosen: dict[type, list] = {}
-    others = [other for other in STEP_METHODS if other is not step]
-    for value in values:
-        rv = model.values_to_rvs[value]
-        best = others[int(np.argmax([other._competence(rv, False)[0] for other in others]))]
-        chosen.setdefault(best, []).append(value)
-    return chosen

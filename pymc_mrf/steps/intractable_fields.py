@@ -1,67 +1,37 @@
-"""Fields of unknown partition function, found in a model: their parents, data and parameters.
+"""A field of unknown partition function in a model: its data, its parameters, its auxiliary data.
 
 The data of a latent field, or of one with missing cells, are its present states.
 
-The natural parameters of a field are its log tables, one row of length t = r K K + d K: edge tables, then
-node tables. A field has one such row, shared by all observations, or one per observation; observations
-with equal rows are drawn together.
+The natural parameters of a field are its log tables in one row of length t: r K K + d K numbers of edge
+and node tables, or the tables of all factors. What they multiply are counts of their cells. A field has
+one such row, shared by all observations, or one per observation; observations with equal rows are drawn
+together.
 """
+
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import pymc as pm
 from pymc.distributions.distribution import PartialObservedRV
 
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node, free_parents
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.kernels.configuration_counts import count_configurations
+from pymc_mrf.distributions.factor_graph_rv import CHANGES, FactorGraphRV
+from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.kernels import factor_pseudo_likelihood, pseudo_likelihood
+from pymc_mrf.kernels.configuration_counts import count_cells, count_configurations
+from pymc_mrf.kernels.possible_states import make_possible
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
-
-POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
-"""Priors whose values coincide with positive probability: a random walk would never find them."""
+from pymc_mrf.likelihood.factor_auxiliary import FactorAuxiliarySampler
 
 
-def intractable_fields(model: pm.Model) -> dict:
-    """Model variables of the fields with ``likelihood="particles"``, each with its apply node."""
-    nodes = {rv: field_node(rv) for rv in model.basic_RVs}
-    return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood == "particles"}
+def intractable_field(rv, node, model: pm.Model, method: str, n_sweeps: int) -> "IntractableField":
+    """Make the `IntractableField` of a model variable: `node` is the apply node of the field."""
+    kind = IntractableFactorGraph if isinstance(node.op, FactorGraphRV) else IntractablePairwiseField
+    return kind(rv, node, model, method, n_sweeps)
 
 
-def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
-    """Refuse a field that a step which owns the variables `owned` cannot serve.
-
-    Raises
-    ------
-    ValueError
-        If the field is no pairwise field, or has a free parent that is a Dirichlet process or another of
-        POINT_MASSES, is discrete, or belongs to another step.
-    """
-    if not isinstance(node.op, MarkovRandomFieldRV):
-        raise ValueError(
-            f"{step} samples the parameters of pairwise fields, but {rv.name} is a {node.op.name}; "
-            'declare it with likelihood="exact" or "pseudo"'
-        )
-    for parent in free_parents(node, model):
-        if type(parent.owner.op) in POINT_MASSES:
-            raise ValueError(
-                f"{step} does not sample {parent.name}, a {POINT_MASSES[type(parent.owner.op)]} that "
-                f"parametrises {rv.name}: give that field no other random parameters, so that the step "
-                f'for {parent.name} takes it, or declare it with likelihood="exact"'
-            )
-        if parent.dtype.startswith(("int", "uint", "bool")):
-            raise ValueError(
-                f"{step} samples continuous variables, but {rv.name} depends on the discrete "
-                f'{parent.name}; declare the field with likelihood="exact" or "pseudo", or '
-                f"make {parent.name} a constant"
-            )
-        if parent not in owned:
-            raise ValueError(
-                f"{step} must own all free variables that reach {rv.name}, but {parent.name} is left "
-                f"to another step: pass {parent.name} to the same {step}"
-            )
-
-
-class IntractableField:
+class IntractableField(ABC):
     """Data and symbolic parameters of one field.
 
     Parameters
@@ -73,7 +43,7 @@ class IntractableField:
     model : pymc.Model
     method : str
     n_sweeps : int
-        Of the `AuxiliarySampler`.
+        Of the auxiliary sampler.
 
     Attributes
     ----------
@@ -90,7 +60,6 @@ class IntractableField:
         op = node.op
         self.name: str = rv.name
         self.graph = op.graph
-        self.family = op.family
         self.parameters = op.dist_params(node)
         self._op = op
         self._method = method, n_sweeps
@@ -99,43 +68,75 @@ class IntractableField:
         if free is None:
             value = model.rvs_to_values[rv]
             data = np.asarray(value.get_value() if hasattr(value, "get_value") else value.eval())
+            self._batch = data.shape[:-1]
+            self.x = self._encode(data.reshape(-1, op.n_variables))
         else:
-            data = self._latent_data(free, node, model)
-        self._batch = data.shape[:-1]
-        rows = data.reshape(-1, self.graph.n_nodes)
-        self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
+            self._find_latent(free, node, model)
         self._set_units([np.arange(len(self.x))])
 
-    def _latent_data(self, free, node, model: pm.Model) -> np.ndarray:
+    def _find_latent(self, free, node, model: pm.Model) -> None:
         """Observed cells, and random states in the free ones."""
-        name = model.rvs_to_values[free].name
+        name, d = model.rvs_to_values[free].name, self._op.n_variables
         start = model.initial_point()[name]
+        masked = isinstance(free.owner.op, PartialObservedRV)
+        if masked:
+            symbolic = free.owner.inputs[1]
+            mask = np.asarray(symbolic.eval() if symbolic.owner else symbolic.data)
+        else:
+            mask = np.ones(start.shape, dtype=bool)
+        self._batch = mask.shape[:-1]
+        self._free = name, mask.reshape(-1, d)
         # far from ordered: a pseudo-likelihood of one repeated state has no maximum
-        random = np.random.default_rng(0).choice(self.family.states, size=start.shape)
-        if not isinstance(free.owner.op, PartialObservedRV):
-            self._free = name, np.ones(start.shape, dtype=bool).reshape(-1, self.graph.n_nodes)
-            return random
-        mask = free.owner.inputs[1]
-        mask = np.asarray(mask.eval() if mask.owner else mask.data)
-        self._free = name, mask.reshape(-1, self.graph.n_nodes)
-        [known] = (v for v in model.observed_RVs if field_node(v) is node)
-        data = np.empty(mask.shape, dtype=np.int64)
-        data[~mask] = model.rvs_to_values[known].eval()
-        data[mask] = random
-        return data
+        self.x = self._random_states(len(self._free[1]), np.random.default_rng(0))
+        if masked:
+            [known] = (v for v in model.observed_RVs if field_node(v) is node)
+            values = np.asarray(model.rvs_to_values[known].eval())
+            self.x[~self._free[1]] = self._encode_cells(values, np.nonzero(~self._free[1])[1])
 
     def follow(self, point: dict[str, np.ndarray]) -> None:
         """Take the present states of a latent field for data."""
         if self._free is None:
             return
         name, free = self._free
-        value = np.asarray(point[name]).reshape(1, -1)
-        self.x[free] = self.family.encode(value, n_nodes=value.size, name=self.name)[0]
+        self.x[free] = self._encode_cells(np.asarray(point[name]).reshape(-1), np.nonzero(free)[1])
         self._unit_sums = [self.statistics(self.x[unit]) for unit in self.units]
 
-    def _sampler(self, n: int) -> AuxiliarySampler:
-        method, n_sweeps = self._method
-        return AuxiliarySampler(self.graph, self.family.n_states, n, method=method, n_sweeps=n_sweeps)
+    @abstractmethod
+    def _encode(self, rows: np.ndarray) -> np.ndarray:
+        """State indices (n, d) int8 of values."""
+
+    @abstractmethod
+    def _encode_cells(self, values: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """State indices of single cells, (N,) int8, given the variables they belong to."""
+
+    @abstractmethod
+    def _random_states(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Uniform state indices (n, d) int8."""
+
+    @abstractmethod
+    def _sampler(self, n: int) -> Any:
+        """Make a sampler of auxiliary data sets of n rows, which takes the `tables` one by one."""
+
+    @property
+    @abstractmethod
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the `tables`."""
+
+    @abstractmethod
+    def is_valid(self, natural: np.ndarray) -> bool:
+        """Whether rows of natural parameters are in their domain."""
+
+    @abstractmethod
+    def statistics(self, x: np.ndarray) -> np.ndarray:
+        """Count over the rows of `x` what the natural parameters multiply, (t,)."""
+
+    @abstractmethod
+    def log_pseudo_likelihood(self, unit: np.ndarray, row: np.ndarray) -> float:
+        """Log pseudo-likelihood of the observations `unit` under the natural parameters `row` (t,)."""
+
+    @abstractmethod
+    def pseudo_gradient(self, unit: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Gradient (t,) of `log_pseudo_likelihood` by `row`."""
 
     def _set_units(self, units: list[np.ndarray]) -> None:
         self.units = units
@@ -144,7 +145,7 @@ class IntractableField:
         self._unit_sums = [self.statistics(self.x[unit]) for unit in units]
 
     @property
-    def sampler(self) -> AuxiliarySampler:
+    def sampler(self) -> Any:
         """An auxiliary sampler of the field; all are of one kind."""
         return self._unit_samplers[0]
 
@@ -162,22 +163,11 @@ class IntractableField:
         flat = [np.broadcast_to(table, (n, *shape)).reshape(n, -1) for table, shape in tables]
         return np.concatenate(flat, axis=1)
 
-    @property
-    def _shapes(self) -> tuple[tuple[int, ...], ...]:
-        K = self.family.n_states
-        return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
-
-    def tables(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Edge tables (r, K, K) and node tables (d, K) in one row (t,) of natural parameters."""
-        edges, nodes = self._shapes
-        end = int(np.prod(edges))
-        return row[:end].reshape(edges), row[end:].reshape(nodes)
-
-    def statistics(self, x: np.ndarray) -> np.ndarray:
-        """Count over the rows of `x` what the natural parameters multiply, (t,)."""
-        counts = np.empty(sum(int(np.prod(shape)) for shape in self._shapes))
-        count_configurations(x, self.graph.edges, *self.tables(counts))
-        return counts
+    def tables(self, row: np.ndarray) -> list[np.ndarray]:
+        """Log tables in one row (t,) of natural parameters: views."""
+        ends = np.cumsum([np.prod(shape, dtype=int) for shape in self._shapes])
+        parts = np.split(row, ends[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
     def split(self, natural: np.ndarray) -> None:
         """Take observations with equal rows of `natural` for units."""
@@ -214,5 +204,148 @@ class IntractableField:
     def _log_ratio(self, old, new, rows, sampler, sums, rng) -> float:
         if np.array_equal(old, new):
             return 0.0
-        z = sampler.draw(*self.tables(new), rng, start=self.x[rows])
-        return float((new - old) @ (sums - self.statistics(z)))
+        with np.errstate(invalid="ignore"):
+            change = new - old
+        if np.isfinite(change).all():
+            z = sampler.draw(*self.tables(new), rng, start=self.x[rows])
+            return float(change @ (sums - self.statistics(z)))
+        if _potential(new, sums) == -np.inf:  # Gibbs chains could not start there either
+            return -np.inf
+        counts = self.statistics(sampler.draw(*self.tables(new), rng, start=self.x[rows]))
+        of_data = _potential(new, sums) - _potential(old, sums)
+        return of_data + _potential(old, counts) - _potential(new, counts)
+
+    def prolonged_statistics(
+        self, u: int, row: np.ndarray, longer: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Statistics of auxiliary data of unit u, and of the same chains `longer` times as long.
+
+        None if the observations, from which the chains start, are impossible under `row` (t,).
+        """
+        if _potential(row, self._unit_sums[u]) == -np.inf:
+            return None
+        sampler, tables = self._unit_samplers[u], self.tables(row)
+        z = sampler.draw(*tables, rng, start=self.x[self.units[u]])
+        short = self.statistics(z)
+        for _ in range(longer - 1):
+            z = sampler.draw(*tables, rng, start=z)
+        return short, self.statistics(z)
+
+
+def _potential(row: np.ndarray, counts: np.ndarray) -> float:
+    """Sum of log tables over the cells that occur; others may be -inf."""
+    present = counts > 0
+    return float(row[present] @ counts[present])
+
+
+class IntractablePairwiseField(IntractableField):
+    """`Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`."""
+
+    def _encode(self, rows):
+        return self._op.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
+
+    def _encode_cells(self, values, columns):
+        return self._op.family.encode(values[None], n_nodes=len(values), name=self.name)[0]
+
+    def _random_states(self, n, rng):
+        return rng.integers(self._op.family.n_states, size=(n, self.graph.n_nodes), dtype=np.int8)
+
+    def _sampler(self, n):
+        method, n_sweeps = self._method
+        n_states = self._op.family.n_states
+        return AuxiliarySampler(self.graph, n_states, n, method=method, n_sweeps=n_sweeps)
+
+    @property
+    def _shapes(self):
+        K = self._op.family.n_states
+        return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
+
+    def is_valid(self, natural):
+        """Whether all are finite."""
+        return bool(np.isfinite(natural).all())
+
+    def statistics(self, x):
+        """Count the states of edges and nodes."""
+        counts = np.empty(sum(int(np.prod(shape)) for shape in self._shapes))
+        count_configurations(x, self.graph.edges, *self.tables(counts))
+        return counts
+
+    def log_pseudo_likelihood(self, unit, row):
+        """By the kernel of pairwise fields."""
+        out = np.empty(len(unit))
+        pseudo_likelihood.log_pseudo_likelihood(self.x[unit], *self.tables(row), self.graph.arrays, out)
+        return float(out.sum())
+
+    def pseudo_gradient(self, unit, row):
+        """By the kernel of pairwise fields."""
+        gradient, weights = np.empty_like(row), np.ones(len(unit))
+        pseudo_likelihood.log_pseudo_likelihood_gradient(
+            self.x[unit], *self.tables(row), self.graph.arrays, weights, *self.tables(gradient)
+        )
+        return gradient
+
+
+class IntractableFactorGraph(IntractableField):
+    """`FactorGraphMRF`; tables may be -inf where a combination is impossible."""
+
+    def __init__(self, rv, node, *args) -> None:
+        self._links = factor_links(node.op.graph)
+        super().__init__(rv, node, *args)
+
+    def _encode(self, rows):
+        return rows.astype(np.int8)
+
+    def _encode_cells(self, values, columns):
+        wrong = ~((values >= 0) & (values < self._links.cards[columns]) & (values == np.floor(values)))
+        if wrong.any():
+            k = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"a value of {self.name} is {values[k]}, but the states of variable {columns[k]} are "
+                f"0..{self._links.cards[columns[k]] - 1}; give other start values"
+            )
+        return values.astype(np.int8)
+
+    def _random_states(self, n, rng):
+        return (rng.random((n, self.graph.n_variables)) * self._links.cards).astype(np.int8)
+
+    def _sampler(self, n):
+        method, n_sweeps = self._method
+        return FactorAuxiliarySampler(self.graph, n, method=method, n_sweeps=n_sweeps)
+
+    @property
+    def _shapes(self):
+        return ((int(self._links.table_ptr[-1]),),)
+
+    def is_valid(self, natural):
+        """Whether none is NaN or +inf."""
+        return bool(np.all(natural < np.inf))
+
+    def split(self, natural):
+        """Make states of a latent field possible as well, before they serve to fit anything."""
+        if self._free is not None:
+            rng = np.random.default_rng(0)
+            n_changes = CHANGES * self.graph.n_variables
+            for c, free in enumerate(self._free[1]):
+                row = natural[c if len(natural) > 1 else 0]
+                make_possible(self.x[c], free, row, self._links, n_changes, rng)
+        super().split(natural)
+
+    def statistics(self, x):
+        """Count the cells of all tables."""
+        counts = np.empty(self._links.table_ptr[-1])
+        count_cells(x, self._links, counts)
+        return counts
+
+    def log_pseudo_likelihood(self, unit, row):
+        """By the kernel of factor graphs."""
+        out = np.empty(len(unit))
+        factor_pseudo_likelihood.log_pseudo_likelihood(self.x[unit], row, self._links, out)
+        return float(out.sum())
+
+    def pseudo_gradient(self, unit, row):
+        """By the kernel of factor graphs."""
+        gradient, weights = np.empty_like(row), np.ones(len(unit))
+        factor_pseudo_likelihood.log_pseudo_likelihood_gradient(
+            self.x[unit], row, self._links, weights, gradient
+        )
+        return gradient

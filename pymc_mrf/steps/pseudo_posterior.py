@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels.pseudo_likelihood import log_pseudo_likelihood, log_pseudo_likelihood_gradient
 from pymc_mrf.steps.intractable_fields import IntractableField
 
 STEP = 1e-4  # of the central differences, relative beyond 1
@@ -67,16 +66,6 @@ def pseudo_posterior(
     return PseudoPosterior(v, precision, touched)
 
 
-def connected(touched: np.ndarray) -> list[np.ndarray]:
-    """Coordinates (columns) joined by common rows of a (u, k) bool array, as index arrays."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    links = csr_array(touched.T.astype(np.int64) @ touched.astype(np.int64))
-    n, labels = connected_components(links, directed=False)
-    return [np.flatnonzero(labels == k) for k in range(n)]
-
-
 def _units(fields: list[IntractableField]) -> list[tuple[IntractableField, np.ndarray]]:
     """All units of observations, each with its field."""
     return [(field, unit) for field in fields for unit in field.units]
@@ -93,27 +82,19 @@ def _unit_rows(fields, natural: list[np.ndarray]) -> list[np.ndarray]:
 
 def _objective(log_density: float, natural: list[np.ndarray], fields) -> float:
     """Log density plus log pseudo-likelihood; -inf outside the domain."""
-    if not np.isfinite(log_density) or not all(np.isfinite(rows).all() for rows in natural):
+    valid = (field.is_valid(rows) for field, rows in zip(fields, natural, strict=True))
+    if not (np.isfinite(log_density) and all(valid)):
         return -np.inf
     total = log_density
     for (field, unit), row in zip(_units(fields), _unit_rows(fields, natural), strict=True):
-        out = np.empty(len(unit))
-        log_pseudo_likelihood(field.x[unit], *field.tables(row), field.graph.arrays, out)
-        total += out.sum()
+        total += field.log_pseudo_likelihood(unit, row)
     return total
 
 
-def _pseudo_gradient(field: IntractableField, unit: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Gradient (t,) of the log pseudo-likelihood of a unit by its natural parameters `row` (t,)."""
-    gradient = np.empty_like(row)
-    log_pseudo_likelihood_gradient(
-        field.x[unit],
-        *field.tables(row),
-        field.graph.arrays,
-        np.ones(len(unit)),
-        *field.tables(gradient),
-    )
-    return gradient
+def difference(up: np.ndarray, down: np.ndarray) -> np.ndarray:
+    """`up` - `down`, 0 where both are -inf."""
+    with np.errstate(invalid="ignore"):
+        return np.where(up == down, 0.0, up - down)
 
 
 def _expand(evaluate, fields, v):
@@ -131,7 +112,7 @@ def _expand(evaluate, fields, v):
         curvature[i] = -(up - 2 * here[0] + down) / h[i] ** 2
         ups, downs = _unit_rows(fields, natural_up), _unit_rows(fields, natural_down)
         for u, row in enumerate(rows):
-            jacobians[u][:, i] = (ups[u] - downs[u]) / (2 * h[i])
+            jacobians[u][:, i] = difference(ups[u], downs[u]) / (2 * h[i])
             touched[u, i] = np.any(ups[u] != row) or np.any(downs[u] != row)
     # priors of bounded support have no derivative at their ends
     gradient, curvature = (np.nan_to_num(a, posinf=0.0, neginf=0.0) for a in (gradient, curvature))
@@ -141,8 +122,8 @@ def _expand(evaluate, fields, v):
     ):
         columns = np.flatnonzero(reached & np.isfinite(jacobian).all(axis=0))
         J = jacobian[:, columns]  # (t, c)
-        score = _pseudo_gradient(field, unit, row)
-        bent = [_pseudo_gradient(field, unit, row + STEP * j) - score for j in J.T]
+        score = field.pseudo_gradient(unit, row)
+        bent = [field.pseudo_gradient(unit, row + STEP * j) - score for j in J.T]
         information = -np.reshape(bent, (len(columns), len(row))) @ J / STEP  # (c, c)
         if not (np.isfinite(score).all() and np.isfinite(information).all()):
             continue  # parameters beyond all bounds

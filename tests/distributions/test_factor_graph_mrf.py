@@ -15,7 +15,6 @@ from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.distributions.mrf import Ising
 from pymc_mrf.distributions.mrf_rv import field_node
 from pymc_mrf.graph import builders
-from pymc_mrf.steps.exchange import Exchange
 from tests.reference import factor_graph as reference
 from tests.statistics import Z, assert_frequencies
 
@@ -253,12 +252,6 @@ def test_steps_of_pairwise_fields_refuse():
         _ = field().owner.op.family
 
 
-def exchange():
-    model = particles_model(lambda: pm.Normal("v"), lambda v: [pt.stack([0.0, v]), np.zeros((2, 2))])
-    with model:
-        Exchange([model["v"]])
-
-
 def grouped():
     particles_model(
         lambda: DirichletProcess("v", 1.0, pm.Normal.dist(0, 1), shape=1),
@@ -293,7 +286,6 @@ def grouped():
         (lambda: field([np.zeros(2)], [(7,)]), ValueError, "names variable 7"),
         (lambda: field(likelihood="mean"), ValueError, "likelihood must be one of"),
         (lambda: field(n_sweeps=0), ValueError, "n_sweeps must be a positive"),
-        (exchange, ValueError, "x is a FactorGraphMRF"),
         (grouped, ValueError, "v is a DirichletProcess"),
     ],
 )

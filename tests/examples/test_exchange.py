@@ -5,7 +5,20 @@ from examples import exchange
 
 def test_example_writes_its_tables(tmp_path):
     exchange.main(
-        ["--side", "5", "--n", "10", "--draws", "20", "--steps", "20", "--output", str(tmp_path)]
+        [
+            "--side",
+            "5",
+            "--n",
+            "10",
+            "--draws",
+            "20",
+            "--steps",
+            "20",
+            "--tune",
+            "50",
+            "--output",
+            str(tmp_path),
+        ]
     )
     text = (tmp_path / "_results" / "exchange.md").read_text(encoding="utf-8")
     assert text.count("###") == 3

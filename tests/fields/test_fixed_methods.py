@@ -248,6 +248,11 @@ def test_refusals(pairwise, factors):
         (lambda: pairwise.sample(3, "bp"), ValueError, '"exact", "tree", "gibbs" or "perfect"'),
         (lambda: factors.sample(3, "perfect"), ValueError, '"exact", "tree" or "gibbs"'),
         (
+            lambda: factors.sample(3, max_sweeps=9),
+            ValueError,
+            'max_sweeps is no option of method="exact"',
+        ),
+        (
             lambda: pairwise.marginals("bp", n_chains=3),
             ValueError,
             'n_chains is an option of method="tree" or "gi',

@@ -63,6 +63,7 @@ def test_same_seed_same_draws_whatever_the_cores(auxiliary):
     assert np.all(runs[0].sample_stats["exchange_sweeps"] == (3 if auxiliary == "gibbs" else 0))
 
 
+@pytest.mark.filterwarnings("ignore:Exchange. n_sweeps=4 is too small")  # true, and no matter here
 def test_automatic_choice_and_options():
     with groups(n_groups=2):
         options = {"auxiliary": "gibbs", "n_sweeps": 4, "blocks": [["J"], ["field"]], "n_updates": 2}

@@ -1,0 +1,207 @@
+"""What both kinds of fixed fields answer, by any method: marginals and draws, given evidence."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from pymc_mrf.fields.evidence import evidence_states, free_blocks
+from pymc_mrf.fields.exact import ExactInference
+from pymc_mrf.fields.methods import method_options, whole_number
+
+
+class FixedField[M](ExactInference):
+    """Field with numbers in it; M is the type of its marginals.
+
+    The *variables* of a `PairwiseField` are named by the node labels of its graph, those of a
+    `FactorGraphField` are numbered 0..d-1.
+    """
+
+    graph: Any
+
+    _methods: ClassVar[Any]
+    """Module with the methods and their options: MARGINALS, DRAWS, `marginals` and `draws`."""
+
+    _result: ClassVar[type]
+    """M."""
+
+    @property
+    @abstractmethod
+    def _labels(self) -> Sequence[Hashable]:
+        """Names of the variables, in order."""
+
+    @property
+    @abstractmethod
+    def _cards(self) -> Sequence[int]:
+        """Number of states of each variable."""
+
+    @abstractmethod
+    def _given(self, states: np.ndarray) -> tuple[Self | None, np.ndarray, list[int]]:
+        """Return the field of the free variables, None if there is none, these, and its factors.
+
+        `states` (d,) are -1 where free; the factors of a pairwise field go without saying.
+        """
+
+    @abstractmethod
+    def _nothing_free(self) -> tuple:
+        """Return what the method `marginals` would if all variables are known."""
+
+    @abstractmethod
+    def _complete(
+        self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
+    ) -> tuple:
+        """Marginals of all variables and factors, from those of `_given`; `known` replaces a 1."""
+
+    def marginals(
+        self,
+        method: str = "exact",
+        *,
+        evidence: Mapping[Any, int] | None = None,
+        rng: np.random.Generator | int | None = None,
+        n_chains: int | None = None,
+        n_sweeps: int | None = None,
+        n_burn_in: int | None = None,
+        partition: Sequence[Collection[Any]] | None = None,
+        n_partitions: int | None = None,
+        damping: float | None = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+    ) -> M:
+        """Marginal probabilities of all variables, and of all edges or factors.
+
+        Parameters
+        ----------
+        method : {"exact", "bp", "tree", "gibbs"}
+            "exact": junction tree (Lauritzen & Spiegelhalter, 1988).
+            "bp": belief propagation (Rivasseau, 2005, section 2.3); exact on forests and factor trees,
+            else loopy: approximate, with a warning if it has not converged.
+            "tree": tree sampling with Rao-Blackwellised estimates (Rivasseau, 2005, eq. 4.14).
+            "gibbs": single-site Gibbs sampling; counts of states (eq. 4.13) in a `PairwiseField`,
+            Rao-Blackwellised estimates in a `FactorGraphField`.
+        evidence : dict, optional
+            States (indices 0..K-1) of known variables, by node label or number; all answers are
+            conditional on it.
+        rng : numpy.random.Generator or int, optional
+            Generator or seed, for "tree" and "gibbs".
+        n_chains : int, optional
+            Independent chains, at least 2 (default 64), for "tree" and "gibbs".
+        n_sweeps, n_burn_in : int, optional
+            Sweeps of each chain that are averaged (default 200) and left out before (default 100).
+            Chains start at independent uniform states, where these are possible.
+        partition : sequence of collections of node labels or variables, optional
+            Tree partition for "tree": every variable in exactly one block (those with evidence may be
+            left out), the variables of a block without a cycle through edges, or through factors that
+            have several of them. By default `pymc_mrf.tree_partition` finds one.
+        n_partitions : int, optional
+            Partitions to find for "tree" (default 1); each sweep takes one of them at random.
+        damping : float, optional
+            Weight of the old message in [0, 1) for "bp" (default 0.5); unused on forests.
+        tolerance : float, optional
+            Largest change of a probability at which "bp" has converged (default 1e-8).
+        max_iterations : int, optional
+            Passes of "bp" (default 1000).
+
+        Returns
+        -------
+        Marginals or FactorMarginals
+            `nodes` (d, K) and `edges` (r, K, K) of a `PairwiseField`; `variables` and `factors`, tuples
+            of arrays, of a `FactorGraphField`. With `standard_error` from the variation between chains
+            for "tree" and "gibbs" (0 where a state was never counted) and `convergence` for "bp".
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, an option belongs to another method or is out of range, the
+            evidence names an unknown variable or state or has probability zero, or the partition is
+            none.
+        """
+        options = method_options(
+            method,
+            self._methods.MARGINALS,
+            dict(
+                n_chains=n_chains, n_sweeps=n_sweeps, n_burn_in=n_burn_in,
+                partition=partition, n_partitions=n_partitions,
+                damping=damping, tolerance=tolerance, max_iterations=max_iterations,
+            ),
+        )  # fmt: skip
+        states = evidence_states(evidence, self._labels, self._cards)
+        rest, _, kept = self._given(states)
+        self._leave_known_out(options, states)
+        if rest is None:
+            answer = self._nothing_free()
+        else:
+            answer = self._methods.marginals(rest, method, np.random.default_rng(rng), **options)
+        single, joint, errors, convergence = answer
+        full = self._complete(states, kept, single, joint)
+        if errors is None:
+            return self._result(*full, convergence=convergence)
+        full_errors = self._complete(states, kept, errors[0], errors[1], known=0.0)
+        return self._result(*full, standard_error=self._result(*full_errors))
+
+    def sample(
+        self,
+        n: int,
+        method: str = "exact",
+        *,
+        evidence: Mapping[Any, int] | None = None,
+        rng: np.random.Generator | int | None = None,
+        n_sweeps: int | None = None,
+        partition: Sequence[Collection[Any]] | None = None,
+        n_partitions: int | None = None,
+        max_sweeps: int | None = None,
+    ) -> np.ndarray:
+        """Draw `n` independent configurations.
+
+        Parameters
+        ----------
+        n : int
+            Non-negative.
+        method : {"exact", "tree", "gibbs", "perfect"}
+            "exact": down the junction tree.
+            "tree" and "gibbs": the last states of `n` independent chains of tree sampling or
+            single-site Gibbs sampling, started at uniform states; approximate.
+            "perfect", of a `PairwiseField` only: exact by coupling from the past, for binary fields that
+            are attractive, or become so when the states of some nodes are swapped.
+        evidence : dict, optional
+            States (indices 0..K-1) of known variables, by node label or number; the others are drawn
+            given them.
+        rng : numpy.random.Generator or int, optional
+            Generator or seed.
+        n_sweeps : int, optional
+            Sweeps of each chain, for "tree" and "gibbs" (default 200).
+        partition, n_partitions : optional
+            For "tree", as in `marginals`.
+        max_sweeps : int, optional
+            Limit of "perfect", as in `pymc_mrf.fields.perfect.perfect_sample`.
+
+        Returns
+        -------
+        (n, d) int8 array
+            State indices.
+
+        Raises
+        ------
+        ValueError
+            As in `marginals`.
+        """
+        options = method_options(
+            method,
+            self._methods.DRAWS,
+            dict(
+                n_sweeps=n_sweeps, partition=partition, n_partitions=n_partitions, max_sweeps=max_sweeps
+            ),
+        )
+        n = whole_number(n, "n", 0)
+        states = evidence_states(evidence, self._labels, self._cards)
+        rest, free, _ = self._given(states)
+        self._leave_known_out(options, states)
+        x = np.tile(states, (n, 1))
+        if rest is not None:
+            x[:, free] = self._methods.draws(rest, n, method, np.random.default_rng(rng), **options)
+        return x
+
+    def _leave_known_out(self, options: dict[str, Any], states: np.ndarray) -> None:
+        """Replace a partition among the options by one of the free variables, by index."""
+        if options.get("partition") is not None:
+            options["partition"] = free_blocks(self.graph, self._labels, options["partition"], states)

@@ -1,0 +1,152 @@
+"""What `Exchange` finds out about itself: auxiliary chains too short, variables that stand still.
+
+Are the Gibbs chains behind auxiliary data long enough? Two lengths of them are compared. With auxiliary
+data Z after k sweeps from the observations X, the gradient of the log posterior that `Exchange` samples
+is that of the prior plus J' (s(X) - E_k[s(Z)]), J the derivative of the natural parameters and s the
+statistics. E_k lags behind the parameters towards s(X): mostly its slope is off, and posteriors are too
+wide. So both are estimated, offset and slope of J' (E_k[s] - E_3k[s]) as a function of the parameters, in
+coordinates in which the posterior has unit covariance.
+"""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from pymc_mrf.steps.intractable_fields import IntractableField
+from pymc_mrf.steps.pseudo_posterior import difference
+
+N_SETS = 100
+"""Auxiliary data sets that are drawn and prolonged: as expensive as 300 proposals."""
+
+LONGER = 3
+"""Sweeps of the longer chains, in those of the shorter ones."""
+
+SPREAD = 1.5
+"""Distance of the parameters from their mean, in posterior standard deviations."""
+
+TOLERANCE = 0.25
+"""Largest difference, in posterior standard deviations, of which nothing is said."""
+
+STANDSTILL = 50
+"""Draws of a chain after which variables that never moved are reported."""
+
+FALSE_ALARMS = 1e-3
+"""Probability of a warning where there is no difference, by a z-test with Bonferroni's correction."""
+
+
+def warn_if_short(
+    evaluate: Callable[[np.ndarray], tuple[float, list[np.ndarray]]],
+    fields: list[IntractableField],
+    center: np.ndarray,
+    factor: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """Warn if three times as many Gibbs sweeps make a difference to the posterior.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Log density of everything but the fields, and rows of natural parameters of every field, as
+        functions of the coordinates (k,).
+    fields : list of IntractableField
+    center : (k,) array
+        Posterior mean, about.
+    factor : (k, k) array
+        Times its transpose, the posterior covariance, about.
+    rng : numpy.random.Generator
+
+    Warns
+    -----
+    UserWarning
+        If the largest difference that is significant exceeds `TOLERANCE`.
+    """
+    drawn = [field for field in fields if field.sampler.method == "gibbs"]
+    if not drawn:
+        return
+    gap = largest_gap(evaluate, fields, center, factor, rng)
+    if gap > TOLERANCE:
+        n_sweeps = drawn[0].sampler.n_sweeps
+        warnings.warn(
+            f"Exchange: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
+            f"auxiliary data of {', '.join(field.name for field in drawn)} change the posterior by about "
+            f"{gap:.1f} of its standard deviations, and still longer chains may change it more. Use "
+            f'Exchange(n_sweeps={10 * n_sweeps}), that is pm.sample(exchange={{"n_sweeps": '
+            f'{10 * n_sweeps}}}), or auxiliary="exact" or likelihood="exact" if the junction tree is small',
+            stacklevel=2,
+        )
+
+
+def largest_gap(evaluate, fields, center, factor, rng) -> float:
+    """Largest significant offset or slope; 0 if there is none. See `warn_if_short`."""
+    from scipy.special import ndtri
+
+    slopes = _slopes(evaluate, fields, center, factor)
+    points = SPREAD * rng.choice([-1.0, 1.0], size=(N_SETS, len(center)))
+    gaps = [
+        _gap(fields, evaluate(center + factor @ point)[1], slopes, len(center), rng) for point in points
+    ]
+    kept = np.array([gap is not None for gap in gaps])
+    if kept.sum() < 20:  # parameters out of their domain: nothing can be told
+        return 0.0
+    gap = np.array([g for g in gaps if g is not None])  # (m, k)
+    estimates = np.concatenate([gap, gap * points[kept] / SPREAD**2], axis=1)
+    size = np.abs(estimates.mean(axis=0))
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(gap))
+    quantile = -float(ndtri(FALSE_ALARMS / 2 / len(size)))
+    return float(size.max(initial=0.0, where=size > quantile * error))
+
+
+def _slopes(evaluate, fields, center, factor) -> list[list[np.ndarray]]:
+    """Differentiate the natural parameters, (k, t), along the columns of `factor`, by field and unit."""
+    step = 0.1
+    slopes: list[list] = [[[] for _ in field.units] for field in fields]
+    for column in factor.T:
+        ups, downs = (evaluate(center + h * column)[1] for h in (step, -step))
+        for f, (field, up, down) in enumerate(zip(fields, ups, downs, strict=True)):
+            for u, unit in enumerate(field.units):
+                c = 0 if len(up) == 1 else unit[0]
+                slope = difference(up[c], down[c]) / (2 * step)
+                slopes[f][u].append(np.where(np.isfinite(slope), slope, 0.0))
+    return [[np.array(rows) for rows in units] for units in slopes]
+
+
+def _gap(fields, natural, slopes, k: int, rng) -> np.ndarray | None:
+    """Difference (k,) of the gradients of one data set and its prolongation; None if not possible."""
+    total = np.zeros(k)
+    for field, rows, by_unit in zip(fields, natural, slopes, strict=True):
+        if not field.is_valid(rows):
+            return None
+        if field.sampler.method != "gibbs":
+            continue
+        for u, unit in enumerate(field.units):
+            counts = field.prolonged_statistics(u, rows[0 if len(rows) == 1 else unit[0]], LONGER, rng)
+            if counts is None:
+                return None
+            total += by_unit[u] @ (counts[0] - counts[1])
+    return total
+
+
+def warn_if_still(names: list[str], moved: np.ndarray, ends: np.ndarray, n_draws: int) -> None:
+    """Warn of variables with entries that kept their value through a chain of `STANDSTILL` draws or more.
+
+    Parameters
+    ----------
+    names : list of str
+    moved : (k,) bool array
+        Which coordinates moved.
+    ends : array of int
+        Coordinates of variable i are ``ends[i] : ends[i + 1]``.
+    n_draws : int
+        Length of the chain, after tuning.
+    """
+    parts = np.split(moved, ends[1:-1])
+    still = [name for name, part in zip(names, parts, strict=True) if not part.all()]
+    if still and n_draws >= STANDSTILL:
+        warnings.warn(
+            f"Exchange accepted no proposal for {', '.join(still)}, or for entries of it, in a chain of "
+            f"{n_draws} draws: these draws are no sample. Tune longer (pm.sample(tune=...)), start "
+            'elsewhere (initvals={...}), or propose fewer coordinates together (exchange={"block_size": '
+            "...})",
+            stacklevel=2,
+        )

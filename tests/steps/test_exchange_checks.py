@@ -1,0 +1,99 @@
+"""What `Exchange` warns of, and what becomes of discrete variables of frozen models."""
+
+import warnings
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.model.transform.optimization import freeze_dims_and_data, freeze_model
+from pymc.step_methods import BinaryGibbsMetropolis
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+from pymc_mrf.graph import builders
+from pymc_mrf.steps.exchange import Exchange
+from pymc_mrf.steps.exchange_checks import warn_if_still
+from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
+
+TOO_SHORT = "n_sweeps=1 is too small: 3 times as many Gibbs sweeps .* of x change .*n_sweeps=10"
+
+
+def strong_and_weak():
+    """A coupling at which chains hardly move between their two modes, with a field; a weak coupling."""
+    with pm.Model() as strong:
+        J, h = pm.Normal("J", 0, 1), pm.Normal("h", 0, 1)
+        x = 2 * draw_data(0.9, 40, seed=0) - 1
+        pmrf.Ising("x", J, h, graph=GRAPH, observed=x, likelihood="particles")
+    return strong, shared_coupling(draw_data(0.05, 40, seed=0))
+
+
+def test_short_auxiliary_chains_are_reported_under_strong_coupling_alone():
+    strong, weak = strong_and_weak()
+    options = {"auxiliary": "gibbs", "n_sweeps": 1}
+    step = Exchange(strong.free_RVs, model=strong, **options)
+    with pytest.warns(UserWarning, match=TOO_SHORT):
+        run(step, strong.initial_point(), 3, tune=100)
+    run(step, strong.initial_point(), 3, tune=0)  # nothing is known of the posterior
+    run(Exchange(strong.free_RVs, model=strong), strong.initial_point(), 3, tune=100)  # exact draws
+    step = Exchange(weak.free_RVs, model=weak, auxiliary="gibbs", n_sweeps=4)
+    for seed in range(5):
+        run(step, weak.initial_point(), 3, seed=seed, tune=100)
+
+
+def test_short_chains_of_a_factor_graph_are_reported():
+    """Coupled triples, one observation per row; the same chain with enough sweeps is not reported."""
+    x = draw_data(0.5, 20, seed=1)
+    table = np.zeros((2, 2, 2))
+    table[0, 0, 0] = table[1, 1, 1] = 1.0
+    with pm.Model() as model:
+        v, h = pm.Normal("v", 0, 2), pm.Normal("h", 0, 1)
+        tables = [v * table] + [pm.math.stack([0.0, h])] * 6
+        scopes = [(0, 1, 2), *[(i,) for i in (0, 1, 2)] * 2]
+        pairs = [(0, 1), (1, 2), (2, 0)]
+        FactorGraphMRF(
+            "x", [*tables, *[v * np.eye(2)] * 3], scopes=[*scopes, *pairs], cardinalities=[2] * 3,
+            observed=x, likelihood="particles",
+        )  # fmt: skip
+    for n_sweeps, short in ((1, True), (30, False)):
+        step = Exchange(model.free_RVs, model=model, auxiliary="gibbs", n_sweeps=n_sweeps)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            run(step, model.initial_point(), 3, tune=100)
+        assert any("is too small" in str(w.message) for w in found) == short
+
+
+def test_standstill_is_reported():
+    model = shared_coupling()
+    step = Exchange(model.free_RVs, model=model, n_updates=1)
+    step.setup_chain(np.random.default_rng(1), 0, 60)
+    step.log_scale[:] = 12.0
+    point = {"J": np.array(0.1)}
+    with pytest.warns(UserWarning, match=r"accepted no proposal for J, .* of 60 draws.*tune=.*initvals"):
+        for _ in range(60):
+            point, _ = step.step(point)
+    run(step, model.initial_point(), 60, tune=20)
+    warn_if_still(["a", "b"], np.array([True, False]), np.array([0, 1, 2]), 5)  # too early to tell
+    with pytest.warns(UserWarning, match="for b, or for entries of it"):
+        warn_if_still(["a", "b"], np.array([True, True, False]), np.array([0, 1, 3]), 500)
+
+
+@pytest.mark.parametrize("freeze", [freeze_model, freeze_dims_and_data])
+def test_discrete_parents_of_frozen_models_are_refused(freeze):
+    with pm.Model() as model:
+        on = pm.Bernoulli("on", 0.5, shape=3)
+        pmrf.Ising("x", 0.5 * on, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
+    frozen = freeze(model)
+    with frozen, pytest.raises(ValueError, match="on is discrete and parametrises a field"):
+        pm.sample(10, tune=10, **SAMPLE)
+
+    # a variable of the same name in another model gets PyMC's step
+    with pm.Model() as other:
+        on = pm.Bernoulli("on", 0.5, shape=3)
+        pm.Normal("y", on.sum(), 1.0, observed=0.3)
+        pmrf.Ising("x", 0.3, graph=builders.chain(3), observed=2 * X - 1, likelihood="particles")
+        steps = pm.sampling.mcmc.assign_step_methods(other)[1]
+        [(claimed, values)] = steps.items()
+        point = other.initial_point()
+        step = claimed(vars=values, model=other, initial_point=point, compile_kwargs=None)
+    assert claimed.__name__ == "Unsampleable"
+    assert isinstance(step, BinaryGibbsMetropolis)
