@@ -44,10 +44,13 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
     from pymc_mrf.plots.network import plot_groups
     from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+    from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
     from pymc_mrf.steps.edge_gibbs import EdgeGibbs
     from pymc_mrf.steps.exact_gibbs import ExactGibbs
     from pymc_mrf.steps.exchange import Exchange
     from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+    from pymc_mrf.steps.persistent_langevin import PersistentLangevin
+    from pymc_mrf.steps.reversible_jump import ReversibleJump
     from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
@@ -57,6 +60,7 @@ __all__ = [
     "AgreementMRF",
     "AuxiliaryVariableMH",
     "BoltzmannMachine",
+    "ConjugateHyperparameters",
     "DirichletProcess",
     "EdgeGibbs",
     "ExactGibbs",
@@ -68,7 +72,9 @@ __all__ = [
     "PairwiseField",
     "PairwiseGraph",
     "ParticleRatioGibbs",
+    "PersistentLangevin",
     "Potts",
+    "ReversibleJump",
     "SpikeAndSlab",
     "StrippedBetaGibbs",
     "TreeGibbs",
@@ -109,6 +115,7 @@ _HOMES = {
     "AgreementMRF": "pymc_mrf.distributions.mrf",
     "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
+    "ConjugateHyperparameters": "pymc_mrf.steps.conjugate_hyperparameters",
     "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
     "EdgeGibbs": "pymc_mrf.steps.edge_gibbs",
     "ExactGibbs": "pymc_mrf.steps.exact_gibbs",
@@ -120,7 +127,9 @@ _HOMES = {
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",
     "ParticleRatioGibbs": "pymc_mrf.steps.particle_ratio_gibbs",
+    "PersistentLangevin": "pymc_mrf.steps.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
+    "ReversibleJump": "pymc_mrf.steps.reversible_jump",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
     "StrippedBetaGibbs": "pymc_mrf.steps.stripped_beta",
     "TreeGibbs": "pymc_mrf.steps.tree_gibbs",
