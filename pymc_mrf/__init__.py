@@ -14,6 +14,7 @@ from pymc_mrf.distributions import _numba
 if TYPE_CHECKING:
     from pymc_mrf import datasets
     from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
+    from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
     from pymc_mrf.analysis.groups import (
         co_clustering,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         vi_difference,
     )
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
+    from pymc_mrf.analysis.predictive_checks import edge_agreement
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
@@ -40,9 +42,12 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
     from pymc_mrf.graph.structure import PairwiseGraph, coords
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+    from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edges import plot_edges, plot_inclusion
     from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
+    from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.network import plot_groups
+    from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
     from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
     from pymc_mrf.steps.edge_gibbs import EdgeGibbs
@@ -85,6 +90,8 @@ __all__ = [
     "conditional_log_likelihood",
     "coords",
     "datasets",
+    "diagnose",
+    "edge_agreement",
     "edge_appearance_probabilities",
     "edge_density",
     "edge_inclusion",
@@ -97,10 +104,14 @@ __all__ = [
     "n_groups",
     "neighborhood_selection",
     "plot_co_clustering",
+    "plot_diagnostics",
     "plot_edges",
     "plot_groups",
     "plot_inclusion",
+    "plot_latent_field",
     "plot_n_groups",
+    "plot_ppc_edges",
+    "plot_ppc_magnetisation",
     "point_grouping",
     "precision_recall",
     "spiral_partition",
@@ -139,6 +150,8 @@ _HOMES = {
     "comb_partition": "pymc_mrf.graph.lattice_partition",
     "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
     "coords": "pymc_mrf.graph.structure",
+    "diagnose": "pymc_mrf.analysis.diagnose",
+    "edge_agreement": "pymc_mrf.analysis.predictive_checks",
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_inclusion": "pymc_mrf.analysis.edges",
@@ -150,10 +163,14 @@ _HOMES = {
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
     "plot_co_clustering": "pymc_mrf.plots.groups",
+    "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
     "plot_groups": "pymc_mrf.plots.network",
     "plot_inclusion": "pymc_mrf.plots.edges",
+    "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",
+    "plot_ppc_edges": "pymc_mrf.plots.ppc",
+    "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",

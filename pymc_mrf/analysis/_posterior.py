@@ -10,6 +10,37 @@ from pymc_mrf.graph.structure import PairwiseGraph
 SAMPLE_DIMS = ("chain", "draw")
 
 
+def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
+    """Return a variable of a group as it is.
+
+    Raises
+    ------
+    TypeError
+        If `idata` is not a DataTree.
+    ValueError
+        If the group or the variable does not exist.
+    """
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            f"idata must be the xarray.DataTree that pymc.sample returns, not {type(idata).__name__}"
+        )
+    if group not in idata.children:
+        remedy = ""
+        if group == "posterior_predictive":
+            remedy = "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)"
+        raise ValueError(
+            f"idata has no group {group!r}; it has "
+            f"{', '.join(map(repr, idata.children)) or 'none'}{remedy}"
+        )
+    data = idata[group].to_dataset()
+    if var_name not in data:
+        raise ValueError(
+            f"the {group} group has no variable {var_name!r}; "
+            f"it has {', '.join(map(repr, data.data_vars)) or 'none'}"
+        )
+    return data[var_name]
+
+
 def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     """Return the variable with dims ("chain", "draw", ...), all values finite.
 
@@ -21,21 +52,7 @@ def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         If the group or the variable does not exist, has no chain or draw dimension or has
         non-finite values.
     """
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            f"idata must be the xarray.DataTree that pymc.sample returns, not {type(idata).__name__}"
-        )
-    if group not in idata.children:
-        raise ValueError(
-            f"idata has no group {group!r}; it has {', '.join(map(repr, idata.children)) or 'none'}"
-        )
-    data = idata[group].to_dataset()
-    if var_name not in data:
-        raise ValueError(
-            f"the {group} group has no variable {var_name!r}; "
-            f"it has {', '.join(map(repr, data.data_vars)) or 'none'}"
-        )
-    values = data[var_name]
+    values = group_variable(idata, var_name, group)
     missing = [dim for dim in SAMPLE_DIMS if dim not in values.dims]
     if missing:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Log probability of some nodes of the data given all others (Chen & Welling, 2012, sec. 5)."""
+"""Log probability of some nodes of the data given all others (Chen & Welling, 2012, sec. 6.4)."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -95,7 +95,7 @@ def conditional_log_likelihood(
 
 
 def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
-    """Log of the posterior mean of p: the predictor "Bayes" of Chen & Welling (2012, sec. 5).
+    """Log of the posterior mean of p: the predictor "Bayes" of Chen & Welling (2012, sec. 6.2).
 
     Their "Bayes PM" is the log-likelihood under the posterior means of the parameters instead.
 

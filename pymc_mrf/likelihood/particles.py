@@ -10,12 +10,13 @@ import numpy as np
 
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs, particle_groups
+from pymc_mrf.kernels import gibbs, particle_drift, particle_groups
 from pymc_mrf.kernels import weighted_particles as kernels
 
 LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
 LEAST_PARTICLES = 256
 ROUNDING = 1e-9  # relative differences of parameters that are none
+DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 
 
 class WeightedParticles:
@@ -120,6 +121,36 @@ class WeightedParticles:
         kernels.resample(self._particles, rng)
         self.n_resamplings += 1
         self.move(rng)
+
+    def drift(self, n_sweeps: int, rng: np.random.Generator) -> float:
+        """How far `n_sweeps` more sweeps move edge marginals; the particles stay as they are.
+
+        Particles that keep up with the parameters move on average nowhere. What each of 16 blocks of
+        particles moves by itself is noise, and is subtracted; the rest, common to all, is drift.
+
+        Returns
+        -------
+        float
+            Signed root of the mean square over up to 100 edges, in units of 1 / sqrt(n p (1 - p)), which is
+            the standard deviation of an edge's frequency in the data. Negative where the particles move
+            less than their noise: squares with signs have mean zero if there is no drift.
+        """
+        particles = self._particles
+        n_edges = min(len(self.s), DRIFT_EDGES)
+        edges = np.linspace(0, len(self.s) - 1, n_edges).astype(np.int64)
+        z = particles.z.copy()
+        before, after = np.empty((2, n_edges, DRIFT_BLOCKS))
+        for out in (before, after):
+            for e, row in zip(edges, out, strict=True):
+                particle_drift.block_marginals(e, particles, self._graph, row)
+            if out is before:
+                self.move(rng, n_sweeps)
+        particles.z[:] = z
+        p, shift = before.sum(axis=1), after - before
+        noise = DRIFT_BLOCKS * shift.var(axis=1, ddof=1)
+        scale = self.n / np.maximum(p * (1.0 - p), 0.5 / self.n)
+        square = float(np.mean(scale * (shift.sum(axis=1) ** 2 - noise)))
+        return float(np.copysign(np.sqrt(abs(square)), square))
 
     def change(self, eta: np.ndarray, rng: np.random.Generator) -> None:
         """Carry particles and weights over to the parameters `eta` (r,), but for rounding."""

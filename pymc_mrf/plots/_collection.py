@@ -1,9 +1,12 @@
-"""What the plots that only matplotlib can draw have in common."""
+"""Figures with one or several plots, and the options of their visuals."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
+
+# Okabe & Ito (2008), told apart with every colour vision
+CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 
 
 def require_matplotlib(function: str) -> None:
@@ -37,6 +40,32 @@ def matplotlib_collection(
     return PlotCollection.wrap(
         data.to_dataset(), backend="matplotlib", figure_kwargs=figure_kwargs, **kwargs
     )
+
+
+def any_collection(
+    data: xr.Dataset,
+    *,
+    backend: str | None,
+    figsize: tuple[float, float],
+    by_chain: bool = False,
+    **kwargs,
+) -> Any:
+    """Return a `PlotCollection` of any backend, by default that of ``rcParams["plot.backend"]``.
+
+    `by_chain` gives every chain a colour.
+    """
+    from arviz_base import rcParams
+    from arviz_plots import PlotCollection
+
+    backend = rcParams["plot.backend"] if backend is None else backend
+    figure_kwargs: dict[str, Any] = {"figsize": figsize} if backend != "none" else {}
+    if backend == "matplotlib":
+        figure_kwargs["layout"] = "constrained"  # makes room for the legend
+    kwargs["figure_kwargs"] = {**figure_kwargs, **kwargs.get("figure_kwargs", {})}
+    if by_chain:
+        kwargs["aes"] = {"color": ["chain"], **kwargs.get("aes", {})}
+        kwargs.setdefault("color", list(CATEGORICAL))
+    return PlotCollection.wrap(data, backend=backend, **kwargs)
 
 
 def visual_options(visuals: Mapping[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any]:

@@ -7,9 +7,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection
 
-# Okabe & Ito (2008)
-CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 MAX_NODE_LABELS = 150
 FONT_SIZE = 8.5
 
@@ -18,6 +17,47 @@ def network_size(graph: PairwiseGraph) -> tuple[float, float]:
     """Width and height of the figure in inches."""
     size = 4.5 + 0.9 * min(graph.n_nodes, MAX_NODE_LABELS) ** 0.5
     return 1.3 * size, size
+
+
+def open_network(
+    data: xr.DataArray,
+    graph: PairwiseGraph,
+    edges: np.ndarray,
+    pos: Mapping[Hashable, tuple[float, float]] | None,
+    *,
+    function: str,
+    backend: str | None,
+    **pc_kwargs,
+) -> tuple[Any, Any, np.ndarray]:
+    """Empty picture of a network: the collection, its plot and the places of the nodes (d, 2).
+
+    `edges` and `pos` are those of `node_positions`, the other arguments those of
+    `matplotlib_collection`.
+    """
+    figsize = network_size(graph)
+    xy = node_positions(graph, edges, pos, figsize)
+    pc = matplotlib_collection(data, function=function, backend=backend, figsize=figsize, **pc_kwargs)
+    target = pc.get_target(data.name, {})
+    target.set_axis_off()
+    target.set_aspect("equal")
+    return pc, target, xy
+
+
+def close_network(
+    pc: Any,
+    target: Any,
+    graph: PairwiseGraph,
+    xy: np.ndarray,
+    colors: list,
+    node_category: Mapping | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Draw what lies above the edges: the visual "nodes", and the legend of their categories."""
+    if options["nodes"] is not False:
+        draw_nodes(pc, graph, xy, colors, options["nodes"])
+    target.autoscale_view()
+    if node_category is not None and options["legend"] is not False:
+        draw_category_legend(target, graph, node_category, colors, options["legend"])
 
 
 def node_positions(

@@ -10,13 +10,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.plots._collection import matplotlib_collection, visual_options
-from pymc_mrf.plots._network import (
-    draw_category_legend,
-    draw_nodes,
-    network_size,
-    node_colors,
-    node_positions,
-)
+from pymc_mrf.plots._network import close_network, node_colors, open_network
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
@@ -88,16 +82,12 @@ def plot_edges(
     inclusion = (values != 0.0).mean(SAMPLE_DIMS).values
     means = values.mean(SAMPLE_DIMS)
     colors = node_colors(graph, node_category, category_colors)
-    figsize = network_size(graph)
     shown = np.flatnonzero((inclusion >= min_inclusion) & (inclusion > 0.0))
     shown = shown[np.argsort(np.abs(means.values[shown]), kind="stable")]  # strong edges on top
-    xy = node_positions(graph, _skeleton(graph, inclusion, shown), pos, figsize)
-    pc = matplotlib_collection(
-        means, function="plot_edges", backend=backend, figsize=figsize, **pc_kwargs
+    skeleton = _skeleton(graph, inclusion, shown)
+    pc, target, xy = open_network(
+        means, graph, skeleton, pos, function="plot_edges", backend=backend, **pc_kwargs
     )
-    target = pc.get_target(var_name, {})
-    target.set_axis_off()
-    target.set_aspect("equal")
     if options["edges"] is not False:
         largest = float(np.abs(means.values[shown]).max()) if shown.size else 0.0
         pc.map(
@@ -112,11 +102,7 @@ def plot_edges(
         )
         if options["edge_legend"] is not False and largest > 0.0:
             _draw_edge_legend(target, var_name, largest, options["edge_legend"])
-    if options["nodes"] is not False:
-        draw_nodes(pc, graph, xy, colors, options["nodes"])
-    target.autoscale_view()
-    if node_category is not None and options["legend"] is not False:
-        draw_category_legend(target, graph, node_category, colors, options["legend"])
+    close_network(pc, target, graph, xy, colors, node_category, options)
     return pc
 
 
@@ -276,6 +262,7 @@ def _label_nodes(target: Any, graph: PairwiseGraph, kwargs: dict) -> None:
     """Label the nodes, or every second, third, ... if there are too many to read."""
     step = -(-graph.n_nodes // MAX_TICK_LABELS)
     places = np.arange(0, graph.n_nodes, step)
-    style = {"labels": [str(graph.nodes[i]) for i in places], "fontsize": 7, **kwargs}
+    font_size = 9 if graph.n_nodes <= 30 else 7
+    style = {"labels": [str(graph.nodes[i]) for i in places], "fontsize": font_size, **kwargs}
     target.set_xticks(places, **{"rotation": 90, **style})
     target.set_yticks(places, **style)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
 from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
-from pymc_mrf.plots._collection import matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import any_collection, matplotlib_collection, visual_options
 
 MAX_ITEM_LABELS = 60
 
@@ -110,13 +110,14 @@ def _item_labels(
     dim = da.dims[0]
     target.set_xticks([])
     if len(da) <= MAX_ITEM_LABELS:
-        target.set_yticks(np.arange(len(da)), **{"labels": da[dim].values, "fontsize": 7} | kwargs)
+        style = {"labels": da[dim].values, "fontsize": 9 if len(da) <= 30 else 7, **kwargs}
+        target.set_yticks(np.arange(len(da)), **style)
         return
     centres = np.cumsum(sizes) - 0.5 * sizes - 0.5
     roomy = sizes >= 0.02 * len(da)
     labels = [f"{m:.2f}  ({s})" for m, s in zip(group_means, sizes, strict=True)]
     labels = [label for label, wide in zip(labels, roomy, strict=True) if wide]
-    target.set_yticks(centres[roomy], **{"labels": labels, "fontsize": 8} | kwargs)
+    target.set_yticks(centres[roomy], **{"labels": labels, "fontsize": 9} | kwargs)
     target.set_ylabel(f"groups of {dim}s: mean value (size)")
 
 
@@ -152,8 +153,6 @@ def plot_n_groups(
     TypeError, ValueError
         As in `n_groups`; also for an unknown visual.
     """
-    from arviz_base import rcParams
-    from arviz_plots import PlotCollection
     from arviz_plots import visuals as azv
 
     options = visual_options(visuals, ("pooled", "lines", "points", "xlabel", "ylabel", "legend"))
@@ -164,13 +163,9 @@ def plot_n_groups(
     x = xr.DataArray(np.broadcast_to(support, probability.shape), dims=probability.dims)
     curves = xr.concat([x, probability], dim="plot_axis", coords="minimal", compat="override")
     curves = curves.assign_coords(plot_axis=["x", "y"]).rename(var_name)  # (2, chain, n_groups)
-    pc_kwargs["aes"] = {"color": ["chain"], **pc_kwargs.get("aes", {})}
-    backend = rcParams["plot.backend"] if backend is None else backend
-    figure_kwargs: dict[str, Any] = {"figsize": (6.4, 4.0)} if backend != "none" else {}
-    if backend == "matplotlib":
-        figure_kwargs["layout"] = "constrained"  # makes room for the legend
-    pc_kwargs["figure_kwargs"] = {**figure_kwargs, **pc_kwargs.get("figure_kwargs", {})}
-    pc = PlotCollection.wrap(curves.to_dataset(), backend=backend, **pc_kwargs)
+    pc = any_collection(
+        curves.to_dataset(), backend=backend, figsize=(6.4, 4.0), by_chain=True, **pc_kwargs
+    )
     pooled = curves.mean("chain").to_dataset()
     if options["pooled"] is not False:
         bars = xr.concat(

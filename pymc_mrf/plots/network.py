@@ -8,14 +8,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.plots._collection import matplotlib_collection, visual_options
-from pymc_mrf.plots._network import (
-    draw_category_legend,
-    draw_nodes,
-    network_size,
-    node_colors,
-    node_positions,
-)
+from pymc_mrf.plots._collection import visual_options
+from pymc_mrf.plots._network import close_network, node_colors, open_network
 
 # orange - grey - purple: told apart with every colour vision, and unlike the usual colours of parties
 DIVERGING = ("#7f3b08", "#d98018", "#f0b56a", "#d4d4d4", "#a695cc", "#6a4a9c", "#2d004b")
@@ -87,15 +81,10 @@ def plot_groups(
         )
     check_edge_labels(values, graph, var_name)
     colors = node_colors(graph, node_category, category_colors)
-    figsize = network_size(graph)
-    xy = node_positions(graph, graph.edges, pos, figsize)
     means = values.mean(SAMPLE_DIMS)
-    pc = matplotlib_collection(
-        means, function="plot_groups", backend=backend, figsize=figsize, **pc_kwargs
+    pc, target, xy = open_network(
+        means, graph, graph.edges, pos, function="plot_groups", backend=backend, **pc_kwargs
     )
-    target = pc.get_target(var_name, {})
-    target.set_axis_off()
-    target.set_aspect("equal")
     if options["edges"] is not False:
         pc.map(
             _draw_edges,
@@ -111,11 +100,7 @@ def plot_groups(
             style = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30}
             style |= {"ax": target, "pad": 0.01} | options["colorbar"]
             target.figure.colorbar(lines, **style)
-    if options["nodes"] is not False:
-        draw_nodes(pc, graph, xy, colors, options["nodes"])
-    target.autoscale_view()
-    if node_category is not None and options["legend"] is not False:
-        draw_category_legend(target, graph, node_category, colors, options["legend"])
+    close_network(pc, target, graph, xy, colors, node_category, options)
     return pc
 
 

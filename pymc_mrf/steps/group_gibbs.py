@@ -18,7 +18,10 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.kernels import crp
 from pymc_mrf.kernels.edge_posterior import allocate_edge_work, edge_posteriors
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure, BaseMeasureReader, Link
+from pymc_mrf.steps.chain_report import LEAST_DRAWS, WARNING_STAT, chain_warning
 from pymc_mrf.steps.observed_field import ObservedField
+
+ROUNDING = 1e-9  # relative changes that come from theta = sigmoid(eta) and back
 
 
 class GroupGibbs(BlockedStep):
@@ -34,6 +37,7 @@ class GroupGibbs(BlockedStep):
     stats_dtypes_shapes: ClassVar[dict] = {
         "group_gibbs_n_groups": (np.int64, []),
         "group_gibbs_n_new": (np.int64, []),
+        "warning": WARNING_STAT,
     }
 
     def __init__(
@@ -76,6 +80,11 @@ class GroupGibbs(BlockedStep):
         self._integrated: tuple[BaseMeasure, np.ndarray] | None = None
         self.tune = True
         self.started = False
+        self._count_from(0)
+
+    def _count_from(self, n_steps: int) -> None:
+        """Begin to count the draws of a chain of `n_steps` steps."""
+        self._n_left, self._n_draws, self._n_moved = n_steps, 0, 0
 
     def _warm_up(self) -> None:
         """Take one step that is thrown away, so that everything compiles before chains fork."""
@@ -96,6 +105,7 @@ class GroupGibbs(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self.tune = tune > 0
         self.started = False
+        self._count_from(tune + draws)
 
     def step(self, point):
         """Redraw all labels, then all group values."""
@@ -118,7 +128,27 @@ class GroupGibbs(BlockedStep):
         eta, stats = self._draw_values(labels, eta[:n_groups], base)
         theta = np.asarray(self._link.parameter(eta), dtype=theta.dtype)[labels]
         stats |= {"group_gibbs_n_groups": n_groups, "group_gibbs_n_new": n_new}
+        moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
+        stats["warning"] = self._speak(moved)
         return {**point, self._name: theta}, [stats]
+
+    def _speak(self, moved: bool):
+        """Count a draw; at the end of a chain, say what speaks against it."""
+        self._n_left -= 1
+        if not self.tune:
+            self._n_draws += 1
+            self._n_moved += moved
+        return chain_warning(self._complaints()) if self._n_left == 0 else None
+
+    def _complaints(self) -> list[str]:
+        """Say what speaks against the chain that ends here, each with its remedy."""
+        if self._n_moved or self._n_draws < LEAST_DRAWS:
+            return []
+        return [
+            f"{self._name} never changed in {self._n_draws} draws: {type(self).__name__} accepted no "
+            "proposal. Shorten its proposals (AuxiliaryVariableMH: a smaller sigma), or let ExactGibbs or "
+            "ParticleRatioGibbs sample it"
+        ]
 
     @abstractmethod
     def _begin(self, eta: np.ndarray | None, base: BaseMeasure) -> np.ndarray:

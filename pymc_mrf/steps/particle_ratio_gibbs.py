@@ -14,6 +14,8 @@ from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 
 BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
+CHECK_EVERY = 50  # draws between two looks at whether the particles keep up
+CHECK_SWEEPS = 10  # times n_sweeps: sweeps that would move particles that lag behind
 RIDGE = 0.1  # of the pseudo-likelihood estimate: that of a normal prior with this precision
 
 
@@ -24,6 +26,8 @@ class ParticleRatioState(StepMethodState):
     tune: bool
     started: bool
     particles: tuple
+    drift: float
+    n_unchecked: int
 
 
 class ParticleRatioGibbs(GroupGibbs):
@@ -70,8 +74,15 @@ class ParticleRatioGibbs(GroupGibbs):
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step),
     ``particle_ratio_noise`` (standard deviation of the log-likelihood ratio between two values one
     posterior standard deviation apart, measured; root mean square over the draws of the step),
-    ``particle_ratio_ess`` (smallest effective size in the step, in particles) and
-    ``particle_ratio_resamplings``.
+    ``particle_ratio_ess`` (smallest effective size in the step, in particles),
+    ``particle_ratio_resamplings`` and ``particle_ratio_drift`` (how far ten times as many sweeps would
+    move the edge marginals, in standard deviations of the data's frequencies, beyond what is noise: negative
+    if less; found anew every 50 draws). A warning at the end of a chain says if noise or drift, root mean
+    square over its draws, exceed `target_noise`.
+
+    Copies that resampling makes of a particle count as particles of their own in the noise. On the field
+    of the US Senate (99 nodes, 279 edges) batch means over blocks of particles, which do not, gave
+    a noise larger by a tenth.
 
     References
     ----------
@@ -88,6 +99,7 @@ class ParticleRatioGibbs(GroupGibbs):
         "particle_ratio_noise": (np.float64, []),
         "particle_ratio_ess": (np.float64, []),
         "particle_ratio_resamplings": (np.int64, []),
+        "particle_ratio_drift": (np.float64, []),
     }
 
     def __init__(
@@ -106,6 +118,7 @@ class ParticleRatioGibbs(GroupGibbs):
         m = n_particles or max(int(np.ceil(n / target_noise**2)), LEAST_PARTICLES)
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         self._engine = WeightedParticles(field.x, field.graph, statistic, node_tables, m, n_sweeps)
+        self._target_noise, self._n_sweeps = float(target_noise), int(n_sweeps)
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / n, max_iterations=ITERATIONS)[0][: len(edges)]
@@ -121,6 +134,16 @@ class ParticleRatioGibbs(GroupGibbs):
             integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if value is not None and not (integer and value > 0):
                 raise ValueError(f"{label} must be a positive integer, not {value!r}")
+
+    def _count_from(self, n_steps: int) -> None:
+        super()._count_from(n_steps)
+        self.drift, self.n_unchecked = 0.0, 0
+        self._squares: dict[str, list[float]] = {"noise": [], "drift": []}
+
+    def stop_tuning(self) -> None:
+        """Look at the particles anew in the first draw that counts."""
+        super().stop_tuning()
+        self.n_unchecked = 0
 
     @property
     def particles(self) -> tuple:
@@ -158,8 +181,35 @@ class ParticleRatioGibbs(GroupGibbs):
         engine = self._engine
         engine.move_values(labels, eta, self._prior.series(base), self.rng)
         engine.move(self.rng)
-        return eta, {
+        stats = {
             "particle_ratio_noise": engine.noise,
             "particle_ratio_ess": engine.least_size,
             "particle_ratio_resamplings": engine.n_resamplings,
         }
+        if self.n_unchecked == 0:
+            self.drift = engine.drift(CHECK_SWEEPS * self._n_sweeps, self.rng)
+        self.n_unchecked = (self.n_unchecked + 1) % CHECK_EVERY
+        if not self.tune:
+            self._squares["noise"].append(stats["particle_ratio_noise"] ** 2)
+            self._squares["drift"].append(self.drift * abs(self.drift))
+        return eta, {**stats, "particle_ratio_drift": self.drift}
+
+    def _complaints(self) -> list[str]:
+        messages = super()._complaints()
+        found = {name: float(np.sqrt(max(np.mean(s), 0.0))) for name, s in self._squares.items() if s}
+        target, m = self._target_noise, self._engine.n_particles
+        if found.get("noise", 0.0) > target:
+            enough = int(np.ceil(1.2 * m * (found["noise"] / target) ** 2))
+            messages.append(
+                f"The {m} particles of ParticleRatioGibbs are too few for {self._name}: estimated "
+                f"log-likelihood ratios have a noise of {found['noise']:.2f}, above {target:g}. Try "
+                f"n_particles={enough}"
+            )
+        # few particles are too noisy to tell a drift from noise
+        if found.get("drift", 0.0) > max(target, found.get("noise", 0.0)):
+            messages.append(
+                f"The particles of ParticleRatioGibbs have not kept up with {self._name}: more sweeps would "
+                f"move edge probabilities by {found['drift']:.2f} standard errors of the data, above "
+                f"{target:g}. Try n_sweeps={4 * self._n_sweeps}"
+            )
+        return messages

@@ -1,0 +1,192 @@
+"""One page on whether a run can be trusted."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
+from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
+from pymc_mrf.analysis.step_checks import step_findings
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+R_HAT, LARGE_R_HAT = 1.01, 1.05
+ESS_PER_CHAIN, SMALL_ESS_PER_CHAIN = 100, 25
+NEARLY_ALWAYS = 0.99  # share of draws with one value, from which R-hat says nothing
+LEAST_DRAWS = 100
+
+
+def diagnose(
+    idata: xr.DataTree,
+    *,
+    model: "pm.Model | None" = None,
+    var_names: str | Sequence[str] | None = None,
+    group: str = "posterior",
+) -> Diagnosis:
+    """Say what speaks for and against trusting a run, each finding with its remedy.
+
+    Convergence is judged entry by entry: R-hat (rank-normalised, split) above 1.05 and bulk effective
+    sizes below 25 per chain speak against the run; R-hat above 1.01, which the worst of many entries
+    exceeds by chance, or effective sizes below 100 per chain are worth knowing (Vehtari et al., 2021).
+    Entries that have one value in 99 of 100 draws, such as edges that are nearly always absent, have no
+    meaningful R-hat and are left out of it; a variable that never moved, or entries that stand still at
+    different values in different chains, speak against the run.
+
+    Then the statistics of the package's steps: noise, drift and effective size of particles, acceptance,
+    auxiliary data, numbers of groups or edges that never change.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    model : pymc.Model, optional
+        The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
+        pseudo-likelihood is close to the likelihood for weak couplings only.
+    var_names : str or sequence of str, optional
+        Variables to look at; all by default.
+    group : str
+        Group of `idata` to read.
+
+    Returns
+    -------
+    Diagnosis
+        Printed, one page; with the attributes `findings` and `ok`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `idata` is not a DataTree, lacks the group or a variable, or `model` is no PyMC model.
+
+    References
+    ----------
+    Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). For the strength of couplings: Dobrushin (1968);
+    Hayes (2006), "A simple condition implying rapid mixing".
+    """
+    if var_names is None:
+        names = _all_names(idata, group)
+    else:
+        names = [var_names] if isinstance(var_names, str) else list(var_names)
+    variables = [group_variable(idata, name, group) for name in names]
+    sampled = [v for v in variables if set(SAMPLE_DIMS) <= set(v.dims) and v.dtype.kind in "iufb"]
+    if not sampled:
+        raise ValueError(f"the {group} group has no numerical variables with chains and draws")
+    sizes = {dim: sampled[0].sizes[dim] for dim in SAMPLE_DIMS}
+    findings = _size_findings(*sizes.values())
+    for values in sampled:
+        findings += variable_findings(values)
+    findings += step_findings(idata)
+    if model is not None:
+        from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
+
+        findings += pseudo_likelihood_findings(idata, model, group)
+    return Diagnosis(findings, *sizes.values())
+
+
+def variable_findings(values: xr.DataArray) -> list[Finding]:
+    """Judge the convergence of one variable, entry by entry."""
+    from arviz_stats import ess, rhat
+
+    name = str(values.name)
+    values = values.transpose(*SAMPLE_DIMS, ...)
+    draws = values.values.reshape(*values.shape[:2], -1).astype(np.float64)
+    if draws.shape[2] == 0:
+        return []
+    bad = ~np.isfinite(draws).all(axis=(0, 1))
+    if bad.any():
+        text = f"{bad.sum()} of {bad.size} entries are not finite"
+        return [Finding(AGAINST, name, None, text, "find the term of the model that is undefined")]
+    constant = (draws == draws[0, 0]).all(axis=(0, 1))
+    if constant.all():
+        text = f"never changed in {draws.shape[0] * draws.shape[1]} draws"
+        return [Finding(AGAINST, name, None, text, "another step, or other options of its step")]
+    found = []
+    stuck = (draws == draws[:, :1]).all(axis=(0, 1)) & ~constant
+    if stuck.any():
+        text = (
+            f"{stuck.sum()} of {stuck.size} entries stand still, at different values in different chains: "
+            f"{_entry(values, int(np.flatnonzero(stuck)[0]))}"
+        )
+        found.append(
+            Finding(AGAINST, name, float(stuck.sum()), text, "sample longer, or use another step")
+        )
+    usual = (draws == np.median(draws, axis=(0, 1))).mean(axis=(0, 1)) > NEARLY_ALWAYS
+    silent = usual & ~stuck
+    if silent.any():
+        zeros = int((np.median(draws[:, :, silent], axis=(0, 1)) == 0.0).sum())
+        text = (
+            f"{silent.sum()} of {silent.size} entries have one value in nearly all draws "
+            f"({zeros} of them 0): their R-hat means nothing and is not looked at"
+        )
+        found.append(Finding(NOTE, name, float(silent.sum()), text, ""))
+    judged = np.flatnonzero(~silent & ~stuck)
+    if judged.size == 0 or draws.shape[1] < 4:
+        return found
+    part = draws[:, :, judged]
+    r = np.atleast_1d(np.asarray(rhat(part, chain_axis=0, draw_axis=1)))
+    sizes = np.atleast_1d(np.asarray(ess(part, chain_axis=0, draw_axis=1)))
+    return [*found, _r_hat_finding(values, r, judged), _ess_finding(values, sizes, judged)]
+
+
+def _r_hat_finding(values: xr.DataArray, r: np.ndarray, judged: np.ndarray) -> Finding:
+    worst, above = int(np.argmax(r)), int((r > R_HAT).sum())
+    value, name = float(r[worst]), str(values.name)
+    if above == 0:
+        return Finding(FOR, name, value, f"R-hat at most {value:.3f}", "")
+    text = f"R-hat {value:.3f}"
+    if values.ndim > 2:
+        where = _entry(values, int(judged[worst]))
+        text = f"R-hat up to {value:.3f}, at {where}; {above} of {len(r)} entries above {R_HAT}"
+    level = AGAINST if value > LARGE_R_HAT else NOTE
+    return Finding(level, name, value, text, "sample longer; see plot_diagnostics")
+
+
+def _ess_finding(values: xr.DataArray, sizes: np.ndarray, judged: np.ndarray) -> Finding:
+    worst, n_chains = int(np.argmin(sizes)), values.sizes["chain"]
+    value, name = float(sizes[worst]), str(values.name)
+    if value >= ESS_PER_CHAIN * n_chains:
+        return Finding(FOR, name, value, f"effective size at least {value:.0f}", "")
+    text = f"effective size down to {value:.0f}"
+    if values.ndim > 2:
+        text += f", at {_entry(values, int(judged[worst]))}"
+    level = AGAINST if value < SMALL_ESS_PER_CHAIN * n_chains else NOTE
+    wanted = values.sizes["draw"] * ESS_PER_CHAIN * n_chains / max(value, 1.0)
+    return Finding(level, name, value, text, f"sample longer: about draws={_round_up(wanted)}")
+
+
+def _round_up(number: float) -> int:
+    unit = 10 ** int(np.floor(np.log10(number)))
+    return int(np.ceil(number / unit) * unit)
+
+
+def _entry(values: xr.DataArray, index: int) -> str:
+    """Name an entry by its coordinates."""
+    shape = values.shape[2:]
+    if not shape:
+        return str(values.name)
+    place = np.unravel_index(index, shape)
+    labels = [
+        str(values[dim].values[i]) if dim in values.coords else str(i)
+        for dim, i in zip(values.dims[2:], place, strict=True)
+    ]
+    return f"{values.name}[{', '.join(labels)}]"
+
+
+def _all_names(idata: Any, group: str) -> list[str]:
+    if isinstance(idata, xr.DataTree) and group in idata.children:
+        return [str(name) for name in idata[group].to_dataset().data_vars]
+    group_variable(idata, "", group)  # says what is wrong
+    return []
+
+
+def _size_findings(n_chains: int, n_draws: int) -> list[Finding]:
+    found = []
+    if n_chains < 2:
+        text = "one chain only: whether chains agree is not known"
+        found.append(Finding(NOTE, "run", float(n_chains), text, "chains=4"))
+    if n_draws < LEAST_DRAWS:
+        text = f"{n_draws} draws are few: R-hat and effective sizes are rough"
+        found.append(Finding(NOTE, "run", float(n_draws), text, f"draws={LEAST_DRAWS} at least"))
+    return found

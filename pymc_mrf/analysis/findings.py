@@ -1,0 +1,73 @@
+"""What a diagnosis consists of."""
+
+import textwrap
+from typing import NamedTuple
+
+AGAINST, NOTE, FOR = "against", "note", "for"
+HEADINGS = {
+    AGAINST: "Against trusting this run",
+    NOTE: "Worth knowing",
+    FOR: "For trusting this run",
+}
+WIDTH, MAX_LINES = 96, 12  # of a heading
+
+
+class Finding(NamedTuple):
+    """One finding.
+
+    Attributes
+    ----------
+    level : {"against", "note", "for"}
+    subject : str
+        A variable or a step.
+    value : float or None
+        The number that it rests on.
+    text : str
+    remedy : str
+        Empty if none is needed.
+    """
+
+    level: str
+    subject: str
+    value: float | None
+    text: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.text}" + (f". Remedy: {self.remedy}" if self.remedy else "")
+
+
+class Diagnosis:
+    """Findings about a run; printed, one page.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Those against trusting the run first.
+    n_chains, n_draws : int
+    """
+
+    def __init__(self, findings: list[Finding], n_chains: int, n_draws: int) -> None:
+        order = list(HEADINGS)
+        self.findings = tuple(sorted(findings, key=lambda finding: order.index(finding.level)))
+        self.n_chains, self.n_draws = n_chains, n_draws
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing speaks against the run."""
+        return not any(finding.level == AGAINST for finding in self.findings)
+
+    def __repr__(self) -> str:
+        lines = [f"Diagnosis of {self.n_chains} chains of {self.n_draws} draws"]
+        for level, heading in HEADINGS.items():
+            here = [str(finding) for finding in self.findings if finding.level == level]
+            if level == AGAINST and not here:
+                here = ["nothing was found"]
+            if not here:
+                continue
+            lines += ["", heading]
+            for text in here[:MAX_LINES]:
+                lines += textwrap.wrap(text, WIDTH, initial_indent="- ", subsequent_indent="  ")
+            if len(here) > MAX_LINES:
+                lines.append(f"- and {len(here) - MAX_LINES} more: see the attribute findings")
+        return "\n".join(lines)

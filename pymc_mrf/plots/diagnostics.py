@@ -1,0 +1,109 @@
+"""How the samplers fared: their statistics over the draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis.sampler_statistics import sampler_statistics, split_name
+from pymc_mrf.plots._collection import any_collection, visual_options
+
+COLUMNS = 3
+
+
+def plot_diagnostics(
+    dt: xr.DataTree,
+    *,
+    var_names: str | Sequence[str] | None = None,
+    group: str = "sample_stats",
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Statistics of the package's steps over the draws, one plot each, one colour per chain.
+
+    Acceptance rates, noise and effective size of particles, numbers of groups or present edges: faint
+    lines are single draws, bold ones their running means. Bold lines should lie on each other and
+    stay level. `diagnose` says what is out of range.
+
+    Parameters
+    ----------
+    dt : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_names : str or sequence of str, optional
+        Statistics to show, such as "edge_gibbs_accept". By default all of the package's, without step
+        sizes and the like that are constant in every chain.
+    group : str
+        Group of `dt` to read: "sample_stats", or "warmup_sample_stats" if tuning draws were kept.
+    backend : str, optional
+        Any backend of arviz-plots.
+    visuals : mapping, optional
+        Keyword arguments, or False to leave it out, for each of "lines", "means", "title", "xlabel" and
+        "legend".
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the group has no statistics of the package's steps, or not those asked for; also for an unknown
+        visual.
+    """
+    from arviz_plots import visuals as azv
+
+    options = visual_options(visuals, ("lines", "means", "title", "xlabel", "legend"))
+    data = sampler_statistics(dt, group)
+    if var_names is not None:
+        chosen = [var_names] if isinstance(var_names, str) else list(var_names)
+        missing = [name for name in chosen if name not in data]
+        if missing:
+            have = ", ".join(map(str, data.data_vars)) or "none"
+            raise ValueError(f"var_names has {missing[0]!r}; the {group} group has {have}")
+        data = data[chosen]
+    else:
+        data = data[[name for name, values in data.items() if "_n_" in str(name) or _varies(values)]]
+    data = data[[name for name, values in data.items() if not np.isnan(values.values).all()]]
+    if not data.data_vars:
+        raise ValueError(
+            f"the {group} group has no statistics of steps of pymc_mrf: only such steps leave them"
+        )
+    n_plots = len(data.data_vars)
+    columns = min(COLUMNS, n_plots)
+    figsize = (4.2 * columns, 2.5 * -(-n_plots // columns) + 0.3)
+    pc_kwargs = {"cols": ["__variable__"], "col_wrap": columns, **pc_kwargs}
+    pc = any_collection(data, backend=backend, figsize=figsize, by_chain=True, **pc_kwargs)
+    window = max(data.sizes["draw"] // 15, 1)
+    if options["lines"] is not False:
+        style = {"alpha": 0.25, "width": 0.7, **options["lines"]}
+        pc.map(azv.line, "lines", **style)
+    if options["means"] is not False:
+        means = data.rolling(draw=window, center=True, min_periods=max(window // 2, 1)).mean()
+        pc.map(azv.line, "means", data=means, **{"width": 1.6, **options["means"]})
+    first = data.isel(chain=0, draw=0)
+    if options["title"] is not False:
+        style = {"size": 10, **options["title"]}
+        pc.map(_title, "title", data=first.fillna(0.0), ignore_aes="all", subset_info=True, **style)
+    if options["xlabel"] is not False:
+        style = {"text": "draw", **options["xlabel"]}
+        pc.map(azv.labelled_x, "xlabel", data=first.fillna(0.0), ignore_aes="all", **style)
+    if options["legend"] is not False and data.sizes["chain"] > 1:
+        pc.add_legend("chain", **options["legend"])
+    return pc
+
+
+def _varies(values: xr.DataArray) -> bool:
+    return bool((values != values.isel(draw=0)).any())
+
+
+def _title(da: xr.DataArray, target: Any, *, var_name: str, sel: Any, isel: Any, **kwargs) -> Any:
+    """Step and statistic."""
+    from arviz_plots import visuals as azv
+
+    step, label = split_name(var_name) or ("", var_name)
+    which = var_name[var_name.index("[") :] if "[" in var_name else ""
+    return azv.labelled_title(da, target, text=f"{step}{which}: {label}", **kwargs)

@@ -1,0 +1,199 @@
+"""`diagnose`: each finding provoked, and what must not be one."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import linalg
+
+import pymc_mrf as pmrf
+from pymc_mrf.analysis.coupling_strength import influence_radius
+from pymc_mrf.analysis.diagnose import diagnose
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.graph.builders import grid
+
+CHAINS, DRAWS = 4, 400
+
+
+def tree(posterior, statistics=None):
+    groups = {"posterior": posterior}
+    return az.from_dict(groups if statistics is None else {**groups, "sample_stats": statistics})
+
+
+def said(diagnosis, level, subject):
+    return [f.text for f in diagnosis.findings if (f.level, f.subject) == (level, subject)]
+
+
+@pytest.fixture
+def good(rng):
+    return rng.standard_normal((CHAINS, DRAWS, 3))
+
+
+def test_independent_draws_are_trusted(good):
+    found = diagnose(tree({"a": good}))
+    assert found.ok
+    assert [f.level for f in found.findings] in (["for", "for"], ["note", "for"])
+    page = repr(found)
+    assert page.startswith("Diagnosis of 4 chains of 400 draws")
+    assert "nothing was found" in page
+    assert max(map(len, page.splitlines())) <= 96
+
+
+def test_chains_apart(good):
+    good[0, :, 1] += 3.0
+    found = diagnose(tree({"a": good}))
+    assert not found.ok
+    [first, *_] = said(found, "against", "a")
+    assert "at a[1]; 1 of 3 entries above 1.01" in first
+
+
+def test_slow_chains_are_told_how_long_to_sample(rng):
+    walk = rng.standard_normal((CHAINS, DRAWS))
+    for s in range(1, DRAWS):
+        walk[:, s] = 0.97 * walk[:, s - 1] + 0.25 * walk[:, s]
+    found = diagnose(tree({"a": walk}))
+    short = [f for f in found.findings if "effective size down to" in f.text]
+    assert short
+    assert int(short[0].remedy.split("draws=")[1]) > DRAWS
+
+
+def test_edges_that_are_always_or_nearly_absent_are_no_failure(rng):
+    w = rng.standard_normal((CHAINS, DRAWS, 6))
+    w[..., 0] = 0.0
+    w[..., 1] = 0.0
+    w[0, 7, 1] = 2.0
+    w[..., 2] *= rng.random((CHAINS, DRAWS)) < 0.5
+    found = diagnose(tree({"w": w}))
+    assert found.ok
+    [note] = [text for text in said(found, "note", "w") if "one value" in text]
+    assert "2 of 6 entries have one value in nearly all draws (2 of them 0)" in note
+
+
+def test_a_variable_that_never_moved_and_entries_that_stand_still(good):
+    found = diagnose(tree({"a": np.full((CHAINS, DRAWS, 2), 0.3), "b": good}))
+    assert said(found, "against", "a") == [f"never changed in {CHAINS * DRAWS} draws"]
+    good[..., 2] = np.arange(CHAINS)[:, None]
+    stuck = diagnose(tree({"b": good}))
+    assert "1 of 3 entries stand still" in said(stuck, "against", "b")[0]
+    good[1, 5, 0] = np.nan
+    broken = diagnose(tree({"b": good}))
+    assert said(broken, "against", "b") == ["1 of 3 entries are not finite"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("particle_ratio_noise", 0.5, "noise of the log ratio 0.5, above 0.3"),
+        ("particle_ratio_drift", 0.6, "drift of the particles 0.6, above 0.3"),
+        ("particle_ratio_ess", 20.0, "smallest effective size of particles 20, below 50"),
+        ("edge_gibbs_noise", 0.5, "noise of the log ratio 0.5, above 0.3"),
+        ("stripped_beta_moment_gap", 0.2, "moment gap 0.2, above 0.05"),
+        ("auxiliary_mh_value_acceptance", 0.99, "value acceptance 0.99, above 0.9"),
+        ("exchange_accept", 0.01, "acceptance 0.01, below 0.1"),
+        ("edge_gibbs_joint_accept", 0.1, "acceptance, joint moves 0.1, below 0.4"),
+        ("reversible_jump_add_accept", 0.0, "acceptance, added edges 0, below 0.001"),
+        ("persistent_langevin_momentum", 1.5, "momentum 1.5, above 1.2"),
+        ("tree_gibbs_accept", 0.001, "acceptance 0.001, below 0.01"),
+    ],
+)
+def test_statistics_out_of_range_in_one_chain(good, rng, name, values, told):
+    healthy = {"ess": 500.0, "momentum": 1.0, "acceptance": 0.4, "accept": 0.5}
+    usual = next((v for end, v in healthy.items() if name.endswith(end)), 0.01)
+    statistic = np.full((CHAINS, DRAWS), usual)
+    assert diagnose(tree({"a": good}, {name: statistic})).ok
+    statistic[2] = values
+    found = diagnose(tree({"a": good}, {name: statistic}))
+    [against] = [f for f in found.findings if f.level == "against"]
+    assert against.text == told
+    assert against.remedy
+
+
+def test_drift_with_both_signs_is_none(good, rng):
+    drift = np.where(np.arange(DRAWS) % 2, 0.5, -0.5) * np.ones((CHAINS, 1))
+    assert diagnose(tree({"a": good}, {"particle_ratio_drift": drift})).ok
+
+
+def test_numbers_of_groups_and_edges_that_never_change(good):
+    n = np.full((CHAINS, DRAWS), 3)
+    found = diagnose(tree({"a": good}, {"group_gibbs_n_groups": n}))
+    assert found.ok
+    assert (
+        "number of groups never changed in 4 of 4 chains: [3]" in said(found, "note", "group sampler")[0]
+    )
+    n[1] = 5
+    found = diagnose(tree({"a": good}, {"edge_gibbs_n_active": n}))
+    assert (
+        "present edges never changed in 4 of 4 chains: [3, 5]" in said(found, "against", "EdgeGibbs")[0]
+    )
+
+
+def test_auxiliary_chains_divergences_and_approximations(good):
+    statistics = {
+        "exchange_draws": np.full((CHAINS, DRAWS), "gibbs"),
+        "exchange_sweeps": np.full((CHAINS, DRAWS), 20),
+        "diverging": np.zeros((CHAINS, DRAWS), dtype=bool),
+        "stripped_beta_moment_gap": np.full((CHAINS, DRAWS), 0.01),
+        "auxiliary_mh_label_acceptance": np.full((CHAINS, DRAWS), np.nan),
+    }
+    found = diagnose(tree({"a": good}, statistics))
+    assert found.ok
+    assert "Gibbs chains of 20 sweeps" in said(found, "note", "Exchange")[0]
+    assert said(found, "for", "NUTS") == ["no divergences"]
+    assert "exactly on trees only" in said(found, "note", "StrippedBetaGibbs")[0]
+    statistics["diverging"][0, 3] = True
+    assert not diagnose(tree({"a": good}, statistics)).ok
+
+
+def test_short_runs_and_long_pages(rng):
+    found = diagnose(tree({"a": rng.standard_normal((1, 50))}))
+    assert len(said(found, "note", "run")) == 2
+    many = {f"v{i:02d}": np.full((2, 100), 1.0) for i in range(30)}
+    page = repr(diagnose(tree(many)))
+    assert "and 18 more" in page
+    assert len(page.splitlines()) < 40
+
+
+@pytest.mark.parametrize("family", ["ising", "boltzmann", "agreement"])
+def test_influence_is_the_spectral_radius(family, rng):
+    graph = grid(3, 4)
+    kind = get_family(family, 3 if family == "agreement" else 2)
+    eta = rng.normal(size=graph.n_edges)
+    C = np.zeros((12, 12))
+    for (u, v), value in zip(graph.edges, eta, strict=True):
+        # the largest log odds ratio: 4 |J| of Ising; |w|; of agreement, |eta| on either side
+        odds = {"ising": 4.0, "boltzmann": 1.0, "agreement": 2.0}[family] * abs(value)
+        C[u, v] = C[v, u] = np.tanh(odds / 4.0)
+    parameter = kind.edge_tables(eta)
+    assert influence_radius(graph.edges, parameter, 12) == pytest.approx(
+        linalg.eigvalsh(C).max(), rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(("coupling", "level"), [(0.05, "for"), (0.27, "note"), (0.7, "against")])
+def test_pseudo_likelihood_of_strong_couplings(coupling, level, rng):
+    graph = grid(4, 4)
+    x = 2 * rng.integers(2, size=(10, 16)) - 1
+    with pm.Model() as model:
+        scale = pm.HalfNormal("scale", 1.0)
+        z = pm.Normal("z", 0.0, 1.0, shape=graph.n_edges)
+        pmrf.Ising("x", scale * z, 0.1, graph=graph, observed=x, likelihood="pseudo")
+    draws = rng.normal(1.0, 1e-3, size=(2, 100, graph.n_edges))
+    idata = tree({"z": draws, "scale": coupling + 0.01 * rng.standard_normal((2, 100))})
+    found = diagnose(idata, model=model)
+    [text] = said(found, level, "x")
+    assert "pseudo-likelihood" in text
+    with pytest.raises(ValueError, match="the posterior group has no variable 'scale'"):
+        diagnose(tree({"z": draws}), model=model)
+
+
+def test_bad_input_is_named(good):
+    with pytest.raises(TypeError, match=r"xarray\.DataTree"):
+        diagnose(good)
+    with pytest.raises(ValueError, match="idata has no group 'prior'; it has 'posterior'"):
+        diagnose(tree({"a": good}), group="prior")
+    with pytest.raises(ValueError, match="the posterior group has no variable 'b'; it has 'a'"):
+        diagnose(tree({"a": good}), var_names="b")
+    with pytest.raises(TypeError, match=r"model must be a pymc\.Model, not str"):
+        diagnose(tree({"a": good}), model="m")
+    with pytest.raises(ValueError, match="no numerical variables"):
+        diagnose(tree({"a": np.full((2, 5), "text")}))

@@ -1,0 +1,121 @@
+"""The particle engine of the edge sampler: its state, its statistics, what it does without weights."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
+from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.likelihood.particle_edges import BURN_IN, ParticleEdges
+from pymc_mrf.steps.edge_prior import NO_SERIES
+from tests.reference import enumeration
+
+EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
+GRAPH = PairwiseGraph(range(4), EDGES)
+
+
+def normal(k, sd):
+    constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
+    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant, NO_SERIES)
+
+
+PRIOR = EdgePrior(np.full(6, -0.4), normal(1, 1.0), normal(4, 2.0))
+
+
+def data(n=60, seed=1):
+    tables = (
+        BOLTZMANN.edge_tables(np.array([2.0, 0.0, -1.0, 0.0, 1.0, 0.0])),
+        BOLTZMANN.node_tables(np.zeros(4)),
+    )
+    p = enumeration.probabilities(EDGES, *tables)
+    rows = np.random.default_rng(seed).choice(16, size=n, p=p)
+    return enumeration.configurations(4, 2)[rows].astype(np.int8)
+
+
+def engine(**options):
+    return ParticleEdges(data(), GRAPH, BOLTZMANN, True, **options)
+
+
+def test_default_number_of_particles():
+    assert engine().n_particles == 500
+    x = np.tile(data(), (4, 1))
+    assert ParticleEdges(x, GRAPH, BOLTZMANN, True).n_particles == 5 * 240
+    assert engine(n_particles=33).n_particles == 33
+
+
+def test_state_round_trip(rng):
+    first, second = engine(n_particles=100), engine(n_particles=100)
+    w, b = np.zeros(6), np.zeros(4)
+    for _ in range(3):
+        first.sweep(w, b, PRIOR, rng)
+        first.joint(w, b, PRIOR, 0.3, 1, rng)
+    second.set_state(*first.get_state())
+    for one, other in zip(first.get_state(), second.get_state(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    ends = []
+    for this in (first, second):
+        again = w.copy(), b.copy(), np.random.default_rng(5)
+        for _ in range(5):
+            this.sweep(*again[:2], PRIOR, again[2])
+            this.joint(*again[:2], PRIOR, 0.3, 1, again[2])
+        ends.append([*again[:2], *this.get_state(), this.noise, this.least_size])
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_other_parameters_start_from_the_data(rng):
+    this = engine(n_particles=100)
+    starts = []
+    start = this.start
+    this.start = lambda w, b, n_sweeps, rng: starts.append(n_sweeps) or start(w, b, n_sweeps, rng)
+    w, b = np.zeros(6), np.zeros(4)
+    this.sweep(w, b, PRIOR, rng)
+    this.joint(w, b, PRIOR, 0.3, 1, rng)
+    this.sweep(w, b, PRIOR, rng)
+    assert starts == [BURN_IN]
+    this.sweep(w + 0.5, b, PRIOR, rng)
+    this.forget()
+    this.sweep(w + 0.5, b, PRIOR, rng)
+    assert starts == [BURN_IN] * 3
+
+
+def test_statistics(rng):
+    this = engine(n_particles=200)
+    w, b = np.zeros(6), np.zeros(4)
+    n_proposed, n_accepted = this.sweep(w, b, PRIOR, rng)
+    assert n_proposed >= n_accepted > 0
+    few = []
+    for m in (50, 5000):
+        this = engine(n_particles=m)
+        noise = []
+        for _ in range(20):
+            this.sweep(w, b, PRIOR, rng)
+            noise.append(this.noise)
+            assert 0 < this.least_size <= m
+        few.append(np.mean(noise))
+    # the noise falls as 1 / sqrt(m)
+    assert 5 < few[0] / few[1] < 20
+
+
+def inclusion(this, rng, n_sweeps=4000):
+    w, b = np.zeros(6), np.array([0.0, 0.0, 0.0, 0.0])
+    present = np.zeros(6)
+    for i in range(n_sweeps):
+        this.sweep(w, b, PRIOR, rng)
+        this.joint(w, b, PRIOR, 0.4, 4, rng)
+        if i < 200:
+            this.learn(0.1)
+        if i >= 200:
+            present += w != 0.0
+    return present / (n_sweeps - 200)
+
+
+@pytest.mark.slow
+def test_from_far_away_it_finds_the_posterior_of_the_exact_engine(rng):
+    """Strong biases and edges, started from nothing: pieces of joint moves have to be shortened first."""
+    x = data(300)
+    exact = inclusion(ExactEdges(x, GRAPH, BOLTZMANN, True), rng)
+    this = ParticleEdges(x, GRAPH, BOLTZMANN, True, n_particles=1500)
+    assert np.abs(inclusion(this, rng) - exact).max() < 0.03 + 0.02  # Monte-Carlo error of two runs

@@ -1,0 +1,117 @@
+import arviz as az
+import matplotlib
+import networkx as nx
+import numpy as np
+import pytest
+
+from pymc_mrf.graph.builders import grid
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.plots.latent_field import plot_latent_field
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def field_draws(x, nodes=None):
+    coords = None if nodes is None else {"node": list(nodes)}
+    return az.from_dict({"posterior": {"x": x}}, dims={"x": ["node"]}, coords=coords)
+
+
+@pytest.fixture
+def binary(rng):
+    """Draws (2, 50, 12) of -1 and 1, each node with a probability of its own."""
+    return 2 * rng.binomial(1, rng.random(12), (2, 50, 12)) - 1
+
+
+@pytest.mark.parametrize("found", ["shape", "graph", "names"])
+def test_images_of_a_lattice_however_it_is_known(binary, found, tmp_path):
+    graph = grid(3, 4)
+    names = [str(node) for node in graph.nodes]
+    known = {"shape": {"shape": (3, 4)}, "graph": {"graph": graph}, "names": {}}[found]
+    pc = plot_latent_field(field_draws(binary, names if found == "names" else None), "x", **known)
+    flat = binary.reshape(-1, 12)
+    up = (flat == 1).mean(axis=0)
+    shown = {name: np.asarray(pc.get_viz(name, "x").get_array()) for name in ("mean", "mode", "entropy")}
+    np.testing.assert_allclose(shown["mean"], flat.mean(axis=0).reshape(3, 4))
+    np.testing.assert_array_equal(shown["mode"], (up > 0.5).reshape(3, 4))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.nansum([up * np.log(up), (1 - up) * np.log(1 - up)], axis=0)
+    np.testing.assert_allclose(shown["entropy"], entropy.reshape(3, 4), atol=1e-12)
+    assert pc.get_viz("entropy", "x").get_clim() == (0.0, np.log(2.0))
+    pc.savefig(tmp_path / "field.png")
+    assert (tmp_path / "field.png").stat().st_size > 5_000
+
+
+def test_a_lattice_with_a_hole_leaves_it_blank(rng):
+    nodes = [node for node in grid(3, 3).nodes if node != (1, 1)]
+    ends = [(u, v) for u, v in nx.grid_2d_graph(3, 3).edges if (1, 1) not in (u, v)]
+    x = rng.integers(2, size=(1, 20, 8))
+    pc = plot_latent_field(field_draws(x), "x", graph=PairwiseGraph(nodes, ends))
+    assert np.argwhere(np.ma.getmaskarray(pc.get_viz("mean", "x").get_array())).tolist() == [[1, 1]]
+
+
+def test_more_states_have_no_mean_and_a_colour_each(rng):
+    x = rng.integers(3, 6, size=(2, 30, 6))
+    pc = plot_latent_field(field_draws(x), "x", shape=(2, 3))
+    assert "mean" not in pc.viz.children
+    mode = pc.get_viz("mode", "x")
+    counts = (x[..., None] == np.arange(3, 6)).sum(axis=(0, 1))
+    np.testing.assert_array_equal(np.asarray(mode.get_array()), counts.argmax(axis=-1).reshape(2, 3))
+    bar = mode.colorbar.ax
+    assert [text.get_text() for text in bar.get_yticklabels()] == ["3", "4", "5"]
+    chosen = plot_latent_field(field_draws(x), "x", shape=(2, 3), panels=["mean"])
+    assert chosen.get_viz("mean", "x").get_clim() == (3, 5)
+
+
+def test_a_network_of_coloured_nodes(binary):
+    graph = nx.cycle_graph(12)
+    pc = plot_latent_field(
+        field_draws(binary), "x", graph=graph, visuals={"colorbar": False, "mode": False}
+    )
+    dots = pc.get_viz("mean", "x")
+    np.testing.assert_allclose(dots.get_array(), binary.mean(axis=(0, 1)))
+    assert "mode" not in pc.viz.children
+    target = pc.get_target("x", {"panel": "mean"})
+    assert sorted(text.get_text() for text in target.texts) == sorted(map(str, range(12)))
+    pos = {i: (i, i % 3) for i in graph}
+    placed = plot_latent_field(field_draws(binary), "x", graph=graph, pos=pos)
+    x = placed.get_viz("mean", "x").get_offsets()[:, 0]
+    assert np.all(np.diff(x) > 0)
+
+
+def test_one_row_of_several_is_chosen(rng):
+    x = rng.integers(2, size=(1, 20, 2, 6))
+    tree = az.from_dict({"posterior": {"x": x}}, dims={"x": ["obs", "node"]})
+    with pytest.raises(ValueError, match=r"choose one row, coords=\{'obs': 0\}"):
+        plot_latent_field(tree, "x", shape=(2, 3))
+    pc = plot_latent_field(tree, "x", shape=(2, 3), coords={"obs": 1})
+    shown = np.asarray(pc.get_viz("mean", "x").get_array())
+    np.testing.assert_allclose(shown, x[0, :, 1].mean(axis=0).reshape(2, 3))
+
+
+def test_bad_input_is_named(binary):
+    tree = field_draws(binary)
+    for options, message in (
+        ({}, r"the places of the 12 nodes of x are not known: give shape"),
+        ({"shape": (5, 2)}, r"shape=\(5, 2\) does not hold the 12 nodes of x"),
+        ({"graph": nx.path_graph(5)}, "x has 12 nodes but the graph has 5"),
+        (
+            {"shape": (3, 4), "panels": ["map"]},
+            "panels must be different ones of 'mean', 'mode', 'entropy'",
+        ),
+        ({"shape": (3, 4), "coords": {"obs": 0}}, "coords names 'obs', but x has dims"),
+        ({"shape": (3, 4), "backend": "bokeh"}, "matplotlib only"),
+        ({"graph": nx.path_graph(12), "pos": {0: (0, 0)}}, "pos has no position for node 1"),
+        ({"shape": (3, 4), "visuals": {"map": False}}, "visuals has the key 'map'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plot_latent_field(tree, "x", **options)
+    with pytest.raises(TypeError, match="x is float64; the states of a latent field are integers"):
+        plot_latent_field(field_draws(binary.astype(float)), "x", shape=(3, 4))
+    with pytest.raises(ValueError, match="x has 1200 states"):
+        plot_latent_field(field_draws(np.arange(1200).reshape(2, 50, 12)), "x", shape=(3, 4))

@@ -1,0 +1,119 @@
+import arviz as az
+import matplotlib
+import networkx as nx
+import numpy as np
+import pytest
+
+from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+
+matplotlib.use("Agg")
+GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("c", "d")]))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def tree_of(predicted, observed):
+    groups = {"posterior_predictive": {"x": predicted}, "observed_data": {"x": observed}}
+    return az.from_dict(groups)
+
+
+@pytest.fixture
+def checked(rng):
+    """40 rows whose nodes a and b always agree, which the predictive draws do not know."""
+    predicted = rng.integers(2, size=(2, 100, 40, 4))
+    observed = rng.integers(2, size=(40, 4))
+    observed[:, 1] = observed[:, 0]
+    return tree_of(predicted, observed), predicted, observed
+
+
+def area_and_centre(histogram):
+    """Area of the polygon of a histogram, and the mean of its abscissae."""
+    x, y = histogram.get_paths()[0].vertices.T
+    cross = x[:-1] * y[1:] - x[1:] * y[:-1]
+    area = cross.sum() / 2
+    return abs(area), ((x[:-1] + x[1:]) * cross).sum() / (6 * area)
+
+
+def test_edges_that_the_model_misses(checked, tmp_path):
+    tree, predicted, observed = checked
+    pc = plot_ppc_edges(tree, "x", graph=GRAPH, ci_prob=0.99, backend="matplotlib")
+    [(x, y)] = pc.get_viz("missed_points", "x").get_offsets()
+    agree = (predicted[..., 0] == predicted[..., 1]).mean()
+    assert (x, y) == (1.0, pytest.approx(agree - 1.0))
+    kept = pc.get_viz("points", "x").get_offsets()
+    u, v = GRAPH.edges[1:].T
+    np.testing.assert_allclose(kept[:, 0], (observed[:, u] == observed[:, v]).mean(axis=0))
+    target = pc.get_target("x", {})
+    assert target.get_title() == "1 of 3 edges outside their 99 % interval"
+    assert "a--b" in [text.get_text().strip() for text in target.texts]
+    pc.savefig(tmp_path / "edges.png")
+    assert (tmp_path / "edges.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("plot", [plot_ppc_edges, plot_ppc_magnetisation])
+def test_any_backend(checked, plot):
+    graph = {"graph": GRAPH} if plot is plot_ppc_edges else {}
+    assert plot(checked[0], "x", backend="none", **graph).backend == "none"
+
+
+def test_nothing_is_labelled_where_nothing_is_missed(rng):
+    x = rng.integers(2, size=(30, 4))
+    predicted = np.broadcast_to(x, (2, 10, 30, 4)).copy()
+    pc = plot_ppc_edges(tree_of(predicted, x), "x", graph=GRAPH, backend="matplotlib")
+    assert "missed_points" not in pc.viz.children
+    assert not pc.get_target("x", {}).texts
+
+
+def test_rows_by_their_magnetisation(checked):
+    tree, predicted, observed = checked
+    pc = plot_ppc_magnetisation(tree, "x", backend="matplotlib")
+    area, centre = area_and_centre(pc.get_viz("observed", "x"))
+    assert (area, centre) == (pytest.approx(0.25), pytest.approx(observed.mean()))
+    points = pc.get_viz("predictive", "x").get_offsets()
+    np.testing.assert_allclose(points[:, 0], np.arange(5) / 4)
+    shares = np.bincount(predicted.sum(axis=-1).ravel(), minlength=5) / (200 * 40)
+    np.testing.assert_allclose(points[:, 1], shares)
+
+
+def test_one_row_and_many_nodes(rng):
+    """A picture: the distribution of its mean, with a line; -1 and 1 keep their values."""
+    predicted = 2 * rng.integers(2, size=(2, 50, 1, 400)) - 1
+    observed = 2 * rng.integers(2, size=(1, 400)) - 1
+    pc = plot_ppc_magnetisation(tree_of(predicted, observed), "x", backend="matplotlib")
+    assert pc.get_viz("observed", "x").get_xdata()[0] == pytest.approx(observed.mean())
+    area, centre = area_and_centre(pc.get_viz("predictive", "x"))
+    assert area == pytest.approx(14 * 2 / 400)  # bins of 14 counts
+    assert centre == pytest.approx(predicted.mean(), abs=0.02)
+
+
+def test_a_plot_per_state(rng):
+    predicted, observed = rng.integers(3, size=(1, 20, 30, 5)), rng.integers(3, size=(30, 5))
+    pc = plot_ppc_magnetisation(tree_of(predicted, observed), "x", backend="matplotlib")
+    for state in range(3):
+        points = pc.get_viz("predictive", "x", state=state).get_offsets()
+        shares = np.bincount((predicted == state).sum(axis=-1).ravel(), minlength=6) / 600
+        np.testing.assert_allclose(points[:, 1], shares[: len(points)])
+        assert pc.get_target("x", {"state": state}).get_title() == f"state {state}"
+
+
+def test_bad_input_is_named(checked, rng):
+    tree = checked[0]
+    with pytest.raises(ValueError, match="x has 4 nodes but the graph has 7"):
+        plot_ppc_edges(tree, "x", graph=nx.path_graph(7))
+    with pytest.raises(ValueError, match="ci_prob must be between 0 and 1, not 89"):
+        plot_ppc_edges(tree, "x", graph=GRAPH, ci_prob=89)
+    with pytest.raises(ValueError, match="graph has no edges"):
+        plot_ppc_edges(tree, "x", graph=nx.empty_graph(4))
+    with pytest.raises(ValueError, match="visuals has the key 'bars'"):
+        plot_ppc_magnetisation(tree, "x", visuals={"bars": False})
+    del tree["posterior_predictive"]
+    with pytest.raises(ValueError, match=r"'posterior_predictive'.*pm\.sample_posterior_predictive"):
+        plot_ppc_magnetisation(tree, "x")
+    floats = tree_of(rng.random((1, 5, 3, 4)), np.zeros((3, 4), dtype=int))
+    with pytest.raises(TypeError, match="x of the posterior_predictive group is float64"):
+        plot_ppc_edges(floats, "x", graph=GRAPH)

@@ -1,0 +1,103 @@
+"""What group samplers say at the end of a chain: each warning provoked, and silence otherwise."""
+
+import logging
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+from pymc_mrf.likelihood.particles import WeightedParticles
+from pymc_mrf.steps import particle_ratio_gibbs as module
+from tests.steps.test_group_gibbs import agreement_data, agreement_model
+
+
+@pytest.fixture
+def messages(caplog):
+    """Messages of a run of `step`, one entry per chain that had something to say."""
+
+    def run(model, step, draws=60, cores=1, chains=1, **options):
+        caplog.clear()
+        with model, caplog.at_level(logging.WARNING, logger="pymc"):
+            pm.sample(
+                draws,
+                tune=10,
+                chains=chains,
+                cores=cores,
+                step=step([model["theta"]], **options),
+                random_seed=1,
+                progressbar=False,
+                compute_convergence_checks=False,
+            )
+        said = [record.getMessage() for record in caplog.records]
+        return [text for text in said if "Gibbs" in text or "AuxiliaryVariableMH" in text]
+
+    return run
+
+
+def test_silence_where_nothing_is_wrong(messages):
+    model = agreement_model(agreement_data(100, seed=1))
+    for step in (pmrf.ExactGibbs, pmrf.ParticleRatioGibbs):
+        assert messages(model, step) == []
+
+
+def test_too_few_particles_are_told_of_in_every_chain(messages):
+    model = agreement_model(agreement_data(200, seed=1))
+    said = messages(model, pmrf.ParticleRatioGibbs, n_particles=20, cores=2, chains=2)
+    assert len(said) == 2
+    for text in said:
+        assert "The 20 particles of ParticleRatioGibbs are too few for theta" in text
+        assert "above 0.3" in text
+        assert int(text.split("n_particles=")[1].split()[0]) > 20
+
+
+class Lagging(WeightedParticles):
+    """Particles of independent nodes that move only when they are checked."""
+
+    def start(self, eta, n_sweeps, rng):
+        z, w, present = self.get_state()
+        z[:] = rng.integers(2, size=z.shape)
+        w[:], present[:] = 1.0, eta
+
+    def move(self, rng, n_sweeps=None):
+        self.get_state()[1][:] = 1.0
+        if n_sweeps is not None:
+            super().move(rng, n_sweeps)
+
+    def _follow(self, size, rng):
+        self.move(rng)
+
+
+def test_particles_that_lag_behind(messages, monkeypatch):
+    monkeypatch.setattr(module, "WeightedParticles", Lagging)
+    model = agreement_model(agreement_data(200, seed=1))
+    [said] = messages(model, pmrf.ParticleRatioGibbs, n_sweeps=3)
+    assert "have not kept up with theta" in said
+    assert "Try n_sweeps=12" in said
+
+
+def test_a_step_that_never_moves(messages):
+    """One group, no new ones, and values proposed outside (0, 1) only."""
+    x = agreement_data(50, seed=1)
+    model = agreement_model(x, alpha=1e-12)
+    with model:
+        model.set_initval(model["theta"], np.full(5, 0.6))
+    [said] = messages(model, pmrf.AuxiliaryVariableMH, sigma=1e6, n_value_steps=2)
+    assert "theta never changed in 60 draws: AuxiliaryVariableMH accepted no proposal" in said
+    assert "a smaller sigma" in said
+    assert messages(model, pmrf.AuxiliaryVariableMH, sigma=1e6, n_value_steps=2, draws=30) == []
+
+
+def test_warnings_beside_other_steps_stay_out_of_the_results():
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2, 2)
+        theta = pmrf.DirichletProcess("theta", alpha, pm.Uniform.dist(0, 1), shape=5)
+        x = agreement_data(200, seed=1)
+        graph = pmrf.PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+        pmrf.AgreementMRF("x", theta, graph=graph, observed=x)
+        step = [pmrf.ParticleRatioGibbs([theta], n_particles=20), pm.NUTS([alpha])]
+        idata = pm.sample(
+            20, tune=20, chains=1, cores=1, step=step, random_seed=1, progressbar=False, quiet=True
+        )
+    assert not [name for name in idata.sample_stats.data_vars if "warning" in name]
+    assert idata.sample_stats["particle_ratio_drift"].dims == ("chain", "draw")
