@@ -15,7 +15,6 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from matplotlib.figure import Figure
 from scipy.special import gammaln, logsumexp
 
 import pymc_mrf as pmrf
-from examples._report import machine, save_figure, table, write_fragment
+from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.rivasseau_2005.equal_time import (
     LOOKS,
     box_plots,
@@ -339,12 +338,11 @@ def draw_figure(all_results: list[Results], seconds: float) -> Figure:
 def main(argv: list[str] | None = None) -> None:
     """Run, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.2, help="CPU time of each compared run")
     parser.add_argument("--seed", type=int, default=2005)
     parser.add_argument("--tiny", action="store_true", help="two very small graphs")
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets figures/ and _results/")
-    arguments = parser.parse_args(argv)
+    arguments = parse_sizes(parser, argv, runs=10)
     if arguments.runs < 1:
         parser.error(f"--runs must be positive, not {arguments.runs}")
     if not arguments.seconds > 0:

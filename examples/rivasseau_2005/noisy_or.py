@@ -15,14 +15,13 @@ total variation distance of a disease's marginals, averaged over diseases.
 import argparse
 import time
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import machine, save_figure, table, write_fragment
+from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.rivasseau_2005.equal_time import (
     LOOKS,
     box_plots,
@@ -253,13 +252,12 @@ def draw_figure(all_results: list[Results], times: np.ndarray) -> Figure:
 def main(argv: list[str] | None = None) -> None:
     """Run, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3, help="CPU time of each run of a sampler")
     parser.add_argument("--diseases", type=int, default=40)
     parser.add_argument("--findings", type=int, default=14)
     parser.add_argument("--seed", type=int, default=2005)
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets figures/ and _results/")
-    arguments = parser.parse_args(argv)
+    arguments = parse_sizes(parser, argv, runs=15)
     for name in ("runs", "seconds", "diseases", "findings"):
         if not getattr(arguments, name) > 0:
             parser.error(f"--{name} must be positive, not {getattr(arguments, name)}")

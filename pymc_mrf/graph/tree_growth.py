@@ -7,15 +7,17 @@ empty is for the next trees, so that a vertex is better refused if taking it wou
 vertices off from the rest. The two classes differ in how they see that, and in the order of the
 queue:
 
-- `PaperGrowth` counts the ways out of each vertex (rule 10);
-- `PocketGrowth` searches the surroundings for pockets of up to `pocket_size` vertices.
+- `PaperGrowth` counts the ways out of each vertex (rule 10) and leaves candidates at the place in the
+  queue at which they entered;
+- `PocketGrowth` searches the surroundings for pockets of up to `pocket_size` vertices, and can move
+  candidates forward as their neighbours turn black.
 
 Not implemented: backtracking of more than one vertex.
 """
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WHITE, GRAY, RED, BLACK = range(4)
 
@@ -69,15 +71,19 @@ class TreeGrowth(ABC):
         tree: list[int] = []
         while queue:
             u = heapq.heappop(queue)[-1]
-            if color[u] == BLACK:
+            if color[u] != GRAY:  # black, or red since it moved forward in the queue
                 continue
-            if not self._add(u):
+            fresh: set[int] = set()
+            if self._add(u):
+                tree.append(u)
+                fresh = adjacency[u] & white
+                white -= fresh
+                self.seen |= fresh
+            else:
                 self._refuse(u)
-                continue
-            tree.append(u)
-            fresh = adjacency[u] & white
-            white -= fresh
-            self.seen |= fresh
+            moved = () if self.random else self._moved_forward()
+            for v, key in moved:
+                heapq.heappush(queue, (*key, self.rank[v], v))
             for v in fresh:
                 key = () if self.random else self._key(v, len(tree))
                 heapq.heappush(queue, (*key, self.rank[v], v))
@@ -97,6 +103,10 @@ class TreeGrowth(ABC):
     @abstractmethod
     def _key(self, v: int, step: int) -> tuple:
         """Place in the queue of `v`, which turned gray at `step`: smallest first."""
+
+    def _moved_forward(self) -> Iterable[tuple[int, tuple]]:
+        """Candidates whose place in the queue has changed since the last call, and their new places."""
+        return ()
 
     @abstractmethod
     def _add(self, u: int) -> bool:
@@ -189,7 +199,7 @@ class PaperGrowth(TreeGrowth):
 
 
 class PocketGrowth(TreeGrowth):
-    """First met, first served among vertices with few open neighbours; no small pockets.
+    """Vertices with few open neighbours first; no small pockets.
 
     A vertex is refused if the rest of the graph would fall apart around it, one part being a pocket
     of at most `pocket_size` vertices that this tree cannot reach. Here ``available[v]`` counts the
@@ -197,9 +207,11 @@ class PocketGrowth(TreeGrowth):
 
     Parameters
     ----------
-    crowded : bool
-        Order of the queue: prefer vertices with many black neighbours, then with few white ones,
-        which is best on dense graphs; else vertices with few neighbours that are white or gray.
+    updated : bool
+        Order of the queue. False: by the number of white and gray neighbours when a vertex was met,
+        first met, first served. True: by this number less the number of black neighbours, kept up
+        to date, last met, first served. The former is best on sparse graphs without backtracking,
+        else mostly the latter.
     pocket_size : int
         Bounds the search, hence the cost, of one vertex.
     """
@@ -211,19 +223,48 @@ class PocketGrowth(TreeGrowth):
         *,
         order: str,
         backtrack: bool,
-        crowded: bool = False,
+        updated: bool = False,
         pocket_size: int = 100,
     ) -> None:
         super().__init__(adjacency, rank, order=order, backtrack=backtrack)
-        self.crowded = crowded
+        self.updated = updated
         self.pocket_size = pocket_size
+        self.places: dict[int, tuple[int, int, int]] = {}
+        self.darkened: list[int] = []
+
+    def grow(self, start: int) -> list[int]:
+        """Vertices of a maximal tree from `start`, but for those refused."""
+        self.places = {}
+        self.darkened = []
+        return super().grow(start)
 
     def _key(self, v: int, step: int) -> tuple:
         near = self.adjacency[v]
         n_black = len(near & self.black)
-        if self.crowded:
-            return -n_black, len(near & self.white), len(near), step
-        return self.available[v] - n_black, len(near), step
+        if not self.updated:
+            return self.available[v] - n_black, len(near), step
+        place = self.available[v] - 2 * n_black, len(near), -step
+        self.places[v] = place
+        return place
+
+    def _moved_forward(self) -> list[tuple[int, tuple]]:
+        """Neighbours of what turned black: the new members of the tree have no other gray ones."""
+        if not self.updated:
+            return []
+        n_darkened: dict[int, int] = {}
+        candidates = self.places.keys()
+        for x in self.darkened:
+            self.places.pop(x, None)
+        for x in self.darkened:
+            for v in self.adjacency[x] & candidates:
+                n_darkened[v] = n_darkened.get(v, 0) + 1
+        self.darkened = []
+        moved: list[tuple[int, tuple]] = []
+        for v, n in n_darkened.items():
+            cost, degree, met = self.places[v]
+            self.places[v] = cost - 2 * n, degree, met
+            moved.append((v, self.places[v]))
+        return moved
 
     def _add(self, u: int) -> bool:
         color = self.color
@@ -231,6 +272,7 @@ class PocketGrowth(TreeGrowth):
         if self.backtrack and self._cuts_pocket_off(u):
             color[u] = GRAY
             return False
+        self.places.pop(u, None)
         for v in self.adjacency[u]:
             if color[v] == RED:
                 continue
@@ -240,7 +282,12 @@ class PocketGrowth(TreeGrowth):
             elif color[v] == GRAY:
                 color[v] = BLACK
                 self.black.add(v)
+                self.darkened.append(v)
         return True
+
+    def _refuse(self, u: int) -> None:
+        super()._refuse(u)
+        self.darkened.append(u)
 
     def _cuts_pocket_off(self, u: int) -> bool:
         color, available, size = self.color, self.available, self.pocket_size

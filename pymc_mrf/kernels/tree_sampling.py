@@ -15,8 +15,12 @@ node-major, so that the loop over chains is the innermost: `z` is (d, T) uint8, 
 (K, T). `graph` is a GraphArrays, `forest` a ForestArrays namedtuple; nodes in no block keep their
 values. Node tables are (1, d, K), or (m, d, K) if every chain has its own.
 
+What is computed from the tables alone is a `Potentials`, which serves any number of calls.
+
 Loops are spelt out where array expressions would do: these take numba seconds to compile.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +38,21 @@ BUFFER = 8 * TILE
 RANGE = 120.0
 """Largest sum of the ranges of the edge tables around one node outside the log domain: products of
 messages then stay within the range of floating-point numbers (odds within exp(300 + 2 * 120))."""
+
+
+class Potentials(NamedTuple):
+    """Tables of a field in one representation.
+
+    Attributes
+    ----------
+    form : {"odds", "scaled", "log"}
+    edges, nodes : arrays
+        As `binary_odds` and `scaled_tables` fill them; the log tables themselves under "log".
+    """
+
+    form: str
+    edges: np.ndarray
+    nodes: np.ndarray
 
 
 def representation(edge_tables, node_tables, edges):
@@ -68,9 +87,31 @@ def tree_sweeps(x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
     n_sweeps : int
     rng : numpy.random.Generator
     """
-    form = representation(edge_tables, node_tables, graph.edges)
+    potentials = tree_potentials(edge_tables, node_tables, graph)
+    sweep_potentials(x, potentials, forest, graph, n_sweeps, rng)
+
+
+def tree_potentials(edge_tables, node_tables, graph, form=None):
+    """`Potentials` of tables as in `tree_sweeps`, in the representation chosen for them or in `form`."""
+    form = form or representation(edge_tables, node_tables, graph.edges)
+    if form == "log":
+        return Potentials(form, edge_tables, node_tables)
+    m, d, n_states = node_tables.shape
+    r = graph.edges.shape[0]
+    if form == "odds":
+        edges, nodes, fill = np.empty(r), np.empty((d, m)), binary_odds
+    else:
+        edges, nodes = np.empty((2, r, n_states, n_states)), np.empty((d, n_states, m))
+        fill = scaled_tables
+    fill(edge_tables, node_tables, graph.edges, edges, nodes)
+    return Potentials(form, edges, nodes)
+
+
+def sweep_potentials(x, potentials, forest, graph, n_sweeps, rng):
+    """`tree_sweeps` with what `tree_potentials` makes of the tables."""
+    form, edges, nodes = potentials
     sweeps = {"odds": sweeps_odds, "scaled": sweeps_scaled, "log": tree_sampling_log.sweeps}[form]
-    sweeps(x, edge_tables, node_tables, forest, graph, n_sweeps, rng)
+    sweeps(x, edges, nodes, forest, graph, n_sweeps, rng)
 
 
 @jit
@@ -166,12 +207,9 @@ def draw_odds(odds, z, ratio, forest, b, u, used, state):
 
 
 @jit
-def sweeps_odds(x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
-    """`tree_sweeps` of binary fields, by odds."""
+def sweeps_odds(x, ratio, base, forest, graph, n_sweeps, rng):
+    """`sweep_potentials` of binary fields, by odds."""
     m, d = x.shape
-    ratio = np.empty(graph.edges.shape[0])
-    base = np.empty((d, node_tables.shape[0]))
-    binary_odds(edge_tables, node_tables, graph.edges, ratio, base)
     if m < FEW:
         chain = np.empty(d)
         for c in range(m):
@@ -286,13 +324,10 @@ def draw_scaled(nu, z, psi, edges, forest, b, cumulated, u, used, state):
 
 
 @jit
-def sweeps_scaled(x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
-    """`tree_sweeps` of K-state fields, by probabilities."""
+def sweeps_scaled(x, psi, phi, forest, graph, n_sweeps, rng):
+    """`sweep_potentials` of K-state fields, by probabilities."""
     m, d = x.shape
-    n_rows, n_states = node_tables.shape[0], node_tables.shape[2]
-    psi = np.empty((2, graph.edges.shape[0], n_states, n_states))
-    phi = np.empty((d, n_states, n_rows))
-    scaled_tables(edge_tables, node_tables, graph.edges, psi, phi)
+    n_states, n_rows = phi.shape[1], phi.shape[2]
     if m < FEW:
         chain = np.empty((d, n_states))
         for c in range(m):

@@ -4,6 +4,8 @@ The same computations in the same representations. For fewer than `FEW` chains t
 tiles, whose inner loops are then too short to pay; arguments as in `tree_sampling`.
 """
 
+import numpy as np
+
 from pymc_mrf.kernels._jit import jit
 
 FEW = 4
@@ -16,6 +18,9 @@ def chain_odds(z, odds, ratio, base, row, forest, n_sweeps, rng):
 
     `row` is the column of the chain in `base`.
     """
+    # looked up by the neighbour's state: branches that nobody can predict cost more than the rest
+    factor = np.ones((ratio.shape[0], 2))
+    factor[:, 1] = ratio
     for _ in range(n_sweeps):
         for b in range(forest.block_ptr.shape[0] - 1):
             first, last = forest.block_ptr[b], forest.block_ptr[b + 1]
@@ -23,8 +28,7 @@ def chain_odds(z, odds, ratio, base, row, forest, n_sweeps, rng):
                 i = forest.nodes[p]
                 q = base[i, row]
                 for k in range(forest.out_ptr[p], forest.out_ptr[p + 1]):
-                    if z[forest.out_neighbors[k]]:
-                        q *= ratio[forest.out_edges[k]]
+                    q *= factor[forest.out_edges[k], z[forest.out_neighbors[k]]]
                 odds[i] = q
             for p in range(first, last):
                 if forest.parent[p] >= 0:
@@ -33,9 +37,9 @@ def chain_odds(z, odds, ratio, base, row, forest, n_sweeps, rng):
             for p in range(last - 1, first - 1, -1):
                 i, j = forest.nodes[p], forest.parent[p]
                 q = odds[i]
-                if j >= 0 and z[j]:
-                    q *= ratio[forest.parent_edge[p]]
-                z[i] = 1 if rng.random() * (1.0 + q) < q else 0
+                if j >= 0:
+                    q *= factor[forest.parent_edge[p], z[j]]
+                z[i] = rng.random() * (1.0 + q) < q
 
 
 @jit

@@ -16,6 +16,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
 from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.steps.point_inputs import PointInputs
 
 N_CHECKS = 20
 JITTERS = (0.3, 0.01, 0.0)
@@ -77,6 +78,8 @@ class LatentEvidence:
                     f'function is intractable; declare {v.name} with likelihood="exact" or "pseudo"'
                 )
         self._f = None
+        self._inputs: list[str] = []
+        needed: set = set()
         if found:
             cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found])
             needed = set(ancestors([cells]))
@@ -84,7 +87,12 @@ class LatentEvidence:
             self._inputs = [v.name for v in inputs]
             kwargs = {"trust_input": True, **(compile_kwargs or {})}
             self._f = model.compile_fn(cells, inputs=inputs, point_fn=False, **kwargs)
+        self._others = PointInputs([name for name in self._inputs if name != self._name], needed)
         self._owner, self.separable = self._find_owners(point)
+        N = len(self._states)
+        self._one_to_one = np.array_equal(self._owner, np.arange(N))
+        self._evidence: Evidence | None = None
+        self._known_residual: tuple[Evidence, np.ndarray, float] | None = None
 
     def _cells(self, point, value: np.ndarray) -> np.ndarray:
         """Log density cell by cell, (C,), the field having the values `value` (N,)."""
@@ -97,10 +105,18 @@ class LatentEvidence:
         return np.array([self._cells(point, column) for column in self._states.T])
 
     def read(self, point) -> Evidence:
-        """Evidence at `point`; its value of the field does not matter."""
+        """Evidence at `point`; its value of the field does not matter.
+
+        The same object as before, as long as nothing else in the model has moved.
+        """
+        if self._others.changed(point) or self._evidence is None:
+            self._evidence = self._read(point)
+        return self._evidence
+
+    def _read(self, point) -> Evidence:
         cells = self._at_each_state(point)
         N, K = self._states.shape
-        if np.array_equal(self._owner, np.arange(N)):
+        if self._one_to_one:
             return Evidence(cells, cells.T.copy())
         mine = self._owner >= 0
         owner = self._owner[mine]
@@ -110,6 +126,7 @@ class LatentEvidence:
     def residual(self, point, evidence: Evidence, indices: np.ndarray) -> float:
         """Log density of the terms less what `evidence` says, up to a constant, at state `indices` (N,).
 
+        `evidence` is what `read` returned for `point`.
         Zero, up to rounding that is discarded, at all configurations if the evidence is complete.
 
         Raises
@@ -118,7 +135,19 @@ class LatentEvidence:
             If the evidence excludes a state that is possible: a dependence on several nodes that the
             search missed.
         """
+        known = self._known_residual
+        if known is not None and known[0] is evidence and np.array_equal(known[1], indices):
+            return known[2]
+        residual = self._residual(point, evidence, indices)
+        self._known_residual = evidence, indices, residual
+        return residual
+
+    def _residual(self, point, evidence: Evidence, indices: np.ndarray) -> float:
         actual = self._cells(point, self._values(indices))
+        if self._one_to_one:
+            expected = evidence.cells[indices, np.arange(len(indices))]
+            if np.array_equal(actual, expected):  # to the last bit, as a rule
+                return 0.0
         expected = self._expected(evidence.cells, indices, self._owner)
         free = self._owner < 0
         # what a term without owner says at one configuration, -inf perhaps, is no reference for others

@@ -19,13 +19,13 @@ from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
-from pymc_mrf.kernels.tree_sampling import tree_sweeps
+from pymc_mrf.steps.pairwise_sweep import PairwiseSweep
+from pymc_mrf.steps.point_inputs import PointInputs
 
 EXACT_CELLS = 2**13
 """Table cells of all rows' junction trees up to which rows are drawn at once: about 0.1 ms."""
@@ -40,25 +40,6 @@ def latent_field(rv, node, model: pm.Model, n_partitions: int, compile_kwargs) -
     """Make the `LatentField` behind a free variable: `node` is the apply node of the field."""
     kind = PairwiseLatentField if isinstance(node.op, MarkovRandomFieldRV) else FactorLatentField
     return kind(rv, node, model, n_partitions, compile_kwargs)
-
-
-def there_and_back(forest: ForestArrays) -> ForestArrays:
-    """Blocks 0, ..., B - 1, ..., 0 of a forest: a sweep over them is reversible."""
-    B = len(forest.block_ptr) - 1
-    blocks = [*range(B), *range(B - 2, -1, -1)]
-    at = [np.arange(*forest.block_ptr[b : b + 2]) for b in blocks]
-    positions = np.concatenate(at)
-    out = [np.arange(*forest.out_ptr[p : p + 2]) for p in positions]
-    outside = np.concatenate(out)
-    return forest._replace(
-        block_ptr=np.cumsum([0, *map(len, at)]),
-        nodes=forest.nodes[positions],
-        parent=forest.parent[positions],
-        parent_edge=forest.parent_edge[positions],
-        out_ptr=np.cumsum([0, *map(len, out)]),
-        out_neighbors=forest.out_neighbors[outside],
-        out_edges=forest.out_edges[outside],
-    )
 
 
 class LatentField(ABC):
@@ -99,6 +80,7 @@ class LatentField(ABC):
         self.states = self._decode(np.minimum(np.arange(cards.max()), cards[columns][:, None] - 1))
         self._possible = np.arange(cards.max()) < cards[:, None]  # (d, K)
         self._no_evidence: np.ndarray | None = None
+        self._translated: tuple[np.ndarray, np.ndarray] | None = None
 
         self._known = np.flatnonzero(~self.free.any(axis=0)).tolist()
         left = np.flatnonzero(self.free.any(axis=0)).tolist()
@@ -175,14 +157,15 @@ class LatentField(ABC):
         inputs = [v for v in model.value_vars if v in needed]
         kwargs = {"trust_input": True, **(compile_kwargs or {})}
         f = model.compile_fn(outputs, inputs=inputs, point_fn=False, **kwargs)
-        if not inputs and not any(hasattr(v, "get_value") for v in needed):
-            constant = [self._by_row(t, k) for t, k in zip(f(), self._op.table_ndims, strict=True)]
-            return lambda point: constant
         names = [v.name for v in inputs]
+        read_inputs = PointInputs(names, needed)
+        last: list = []
 
         def read(point):
-            tables = f(*(point[name] for name in names))
-            return [self._by_row(t, k) for t, k in zip(tables, self._op.table_ndims, strict=True)]
+            if read_inputs.changed(point):
+                tables = f(*(point[name] for name in names))
+                last[:] = [self._by_row(t, k) for t, k in zip(tables, self._op.table_ndims, strict=True)]
+            return last
 
         return read
 
@@ -200,13 +183,15 @@ class LatentField(ABC):
         return self._read(point)
 
     def indices(self, value: np.ndarray) -> np.ndarray:
-        """State indices (m, d) int8 of all rows from the value of the variable.
+        """State indices (m, d) int8 of all rows from the value of the variable, not to be changed.
 
         Raises
         ------
         ValueError
             If an entry is not a state.
         """
+        if self._translated is not None and np.array_equal(value, self._translated[0]):
+            return self._translated[1]
         x = self._template.copy()
         flat = np.asarray(value).reshape(-1)
         k = np.clip(self._encode(flat), 0, self.states.shape[1] - 1)
@@ -214,11 +199,14 @@ class LatentField(ABC):
         if wrong.any():
             raise ValueError(f"a start value of the latent field is {flat[wrong][0]}, which is no state")
         x[self.free] = k
+        self._translated = np.array(value), x
         return x
 
     def value(self, x: np.ndarray, shape: tuple) -> np.ndarray:
         """Value of the variable from state indices (m, d)."""
-        return self._decode(x[self.free]).astype(self._dtype).reshape(shape)
+        value = self._decode(x[self.free]).astype(self._dtype, copy=False).reshape(shape)
+        self._translated = value.copy(), x
+        return value
 
     def evidence(self, table: np.ndarray) -> np.ndarray:
         """Evidence (m, d, K) from log weights (N, K) of the free cells: -inf excludes other states."""
@@ -294,22 +282,7 @@ class PairwiseLatentField(LatentField):
         return self._op.tree
 
     def _simulator(self, partitions, clamped):
-        graph = self._op.graph
-        forests = [there_and_back(forest_arrays(graph, trees, clamped)) for trees in partitions]
-
-        def sweep(x, tables, evidence, n_sweeps, rng):
-            edges, nodes = tables
-            nodes = nodes + evidence
-            for k in rng.integers(len(forests), size=n_sweeps) if len(forests) > 1 else [0]:
-                n = n_sweeps if len(forests) == 1 else 1
-                if len(edges) == 1:
-                    tree_sweeps(x, edges[0], nodes, forests[k], graph.arrays, n, rng)
-                    continue
-                for c in range(len(x)):
-                    own = x[c : c + 1], edges[c], nodes[c : c + 1]
-                    tree_sweeps(*own, forests[k], graph.arrays, n, rng)
-
-        return sweep
+        return PairwiseSweep(self._op.graph, partitions, clamped)
 
     def _flat(self, tables, evidence, c):
         edges, nodes = (t[c if len(t) > 1 else 0] for t in tables)

@@ -20,7 +20,10 @@ from pymc_mrf.fields.methods import whole_number
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
 
-DEFAULT_SWEEPS = 4
+MIN_SWEEPS = 2
+SWEPT_NODES = 2048
+"""Nodes in the sweeps of one step: they then take about as long as the rest of a draw."""
+
 START_SWEEPS = 10
 
 
@@ -50,9 +53,10 @@ class TreeGibbs(BlockedStep):
     vars : list of one variable
         A free `Ising`, `Potts`, `AgreementMRF`, `BoltzmannMachine` or `FactorGraphMRF`, of shape (d,) or
         (..., d), or ``x_unobserved`` of a field ``x`` with missing cells.
-    n_sweeps : int
+    n_sweeps : int, optional
         Sweeps in one step, each over all trees, there and back; without effect where fields are drawn
-        as a whole, or proposed in parts.
+        as a whole, or proposed in parts. By default 2, or more in fields of less than 1,000 nodes, where
+        they cost little beside the rest of a draw: 2048 by the number of nodes.
     n_partitions : int
         Tree partitions among which each sweep chooses at random.
     model, initial_point, compile_kwargs, rng, blocked
@@ -109,7 +113,7 @@ class TreeGibbs(BlockedStep):
         self,
         vars,
         *,
-        n_sweeps: int = DEFAULT_SWEEPS,
+        n_sweeps: int | None = None,
         n_partitions: int = 1,
         model: pm.Model | None = None,
         initial_point: dict[str, np.ndarray] | None = None,
@@ -121,7 +125,8 @@ class TreeGibbs(BlockedStep):
         [value] = get_value_vars_from_user_vars(vars, model)
         self.vars = [value]
         self.rng = get_random_generator(rng)
-        self._n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
+        if n_sweeps is not None:
+            n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         n_partitions = whole_number(n_partitions, "n_partitions", 1)
         rv = model.values_to_rvs[value]
         node = field_node(rv)
@@ -134,9 +139,11 @@ class TreeGibbs(BlockedStep):
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
         self._field = latent_field(rv, node, model, n_partitions, compile_kwargs)
+        self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
         point = model.initial_point() if initial_point is None else initial_point
         own = [other for other in model.basic_RVs if field_node(other) is node]
         self._evidence = LatentEvidence(value, own, model, self._field.states, point, compile_kwargs)
+        self._weights: tuple[Evidence, np.ndarray] | None = None
         self._proposals: list = []
         if not self._evidence.separable:
             warnings.warn(
@@ -166,8 +173,7 @@ class TreeGibbs(BlockedStep):
         """Sweep over all trees, or propose them and their pieces one by one."""
         tables = self._field.tables(point)
         evidence = self._evidence.read(point)
-        weights = self._field.evidence(evidence.table)
-        self._check_possible(weights)
+        weights = self._weigh(evidence)
         x = self._field.indices(point[self._name])
         if not self.started:
             x = self._begin(point, x, tables, evidence, weights)
@@ -176,10 +182,18 @@ class TreeGibbs(BlockedStep):
             new, accept = self._sweep_once(point, x, tables, evidence, weights)
         else:
             new, accept = self._propose_parts(point, x, tables, evidence, weights)
-        changed = float((new != x)[self._field.free].mean())
+        changed = np.count_nonzero(new != x) / len(self._field.states)
         stats = {"tree_gibbs_changed": changed, "tree_gibbs_accept": accept}
         value = self._field.value(new, np.shape(point[self._name]))
         return {**point, self._name: value}, [stats]
+
+    def _weigh(self, evidence: Evidence) -> np.ndarray:
+        """Evidence (m, d, K), the same array as long as `evidence` is the same object."""
+        if self._weights is None or self._weights[0] is not evidence:
+            weights = self._field.evidence(evidence.table)
+            self._check_possible(weights)
+            self._weights = evidence, weights
+        return self._weights[1]
 
     def _residual(self, point, evidence: Evidence, x: np.ndarray) -> float:
         return self._evidence.residual(point, evidence, x[self._field.free].astype(np.int64))

@@ -11,7 +11,7 @@ from examples.rivasseau_2005 import equal_time, marginal_error, noisy_or, tree_p
 
 def test_tree_partition_tables(tmp_path):
     plt.switch_backend("Agg")
-    tree_partition_tables.main(["--quick", "--output", str(tmp_path)])
+    tree_partition_tables.main(["--output", str(tmp_path)])
     text = (tmp_path / "_results" / "tree_partitions.md").read_text(encoding="utf-8")
     for title in ("Table 6.1", "Table 6.2", "Table 6.3"):
         assert title in text
@@ -20,22 +20,33 @@ def test_tree_partition_tables(tmp_path):
     assert (tmp_path / "figures" / "tree_partition.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_scopes_cover_all_variables_and_are_full(rng):
-    scopes = tree_partition_tables.random_scopes(40, 12, 5, rng)
-    assert set().union(*scopes) == set(range(40))
-    assert all(len(set(scope)) == 5 for scope in scopes)
+def test_scopes_of_both_readings(rng):
+    full = tree_partition_tables.full_scopes(40, 12, 5, rng)
+    assert set().union(*full) == set(range(40))
+    assert all(len(set(scope)) == 5 for scope in full)
+    up_to = tree_partition_tables.scopes_up_to(40, 200, 5, rng)
+    assert set().union(*up_to) == set(range(1 + max(map(max, up_to))))
+    assert {len(set(scope)) for scope in up_to} == {1, 2, 3, 4, 5}
 
 
-def test_fewest_shared_factors():
-    assert tree_partition_tables.fewest_shared(3, [[0, 1, 2], [0, 1, 2], [0, 1]]) == 2
-    assert tree_partition_tables.fewest_shared(3, [[0, 1], [1, 2]]) == 0
+@pytest.mark.parametrize(
+    ("scopes", "fewest"),
+    [
+        ([[0, 1, 2], [0, 1, 2], [0, 1]], 3),
+        ([[0, 1], [1, 2]], 1),
+        ([[0, 1], [1, 2], [0, 2], [3, 4]], 3),
+        ([[0]], 1),
+    ],
+)
+def test_fewest_trees(scopes, fewest):
+    assert tree_partition_tables.fewest_trees(scopes) == fewest
 
 
 def test_comparison_names_the_rows_above_the_thesis():
     comparison = tree_partition_tables.Comparison(["graph"])
     trees = {"paper": [[0], [1], [2]], "pockets": [[0, 1], [2]]}
-    comparison.add(["path"], (2, 2, 2), trees.get, 2)
-    assert 'thesis, `method="paper"`: path.' in comparison.text()
+    comparison.add(["path"], (2, 2, 2), trees.get, 2, 3)
+    assert 'thesis, `method="paper"`: path (here no partition has less than 3).' in comparison.text()
     assert 'thesis, `method="pockets"`: nowhere.' in comparison.text()
     assert tree_partition_tables.summary([2, 3]) == f"{np.mean([2, 3])} (2-3)"
 

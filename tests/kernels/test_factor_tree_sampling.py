@@ -9,6 +9,7 @@ from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
 from pymc_mrf.kernels import factor_tree_sampling as kernel
 from tests.reference import factor_graph as enumeration
 from tests.reference import tree_sampling as twin
+from tests.reference.block_sweeps import sweep_matrix
 from tests.statistics import assert_frequencies, chi_square_pvalue
 
 SCOPES = [(0, 1, 2), (2, 3), (4, 3, 0), (5, 4), (1,), (3, 5)]
@@ -45,19 +46,6 @@ def block_probability(field, z, forest, b):
             k = k * forest.cards[j] + z[j]
         total *= weights[k] / mass
     return total
-
-
-def sweep_matrix(probability, configs, partition):
-    matrix = np.eye(len(configs))
-    for b, block in enumerate(partition):
-        step = np.zeros_like(matrix)
-        others = np.setdiff1d(np.arange(configs.shape[1]), block)
-        for k, z in enumerate(configs):
-            for l in np.flatnonzero(np.all(configs[:, others] == z[others], axis=1)):
-                step[k, l] = probability(configs[l], b)
-        np.testing.assert_allclose(step.sum(axis=1), 1.0, atol=1e-12)
-        matrix = matrix @ step
-    return matrix
 
 
 def enumerated(field):

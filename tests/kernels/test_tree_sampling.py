@@ -10,6 +10,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import tree_marginals, tree_sampling, tree_sampling_log
 from tests.reference import enumeration
 from tests.reference import tree_sampling as twin
+from tests.reference.block_sweeps import sweep_matrix
 from tests.statistics import assert_frequencies, chi_square_pvalue
 
 # a square with a diagonal, a tail and an isolated node
@@ -60,20 +61,6 @@ def block_probability(form, z, edge_tables, node_tables, forest, graph, b):
     return np.exp(total)
 
 
-def sweep_matrix(probability, configs, partition):
-    """Transition matrix of one sweep over the blocks, given probability(z, b)."""
-    matrix = np.eye(len(configs))
-    for b, block in enumerate(partition):
-        step = np.zeros_like(matrix)
-        others = np.setdiff1d(np.arange(configs.shape[1]), block)
-        for k, z in enumerate(configs):
-            for l in np.flatnonzero(np.all(configs[:, others] == z[others], axis=1)):
-                step[k, l] = probability(configs[l], b)
-        np.testing.assert_allclose(step.sum(axis=1), 1.0, atol=1e-12)
-        matrix = matrix @ step
-    return matrix
-
-
 @pytest.mark.parametrize("form, n_states", [("odds", 2), ("scaled", 2), ("scaled", 3), ("log", 3)])
 def test_one_sweep_leaves_the_enumerated_field_invariant(form, n_states, rng):
     tables = random_tables(GRAPH, n_states, rng)
@@ -111,6 +98,12 @@ SWEEPS = {
 }
 
 
+def sweep(form, x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
+    """`tree_sampling.tree_sweeps` in the representation `form`."""
+    potentials = tree_sampling.tree_potentials(edge_tables, node_tables, graph, form)
+    tree_sampling.sweep_potentials(x, potentials, forest, graph, n_sweeps, rng)
+
+
 @pytest.mark.parametrize("form", SWEEPS)
 @pytest.mark.parametrize("together", [20_000, 2], ids=["many", "few"])
 def test_sweeps_have_the_transition_matrix_of_the_twin(form, together, rng):
@@ -125,7 +118,7 @@ def test_sweeps_have_the_transition_matrix_of_the_twin(form, together, rng):
     start = np.abs(matrix - p).sum(axis=1).argmax()
     x = np.tile(configs[start].astype(np.int8), (20_000, 1))
     for part in np.split(x, len(x) // together):
-        SWEEPS[form](part, tables[0], tables[1][None], forest, GRAPH.arrays, 1, rng)
+        sweep(form, part, tables[0], tables[1][None], forest, GRAPH.arrays, 1, rng)
     counts = np.bincount(enumeration.configuration_index(x, 2), minlength=len(configs))
     assert_frequencies(counts, matrix[start])
     assert chi_square_pvalue(counts, p) < 1e-10  # control: one sweep has not forgotten its start
@@ -137,7 +130,7 @@ def test_a_tree_is_drawn_exactly_by_one_sweep(form, n_states, rng):
     tables = random_tables(graph, n_states, rng)
     forest = forest_arrays(graph, [range(6)])
     x = np.zeros((30_000, 6), dtype=np.int8)
-    SWEEPS[form](x, tables[0], tables[1][None], forest, graph.arrays, 1, rng)
+    sweep(form, x, tables[0], tables[1][None], forest, graph.arrays, 1, rng)
     counts = np.bincount(enumeration.configuration_index(x, n_states), minlength=n_states**6)
     assert_frequencies(counts, enumeration.probabilities(graph.edges, *tables))
 
@@ -278,7 +271,8 @@ def test_compiled_equals_python_and_repeats(form, n_chains, rng):
     runs = []
     for function in (SWEEPS[form], SWEEPS[form].py_func, SWEEPS[form]):
         x = start.copy()
-        function(x, tables[0], tables[1][None], forest, GRAPH.arrays, 2, np.random.default_rng(1))
+        _, *given = tree_sampling.tree_potentials(tables[0], tables[1][None], GRAPH.arrays, form)
+        function(x, *given, forest, GRAPH.arrays, 2, np.random.default_rng(1))
         runs.append(x)
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[0], runs[2])

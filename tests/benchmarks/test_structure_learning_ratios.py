@@ -1,0 +1,33 @@
+"""Structure learning against bgms and against the sampler of the paper, printed: ``make bench``.
+
+Rates are printed, never asserted; that the chains have mixed is.
+"""
+
+import pytest
+
+from tests.benchmarks.structure_learning import BGMS, against_bgms, against_the_paper
+
+pytestmark = pytest.mark.benchmark
+
+
+def test_against_bgms():
+    print("\neffective draws per CPU second, median and minimum over the weights")
+    for what, (name, rate) in against_bgms().items():
+        median, least = BGMS[name]
+        print(
+            f"  {what}: {rate.median:.3g}, {rate.least:.3g}; bgms 0.2.0: {median:g}, {least:g}; "
+            f"ratios {rate.median / median:.3g}, {rate.least / least:.3g}; "
+            f"R-hat < 1.01: {rate.mixed:.1%}, > 1.05: {rate.poor:.1%}"
+        )
+        if name in ("block", "items"):
+            assert rate.poor == 0.0
+
+
+def test_against_the_sampler_of_the_paper():
+    result = against_the_paper()
+    print(
+        f"\n12 variables, n = 100, median weight: {result.default.median:.0f} effective draws per CPU "
+        f"second; ReversibleJump and PersistentLangevin as in the paper: at most {result.paper:.2g}, "
+        f"{result.ratio:,.0f} times fewer (target: 100)"
+    )
+    assert result.default.poor == 0.0
