@@ -21,8 +21,9 @@ from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.mrf_rv import free_parents
 from pymc_mrf.fields.methods import whole_number
 from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
-from pymc_mrf.steps.coordinate_blocks import connected, named_blocks
-from pymc_mrf.steps.exchange_checks import warn_if_short, warn_if_still
+from pymc_mrf.steps.chain_report import WARNING_STAT, chain_warning
+from pymc_mrf.steps.coordinate_blocks import connected, named_blocks, target_acceptance
+from pymc_mrf.steps.exchange_checks import short_chains, standstill
 from pymc_mrf.steps.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.pseudo_posterior import pseudo_posterior
 from pymc_mrf.steps.pymc_steps import hand_back
@@ -45,15 +46,7 @@ class ExchangeState(StepMethodState):
     n_draws: int
     n_drawn: int
     moved: np.ndarray
-
-
-def target_acceptance(k: int) -> float:
-    """Give the acceptance rate at which a k-dimensional exchange random walk mixes best.
-
-    On Gaussian posteriors, whose ratio carries the noise of the auxiliary data as well, simulation gave
-    0.42, 0.33, 0.26 and 0.23 for k = 1, 2, 5, 10, at a step of 1.8 / sqrt(k) standard deviations.
-    """
-    return 0.23 + 0.19 / k
+    complaints: list
 
 
 class Exchange(BlockedStep):
@@ -95,14 +88,11 @@ class Exchange(BlockedStep):
         If a variable reaches no such field, a field has another free parent, a discrete one or a
         Dirichlet process, or an option is not valid.
 
-    Warns
-    -----
-    UserWarning
-        If, after tuning, 3 `n_sweeps` make a difference (`pymc_mrf.steps.exchange_checks`), or if a
-        variable never moved in a chain of 50 draws or more.
-
     Notes
     -----
+    A warning at the end of a chain says if, at the end of tuning, 3 `n_sweeps` would have made a
+    difference (`pymc_mrf.steps.exchange_checks`), or if a variable never moved in 50 draws or more.
+
     Blocks of at most `block_size` coordinates learn their covariance from the tuning steps; larger ones
     keep the curvature of the pseudo-likelihood, from which both start, and learn a scale per coordinate.
 
@@ -128,6 +118,7 @@ class Exchange(BlockedStep):
         "exchange_scale": (np.float64, []),
         "exchange_draws": (np.dtype("U16"), []),
         "exchange_sweeps": (np.int64, []),
+        "warning": WARNING_STAT,
     }
 
     def __new__(cls, vars, *args, **kwargs):
@@ -256,6 +247,7 @@ class Exchange(BlockedStep):
         self.covariances = [np.linalg.inv(self._fit.precision[np.ix_(b, b)]) for b in small]
         self.checked, self.n_draws, self.n_drawn = True, 0, 0
         self.moved = np.zeros(len(self.mean), dtype=bool)
+        self.complaints: list[str] = []
 
     @staticmethod
     def competence(var, has_grad):
@@ -286,7 +278,7 @@ class Exchange(BlockedStep):
             field.follow(point)
         v = self._coordinates(point)
         if not (self.tune or self.checked):
-            self._check_length(point, v)
+            self.complaints += self._check_length(point, v)
             self.checked = True
         state, accepts = (v, self._evaluate(point, v)), []
         self.n_tuned += self.tune
@@ -304,16 +296,22 @@ class Exchange(BlockedStep):
             if learns and self.tune:
                 self._learn(block, small, state[0])
             small += learns
-        if self.n_drawn == self.n_draws:
-            warn_if_still([v.name for v in self.vars], self.moved, self._ends, self.n_draws)
         sampler = max((f.sampler for f in self._fields), key=lambda s: METHODS.index(s.method))
         stats = {
             "exchange_accept": float(np.mean(accepts)),
             "exchange_scale": float(np.exp(self.log_scale.mean())),
             "exchange_draws": sampler.method,
             "exchange_sweeps": sampler.n_sweeps,
+            "warning": self._speak(),
         }
         return {**point, **self._values(point, state[0])}, [stats]
+
+    def _speak(self):
+        """At the end of a chain, say what speaks against it."""
+        if self.n_drawn != self.n_draws:
+            return None
+        still = standstill([v.name for v in self.vars], self.moved, self._ends, self.n_draws)
+        return chain_warning(self.complaints + still)
 
     def _repeated(self, block, small: int):
         """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
@@ -372,8 +370,8 @@ class Exchange(BlockedStep):
                 return {**point, **self._values(point, v)}
         return point
 
-    def _check_length(self, point, v) -> None:
-        """Warn if auxiliary chains are too short, by what tuning has learnt of the posterior."""
+    def _check_length(self, point, v) -> list[str]:
+        """Complain if auxiliary chains are too short, by what tuning has learnt of the posterior."""
         center, covariance = v.copy(), np.zeros((len(v), len(v)))
         learnt = iter(self.covariances)
         for block in self._blocks:
@@ -383,7 +381,7 @@ class Exchange(BlockedStep):
             else:
                 covariance[at] = np.linalg.inv(self._fit.precision[at])
         evaluate = partial(self._evaluate, point)
-        warn_if_short(evaluate, self._fields, center, np.linalg.cholesky(covariance), self.rng)
+        return short_chains(evaluate, self._fields, center, np.linalg.cholesky(covariance), self.rng)
 
     @staticmethod
     def _progressbar_config(n_chains=1):

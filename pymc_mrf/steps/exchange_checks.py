@@ -8,11 +8,11 @@ wide. So both are estimated, offset and slope of J' (E_k[s] - E_3k[s]) as a func
 coordinates in which the posterior has unit covariance.
 """
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
+from pymc_mrf.steps.chain_report import LEAST_DRAWS
 from pymc_mrf.steps.intractable_fields import IntractableField
 from pymc_mrf.steps.pseudo_posterior import difference
 
@@ -28,21 +28,18 @@ SPREAD = 1.5
 TOLERANCE = 0.25
 """Largest difference, in posterior standard deviations, of which nothing is said."""
 
-STANDSTILL = 50
-"""Draws of a chain after which variables that never moved are reported."""
-
 FALSE_ALARMS = 1e-3
 """Probability of a warning where there is no difference, by a z-test with Bonferroni's correction."""
 
 
-def warn_if_short(
+def short_chains(
     evaluate: Callable[[np.ndarray], tuple[float, list[np.ndarray]]],
     fields: list[IntractableField],
     center: np.ndarray,
     factor: np.ndarray,
     rng: np.random.Generator,
-) -> None:
-    """Warn if three times as many Gibbs sweeps make a difference to the posterior.
+) -> list[str]:
+    """Complain if three times as many Gibbs sweeps make a difference to the posterior.
 
     Parameters
     ----------
@@ -56,29 +53,29 @@ def warn_if_short(
         Times its transpose, the posterior covariance, about.
     rng : numpy.random.Generator
 
-    Warns
-    -----
-    UserWarning
-        If the largest difference that is significant exceeds `TOLERANCE`.
+    Returns
+    -------
+    list of str
+        One complaint if the largest difference that is significant exceeds `TOLERANCE`.
     """
     drawn = [field for field in fields if field.sampler.method == "gibbs"]
     if not drawn:
-        return
+        return []
     gap = largest_gap(evaluate, fields, center, factor, rng)
-    if gap > TOLERANCE:
-        n_sweeps = drawn[0].sampler.n_sweeps
-        warnings.warn(
-            f"Exchange: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
-            f"auxiliary data of {', '.join(field.name for field in drawn)} change the posterior by about "
-            f"{gap:.1f} of its standard deviations, and still longer chains may change it more. Use "
-            f'Exchange(n_sweeps={10 * n_sweeps}), that is pm.sample(exchange={{"n_sweeps": '
-            f'{10 * n_sweeps}}}), or auxiliary="exact" or likelihood="exact" if the junction tree is small',
-            stacklevel=2,
-        )
+    if gap <= TOLERANCE:
+        return []
+    n_sweeps = drawn[0].sampler.n_sweeps
+    return [
+        f"Exchange: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
+        f"auxiliary data of {', '.join(field.name for field in drawn)} change the posterior by about "
+        f"{gap:.1f} of its standard deviations, and still longer chains may change it more. Use "
+        f'Exchange(n_sweeps={10 * n_sweeps}), that is pm.sample(exchange={{"n_sweeps": '
+        f'{10 * n_sweeps}}}), or auxiliary="exact" or likelihood="exact" if the junction tree is small'
+    ]
 
 
 def largest_gap(evaluate, fields, center, factor, rng) -> float:
-    """Largest significant offset or slope; 0 if there is none. See `warn_if_short`."""
+    """Largest significant offset or slope; 0 if there is none. See `short_chains`."""
     from scipy.special import ndtri
 
     slopes = _slopes(evaluate, fields, center, factor)
@@ -127,8 +124,8 @@ def _gap(fields, natural, slopes, k: int, rng) -> np.ndarray | None:
     return total
 
 
-def warn_if_still(names: list[str], moved: np.ndarray, ends: np.ndarray, n_draws: int) -> None:
-    """Warn of variables with entries that kept their value through a chain of `STANDSTILL` draws or more.
+def standstill(names: list[str], moved: np.ndarray, ends: np.ndarray, n_draws: int) -> list[str]:
+    """Complain of variables with entries that kept their value through a chain of 50 draws or more.
 
     Parameters
     ----------
@@ -142,11 +139,10 @@ def warn_if_still(names: list[str], moved: np.ndarray, ends: np.ndarray, n_draws
     """
     parts = np.split(moved, ends[1:-1])
     still = [name for name, part in zip(names, parts, strict=True) if not part.all()]
-    if still and n_draws >= STANDSTILL:
-        warnings.warn(
-            f"Exchange accepted no proposal for {', '.join(still)}, or for entries of it, in a chain of "
-            f"{n_draws} draws: these draws are no sample. Tune longer (pm.sample(tune=...)), start "
-            'elsewhere (initvals={...}), or propose fewer coordinates together (exchange={"block_size": '
-            "...})",
-            stacklevel=2,
-        )
+    if not still or n_draws < LEAST_DRAWS:
+        return []
+    return [
+        f"Exchange accepted no proposal for {', '.join(still)}, or for entries of it, in a chain of "
+        f"{n_draws} draws: these draws are no sample. Tune longer (pm.sample(tune=...)), start "
+        'elsewhere (initvals={...}), or propose fewer coordinates together (exchange={"block_size": ...})'
+    ]

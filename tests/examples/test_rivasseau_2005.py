@@ -94,6 +94,7 @@ def test_samplers_of_the_comparison_approach_the_exact_marginals(method, rng):
         graph, np.array([0.5, 0.0, -0.5]), np.array([1.0, 0.0, 0.0]), {(0, 0): 0}
     )
     field = model.free()
+    marginal_error.sampled(field, method, 64, np.array([0.001, 0.002]), rng)  # compiles
     [first, second], n_sweeps = marginal_error.sampled(field, method, 64, np.array([0.02, 0.1]), rng)
     assert first.shape == second.shape == (64, 5, 3)
     assert n_sweeps > 10

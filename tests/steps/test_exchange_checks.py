@@ -1,6 +1,6 @@
 """What `Exchange` warns of, and what becomes of discrete variables of frozen models."""
 
-import warnings
+import re
 
 import numpy as np
 import pymc as pm
@@ -12,10 +12,21 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.graph import builders
 from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.exchange_checks import warn_if_still
-from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
+from pymc_mrf.steps.exchange_checks import standstill
+from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, shared_coupling
 
 TOO_SHORT = "n_sweeps=1 is too small: 3 times as many Gibbs sweeps .* of x change .*n_sweeps=10"
+
+
+def said(step, point, n, seed=1, tune=100):
+    """Text of the warning at the end of a chain, empty if there is none."""
+    step.setup_chain(np.random.default_rng(seed), tune, n)
+    for t in range(tune + n):
+        if t == tune:
+            step.stop_tuning()
+        point, [stats] = step.step(point)
+        assert t == tune + n - 1 or stats["warning"] is None
+    return "" if stats["warning"] is None else stats["warning"].message
 
 
 def strong_and_weak():
@@ -31,13 +42,13 @@ def test_short_auxiliary_chains_are_reported_under_strong_coupling_alone():
     strong, weak = strong_and_weak()
     options = {"auxiliary": "gibbs", "n_sweeps": 1}
     step = Exchange(strong.free_RVs, model=strong, **options)
-    with pytest.warns(UserWarning, match=TOO_SHORT):
-        run(step, strong.initial_point(), 3, tune=100)
-    run(step, strong.initial_point(), 3, tune=0)  # nothing is known of the posterior
-    run(Exchange(strong.free_RVs, model=strong), strong.initial_point(), 3, tune=100)  # exact draws
+    start = strong.initial_point()
+    assert re.search(TOO_SHORT, said(step, start, 3))
+    assert not said(step, start, 3, tune=0)  # nothing is known of the posterior
+    assert not said(Exchange(strong.free_RVs, model=strong), start, 3)  # exact draws
     step = Exchange(weak.free_RVs, model=weak, auxiliary="gibbs", n_sweeps=4)
     for seed in range(5):
-        run(step, weak.initial_point(), 3, seed=seed, tune=100)
+        assert not said(step, weak.initial_point(), 3, seed=seed)
 
 
 def test_short_chains_of_a_factor_graph_are_reported():
@@ -56,10 +67,7 @@ def test_short_chains_of_a_factor_graph_are_reported():
         )  # fmt: skip
     for n_sweeps, short in ((1, True), (30, False)):
         step = Exchange(model.free_RVs, model=model, auxiliary="gibbs", n_sweeps=n_sweeps)
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            run(step, model.initial_point(), 3, tune=100)
-        assert any("is too small" in str(w.message) for w in found) == short
+        assert ("is too small" in said(step, model.initial_point(), 3)) == short
 
 
 def test_standstill_is_reported():
@@ -68,13 +76,16 @@ def test_standstill_is_reported():
     step.setup_chain(np.random.default_rng(1), 0, 60)
     step.log_scale[:] = 12.0
     point = {"J": np.array(0.1)}
-    with pytest.warns(UserWarning, match=r"accepted no proposal for J, .* of 60 draws.*tune=.*initvals"):
-        for _ in range(60):
-            point, _ = step.step(point)
-    run(step, model.initial_point(), 60, tune=20)
-    warn_if_still(["a", "b"], np.array([True, False]), np.array([0, 1, 2]), 5)  # too early to tell
-    with pytest.warns(UserWarning, match="for b, or for entries of it"):
-        warn_if_still(["a", "b"], np.array([True, True, False]), np.array([0, 1, 3]), 500)
+    for _ in range(60):
+        point, [stats] = step.step(point)
+    message = stats["warning"].message
+    assert re.search(r"accepted no proposal for J, .* of 60 draws.*tune=.*initvals", message)
+    assert not said(step, model.initial_point(), 60, tune=20)
+    assert not standstill(
+        ["a", "b"], np.array([True, False]), np.array([0, 1, 2]), 5
+    )  # too early to tell
+    [message] = standstill(["a", "b"], np.array([True, True, False]), np.array([0, 1, 3]), 500)
+    assert "for b, or for entries of it" in message
 
 
 @pytest.mark.parametrize("freeze", [freeze_model, freeze_dims_and_data])
