@@ -18,15 +18,14 @@ were tried fits all rows, so that the table is made for both:
 import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table
+from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from pymc_mrf.graph.factor_tree_partition import factor_trees
 from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
 from pymc_mrf.graph.tree_partition import tree_partition
@@ -228,7 +227,7 @@ def factor_graphs(reading: str, runs: int, largest: int, rng: np.random.Generato
     return result
 
 
-def draw_figure(side: int, rng: np.random.Generator, path: Path) -> None:
+def draw_figure(side: int, rng: np.random.Generator) -> Figure:
     """One lattice in trees of four kinds: nodes coloured by tree, edges within trees drawn."""
     graph = nx.grid_2d_graph(side, side)
     partitions = {
@@ -237,7 +236,8 @@ def draw_figure(side: int, rng: np.random.Generator, path: Path) -> None:
         'found, method="pockets"': tree_partition(graph, rng=rng),
         'found, method="paper"': tree_partition(graph, rng=rng, method="paper"),
     }
-    figure, axes = plt.subplots(2, 2, figsize=(8, 8.8), layout="constrained")
+    figure = Figure(figsize=(8, 8.8), layout="constrained")
+    axes = figure.subplots(2, 2)
     colors = ListedColormap([BLUE, ORANGE, GREEN, PINK, SKY, YELLOW])
     position = {(i, j): (j, -i) for i, j in graph}
     for ax, (name, partition) in zip(axes.flat, partitions.items(), strict=True):
@@ -254,8 +254,7 @@ def draw_figure(side: int, rng: np.random.Generator, path: Path) -> None:
         ax.set_title(f"{name}\n{len(trees)} trees of {sizes(trees)} nodes", fontsize=10)
         ax.set_aspect("equal")
         ax.set_axis_off()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
 def sizes(trees: list[list]) -> str:
@@ -307,14 +306,10 @@ def main(argv: list[str] | None = None) -> None:
         "Made by `examples/rivasseau_2005/tree_partition_tables.py`. "
         f"Machine: {machine()}.\n"
     )
-    print(text)
-    for folder in ("_results", "figures"):
-        (arguments.output / folder).mkdir(parents=True, exist_ok=True)
-    (arguments.output / "_results" / "tree_partitions.md").write_text(text, encoding="utf-8")
-    draw_figure(12, rng, arguments.output / "figures" / "tree_partition.png")
+    write_fragment(text, arguments.output, "tree_partitions.md")
+    save_figure(draw_figure(12, rng), arguments.output, "tree_partition.png")
     print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":
-    plt.switch_backend("Agg")
     main()

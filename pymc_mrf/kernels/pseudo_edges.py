@@ -17,6 +17,7 @@ from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     LEAST,
     MAX_SHIFT,
+    NORMAL,
     inclusion_probability,
     log_density,
     log_proposal,
@@ -213,7 +214,9 @@ def refresh(field, w, beta):
     """Recompute the state from the weights (r,) and the centred biases (d,)."""
     base = field.R  # not L itself: node_terms would run slowly if its arrays overlapped
     for i in range(base.shape[0]):
-        base[i, :] = field.c * beta[i]
+        level = field.c * beta[i]
+        for j in range(base.shape[1]):
+            base[i, j] = level
     for e in range(w.shape[0]):
         if w[e] != 0.0:
             base_u, base_v = base[field.edges[e, 0]], base[field.edges[e, 1]]
@@ -254,6 +257,12 @@ def bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x):
     `b_u` and `b_v` are the biases at x = 0.
     """
     at_u, at_v = b_u - x * m_v, b_v - x * m_u
+    if bias.kind == NORMAL:  # four times as fast as by the general functions
+        location, scale, constant = bias.location, bias.scale, bias.constant
+        z_u, z_v = (at_u - location[u]) / scale[u], (at_v - location[v]) / scale[v]
+        c_u, c_v = m_v / scale[u], m_u / scale[v]
+        value = constant[u] + constant[v] - 0.5 * (z_u * z_u + z_v * z_v)
+        return value, c_u * z_u + c_v * z_v, c_u * c_u + c_v * c_v
     slope_u, precision_u = slope_and_precision(bias, u, at_u)
     slope_v, precision_v = slope_and_precision(bias, v, at_v)
     return (
@@ -278,14 +287,21 @@ def shifted(field, u, v, L_u, L_v, x, out):
 
 
 @jit
+def copy_row(source, i, target, k):
+    """Copy row i of `source` (., N) to row k of `target` (., N); ten times as fast as by slices."""
+    for j in range(target.shape[1]):
+        target[k, j] = source[i, j]
+
+
+@jit
 def keep(field, u, v, rows, v_u, v_v, A_u, A_v):
     """Make the terms in `rows` (6, N) those of the nodes u and v."""
-    field.L[u, :] = rows[0]
-    field.R[u, :] = rows[1]
-    field.V[u, :] = rows[2]
-    field.L[v, :] = rows[3]
-    field.R[v, :] = rows[4]
-    field.V[v, :] = rows[5]
+    copy_row(rows, 0, field.L, u)
+    copy_row(rows, 1, field.R, u)
+    copy_row(rows, 2, field.V, u)
+    copy_row(rows, 3, field.L, v)
+    copy_row(rows, 4, field.R, v)
+    copy_row(rows, 5, field.V, v)
     field.v[u], field.v[v], field.A[u], field.A[v] = v_u, v_v, A_u, A_v
 
 

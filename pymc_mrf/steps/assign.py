@@ -9,14 +9,18 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.distributions.intractable import IntractableLogPartition
+from pymc_mrf.distributions.mrf_rv import field_node, free_parents
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs
+from pymc_mrf.steps.intractable_parents import intractable_fields
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+from pymc_mrf.steps.pymc_steps import hand_back
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
@@ -50,22 +54,43 @@ class Unsampleable(BlockedStep):
             served = any(step.competence(var, has_grad) for step in GROUP_SAMPLERS)
             return Competence.INCOMPATIBLE if served else Competence.IDEAL
         discrete = not var.dtype.startswith("float")
-        if discrete and "particles" in likelihoods_fed(var):
+        # a frozen model has lost its tags: then names tell, and the constructor finds out for certain
+        feeds = "particles" in likelihoods_fed(var) or any(
+            var.name == other.name for other in IntractableLogPartition.discrete_inputs
+        )
+        if discrete and feeds:
             return Competence.IDEAL + 1  # PyMC's Gibbs steps for Bernoulli and Categorical are ideal
         return Competence.INCOMPATIBLE
 
     def __new__(cls, vars, *, model, **kwargs):
-        """Raise an error that names the variable and the remedy.
+        """Raise an error that names the variable and the remedy, or hand variables back.
 
-        Tags do not survive `freeze_model`: a process whose field is found only now gets its sampler.
+        Tags do not survive `freeze_model`: a process whose field is found only now gets its sampler, and
+        discrete variables that feed no intractable field get PyMC's own steps.
         """
+        nodes = intractable_fields(model).values()
+        feeding = {parent for node in nodes for parent in free_parents(node, model)}
+        processes, others = [], []
+        for value in vars:
+            rv = model.values_to_rvs[value]
+            if is_dirichlet_process(rv):
+                processes.append(value)
+            elif rv in feeding:
+                raise ValueError(
+                    f"{rv.name} is discrete and parametrises a field whose partition function is "
+                    "intractable, and no step samples that; declare the field with "
+                    'likelihood="exact" or "pseudo"'
+                )
+            else:
+                others.append(value)
+        kwargs["model"] = model
+        own = (lambda: cls._group_sampler(processes, **kwargs)) if processes else None
+        return hand_back(cls, others, model, kwargs, own)
+
+    @classmethod
+    def _group_sampler(cls, vars, *, model, **kwargs) -> BlockedStep:
+        """Find the sampler of a Dirichlet process by its field, or refuse."""
         var = model.values_to_rvs[vars[0]]
-        if not is_dirichlet_process(var):
-            raise ValueError(
-                f"{var.name} is discrete and parametrises a field whose partition function is "
-                "intractable, and no step samples that; declare the field with "
-                'likelihood="exact" or "pseudo"'
-            )
         nodes = [node for child in children(var, model) if (node := field_node(child)) is not None]
         for step in GROUP_SAMPLERS:
             if nodes and step.default_for == nodes[0].op.likelihood:
@@ -85,6 +110,13 @@ class Unsampleable(BlockedStep):
 
 def register() -> None:
     """Add the package's steps to PyMC's list, once."""
-    for step in (*GROUP_SAMPLERS, EdgeGibbs, Exchange, TreeGibbs, Unsampleable):
+    for step in (
+        *GROUP_SAMPLERS,
+        ConjugateHyperparameters,
+        EdgeGibbs,
+        Exchange,
+        TreeGibbs,
+        Unsampleable,
+    ):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -1,0 +1,294 @@
+"""`ConjugateHyperparameters`: exact draws of the sparsity and the slab's scale given the edges.
+
+Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
+"""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pytensor import scalar
+from pytensor.compile.ops import ViewOp
+from pytensor.graph.basic import Constant
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
+
+from pymc_mrf.distributions.mrf_rv import strip_views
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, arguments
+from pymc_mrf.steps.observed_field import children
+
+EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
+"""Of a precision or a variance in the standard deviation."""
+
+MAX_DRAWS = 100  # until a value that double precision can hold
+
+
+def exponent(expression, x, others) -> float | None:
+    """Alpha if `expression` is k x^alpha for all x > 0, k free of x; None if that cannot be seen.
+
+    `others` are variables not to be looked through.
+    """
+    if expression is x:
+        return 1.0
+    if expression.owner is None or expression in others:
+        return 0.0
+    op, inputs = expression.owner.op, expression.owner.inputs
+    found = [exponent(v, x, others) for v in inputs]
+    parts = [alpha for alpha in found if alpha is not None]
+    if len(parts) < len(found):
+        return None
+    if not any(parts):
+        return 0.0
+    if not isinstance(op, Elemwise | DimShuffle | ViewOp):
+        return None
+    match op.scalar_op if isinstance(op, Elemwise) else scalar.identity:
+        case scalar.Mul():
+            return sum(parts)
+        case scalar.TrueDiv():
+            return parts[0] - parts[1]
+        case scalar.Pow() if isinstance(strip_views(inputs[1]), Constant):
+            return parts[0] * float(strip_views(inputs[1]).data)
+        case scalar.Sqrt():
+            return 0.5 * parts[0]
+        case scalar.Sqr():
+            return 2.0 * parts[0]
+        case scalar.Reciprocal():
+            return -parts[0]
+        case scalar.Sign():
+            return 0.0
+        case scalar.Abs() | scalar.Identity() | scalar.Cast():
+            return parts[0]
+    return None
+
+
+def is_conjugate(rv, model: pm.Model) -> bool:
+    """Whether a free variable has a conjugate prior and feeds nothing but `SpikeAndSlab` vectors.
+
+    As the probability `p` of all entries, or through the standard deviation of a normal slab.
+    """
+    if rv.owner is None or not isinstance(rv.owner.op, BetaRV | GammaRV | InvGammaRV) or rv.ndim:
+        return False
+    found = children(rv, model)
+    return bool(found) and all(_is_conjugate_to(rv, child, model) for child in found)
+
+
+def _is_conjugate_to(rv, child, model: pm.Model) -> bool:
+    if child in model.potentials or not isinstance(child.owner.op, SpikeAndSlabRV):
+        return False
+    others = {v for v in model.basic_RVs if v is not rv}
+    p, parameters = _parameters(child)
+    exponents = [exponent(v, rv, others) for v in parameters]
+    if isinstance(rv.owner.op, BetaRV):
+        p = strip_views(p)
+        fills = isinstance(p.owner.op, Alloc) and strip_views(p.owner.inputs[0]) is rv
+        return fills and not any(exponents) and None not in exponents
+    normal = isinstance(child.owner.op.slab.op, NormalRV)
+    return normal and exponent(p, rv, others) == 0.0 and exponents == [0.0, EXPONENTS[type(rv.owner.op)]]
+
+
+def _parameters(child) -> tuple:
+    """Return p (n,) and the slab's parameters, as its own Op takes them if it is normal."""
+    op = child.owner.op
+    _, p, *parameters = arguments(op, child.owner.inputs)
+    normal = isinstance(op.slab.op, NormalRV)
+    return p, list(op.slab.native_parameters(*parameters)) if normal else parameters
+
+
+class Update(NamedTuple):
+    """Compiled update of one variable.
+
+    Attributes
+    ----------
+    rv, name : str
+        Of the variable and of its value.
+    prior : type
+        Op of the prior.
+    inputs : list of str
+        What `read` and `forward` take.
+    read : callable
+        The two parameters of the full conditional.
+    forward : callable
+        Value of the value variable, from that of the variable and `inputs`.
+    """
+
+    rv: str
+    name: str
+    prior: type
+    inputs: list[str]
+    read: Any
+    forward: Any
+
+
+@dataclass_state
+class ConjugateHyperparametersState(StepMethodState):
+    """Nothing but the random generator changes."""
+
+
+class ConjugateHyperparameters(BlockedStep):
+    r"""Draws of hyperparameters of `SpikeAndSlab` vectors from their full conditionals.
+
+    Leaves invariant: the posterior, exactly; every draw is independent of the last value. With k of the
+    entries theta_e of all vectors that a variable feeds not zero, and m of them zero:
+
+    - ``p = pm.Beta("p", a, b)`` is drawn from Beta(a + k, b + m);
+    - ``tau = pm.Gamma("tau", c, d)`` with the slab ``pm.Normal.dist(mu, tau=tau)`` from
+      Gamma(c + k / 2, d + sum (theta_e - mu)^2 / 2), the sum over present entries;
+    - ``s2 = pm.InverseGamma("s2", c, d)`` with the slab ``pm.Normal.dist(mu, sigma=pt.sqrt(s2))`` from
+      InverseGamma with the same two parameters.
+
+    The standard deviation may be written in other ways, if it is a product of powers:
+    ``sigma=scale / pt.sqrt(tau)`` is recognised too. a, b, c, d, mu and such factors may be numbers or
+    depend on other variables of the model.
+
+    ``pm.sample()`` chooses this step for these variables within the context of the model
+    (``with model:``); all others are left to NUTS.
+
+    Parameters
+    ----------
+    vars : list of variables
+        Free scalar variables as above, each feeding `SpikeAndSlab` vectors and nothing else.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If a variable is not of that kind.
+
+    Notes
+    -----
+    Sampler statistic: ``conjugate_n_present``, the entries that are not zero in the vectors that the
+    variables feed, at the time of the draws.
+
+    References
+    ----------
+    Chen & Welling (2012, eq. 14).
+
+    Examples
+    --------
+    >>> with pm.Model(coords=pymc_mrf.coords(graph)):
+    ...     p = pm.Beta("p", 5, 5)
+    ...     tau = pm.Gamma("tau", 5, 5)
+    ...     weight = pymc_mrf.SpikeAndSlab("weight", p, pm.Normal.dist(0, tau=tau), dims="edge")
+    ...     pymc_mrf.BoltzmannMachine("x", weight, graph=graph, observed=x)
+    ...     idata = pm.sample()
+    """
+
+    name = "conjugate_hyperparameters"
+    default_blocked = True
+    _state_class = ConjugateHyperparametersState
+    stats_dtypes_shapes: ClassVar[dict] = {"conjugate_n_present": (np.int64, [])}
+
+    def __init__(
+        self,
+        vars,
+        *,
+        model: pm.Model | None = None,
+        initial_point: dict[str, np.ndarray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        rng=None,
+        blocked: bool = True,
+    ) -> None:
+        model = pm.modelcontext(model)
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        self.rng = get_random_generator(rng)
+        rvs = [model.values_to_rvs[value] for value in self.vars]
+        for rv in rvs:
+            if not is_conjugate(rv, model):
+                raise ValueError(
+                    f"ConjugateHyperparameters draws a pm.Beta that is the p of SpikeAndSlab vectors, a "
+                    "pm.Gamma that is the precision or a pm.InverseGamma that is the variance of their "
+                    f"normal slabs, scalars that feed nothing else, and {rv.name} is none of these: "
+                    "leave it to NUTS"
+                )
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        self._updates = [_update(rv, model, kwargs) for rv in rvs]
+        values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
+        present = pt.constant(0) + sum(pt.neq(value, 0.0).sum() for value in values)
+        self._counted = [v.name for v in model.value_vars if v in values]
+        inputs = [v for v in model.value_vars if v in values]
+        self._count = model.compile_fn(present, inputs=inputs, point_fn=False, **kwargs)
+        state = self.rng.bit_generator.state
+        self.step(model.initial_point() if initial_point is None else initial_point)  # compiles
+        self.rng.bit_generator.state = state
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for what is conjugate in the model of the context; without one that cannot be known."""
+        try:
+            model = pm.modelcontext(None)
+        except TypeError:
+            return Competence.INCOMPATIBLE
+        known = var in model.free_RVs and is_conjugate(var, model)
+        return Competence.IDEAL if known else Competence.INCOMPATIBLE
+
+    def step(self, point):
+        """Draw one variable after the other."""
+        point, n_present = dict(point), self._count(*(point[name] for name in self._counted))
+        for update in self._updates:
+            values = [point[name] for name in update.inputs]
+            first, second = update.read(*values)
+            new = np.asarray(self._draw(update, float(first), float(second)))
+            point[update.name] = np.asarray(update.forward(new, *values), dtype=point[update.name].dtype)
+        return point, [{"conjugate_n_present": int(n_present)}]
+
+    def _draw(self, update: Update, first: float, second: float) -> float:
+        """Draw from the full conditional, without values that double precision rounds to the ends."""
+        for _ in range(MAX_DRAWS):
+            if update.prior is BetaRV:
+                value = self.rng.beta(first, second)
+                inside = 0.0 < value < 1.0
+            else:
+                value = self.rng.gamma(first) / second
+                inside = 0.0 < value < np.inf
+                if inside and update.prior is InvGammaRV:
+                    value = 1.0 / value
+                    inside = value < np.inf
+            if inside:
+                return value
+        raise ValueError(
+            f"the prior of {update.rv} leaves it at the end of its support to double precision, where no "
+            "density is finite; give it larger parameters"
+        )
+
+
+def _update(rv, model: pm.Model, kwargs) -> Update:
+    """Compile the update of one variable."""
+    first, second = rv.owner.op.dist_params(rv.owner)
+    one = pt.constant(1.0, dtype=rv.dtype)
+    if isinstance(rv.owner.op, GammaRV):
+        second = pt.reciprocal(second)  # PyTensor's Op takes the scale
+    for child in children(rv, model):
+        value = model.rvs_to_values[child]
+        here = pt.neq(value, 0.0)
+        k = here.sum()
+        if isinstance(rv.owner.op, BetaRV):
+            first, second = first + k, second + value.size - k
+            continue
+        mu, sigma = _parameters(child)[1]
+        unit = graph_replace(sigma, {rv: one}, strict=False)  # what multiplies the power
+        first = first + 0.5 * k
+        second = second + 0.5 * pt.switch(here, ((value - mu) / unit) ** 2, 0.0).sum()
+    new = rv.type("new")
+    transform = model.rvs_to_transforms[rv]
+    forward = new if transform is None else transform.forward(new, *rv.owner.inputs)
+    outputs = model.replace_rvs_by_values([v.astype("float64") for v in (first, second)])
+    [forward] = model.replace_rvs_by_values([forward])
+    needed = set(ancestors([*outputs, forward]))
+    inputs = [v for v in model.value_vars if v in needed]
+    kwargs = {**kwargs, "on_unused_input": "ignore", "point_fn": False}
+    return Update(
+        rv.name,
+        model.rvs_to_values[rv].name,
+        type(rv.owner.op),
+        [v.name for v in inputs],
+        model.compile_fn(outputs, inputs=inputs, **kwargs),
+        model.compile_fn(forward, inputs=[new, *inputs], **kwargs),
+    )
