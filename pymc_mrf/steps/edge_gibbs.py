@@ -13,18 +13,21 @@ from rich.table import Column
 
 from pymc_mrf.distributions.mrf_rv import field_node, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.estimation.problem import FitProblem
-from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo import PseudoEdges
-from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior, is_movable, log_densities
-from pymc_mrf.steps.observed_field import ObservedField, children
+from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior, is_movable
+from pymc_mrf.steps.edge_start import pseudo_likelihood_start
+from pymc_mrf.steps.observed_field import ObservedField, children, constant_value
 
-ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges]] = {"exact": ExactEdges, "pseudo": PseudoEdges}
+ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges] | type[ParticleEdges]] = {
+    "exact": ExactEdges,
+    "pseudo": PseudoEdges,
+    "particles": ParticleEdges,
+}
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations: a quarter of an oscillation
 MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8
-START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
 
 
 def is_spike_and_slab(rv) -> bool:
@@ -54,6 +57,7 @@ class EdgeGibbsState(StepMethodState):
     n_tuned: int
     log_step: float
     information: np.ndarray
+    particles: tuple
 
 
 class EdgeGibbs(BlockedStep):
@@ -62,7 +66,10 @@ class EdgeGibbs(BlockedStep):
     Leaves invariant: the posterior, exactly, under ``likelihood="exact"``; the distribution
     proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; in both cases
     up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
-    which is tabulated. Adaptation ends with tuning.
+    which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
+    posterior, whose error vanishes as the particles increase. On a complete field of four nodes (n = 80
+    and 600) the largest error of an inclusion probability was 0.005 with m = 5 n particles, where its
+    Monte-Carlo error is 0.008, and up to 0.023 with m = n. Adaptation ends with tuning.
 
     One step updates every candidate edge in turn, presence and value together: the proposal does not
     depend on the present state of the edge and approximates its full conditional by Laplace's method,
@@ -70,15 +77,27 @@ class EdgeGibbs(BlockedStep):
     the data, b_i + sum_j w_ij mean(y_j), if the biases belong to this step. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
+    Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
+    from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
+    changes, swept, and resampled when the effective size of their weights falls below one half; joint moves
+    are cut into pieces that the weights can follow; estimates are corrected for their own noise
+    (`pymc_mrf.kernels.particle_edges`, `pymc_mrf.kernels.particle_joint`).
+
     Parameters
     ----------
     vars : list of variables
         A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or the coupling of an
         `Ising` field; optionally the free variable that is the bias (field) of the same field, if its
         prior is a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace. Other biases are read, and
-        left to other steps.
+        left to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step.
+    n_particles : int, optional
+        Particles, under ``likelihood="particles"`` only: 5 times the rows of the data and at least 500 by
+        default. A test of their number is that twice as many change nothing.
+    n_sweeps : int, optional
+        Gibbs sweeps of the particles after every sweep over the edges and after resampling in it, under
+        ``likelihood="particles"`` only: 1 by default.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
@@ -86,7 +105,8 @@ class EdgeGibbs(BlockedStep):
     ------
     ValueError, TypeError
         If the variable feeds no field, anything else or a field through a transformation, the data are
-        incomplete, or the likelihood is of another kind.
+        incomplete, an option is out of range or without meaning for the field's likelihood, or biases
+        are random that this step cannot or does not move although the likelihood is from particles.
 
     Warns
     -----
@@ -100,11 +120,16 @@ class EdgeGibbs(BlockedStep):
 
     Sampler statistics: ``edge_gibbs_n_active`` (present edges), ``edge_gibbs_accept`` (accepted share of
     the single-edge proposals that would change something), ``edge_gibbs_joint_accept`` (mean acceptance
-    probability of joint moves) and ``edge_gibbs_step_size`` (of their leapfrog steps).
+    probability of joint moves) and ``edge_gibbs_step_size`` (of their leapfrog steps);
+    ``edge_gibbs_noise`` (standard deviation of the estimated log-likelihood ratio between two values of an
+    edge one posterior standard deviation apart, root mean square over the edges that were not hopeless),
+    ``edge_gibbs_ess`` (smallest effective size of the weights in the step, relative to the particles) and
+    ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated.
 
     References
     ----------
-    Chen & Welling (2012); Besag (1975); Neal (2011).
+    Chen & Welling (2012); Besag (1975); Neal (2011); Geyer (1991) and Asuncion et al. (2010) for weighted
+    particles; Ceperley & Dewing (1999) for corrections of random log ratios.
     """
 
     name = "edge_gibbs"
@@ -115,6 +140,9 @@ class EdgeGibbs(BlockedStep):
         "edge_gibbs_accept": (np.float64, []),
         "edge_gibbs_joint_accept": (np.float64, []),
         "edge_gibbs_step_size": (np.float64, []),
+        "edge_gibbs_noise": (np.float64, []),
+        "edge_gibbs_ess": (np.float64, []),
+        "edge_gibbs_resamplings": (np.int64, []),
     }
 
     def __new__(cls, vars, *args, **kwargs):
@@ -139,6 +167,8 @@ class EdgeGibbs(BlockedStep):
         vars,
         *,
         n_joint: int = 1,
+        n_particles: int | None = None,
+        n_sweeps: int | None = None,
         model: pm.Model | None = None,
         initial_point: dict[str, np.ndarray] | None = None,
         compile_kwargs: dict[str, Any] | None = None,
@@ -148,8 +178,15 @@ class EdgeGibbs(BlockedStep):
         model = pm.modelcontext(model)
         self.vars = get_value_vars_from_user_vars(vars, model)
         self.rng = get_random_generator(rng)
-        if not isinstance(n_joint, int | np.integer) or isinstance(n_joint, bool) or n_joint < 0:
-            raise ValueError(f"n_joint must be a non-negative integer, not {n_joint!r}")
+        for label, value, least in (
+            ("n_joint", n_joint, 0),
+            ("n_particles", n_particles, 1),
+            ("n_sweeps", n_sweeps, 1),
+        ):
+            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value is not None and not (integer and value >= least):
+                kind = "positive" if least else "non-negative"
+                raise ValueError(f"{label} must be a {kind} integer, not {value!r}")
         self._n_joint = int(n_joint)
         rvs = [model.values_to_rvs[value] for value in self.vars]
         rv = self._check(rvs, model)
@@ -173,8 +210,18 @@ class EdgeGibbs(BlockedStep):
         self._prior = EdgePriorReader(rv, bias_rv, field.node_parameter, d, model, compile_kwargs)
         self._warn_of_constant_columns()
         [child] = children(rv, model)
-        engine = ENGINES[field_node(child).op.likelihood]
-        self._engine = engine(field.x, field.graph, field.family, bias_rv is not None)
+        likelihood = field_node(child).op.likelihood
+        given = {"n_particles": n_particles, "n_sweeps": n_sweeps}
+        options: dict[str, Any] = {k: int(value) for k, value in given.items() if value is not None}
+        if likelihood == "particles":
+            self._check_biases(rv, bias_rv, found)
+        elif options:
+            raise ValueError(
+                f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
+                f'likelihood="{likelihood}": leave it out, or declare the field with likelihood="particles"'
+            )
+        engine = ENGINES[likelihood]
+        self._engine: Any = engine(field.x, field.graph, field.family, bias_rv is not None, **options)
         self._information = self._engine.information.copy()
         self._point = model.initial_point() if initial_point is None else initial_point
         self._default_start: np.ndarray | None = None
@@ -217,6 +264,29 @@ class EdgeGibbs(BlockedStep):
             )
         return rv
 
+    def _check_biases(self, rv, bias_rv, found) -> None:
+        """Refuse random biases that another step would have to move: none can, under particles."""
+        field = self._field
+        if bias_rv is None and field.node_parameter is not None:
+            if constant_value(field.node_parameter) is None:
+                what = "give numbers, or a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace"
+                if found is not None:
+                    what = f"pass {found.name} too, as in step=EdgeGibbs([{rv.name}, {found.name}])"
+                raise ValueError(
+                    f'under likelihood="particles" EdgeGibbs moves the {field.family.node_parameter} of '
+                    f"{field.name} itself, or it must be a constant: {what}"
+                )
+
+    @property
+    def particles(self) -> tuple:
+        """States, weights and parameters of the particles, part of the resumable state; else empty."""
+        return self._engine.get_state() if isinstance(self._engine, ParticleEdges) else ()
+
+    @particles.setter
+    def particles(self, state: tuple) -> None:
+        if state:
+            self._engine.set_state(*state)
+
     def _warn_of_constant_columns(self) -> None:
         x = self._field.x
         constant = np.flatnonzero((x == x[0]).all(axis=0))
@@ -237,6 +307,8 @@ class EdgeGibbs(BlockedStep):
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
         self.information = self._information.copy()
+        if isinstance(self._engine, ParticleEdges):
+            self._engine.forget()
 
     @staticmethod
     def competence(var, has_grad):
@@ -258,9 +330,9 @@ class EdgeGibbs(BlockedStep):
         w = np.array(point[self._name], dtype=np.float64)
         if not self.started:
             # PyMC's default start, no edges, is replaced; any other is the user's
-            start = self._default_start
+            start, field = self._default_start, self._field
             if start is not None and np.array_equal(w, start):
-                w, b = self._estimate(prior, b)
+                w, b = pseudo_likelihood_start(field, prior, b, self._bias_name is not None, self.rng)
             self.started = True
         engine = self._engine
         engine.information[:] = self.information
@@ -271,11 +343,23 @@ class EdgeGibbs(BlockedStep):
             "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
             "edge_gibbs_joint_accept": float(np.mean(accepts)) if accepts else 1.0,
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
+            **self._particle_statistics(),
         }
         new = {**point, self._name: w}
         if self._bias_name is not None:
             new[self._bias_name] = b
         return new, [stats]
+
+    def _particle_statistics(self) -> dict[str, float]:
+        """Noise, relative effective size and resamplings; of an exact likelihood: none, all, never."""
+        engine = self._engine
+        if not isinstance(engine, ParticleEdges):
+            return {"edge_gibbs_noise": 0.0, "edge_gibbs_ess": 1.0, "edge_gibbs_resamplings": 0}
+        return {
+            "edge_gibbs_noise": engine.noise,
+            "edge_gibbs_ess": engine.least_size / engine.n_particles,
+            "edge_gibbs_resamplings": engine.n_resamplings,
+        }
 
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning."""
@@ -289,30 +373,6 @@ class EdgeGibbs(BlockedStep):
             self._engine.learn(1.0 / (self.n_tuned + 10.0))
             self.information = self._engine.information.copy()
         return accept
-
-    def _estimate(self, prior, b) -> tuple[np.ndarray, np.ndarray]:
-        """Start of a chain: the ridge pseudo-likelihood estimate without its uncertain edges."""
-        field = self._field
-        r, d = field.graph.n_edges, field.graph.n_nodes
-        labels = np.arange(r)
-        problem = FitProblem(field.x, field.graph, field.family, labels, labels)
-        scale = float(prior.slab.scale[0])
-        estimate, _, _ = maximise(problem, ridge=1.0 / (len(field.x) * scale**2), max_iterations=50)
-        w, fitted = estimate[:r], estimate[r:]
-        values = np.array(field.family.states, dtype=np.float64)[field.x]  # (n, d)
-        m = values.mean(axis=0)
-        (u, v), c = field.graph.edges.T, float(np.ptp(field.family.states))
-        beta = fitted + np.bincount(u, w * m[v], minlength=d) + np.bincount(v, w * m[u], minlength=d)
-        # both ends contribute about n var(x_u) var(x_v) to the curvature
-        variance = values.var(axis=0) / c**2
-        information = 2.0 * c**4 * len(field.x) * variance[u] * variance[v] + scale**-2
-        noise = self.rng.standard_normal(r) / np.sqrt(information)
-        keep = np.abs(w) * np.sqrt(information) > START_SCORE
-        w = np.where(keep & np.isfinite(log_densities(prior.slab, w + noise)), w + noise, 0.0)
-        if self._bias_name is None:
-            return w, b
-        beta += np.where(variance > 0, self.rng.standard_normal(d) * 0.1, 0.0)
-        return w, beta - np.bincount(u, w * m[v], minlength=d) - np.bincount(v, w * m[u], minlength=d)
 
     @staticmethod
     def _progressbar_config(n_chains=1):

@@ -180,10 +180,6 @@ def missing_cells():
         return edge_model("exact", x)
 
 
-def particles():
-    return edge_model("particles")
-
-
 def agreement_field():
     with pm.Model() as model:
         w = SpikeAndSlab("w", 0.5, pm.Beta.dist(1, 1), shape=6)
@@ -198,7 +194,6 @@ def agreement_field():
         (transformed, "needs w itself as the coupling of x, not an expression"),
         (two_fields, "one field and nothing else, but w feeds x, y"),
         (missing_cells, "not completely observed"),
-        (particles, 'likelihood="exact" or "pseudo"'),
         (agreement_field, "w is the theta of x"),
     ],
 )

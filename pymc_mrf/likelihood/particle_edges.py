@@ -1,0 +1,246 @@
+"""The likelihood of a binary field from weighted particles, as a function of one edge or all present ones.
+
+Particles follow every change of a parameter by weights that are exact, Gibbs sweeps keep them moving, and
+they are resampled when the weights have become uneven: see `pymc_mrf.kernels.particle_edges` and
+`pymc_mrf.kernels.particle_joint`.
+"""
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint
+from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
+from pymc_mrf.kernels.exact_edges import ExactField
+from pymc_mrf.kernels.pseudo_edges import centred
+from pymc_mrf.kernels.random_lanes import seed_lanes
+
+LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
+LEAST_PARTICLES = 500
+PER_ROW = 5  # particles for every row of the data
+BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
+TRAJECTORY = 1.6  # length of a joint move, in standard deviations, as of the other engines
+LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
+MAX_PIECES = 16
+SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
+
+
+class ParticleEdges:
+    """Engine of the edge sampler: approximate moves of edges, weights and biases of a binary field.
+
+    Memory is proportional to nodes times particles, plus edges.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Observed state indices, 0 or 1.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        ``ISING`` or ``BOLTZMANN``.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+    n_particles : int, optional
+        Particles, m; 5 n and at least 500 by default.
+    n_sweeps : int
+        Gibbs sweeps of all particles after each sweep over the edges and after resampling.
+    weighted : bool
+        Whether the weights of the particles follow changes of edges, as they must; False is for tests.
+
+    Attributes
+    ----------
+    information : (d,) array
+        Sum over rows of the variance of every node's state value; scales joint moves.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        n_particles: int | None = None,
+        n_sweeps: int = 1,
+        weighted: bool = True,
+    ) -> None:
+        n, d = x.shape
+        y = np.array(family.states, dtype=np.float64)
+        values = y[x]  # (n, d)
+        u, v = graph.edges.T
+        m = values.mean(axis=0) if moves_biases else np.zeros(d)
+        y_u, y_v = np.repeat(y, 2), np.tile(y, 2)
+        t = values.sum(axis=0)
+        s = np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v]
+        cells = y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v  # (r, 4)
+        order = np.lexsort((v, u))
+        self._field = ExactField(graph.edges, y, float(n), m, s, t, cells, order)
+        self._x = x
+        self._moves_biases = moves_biases
+        self._n_sweeps = n_sweeps
+        self._weighted = weighted
+        size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
+        self._particles = binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
+        self._b = np.full(d, np.nan)  # biases that the particles stand for: so far none
+        self._beta = np.zeros(d)
+        self._tally = particle_edges.Tally(
+            np.zeros(2, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.zeros(1),
+            np.zeros(2),
+        )
+        self.information = n * values.var(axis=0) + 0.5
+        self._reach = 1.0
+        self.reset_statistics()
+
+    @property
+    def n_particles(self) -> int:
+        """Number of particles m."""
+        return self._particles.size
+
+    @property
+    def noise(self) -> float:
+        """Noise of the estimated likelihood since `reset_statistics`.
+
+        Standard deviation of the estimated log-likelihood ratio between two values of an edge one
+        posterior standard deviation apart, root mean square over the edges that were not hopeless.
+        """
+        total, count = self._tally.noise
+        return float(np.sqrt(total / max(count, 1.0)))
+
+    @property
+    def least_size(self) -> float:
+        """Smallest effective size since `reset_statistics`."""
+        return float(self._tally.least_size[0])
+
+    @property
+    def n_resamplings(self) -> int:
+        """Number of resamplings since `reset_statistics`."""
+        return int(self._tally.resamplings[0])
+
+    def reset_statistics(self) -> None:
+        """Start counting anew."""
+        for count in self._tally:
+            count[:] = 0
+        self._tally.least_size[0] = self.n_particles
+
+    def get_state(self) -> tuple[np.ndarray, ...]:
+        """States (d, m) int8, weights (m,), the w (r,) and b (d,) that they stand for, reach (1,)."""
+        particles, m = self._particles, self.n_particles
+        states = particles.T[:, :m].astype(np.int8)
+        reach = np.array([self._reach])
+        return states, particles.W[:m].copy(), particles.w.copy(), self._b.copy(), reach
+
+    def set_state(self, states, weights, w, b, reach) -> None:
+        """Restore what `get_state` gave."""
+        particles, m = self._particles, self.n_particles
+        particles.T[:, :m] = states
+        particles.W[:m] = weights
+        self._stand_for(w, b)
+        [self._reach] = reach
+
+    def _stand_for(self, w, b) -> None:
+        """Take the particles for a sample of the field with parameters w and b."""
+        self._particles.w[:] = w
+        self._b[:] = b
+        centred(self._field, w, b, self._particles.beta)
+        binary_particles.refresh(self._field, self._particles)
+
+    def forget(self) -> None:
+        """Unlearn everything, and let the next sweep start from the data."""
+        self._b[:] = np.nan
+        self._reach = 1.0
+
+    def start(self, w, b, n_sweeps: int, rng) -> None:
+        """Particles from the rows of the data, followed by `n_sweeps` sweeps at w (r,) and b (d,)."""
+        particles, m = self._particles, self.n_particles
+        particles.T[:, :m] = self._x[rng.integers(len(self._x), size=m)].T
+        particles.W[:m] = 1.0
+        self._stand_for(w, b)
+        self.move(n_sweeps, rng)
+
+    def move(self, n_sweeps: int, rng) -> None:
+        """Gibbs sweeps at the present parameters; the weights stay as they are."""
+        seed_lanes(self._particles.lanes, rng)
+        binary_particles.sweep_particles(self._field, self._particles, n_sweeps)
+
+    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
+        """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.
+
+        Returns the numbers of proposals that would change an edge, and of those accepted.
+        """
+        particles = self._particles
+        if not (np.array_equal(w, particles.w) and np.array_equal(b, self._b)):
+            self.start(w, b, BURN_IN, rng)
+        else:
+            # anew in every sweep, so that rounding errors do not add up over the chain
+            self._stand_for(w, b)
+        self.reset_statistics()
+        particle_edges.sweep_edges(
+            self._field,
+            particles,
+            w,
+            b,
+            prior,
+            corrected,
+            self._weighted,
+            LEAST_SIZE * self.n_particles,
+            self._n_sweeps,
+            self._tally,
+            rng,
+        )
+        self._b[:] = b
+        self.move(self._n_sweeps, rng)
+        n_proposed, n_accepted = self._tally.moves
+        return int(n_proposed), int(n_accepted)
+
+    def learn(self, weight: float) -> None:
+        """Shorten the pieces of joint moves after a refusal, lengthen them after none.
+
+        Far from the posterior, trajectories are longer than the particles can be trusted.
+        """
+        refused = self._tally.refused[0] > 0
+        self._reach = self._reach * SHORTEN if refused else min(self._reach * LENGTHEN, 1.0)
+
+    def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """Move all present edges and the biases jointly, after `sweep`; the acceptance probability.
+
+        A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.
+        """
+        field = self._field
+        active = field.order[w[field.order] != 0.0]
+        n_biases = len(b) if self._moves_biases else 0
+        k = len(active) + n_biases
+        if not k:
+            return 1.0
+        u, v = field.edges[active].T
+        mass = self.information[u] * self.information[v] / field.n
+        mass += precisions(prior.slab)[0]
+        if n_biases:
+            mass = np.concatenate([mass, self.information + precisions(prior.bias)])
+        # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
+        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * field.n / k)
+        n_pieces = int(np.ceil(TRAJECTORY / longest))
+        length = TRAJECTORY / n_pieces
+        n_pieces = min(n_pieces, MAX_PIECES)
+        n_steps = int(np.ceil(length / step))
+        accept = particle_joint.hamiltonian_moves(
+            field,
+            self._particles,
+            active,
+            w,
+            b,
+            prior,
+            n_biases,
+            1.0 / mass,
+            min(step, length),
+            n_steps,
+            n_pieces,
+            LEAST_SIZE * self.n_particles,
+            1,
+            self._tally,
+            rng,
+            np.empty((7, k)),
+        )
+        self._b[:] = b
+        return accept

@@ -1,0 +1,235 @@
+"""Particle kernels of the edge sampler: a twin in plain Python, and exhaustive particles."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from pymc_mrf.fields.families import BOLTZMANN, ISING
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint
+from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
+from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.likelihood.particle_edges import ParticleEdges
+from pymc_mrf.steps.edge_prior import NO_SERIES
+from tests.reference import enumeration
+from tests.reference import particle_edges as reference
+from tests.statistics import ALPHA
+
+EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
+GRAPH = PairwiseGraph(range(5), EDGES)
+FAMILIES = pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
+
+
+def normal(k, sd):
+    constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
+    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant, NO_SERIES)
+
+
+PRIOR = EdgePrior(np.zeros(6), normal(1, 0.8), normal(5, 2.0))
+
+
+def engine_with_particles(rng, family=BOLTZMANN, m=40, moves_biases=True):
+    """Engine whose particles are random states with random weights at random parameters."""
+    x = rng.integers(2, size=(21, 5)).astype(np.int8)
+    engine = ParticleEdges(x, GRAPH, family, moves_biases, n_particles=m)
+    w, b = rng.normal(0, 1, 6), rng.normal(0, 1, 5)
+    w[[1, 4]] = 0.0
+    W = rng.gamma(2.0, size=m)
+    engine.set_state(rng.integers(2, size=(5, m)), W / W.mean(), w, b, [1.0])
+    seed_lanes(engine._particles.lanes, rng)
+    return engine, w, b
+
+
+def exhaustive(rng, copies, family=BOLTZMANN):
+    """Engine with every configuration, `copies` times, weighted by its probability."""
+    engine, w, b = engine_with_particles(rng, family, m=32 * copies)
+    configs = np.repeat(enumeration.configurations(5, 2), copies, axis=0)
+    p = enumeration.probabilities(EDGES, family.edge_tables(w), family.node_tables(b))
+    engine.set_state(configs.T, np.repeat(p, copies) * 32, w, b, [1.0])
+    seed_lanes(engine._particles.lanes, rng)
+    return engine, w, b
+
+
+def estimated_pair(engine, e):
+    """Pair probabilities without edge e, with what `carry_over` needs."""
+    field, particles = engine._field, engine._particles
+    u, v = EDGES[e]
+    factors, p = np.empty(4), np.empty(4)
+    if particles.w[e] != 0.0:
+        particle_edges.strip(e, u, v, field, particles, factors)
+        W, P_u, P_v = particles.room[:3]
+    else:
+        W = particles.W
+        P_u, P_v = (binary_particles.probabilities(i, particles) for i in (u, v))
+    particle_edges.fill_pair(W.sum(), W @ P_u, W @ P_v, W @ (P_u * P_v), p)
+    return p, W, P_u, P_v
+
+
+def change_edge(engine, e, new, weighted=True):
+    """Change edge e, and return the twin's weights and biases."""
+    field, particles, b, m = engine._field, engine._particles, engine._b, engine.n_particles
+    u, v = EDGES[e]
+    old = particles.w[e]
+    z = particles.T[:, :m].astype(int).tolist()
+    arguments = (e, EDGES, particles.w, b, field.m, field.y)
+    weights = reference.changed_weights(z, particles.W[:m], new, *arguments)
+    _, W, P_u, P_v = estimated_pair(engine, e)
+    particle_edges.carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, np.empty(4), weighted)
+    b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field.m)[1]
+    return weights
+
+
+def assert_fields(engine):
+    """Local fields are those of states and parameters, and the probabilities those of the fields."""
+    particles, m = engine._particles, engine.n_particles
+    z = particles.T[:, :m].astype(int).tolist()
+    H = np.array(reference.local_fields(z, EDGES, particles.w, engine._b, engine._field.y))
+    np.testing.assert_allclose(particles.H[:, :m], H, atol=1e-9)
+    fresh = ~particles.stale
+    np.testing.assert_allclose(particles.P[fresh, :m], special.expit(H[fresh]), atol=1e-11)
+    for i in range(5):
+        start = particles.indptr[i]
+        near = particles.near[start : start + particles.degree[i]]
+        expected = [sum(edge) - i for e, edge in enumerate(EDGES) if i in edge and particles.w[e]]
+        assert sorted(near) == sorted(expected)
+
+
+@FAMILIES
+@pytest.mark.parametrize("moves_biases", [True, False])
+def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng):
+    engine, _, _ = engine_with_particles(rng, family, moves_biases=moves_biases)
+    field, particles = engine._field, engine._particles
+    assert_fields(engine)
+    for e, new in ((0, 0.7), (1, -1.2), (2, 0.0), (1, 0.4), (5, -0.3)):
+        z, W = particles.T[:, :40].astype(int).tolist(), particles.W[:40].tolist()
+        p = reference.pair_probabilities(z, W, e, EDGES, particles.w, engine._b, field.m, field.y)
+        np.testing.assert_allclose(estimated_pair(engine, e)[0], p, atol=1e-12)
+        weights = change_edge(engine, e, new)
+        np.testing.assert_allclose(particles.W[:40], weights, rtol=1e-9)
+        assert_fields(engine)
+        binary_particles.sweep_particles(field, particles, 1)
+        assert_fields(engine)
+
+
+@FAMILIES
+def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
+    engine, _, _ = exhaustive(rng, 1, family)
+    field, particles = engine._field, engine._particles
+    for e in range(6):
+        bare = reference.change(0.0, e, EDGES, particles.w, engine._b, field.m)
+        tables = family.edge_tables(np.array(bare[0])), family.node_tables(np.array(bare[1]))
+        _, pairs = enumeration.marginals(EDGES, *tables)
+        np.testing.assert_allclose(estimated_pair(engine, e)[0], pairs[e].ravel(), atol=1e-12)
+    # the marginal of the nodes that are not drawn anew is exact as well
+    change_edge(engine, 1, -0.8)
+    tables = family.edge_tables(particles.w), family.node_tables(engine._b)
+    p = enumeration.probabilities(EDGES, *tables).reshape((2,) * 5).sum(axis=(1, 2)).ravel()
+    rest = np.array([4, 2, 1]) @ particles.T[[0, 3, 4], :32]
+    np.testing.assert_allclose(np.bincount(rest.astype(int), particles.W[:32]) / 32, p, atol=1e-12)
+
+
+def test_without_weights_particles_lag_behind(rng):
+    """Negative control: the pair is redrawn, but the marginals of the other nodes stay where they were."""
+    gaps = []
+    for weighted in (True, False):
+        engine, _, _ = exhaustive(np.random.default_rng(1), 64)
+        particles = engine._particles
+        if not weighted:  # equal weights from the start, as after resampling
+            binary_particles.resample(particles, rng)
+        for e, new in ((0, 3.0), (1, 3.0)):
+            change_edge(engine, e, new, weighted)
+        tables = BOLTZMANN.edge_tables(particles.w), BOLTZMANN.node_tables(engine._b)
+        nodes, _ = enumeration.marginals(EDGES, *tables)
+        W = particles.W[: engine.n_particles]
+        means = particles.T[:, : engine.n_particles] @ W / W.sum()
+        gaps.append(np.abs(means - np.asarray(nodes)[:, 1])[3:].max())
+    assert gaps[0] < 0.02 < gaps[1]
+
+
+def test_redrawn_pairs_have_their_conditional_distribution(rng):
+    engine, _, _ = engine_with_particles(rng, m=4096)
+    particles, field = engine._particles, engine._field
+    z = np.array([1, 0, 0, 1, 1])
+    states = np.repeat(z[:, None], 4096, axis=1)
+    engine.set_state(states, np.ones(4096), particles.w, engine._b, [1.0])
+    change_edge(engine, 2, 1.3)
+    configs = reference.pair_states(z.tolist(), *EDGES[2])
+    scores = [reference.log_potential(s, EDGES, particles.w, engine._b, field.y) for s in configs]
+    u, v = EDGES[2]
+    counts = np.bincount((2 * particles.T[u, :4096] + particles.T[v, :4096]).astype(int), minlength=4)
+    assert stats.chisquare(counts, special.softmax(scores) * 4096).pvalue > ALPHA
+
+
+def test_sweeps_of_particles_leave_the_field_invariant(rng):
+    engine, w, b = exhaustive(rng, 256)
+    p = enumeration.probabilities(EDGES, BOLTZMANN.edge_tables(w), BOLTZMANN.node_tables(b))
+    particles = engine._particles
+    binary_particles.resample(particles, rng)
+    m = engine.n_particles
+    counts = np.bincount((particles.T[:, :m].T @ (2 ** np.arange(4, -1, -1))).astype(int), minlength=32)
+    assert np.all(np.abs(counts - p * m) < 1.0)  # systematic resampling of sorted particles
+    assert (particles.W[:m] == 1.0).all()
+    binary_particles.sweep_particles(engine._field, particles, 20)
+    counts = np.bincount((particles.T[:, :m].T @ (2 ** np.arange(4, -1, -1))).astype(int), minlength=32)
+    assert stats.chisquare(counts, p * m).pvalue > ALPHA
+
+
+@FAMILIES
+@pytest.mark.parametrize("moves_biases", [True, False])
+def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
+    engine, w, b = engine_with_particles(rng, family, moves_biases=moves_biases)
+    field, particles, m = engine._field, engine._particles, engine.n_particles
+    active = np.flatnonzero(w)
+    n_biases = 5 if moves_biases else 0
+    k = len(active) + n_biases
+    states = field.y[particles.T[:, :m].astype(int)]  # (d, m)
+    weights = particles.W[:m]
+
+    def moved(q):
+        """Parameters at a move q, the frozen log-partition there, and log prior plus likelihood."""
+        beta = particles.beta + (q[len(active) :] if moves_biases else 0.0)
+        new_w = w.copy()
+        new_w[active] += q[: len(active)]
+        new_b = beta.copy()
+        for e, (u, v) in enumerate(EDGES):
+            new_b[u] -= new_w[e] * field.m[v]
+            new_b[v] -= new_w[e] * field.m[u]
+        energy = (new_b - b) @ states
+        for e, (u, v) in enumerate(EDGES):
+            energy = energy + (new_w[e] - w[e]) * states[u] * states[v]
+        A = special.logsumexp(energy, b=weights / m)
+        rows = field.y[engine._x.astype(int)].T
+        value = (new_b @ rows).sum() - field.n * A + stats.norm(0, 0.8).logpdf(new_w[active]).sum()
+        value += sum(x * (rows[u] @ rows[v]) for x, (u, v) in zip(new_w, EDGES, strict=True))
+        if moves_biases:
+            value += stats.norm(0, 2).logpdf(new_b).sum()
+        return new_w, new_b, A, value, energy
+
+    q = 0.2 * rng.normal(size=k)
+    new_w, new_b, A, _, energy = moved(q)
+    D, out, product = np.zeros((3, particles.T.shape[1]))
+    constant = particle_joint.add_move(field, active, q, n_biases, particles.T, D)
+    np.testing.assert_allclose(D[:m] + constant, energy, atol=1e-12)
+    np.testing.assert_allclose(constant + particle_joint.reweight(particles.W, D, m, out), A)
+    slope, mean, s = np.empty((3, k))
+    s[: len(active)], s[len(active) :] = field.s[active], field.t[:n_biases]
+    particle_joint.expected_features(field, active, n_biases, out, particles.T, product, mean)
+    particle_joint.gradient(field, active, new_w, new_b, PRIOR, n_biases, field.n, s, mean, slope)
+    for a in range(k):
+        h = 1e-5 * np.eye(k)[a]
+        numerical = (moved(q + h)[3] - moved(q - h)[3]) / 2e-5
+        np.testing.assert_allclose(slope[a], numerical, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("moves_biases", [True, False])
+def test_joint_moves_carry_particles_along(moves_biases, rng):
+    engine, w, b = engine_with_particles(rng, m=512, moves_biases=moves_biases)
+    beta, before = engine._particles.beta.copy(), w.copy()
+    accept = engine.joint(w, b, PRIOR, 0.3, 1, rng)
+    assert 0.0 < accept <= 1.0
+    assert np.array_equal(w == 0.0, before == 0.0)
+    assert not np.array_equal(w, before)
+    assert moves_biases != np.array_equal(beta, engine._particles.beta)
+    np.testing.assert_array_equal(engine._particles.w, w)
+    np.testing.assert_array_equal(engine._b, b)
+    assert_fields(engine)

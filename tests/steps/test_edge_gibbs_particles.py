@@ -1,0 +1,216 @@
+"""EdgeGibbs on fields that are simulated: errors against all structures, the step contract, refusals."""
+
+import arviz as az
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.step_methods.state import equal_dataclass_values
+from scipy import stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.likelihood.particle_edges import ParticleEdges
+from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior
+from tests.statistics import Z
+from tests.steps.test_edge_gibbs import (
+    BIAS,
+    EDGES,
+    GRAPH,
+    SAMPLE,
+    TRIANGLE,
+    beta_p,
+    boltzmann_data,
+    fixed_bias_model,
+    fixed_p,
+    random_bias_model,
+    reference,
+)
+
+ERROR = 0.03  # of an inclusion probability that particles may add
+
+
+def draws_of(model, names, n_draws=2000, tune=300, n_chains=2, **options):
+    """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
+    with model:
+        step = EdgeGibbs([model[name] for name in names], **options)
+    chains = []
+    for chain in range(n_chains):
+        step.setup_chain(np.random.default_rng([3, chain]), tune, n_draws)
+        point = model.initial_point()
+        rows = []
+        for i in range(tune + n_draws):
+            if i == tune:
+                step.stop_tuning()
+            point, _ = step.step(point)
+            rows.append([point[name] for name in names])
+        chains.append(rows[tune:])
+    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
+
+
+def assert_inclusion(w, expected):
+    """Within ERROR and the Monte-Carlo error, which is small beside it."""
+    for e in range(w.shape[-1]):
+        present = (w[..., e] != 0.0).astype(float)
+        error = float(az.mcse(present)) if present.std() > 0 else 0.0
+        assert error < 0.5 * ERROR
+        assert abs(present.mean() - expected[e]) < ERROR + 2.0 * error, (e, present.mean(), expected[e])
+
+
+@pytest.mark.parametrize(
+    ("n", "m"),
+    [
+        (80, 400),
+        pytest.param(80, 80, marks=pytest.mark.slow),
+        pytest.param(600, 3000, marks=pytest.mark.slow),
+    ],
+)
+def test_all_structures_of_four_nodes(n, m):
+    x = boltzmann_data(n, seed=1)
+    [w] = draws_of(fixed_bias_model(x, likelihood="particles"), ["w"], n_particles=m)
+    exact = reference(x, "exact", fixed_p(0.4))
+    assert_inclusion(w, exact.inclusion)
+    np.testing.assert_allclose(w.mean(axis=(0, 1)), exact.weight, atol=0.05)
+    # negative control: another p is another posterior
+    other = reference(x, "exact", fixed_p(0.6))
+    assert np.abs((w != 0).mean(axis=(0, 1)) - other.inclusion).max() > 3 * ERROR
+
+
+def test_random_biases():
+    edges = [tuple(e) for e in TRIANGLE.edges]
+    x = boltzmann_data(60, 3, edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
+    w, b = draws_of(random_bias_model(x, likelihood="particles"), ["w", "b"], n_particles=300)
+    log_slab, log_bias = stats.norm(0, 1).logpdf, stats.norm(0, 2).logpdf
+    exact = structure_posterior(
+        exact_log_likelihood(x, edges, (0, 1)), 3, 3, fixed_p(0.4, 3), log_slab, log_bias=log_bias
+    )
+    assert_inclusion(w, exact.inclusion)
+    for i in range(3):
+        gap = abs(b[..., i].mean() - exact.bias[i])
+        assert gap < 0.1 * b[..., i].std() + Z * float(az.mcse(b[..., i]))
+
+
+def test_noise_does_not_widen_the_posterior():
+    """Few particles, long joint moves: the correction for their noise keeps the spread."""
+    x = boltzmann_data(300, 5, EDGES, np.array([2.0, 0.5, -1.0, 0.5, 1.0, -0.5]), BIAS)
+    spread = []
+    for likelihood, options in (("exact", {}), ("particles", {"n_particles": 900})):
+        model = random_bias_model(x, p=0.9, likelihood=likelihood, graph=GRAPH)
+        _, b = draws_of(model, ["w", "b"], n_draws=2000, **options)
+        spread.append(b.std(axis=(0, 1)))
+    # without it, sqrt(1 + n / m) = 1.15 and more
+    assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
+
+
+@pytest.mark.slow
+def test_random_p_by_nuts():
+    x = boltzmann_data(80, seed=1)
+    model = fixed_bias_model(x, p=(2.0, 3.0), likelihood="particles")
+    with model:
+        idata = pm.sample(
+            2000, tune=500, chains=2, cores=1, step=EdgeGibbs([model["w"]]), random_seed=1, **SAMPLE
+        )
+    assert_inclusion(idata.posterior.w.values, reference(x, "exact", beta_p(2.0, 3.0)).inclusion)
+
+
+def edge_model(x=None, slab=None, likelihood="particles"):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        p = pm.Beta("p", 2, 2)
+        slab = pm.Normal.dist(0, pm.HalfNormal("sigma", 1)) if slab is None else slab
+        w = pmrf.SpikeAndSlab("w", p, slab, dims="edge")
+        b = pm.Normal("b", 0, 2, dims="node")
+        x = boltzmann_data(50, 1) if x is None else x
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def test_it_is_the_default_and_repeats_itself_whatever_the_cores():
+    runs = []
+    for cores in (1, 2):
+        with edge_model():
+            runs.append(pm.sample(30, tune=10, chains=2, cores=cores, random_seed=7, **SAMPLE))
+    for name in ("w", "b", "p", "sigma"):
+        np.testing.assert_array_equal(*(run.posterior[name].values for run in runs))
+    assert not np.array_equal(*runs[0].posterior.w.values)
+    found = runs[0].sample_stats
+    for name, (dtype, _) in EdgeGibbs.stats_dtypes_shapes.items():
+        assert found[name].dtype == dtype
+    assert (found["edge_gibbs_noise"] > 0).all()
+    assert ((found["edge_gibbs_ess"] > 0) & (found["edge_gibbs_ess"] <= 1)).all()
+
+
+def test_state_round_trip():
+    model = edge_model()
+    with model:
+        method = EdgeGibbs([model["w"], model["b"]], n_particles=100)
+    method.setup_chain(np.random.default_rng(1), 5, 5)
+    point = model.initial_point()
+    for _ in range(3):
+        point, _ = method.step(point)
+    state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
+    first, _ = method.step(point)
+    again = cloudpickle.loads(cloudpickle.dumps(method))
+    again.setup_chain(np.random.default_rng(2), 5, 5)
+    again.sampling_state = state
+    second, _ = again.step(point)
+    for name in ("w", "b"):
+        np.testing.assert_array_equal(first[name], second[name])
+    assert equal_dataclass_values(method.sampling_state, again.sampling_state)
+    # negative control: without the particles the next step is another
+    again.sampling_state = state
+    again._engine.forget()
+    third, _ = again.step(point)
+    assert not np.array_equal(first["w"], third["w"])
+
+
+@pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
+def test_constant_and_separable_columns(slab):
+    x = boltzmann_data(50, 1)
+    x[:, 2] = 1
+    x[:, 3] = x[:, 0]
+    model = edge_model(x, slab)
+    with model, pytest.warns(UserWarning, match="x never changes at 2: only the priors keep"):
+        step = EdgeGibbs([model["w"], model["b"]])
+    step.setup_chain(np.random.default_rng(1), 50, 150)
+    point = model.initial_point()
+    for _ in range(200):
+        point, stats_ = step.step(point)
+        assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
+        assert np.isfinite(list(stats_[0].values())).all()
+
+
+def test_engines_without_particles_report_no_noise():
+    with edge_model(likelihood="exact") as model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    _, [found] = step.step(model.initial_point())
+    assert (found["edge_gibbs_noise"], found["edge_gibbs_ess"]) == (0.0, 1.0)
+    assert found["edge_gibbs_resamplings"] == 0
+    assert step.particles == ()
+
+
+def test_what_is_refused():
+    model = edge_model()
+    with model:
+        for name in ("n_particles", "n_sweeps"):
+            with pytest.raises(ValueError, match=f"{name} must be a positive integer, not 0"):
+                EdgeGibbs([model["w"], model["b"]], **{name: 0})
+        with pytest.raises(ValueError, match=r"pass b too, as in step=EdgeGibbs\(\[w, b\]\)"):
+            EdgeGibbs([model["w"]])
+    exact = edge_model(likelihood="exact")
+    with exact, pytest.raises(ValueError, match='but x has likelihood="exact": leave it out'):
+        EdgeGibbs([exact["w"], exact["b"]], n_particles=10)
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        b = pm.Deterministic("b", 2.0 * pm.Normal("z", 0, 1, shape=4))
+        x = boltzmann_data(50, 1)
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="particles")
+        with pytest.raises(ValueError, match="or it must be a constant: give numbers"):
+            EdgeGibbs([w])
+
+
+def test_options_reach_the_engine():
+    model = edge_model()
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
+    assert isinstance(step._engine, ParticleEdges)
+    assert (step._engine.n_particles, step._engine._n_sweeps) == (77, 3)
