@@ -1,5 +1,6 @@
 """Shared by the example scripts: the machine in one line, Markdown tables, files of results and figures."""
 
+import argparse
 import os
 import platform
 from importlib.metadata import version
@@ -8,6 +9,20 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy", "networkx")
+
+
+def parse_sizes(parser: argparse.ArgumentParser, argv: list[str] | None, **full) -> argparse.Namespace:
+    """Parse arguments; with ``--full`` the defaults of `full`, the sizes behind the documentation.
+
+    Adds ``--full`` and ``--output``, the folder that gets `_results` and `figures`: `output`, and `docs` with
+    ``--full``, so that a short run does not replace the results of a long one.
+    """
+    sizes = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in full.items())
+    parser.add_argument("--full", action="store_true", help=f"as in the documentation: {sizes}")
+    parser.add_argument("--output", type=Path, default=Path("output"), help="docs with --full")
+    if parser.parse_args(argv).full:
+        parser.set_defaults(**full, output=Path("docs"))
+    return parser.parse_args(argv)
 
 
 def machine() -> str:

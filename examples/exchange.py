@@ -87,7 +87,8 @@ def wide_grids(side: int, n: int, draws: int, tune: int) -> str:
     header = ["couplings", "parameter", "truth", "posterior mean", "sd", "bulk ESS", "seconds"]
     return table(header, rows) + (
         f"\nIsing models on a {side} x {side} grid ({graph.n_edges} edges), {n} observations each; 2 chains "
-        f"of {tune} tuning steps and {draws} draws; auxiliary data by 20 Gibbs sweeps; compilation included.\n"
+        f"of {tune} tuning steps and {draws} draws; auxiliary data by 20 Gibbs sweeps; compilation "
+        "included.\n"
     )
 
 

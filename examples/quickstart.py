@@ -18,15 +18,15 @@ import pymc_mrf as pmrf
 PARTY_COLORS = {"R": "#c23b22", "D": "#2b6cb0", "I": "#2e8b57"}
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Run the demonstration."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=450)
-    parser.add_argument("--tune", type=int, default=120)
-    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--tune", type=int, default=100)
+    parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--seed", type=int, default=109)
     parser.add_argument("--output", type=Path, default=Path("output"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     matplotlib.use("Agg")
     start = time.perf_counter()
 

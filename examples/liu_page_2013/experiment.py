@@ -15,7 +15,6 @@ Results are kept in one `xarray.Dataset` with dims ("replicate", "n", "estimator
 import argparse
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pymc as pm
@@ -248,16 +247,19 @@ def columns_shown(sizes: list[int]) -> list[int]:
     return shown if len(shown) > 1 else sorted({sizes[0], sizes[-1]})
 
 
-def parser(description: str, replicates: int, steps: int) -> argparse.ArgumentParser:
-    """Arguments of both scripts."""
+SIZES = list(range(100, 1001, 100))
+"""Training sample sizes of the paper."""
+
+
+def parser(description: str, steps: int) -> argparse.ArgumentParser:
+    """Arguments that the scripts share, with defaults for a short run."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--replicates", type=int, default=replicates)
+    parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--steps", type=int, default=steps, help="Gibbs steps")
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=list(range(100, 1001, 100)), help="training sample sizes"
+        "--sizes", type=int, nargs="+", default=[100, 500, 1000], help="training sample sizes"
     )
     parser.add_argument("--seed", type=int, default=2013)
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets figures/ and _results/")
     return parser
 
 

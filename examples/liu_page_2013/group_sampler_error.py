@@ -18,7 +18,7 @@ import pymc as pm
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table, write_fragment
+from examples._report import machine, parse_sizes, table, write_fragment
 from tests.reference.grouped_posterior import grouped_posterior
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]  # a square with one diagonal
@@ -79,12 +79,11 @@ def errors(x, graph, exact, step, draws, seed):
 def main(arguments=None):
     """Compare the samplers with the exact posterior and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=5000)
-    parser.add_argument("--replicates", type=int, default=5)
+    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--seed", type=int, default=2013)
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets _results/")
-    options = parser.parse_args(arguments)
+    options = parse_sizes(parser, arguments, draws=5000, replicates=5)
 
     graph = pmrf.PairwiseGraph(range(4), EDGES)
     rows = []

@@ -11,7 +11,6 @@ nested. A truth under which some edge of the smallest training sample always or 
 maximum-likelihood estimate there and is replaced by a new one; the report counts them.
 """
 
-import argparse
 import sys
 import time
 import warnings
@@ -24,7 +23,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, save_figure, table, write_fragment
+from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
 from pymc_mrf.fields.simulation import GibbsSimulator
 
@@ -229,10 +228,10 @@ def write(results: xr.Dataset, output: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
-    parser = ex.parser(__doc__.splitlines()[0], 2, 100)
-    parser.set_defaults(sizes=[100, 300, 1000])
-    parser.add_argument("--side", type=int, default=SIDE, help="rows and columns of the grid")
-    arguments: argparse.Namespace = parser.parse_args(argv)
+    parser = ex.parser(__doc__.splitlines()[0], 40)
+    parser.add_argument("--side", type=int, default=12, help="rows and columns of the grid")
+    full = {"replicates": 2, "steps": 100, "sizes": [100, 300, 1000], "side": SIDE}
+    arguments = parse_sizes(parser, argv, **full)
     ex.check_arguments(arguments)
     start = time.perf_counter()
     results = run(arguments.replicates, arguments.steps, arguments.sizes, arguments.side, arguments.seed)

@@ -7,13 +7,12 @@ Writes the table, beside the paper's numbers, to docs/_results/senate.md. Run fr
 
 import argparse
 import time
-from pathlib import Path
 
 import arviz as az
 import pymc as pm
 
 import pymc_mrf as pmrf
-from examples._report import machine, table, write_fragment
+from examples._report import machine, parse_sizes, table, write_fragment
 
 STEPS = 3000
 BURN_IN = 500
@@ -97,11 +96,10 @@ def experiment(session, steps, burn_in, seed):
 def main(arguments=None):
     """Run both directions and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--burn-in", type=int, default=BURN_IN)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--burn-in", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets _results/")
-    options = parser.parse_args(arguments)
+    options = parse_sizes(parser, arguments, steps=STEPS, burn_in=BURN_IN)
 
     votes = pmrf.datasets.load_senate109(session=1)
     # compiled before the clock starts: a few steps of either sampler

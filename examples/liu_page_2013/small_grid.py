@@ -15,7 +15,6 @@ the boundary of what the field can express (an edge whose ends always or never a
 truth whose smallest training sample does so is replaced by a new one; the report counts them.
 """
 
-import argparse
 import sys
 import time
 import warnings
@@ -29,7 +28,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, save_figure, table, write_fragment
+from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
 
 N_GROUPS = 5
@@ -314,9 +313,10 @@ def write(results: xr.Dataset, output: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
-    parser = ex.parser(__doc__.splitlines()[0], 30, 100)
-    parser.add_argument("--metropolis-steps", type=int, default=500, help="Metropolis-Hastings steps")
-    arguments: argparse.Namespace = parser.parse_args(argv)
+    parser = ex.parser(__doc__.splitlines()[0], 50)
+    parser.add_argument("--metropolis-steps", type=int, default=50, help="Metropolis-Hastings steps")
+    full = {"replicates": 30, "steps": 100, "metropolis_steps": 500, "sizes": ex.SIZES}
+    arguments = parse_sizes(parser, argv, **full)
     ex.check_arguments(arguments)
     if arguments.metropolis_steps < 1:
         raise SystemExit(f"--metropolis-steps must be at least 1, not {arguments.metropolis_steps}")

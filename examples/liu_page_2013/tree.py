@@ -11,7 +11,6 @@ estimate of exactly 0 or 1 would give some test data the probability 0; it is mo
 observation, to 1 / (2 n) or 1 - 1 / (2 n), and the report says how many edges that concerns.
 """
 
-import argparse
 import sys
 import time
 from pathlib import Path
@@ -23,7 +22,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, save_figure, write_fragment
+from examples._report import machine, parse_sizes, save_figure, write_fragment
 from examples.liu_page_2013 import experiment as ex
 
 N_GROUPS = 25
@@ -163,9 +162,9 @@ def write(results: xr.Dataset, output: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
-    parser = ex.parser(__doc__.splitlines()[0], 7, 500)
+    parser = ex.parser(__doc__.splitlines()[0], 50)
     parser.add_argument("--height", type=int, default=HEIGHT, help="edges from root to leaf")
-    arguments: argparse.Namespace = parser.parse_args(argv)
+    arguments = parse_sizes(parser, argv, replicates=7, steps=500, sizes=ex.SIZES)
     ex.check_arguments(arguments)
     start = time.perf_counter()
     options = (arguments.replicates, arguments.steps, arguments.sizes, arguments.seed, arguments.height)

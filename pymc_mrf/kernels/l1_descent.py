@@ -1,0 +1,102 @@
+"""Coordinate descent for L1-penalised logistic regressions of all nodes on one another.
+
+Friedman, Hastie & Tibshirani (2010), for the pseudo-likelihood as in Höfling & Tibshirani (2009): minimise
+
+    quadratic model of - lpl / n  +  ridge / 2 * sum_i b_i^2  +  penalty * sum_a |w_a|
+
+Coordinate a with ends (i, j) is the weight of node j in the regression of node i and, if `symmetric`, also
+that of i in the regression of j. Logits are c (beta_i + sum_j w_ij Z_j), b_i = beta_i - sum_j w_ij m_j.
+"""
+
+from pymc_mrf.kernels._jit import jit
+
+
+@jit
+def score_and_curvature(r, V, Z, c, n):
+    """First and second derivative of the quadratic model by the weight of a predictor Z (n,)."""
+    g, h = 0.0, 0.0
+    for k in range(n):
+        g += r[k] * Z[k]
+        h += V[k] * Z[k] * Z[k]
+    return c * g / n, c * c * h / n
+
+
+@jit
+def shift_residuals(r, V, Z, by, n):
+    """Residuals (n,) of the quadratic model after the logits have moved by `by` Z."""
+    for k in range(n):
+        r[k] -= by * V[k] * Z[k]
+
+
+@jit
+def soft_threshold(x, by):
+    """Shrink x towards zero."""
+    if x > by:
+        return x - by
+    if x < -by:
+        return x + by
+    return 0.0
+
+
+@jit
+def descend(ends, active, Z, m, V, r, c, penalty, ridge, symmetric, w, beta, b, tolerance, n_passes):
+    """Move all biases and the active coordinates in turn until no step matters.
+
+    Parameters
+    ----------
+    ends : (k, 2) int64 array
+        Node regressed, predictor.
+    active : (a,) int64 array
+        Coordinates that may move.
+    Z : (d, n) array
+        Centred values.
+    m : (d,) array
+        What was subtracted.
+    V : (d, n) array
+        Weights of the rows in the quadratic model, p (1 - p) > 0.
+    r : (d, n) array
+        Residuals at the present parameters; changed in place.
+    c, penalty, ridge : float
+    symmetric : bool
+    w, beta, b : (k,), (d,), (d,) arrays
+        Changed in place.
+    tolerance : float
+        Largest change of a derivative that is no step any more.
+    n_passes : int
+    """
+    d, n = Z.shape
+    for _ in range(n_passes):
+        largest = 0.0
+        for i in range(d):
+            g, h = 0.0, 0.0
+            for k in range(n):
+                g += r[i, k]
+                h += V[i, k]
+            g, h = c * g / n - ridge * b[i], c * c * h / n + ridge
+            step = g / h
+            beta[i] += step
+            b[i] += step
+            for k in range(n):
+                r[i, k] -= c * step * V[i, k]
+            largest = max(largest, abs(g))
+        for a in active:
+            i, j = ends[a, 0], ends[a, 1]
+            g, h = score_and_curvature(r[i], V[i], Z[j], c, n)
+            g += ridge * b[i] * m[j]
+            h += ridge * m[j] * m[j]
+            if symmetric:
+                g_j, h_j = score_and_curvature(r[j], V[j], Z[i], c, n)
+                g += g_j + ridge * b[j] * m[i]
+                h += h_j + ridge * m[i] * m[i]
+            step = soft_threshold(w[a] + g / h, penalty / h) - w[a]
+            if step == 0.0:
+                continue
+            w[a] += step
+            b[i] -= step * m[j]
+            shift_residuals(r[i], V[i], Z[j], c * step, n)
+            if symmetric:
+                b[j] -= step * m[i]
+                shift_residuals(r[j], V[j], Z[i], c * step, n)
+            largest = max(largest, abs(step) * h)
+        if largest < tolerance:
+            return

@@ -1,0 +1,119 @@
+"""The documentation: its code runs, what it shows exists, its tables name what there is."""
+
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+import pymc_mrf as pmrf
+from examples import pages
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+SHORT = {"draws": 10, "tune": 10, "chains": 2, "cores": 1, "quiet": True}
+
+
+def text_of(*parts: str) -> str:
+    return ROOT.joinpath(*parts).read_text(encoding="utf-8")
+
+
+def saved_figures(code: list[str]) -> set[str]:
+    return set(re.findall(r'savefig\("([\w.]+)"', "".join(code)))
+
+
+# so short a run warms up badly, which NumPy notices
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("name", pages.TUTORIALS)
+def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path):
+    page = DOCS / f"{name}.md"
+    plt.switch_backend("Agg")
+    _, printed = pages.run(page, tmp_path, compute_convergence_checks=False, **SHORT)
+    plt.close("all")
+    text = page.read_text(encoding="utf-8")
+    shown = set(re.findall(rf"_results/{name}_(\d+)\.txt", text))
+    assert shown == {str(k) for k, output in enumerate(printed, start=1) if output}
+    figures = saved_figures(pages.code_blocks(page))
+    assert {path.name for path in tmp_path.glob("*.png")} == figures
+    assert set(re.findall(r"\(figures/([\w.]+)\)", text)) == figures
+
+
+def test_pages_are_run_by_name(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        pages.main(["votes", "--output", str(tmp_path)])
+    assert "no tutorial 'votes'; there are votes_to_groups" in capsys.readouterr().err
+
+
+def test_line_numbers_of_errors_are_those_of_the_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n```python\nx = 1\n```\n\nmore\n\n```python\nprint(x)\n```\n")
+    first, second = pages.code_blocks(page)
+    assert (first.count("\n", 0, first.index("x")), second.count("\n", 0, second.index("p"))) == (3, 9)
+    namespace, printed = pages.run(page, tmp_path)
+    assert namespace["x"] == 1
+    assert printed == ["", "1\n"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_included_files_exist(page):
+    text = page.read_text(encoding="utf-8")
+    included = re.findall(r"\{(?:literal)?include\} (\S+)", text) + re.findall(
+        r"\((figures/\S+)\)", text
+    )
+    assert [name for name in included if not (DOCS / name).exists()] == []
+
+
+def test_landing_page_and_readme_have_the_same_example():
+    readme, landing = pages.code_blocks(ROOT / "README.md"), pages.code_blocks(DOCS / "index.md")
+    assert [code.strip() for code in readme] == [code.strip() for code in landing]
+
+
+def test_code_of_the_choosing_page_runs(tmp_path):
+    _, [printed] = pages.run(DOCS / "choosing.md", tmp_path)
+    width, n_cells, n_bytes = map(int, printed.split())
+    assert 10 <= width < 20
+    assert n_bytes > n_cells
+
+
+def test_reference_has_every_public_name():
+    documented = set(re.findall(r"^   ([\w.]+)$", text_of("docs", "api.md"), flags=re.MULTILINE))
+    public = set(pmrf.__all__) - {"datasets", "graphs"}
+    public |= {f"datasets.{name}" for name in pmrf.datasets.__all__ if name.startswith("load_")}
+    public |= {
+        name
+        for name, value in vars(pmrf.graphs).items()
+        if getattr(value, "__module__", None) == pmrf.graphs.__name__ and not name.startswith("_")
+    }
+    methods = {name for name in documented if name.startswith(("PairwiseField.", "FactorGraphField."))}
+    assert documented - methods == public
+    for name in methods:
+        family, method = name.split(".")
+        assert callable(getattr(getattr(pmrf, family), method))
+
+
+def test_table_of_algorithms_names_existing_files():
+    table = text_of("docs", "algorithms.md")
+    missing = []
+    for row in table.splitlines():
+        cells = [cell.strip() for cell in row.split("|")]
+        if len(cells) == 6 and ".py" in row:
+            for cell, folder in ((cells[3], "pymc_mrf"), (cells[4], "tests")):
+                names = re.findall(r"`([\w/]+\.py)`", cell)
+                assert names, row
+                missing += [name for name in names if not (ROOT / folder / name).exists()]
+    assert missing == []
+
+
+def test_examples_are_listed():
+    listed = set(re.findall(r"`([\w/]+\.py)`", text_of("examples", "README.md")))
+    scripts = {
+        str(path.relative_to(ROOT / "examples"))
+        for path in (ROOT / "examples").rglob("*.py")
+        if "__name__ ==" in path.read_text(encoding="utf-8")
+    }
+    assert listed == scripts
+
+
+def test_citation_names_the_version():
+    assert f"version: {pmrf.__version__}\n" in text_of("CITATION.cff")
