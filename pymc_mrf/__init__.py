@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
     from pymc_mrf.estimation.fit import fit
+    from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
     from pymc_mrf.fields.factor_graph import FactorGraphField
     from pymc_mrf.fields.pairwise import PairwiseField
@@ -98,6 +99,7 @@ __all__ = [
     "fit",
     "graphs",
     "group_labels",
+    "l1_pseudo_likelihood",
     "log_predictive",
     "log_pseudo_likelihood",
     "median_graph",
@@ -157,6 +159,7 @@ _HOMES = {
     "edge_inclusion": "pymc_mrf.analysis.edges",
     "fit": "pymc_mrf.estimation.fit",
     "group_labels": "pymc_mrf.analysis.groups",
+    "l1_pseudo_likelihood": "pymc_mrf.estimation.l1_pseudo_likelihood",
     "log_predictive": "pymc_mrf.analysis.conditional",
     "log_pseudo_likelihood": "pymc_mrf.analysis.predictive",
     "median_graph": "pymc_mrf.analysis.edges",

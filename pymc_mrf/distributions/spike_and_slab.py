@@ -1,6 +1,6 @@
 """`SpikeAndSlab`: parameters that are exactly zero, or drawn from a continuous distribution.
 
-theta_e = Y_e A_e, Y_e ~ Bernoulli(p_e), A_e ~ slab (Chen & Welling, 2012, sec. 3, with any slab). The
+theta_e = Y_e A_e, Y_e ~ Bernoulli(p_e), A_e ~ slab (Chen & Welling, 2012, sec. 2, with any slab). The
 zeros of the variable itself say which edges are absent. Its log density is taken with respect to the
 sum of a point mass at zero and Lebesgue measure, entry by entry:
 

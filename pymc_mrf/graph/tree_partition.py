@@ -104,10 +104,9 @@ def tree_partition(
         trees = search(PaperGrowth)
     else:
         # which order of the queue is better depends on the graph; ties go to the first
-        orders = (False,) if order == "random" else (False, True)
-        if not backtrack:
-            orders *= 2  # chance plays a larger part
-        found = [search(PocketGrowth, updated=updated) for updated in orders]
+        orders = [False] if order == "random" else [False, True]
+        # without backtracking chance plays a larger part
+        found = [search(PocketGrowth, updated=updated) for updated in orders * (1 if backtrack else 2)]
         adjacency = _adjacency(graph)
         trees = min((dissolve_small_trees(adjacency, trees) for trees in found), key=len)
     return [[graph.nodes[v] for v in tree] for tree in trees]

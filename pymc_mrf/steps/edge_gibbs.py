@@ -1,6 +1,5 @@
 """`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,14 +10,19 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_mrf.distributions.mrf_rv import field_node, strip_views
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.likelihood.exact import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo import PseudoEdges
-from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior, is_movable
+from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior
 from pymc_mrf.steps.edge_start import pseudo_likelihood_start
-from pymc_mrf.steps.observed_field import ObservedField, children, constant_value
+from pymc_mrf.steps.edge_target import (
+    bias_variable,
+    edge_target,
+    is_spike_and_slab,
+    warn_of_constant_columns,
+)
+from pymc_mrf.steps.observed_field import constant_value
+from pymc_mrf.steps.pymc_steps import hand_back
 
 ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges] | type[ParticleEdges]] = {
     "exact": ExactEdges,
@@ -28,24 +32,6 @@ ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges] | type[ParticleEdges]] =
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations: a quarter of an oscillation
 MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8
-
-
-def is_spike_and_slab(rv) -> bool:
-    """Whether a variable is a spike-and-slab vector of this package."""
-    return rv.owner is not None and isinstance(rv.owner.op, SpikeAndSlabRV)
-
-
-def bias_variable(rv, model: pm.Model):
-    """Free variable with the node parameters of the field that `rv` feeds, if `EdgeGibbs` can move it."""
-    for child in children(rv, model):
-        node = field_node(child)
-        if node is None or child in model.free_RVs or len(node.op.dist_params(node)) < 2:
-            continue
-        bias = strip_views(node.op.dist_params(node)[1])
-        if bias in model.free_RVs and is_movable(bias, node.op.graph.n_nodes):
-            if children(bias, model) == [child]:
-                return bias
-    return None
 
 
 @dataclass_state
@@ -150,6 +136,8 @@ class EdgeGibbs(BlockedStep):
         model = pm.modelcontext(kwargs.get("model"))
         values = get_value_vars_from_user_vars(vars, model)
         edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
+        if not edges and kwargs.get("initial_point") is not None:
+            return cls._without_edges(values, model, kwargs)
         if len(edges) < 2:
             return super().__new__(cls, values, *args, **kwargs)
         steps, taken = [], []
@@ -161,6 +149,19 @@ class EdgeGibbs(BlockedStep):
         if len(taken) < len(values):
             steps.append(cls([v for v in values if v not in taken], *args, **kwargs))
         return CompoundStep(steps)
+
+    @classmethod
+    def _without_edges(cls, values, model: pm.Model, kwargs):
+        """Give biases whose edges the user gave to another step to PyMC's own, if those can move them."""
+        for value in values:
+            rv = model.values_to_rvs[value]
+            if "particles" in getattr(rv.tag, "mrf_likelihoods", ()):
+                raise ValueError(
+                    f"{rv.name} is left to no step that can move it: it parametrises a field whose partition "
+                    "function is intractable. Pass it to the step of the edges, EdgeGibbs or "
+                    "PersistentLangevin, as well"
+                )
+        return hand_back(cls, values, model, kwargs, None, has_grad=True)
 
     def __init__(
         self,
@@ -189,32 +190,17 @@ class EdgeGibbs(BlockedStep):
                 raise ValueError(f"{label} must be a {kind} integer, not {value!r}")
         self._n_joint = int(n_joint)
         rvs = [model.values_to_rvs[value] for value in self.vars]
-        rv = self._check(rvs, model)
-        self._field = field = ObservedField(rv, model, "EdgeGibbs", tuple(ENGINES))
-        if field.family.name not in ("ising", "boltzmann"):
-            raise ValueError(
-                f"EdgeGibbs samples couplings of Ising and weights of BoltzmannMachine, but {rv.name} is "
-                f"the {field.family.edge_parameter} of {field.name}"
-            )
-        found = bias_variable(rv, model)
-        bias_rv = next((other for other in rvs if other is not rv), None)
-        if bias_rv is not None and bias_rv is not found:
-            raise ValueError(
-                f"EdgeGibbs moves the {field.family.node_parameter} of {field.name} if it is a vector of "
-                "one free pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace variable that feeds nothing "
-                f"else; {bias_rv.name} is not: leave it out of `vars`, as in step=EdgeGibbs([{rv.name}])"
-            )
+        rv, bias_rv, field, likelihood = edge_target(rvs, model, "EdgeGibbs", tuple(ENGINES))
+        self._field = field
         d = field.graph.n_nodes
         self._name = model.rvs_to_values[rv].name
         self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
         self._prior = EdgePriorReader(rv, bias_rv, field.node_parameter, d, model, compile_kwargs)
-        self._warn_of_constant_columns()
-        [child] = children(rv, model)
-        likelihood = field_node(child).op.likelihood
+        warn_of_constant_columns(field, stacklevel=4)
         given = {"n_particles": n_particles, "n_sweeps": n_sweeps}
         options: dict[str, Any] = {k: int(value) for k, value in given.items() if value is not None}
         if likelihood == "particles":
-            self._check_biases(rv, bias_rv, found)
+            self._check_biases(rv, bias_rv, bias_variable(rv, model))
         elif options:
             raise ValueError(
                 f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
@@ -232,37 +218,6 @@ class EdgeGibbs(BlockedStep):
         self.step(self._point)  # thrown away: everything compiles before chains fork
         self.rng.bit_generator.state = state
         self._reset()
-
-    def _check(self, rvs, model: pm.Model):
-        """Find the spike-and-slab variable among those given; what else would go wrong later."""
-        found = [rv for rv in rvs if is_spike_and_slab(rv)]
-        if len(found) != 1:
-            names = ", ".join(rv.name for rv in rvs)
-            raise TypeError(f"EdgeGibbs samples a pymc_mrf.SpikeAndSlab, but got {names}")
-        [rv] = found
-        if not any(field_node(child) is not None for child in children(rv, model)):
-            raise ValueError(
-                f"{rv.name} is a SpikeAndSlab that reaches no Markov random field, and EdgeGibbs samples "
-                "edges of a field: pass it as the weight to pymc_mrf.BoltzmannMachine or as the coupling "
-                "to pymc_mrf.Ising with `observed` data; for draws from the prior use "
-                "pm.sample_prior_predictive"
-            )
-        for given in rvs:
-            if model.rvs_to_transforms[given] is not None:
-                raise ValueError(
-                    f"EdgeGibbs moves values as they are, but {given.name} has a transform: declare it "
-                    "without `transform`, or leave biases to NUTS by step=EdgeGibbs([...]) without them"
-                )
-        if rv.ndim != 1:
-            raise ValueError(
-                f"EdgeGibbs samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"
-            )
-        if model.rvs_to_values[rv].dtype != "float64":
-            raise ValueError(
-                f"EdgeGibbs needs double precision, but {rv.name} is {rv.dtype}; "
-                'set pytensor.config.floatX = "float64"'
-            )
-        return rv
 
     def _check_biases(self, rv, bias_rv, found) -> None:
         """Refuse random biases that another step would have to move: none can, under particles."""
@@ -286,19 +241,6 @@ class EdgeGibbs(BlockedStep):
     def particles(self, state: tuple) -> None:
         if state:
             self._engine.set_state(*state)
-
-    def _warn_of_constant_columns(self) -> None:
-        x = self._field.x
-        constant = np.flatnonzero((x == x[0]).all(axis=0))
-        if len(constant):
-            labels = ", ".join(str(self._field.graph.nodes[i]) for i in constant[:5])
-            more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-            warnings.warn(
-                f"{self._field.name} never changes at {labels}{more}: only the priors keep the "
-                "parameters of such nodes and of their edges finite",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _reset(self) -> None:
         """Forget everything learnt."""

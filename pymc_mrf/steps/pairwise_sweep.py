@@ -64,7 +64,8 @@ class PairwiseSweep:
         rng: np.random.Generator,
     ) -> None:
         """Move `x` (m, d) int8 in place, given edge tables (1 or m, r, K, K), node tables and evidence."""
-        self._prepare(*tables, evidence)
+        edges, nodes = tables
+        self._prepare(edges, nodes, evidence)
         arrays, forests = self._graph.arrays, self._forests
         for k in rng.integers(len(forests), size=n_sweeps) if len(forests) > 1 else [0]:
             n = n_sweeps if len(forests) == 1 else 1

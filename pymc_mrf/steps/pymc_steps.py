@@ -14,7 +14,13 @@ from pymc.step_methods.compound import BlockedStep, CompoundStep
 
 
 def hand_back(
-    claimant: type, others: list, model: pm.Model, kwargs: dict, own: Callable[[], BlockedStep] | None
+    claimant: type,
+    others: list,
+    model: pm.Model,
+    kwargs: dict,
+    own: Callable[[], BlockedStep] | None,
+    *,
+    has_grad: bool = False,
 ) -> BlockedStep | CompoundStep:
     """Make the claimant's own step, and PyMC's steps for the other variables.
 
@@ -23,25 +29,29 @@ def hand_back(
     claimant : type
         Step class that claimed the variables.
     others : list of TensorVariable
-        Value variables that it cannot serve, discrete or without gradient.
+        Value variables that it cannot serve.
     model : pymc.Model
     kwargs : dict
         What PyMC passed to the claimant; the other steps get what concerns all steps.
     own : callable or None
         Makes the claimant's own step, if any variables are left for it.
+    has_grad : bool
+        Whether the density has gradients in `others`.
     """
     common = {key: kwargs.get(key) for key in ("model", "initial_point", "compile_kwargs")}
     steps = [own()] if own is not None else []
-    steps += [step(theirs, **common) for step, theirs in _without(claimant, others, model).items()]
+    steps += [
+        step(theirs, **common) for step, theirs in _without(claimant, others, model, has_grad).items()
+    ]
     return steps[0] if len(steps) == 1 else CompoundStep(steps)
 
 
-def _without(claimant: type, values: list, model: pm.Model) -> dict:
+def _without(claimant: type, values: list, model: pm.Model, has_grad: bool) -> dict:
     """Find what PyMC would give the variables to if `claimant` did not exist."""
     chosen: dict[type, list] = {}
     others = [step for step in STEP_METHODS if step is not claimant]
     for value in values:
         rv = model.values_to_rvs[value]
-        best = others[int(np.argmax([step._competence(rv, False)[0] for step in others]))]
+        best = others[int(np.argmax([step._competence(rv, has_grad)[0] for step in others]))]
         chosen.setdefault(best, []).append(value)
     return chosen

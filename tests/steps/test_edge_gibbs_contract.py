@@ -206,7 +206,7 @@ def test_models_that_are_refused(build, message):
 def test_other_things_that_are_refused():
     model = edge_model("pseudo")
     with model:
-        with pytest.raises(TypeError, match="samples a pymc_mrf\\.SpikeAndSlab, but got b"):
+        with pytest.raises(TypeError, match="samples one pymc_mrf\\.SpikeAndSlab, but got b"):
             EdgeGibbs([model["b"]])
         with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not -1"):
             EdgeGibbs([model["w"]], n_joint=-1)
@@ -228,3 +228,17 @@ def test_transforms_are_refused():
         idata = pm.sample(10, tune=10, chains=1, cores=1, progressbar=False, quiet=True)
     assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
     assert "b" in model.named_vars
+
+
+def test_biases_without_their_edges_go_to_another_step():
+    """The user gives the edges to a step that leaves the biases alone."""
+    model = edge_model("exact")
+    with model:
+        edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
+        idata = pm.sample(10, tune=10, step=edges, chains=1, cores=1, progressbar=False, quiet=True)
+    assert {"reversible_jump_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
+    model = edge_model("particles")
+    with model:
+        edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
+        with pytest.raises(ValueError, match="b is left to no step that can move it"):
+            pm.sample(10, tune=10, step=edges, chains=1, cores=1, progressbar=False, quiet=True)
