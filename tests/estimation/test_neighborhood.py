@@ -93,7 +93,9 @@ def test_data_that_show_too_few_edges():
         neighborhood_selection(alternating, 1)
     third = np.column_stack([np.repeat(alternating, 2, axis=0), np.tile([0, 1], 4)])
     third[:, 1] = third[:, 0]
-    with pytest.raises(ValueError, match="n_edges=2 cannot be reached: the regressions use only 1 pairs"):
+    with pytest.raises(
+        ValueError, match="n_edges=2 cannot be reached: the regressions use only 1 pairs"
+    ):
         neighborhood_selection(third, 2)
 
 

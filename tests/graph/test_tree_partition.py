@@ -162,7 +162,9 @@ def test_seed_decides(options):
         )
         assert first == again
         assert tree_partition(one, rng=1, **options) == first[0]
-        assert len({repr(partition) for partition in first}) > 2  # the best of some searches may coincide
+        assert (
+            len({repr(partition) for partition in first}) > 2
+        )  # the best of some searches may coincide
 
 
 def test_labels_and_order_are_those_of_the_graph():
