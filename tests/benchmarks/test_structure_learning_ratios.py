@@ -13,10 +13,15 @@ pytestmark = pytest.mark.benchmark
 def test_against_bgms():
     print("\neffective draws per CPU second, median and minimum over the weights")
     for what, (name, rate) in against_bgms().items():
-        median, least = BGMS[name]
+        peer = ""
+        if name is not None:
+            median, least = BGMS[name]
+            peer = (
+                f"bgms 0.2.0: {median:g}, {least:g}; ratios {rate.median / median:.3g}, "
+                f"{rate.least / least:.3g}; "
+            )
         print(
-            f"  {what}: {rate.median:.3g}, {rate.least:.3g}; bgms 0.2.0: {median:g}, {least:g}; "
-            f"ratios {rate.median / median:.3g}, {rate.least / least:.3g}; "
+            f"  {what}: {rate.median:.3g}, {rate.least:.3g}; {peer}"
             f"R-hat < 1.01: {rate.mixed:.1%}, > 1.05: {rate.poor:.1%}"
         )
         if name in ("block", "items"):
