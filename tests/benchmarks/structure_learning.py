@@ -284,7 +284,8 @@ def main() -> None:
     notes = (
         "Effective draws per CPU second of one core, warm-up included, compilation not; two chains of "
         "2000 draws (500 at 99 and 100 variables) after 500; 300 after 150 at n = 1000. Median and "
-        "minimum over the weights that were ever present in a draw; edges: present on average. Priors: those of bgms by default "
+        "minimum over the weights that were ever present in a draw; edges: present on average. "
+        "Priors: those of bgms by default "
         "(Cauchy of scale 2 on the weight, inclusion probability 1/2), or another p, or those of the "
         "paper (p and the slab's precision random). The numbers of bgms 0.2.0 were measured once on a "
         "machine of the same kind, on other data drawn alike, with priors that were not noted.\n\n"
