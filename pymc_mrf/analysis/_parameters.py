@@ -1,12 +1,13 @@
 """Evaluate a score of the data under every draw of a field's parameters, or under one estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_variable
+from pymc_mrf.checks import check_labels, flag
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -31,6 +32,8 @@ def score_draws(
     `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result.
     """
     kind = get_family(family, n_states)
+    per_observation = flag(per_observation, "per_observation")
+    check_labels(x, graph.nodes, "x", "node")
     indices = kind.encode(x, n_nodes=graph.n_nodes)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {family} family has no node parameter")
@@ -43,9 +46,9 @@ def score_draws(
         node = sampled_variable(parameters, node, group)
     if isinstance(parameters, xr.DataTree):
         parameters = sampled_variable(parameters, var_name, group)
-    edge = _per_item(parameters, graph.n_edges, "edge", edge_name)
+    edge = _per_item(parameters, graph.edge_labels, "edge", edge_name)
     check_edge_labels(edge, graph, edge_name)
-    node = _per_item(0.0 if node is None else node, graph.n_nodes, "node", "node")
+    node = _per_item(0.0 if node is None else node, graph.nodes, "node", "node")
     _check_range(kind, edge, edge_name)
     _check_finite(node, "node")
     draws, _ = xr.broadcast(edge, node, exclude=("edge", "node"))
@@ -64,10 +67,16 @@ def score_draws(
     return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
 
 
-def _per_item(values: Any, size: int, dim: str, name: str) -> xr.DataArray:
-    """Return float values with `size` items along the last dimension, which is renamed to `dim`."""
+def _per_item(values: Any, labels: Sequence, dim: str, name: str) -> xr.DataArray:
+    """Return float values, one per label along the last dimension, which is renamed to `dim`."""
+    size = len(labels)
+    if dim == "node" or not isinstance(values, xr.DataArray):  # `check_edge_labels` is for the others
+        check_labels(values, labels, name, dim)
     if not isinstance(values, xr.DataArray):
-        values = np.asarray(values)
+        try:
+            values = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{name} must be a vector of {size} numbers, not {values!r}") from error
         if values.ndim > 1:
             raise ValueError(
                 f"{name} has shape {values.shape}; give a vector of {size}, or a DataArray if "
@@ -75,7 +84,10 @@ def _per_item(values: Any, size: int, dim: str, name: str) -> xr.DataArray:
             )
         values = xr.DataArray(values, dims=(dim,)[: values.ndim])
     if values.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be numeric, not {values.dtype}")
+        raise TypeError(
+            f"{name} must be numeric, not {values.dtype}: give numbers, a DataArray, or the DataTree that "
+            "pymc.sample returns"
+        )
     values = values.astype(np.float64)
     if not values.dims or values.dims[-1] in SAMPLE_DIMS:
         return values.expand_dims({dim: size}, axis=-1)
@@ -102,7 +114,10 @@ def _check_range(kind: Family, edge: xr.DataArray, name: str) -> None:
 def _check_finite(values: xr.DataArray, name: str) -> None:
     bad = ~np.isfinite(values.values)
     if bad.any():
-        raise ValueError(f"{name} has {int(bad.sum())} non-finite values")
+        raise ValueError(
+            f"{name} has the value {values.values[bad].flat[0]}; {int(bad.sum())} of {bad.size} "
+            "values are not finite"
+        )
 
 
 def _rows(values: xr.DataArray, dims: tuple, draws: xr.DataArray, dim: str) -> np.ndarray:

@@ -24,8 +24,15 @@ def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         raise TypeError(
             f"idata must be the xarray.DataTree that pymc.sample returns, not {type(idata).__name__}"
         )
+    for name, value in (("group", group), ("var_name", var_name)):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be one name, a string, not {value!r}")
     if group not in idata.children:
         remedy = ""
+        if group == "posterior":
+            remedy = "; pass the whole result of pm.sample"
+        if group == "observed_data":
+            remedy = "; pass the result of a model with `observed` data"
         if group == "posterior_predictive":
             remedy = "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)"
         raise ValueError(
@@ -60,6 +67,13 @@ def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
             "pass the results of pymc.sample as they are, not a reduction of them"
         )
     values = values.transpose(*SAMPLE_DIMS, ...)
+    if values.size == 0:
+        raise ValueError(
+            f"{var_name} is empty: its dims have the sizes {dict(values.sizes)}; at least one draw and one "
+            "entry are needed"
+        )
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"{var_name} must be numeric, not of dtype {values.dtype}")
     bad = ~np.isfinite(values.values)
     if bad.any():
         cell = tuple(int(i) for i in np.argwhere(bad)[0])

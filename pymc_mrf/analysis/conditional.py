@@ -126,7 +126,11 @@ def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
     if missing or log_likelihood.size == 0:
         raise ValueError(
             f"log_likelihood has the sizes {dict(log_likelihood.sizes)}; it needs at least one "
-            '"chain" and one "draw"'
+            '"chain" and one "draw", as conditional_log_likelihood of draws has'
+        )
+    if log_likelihood.dtype.kind not in "iuf" or np.isnan(log_likelihood.values).any():
+        raise ValueError(
+            "log_likelihood has entries that are not numbers; find the term that is undefined"
         )
     n_draws = log_likelihood.sizes["chain"] * log_likelihood.sizes["draw"]
     mean = xr.apply_ufunc(
@@ -148,7 +152,7 @@ def _members(group_of_nodes: Any, graph: PairwiseGraph) -> np.ndarray:
     if not labels:
         raise ValueError("group_of_nodes is empty; give at least one node")
     index = {label: i for i, label in enumerate(graph.nodes)}
-    unknown = [label for label in labels if label not in index]
+    unknown = [label for label in labels if not isinstance(label, Hashable) or label not in index]
     if unknown:
         raise ValueError(f"group_of_nodes names {unknown[0]!r}, which is not a node of the graph")
     members = np.array([index[label] for label in labels], dtype=np.int64)

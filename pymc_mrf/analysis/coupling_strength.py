@@ -63,11 +63,13 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     found = []
     for rv in model.basic_RVs:
         node = field_node(rv)
-        if (
-            node is None
-            or not isinstance(node.op, MarkovRandomFieldRV)
-            or node.op.likelihood != "pseudo"
-        ):
+        if node is None or node.op.likelihood != "pseudo":
+            continue
+        if not isinstance(node.op, MarkovRandomFieldRV):
+            text = "pseudo-likelihood of a factor graph: the strength of its couplings is not looked at"
+            found.append(
+                Finding(NOTE, str(rv.name), float("nan"), text, 'compare with likelihood="exact"')
+            )
             continue
         table = node.op.log_tables(node.op.dist_params(node), pt)[0]
         needed = set(ancestors([table], blockers=model.free_RVs))
@@ -78,10 +80,8 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
         radii = []
         for values in zip(*draws, strict=True) if draws else [()]:
             tables = f(*(value.astype(v.dtype) for value, v in zip(values, inputs, strict=True)))
-            row = tables.reshape(-1, *tables.shape[-3:])[
-                0
-            ]  # rows with parameters of their own: the first
-            radii.append(influence_radius(graph.edges, row, graph.n_nodes))
+            rows = tables.reshape(-1, *tables.shape[-3:])
+            radii.append(max(influence_radius(graph.edges, row, graph.n_nodes) for row in rows))
         radius = float(np.median(radii))
         found.append(_finding(rv.name, radius))
     return found

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
 from pymc_mrf.analysis.step_checks import step_findings
+from pymc_mrf.checks import sequence
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -68,7 +69,11 @@ def diagnose(
     if var_names is None:
         names = _all_names(idata, group)
     else:
-        names = [var_names] if isinstance(var_names, str) else list(var_names)
+        names = (
+            [var_names]
+            if isinstance(var_names, str)
+            else sequence(var_names, "var_names", "names of variables")
+        )
     variables = [group_variable(idata, name, group) for name in names]
     sampled = [v for v in variables if set(SAMPLE_DIMS) <= set(v.dims) and v.dtype.kind in "iufb"]
     if not sampled:
@@ -127,6 +132,13 @@ def variable_findings(values: xr.DataArray) -> list[Finding]:
     part = draws[:, :, judged]
     r = np.atleast_1d(np.asarray(rhat(part, chain_axis=0, draw_axis=1)))
     sizes = np.atleast_1d(np.asarray(ess(part, chain_axis=0, draw_axis=1)))
+    known = np.isfinite(r) & np.isfinite(sizes)
+    if not known.all():
+        text = f"{int((~known).sum())} entries without a finite R-hat or effective size"
+        found.append(Finding(NOTE, name, float((~known).sum()), text, "sample longer"))
+    if not known.any():
+        return found
+    r, sizes, judged = r[known], sizes[known], judged[known]
     return [*found, _r_hat_finding(values, r, judged), _ess_finding(values, sizes, judged)]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
+from pymc_mrf.checks import check_labels, is_number, numeric_array
 from pymc_mrf.graph.structure import as_graph
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def median_graph(
     import networkx as nx
 
     graph = as_graph(graph)
-    if not 0.0 <= threshold < 1.0:
+    if not is_number(threshold) or not 0.0 <= threshold < 1.0:
         raise ValueError(f"threshold must be at least 0 and less than 1, not {threshold!r}")
     values = edge_values(idata, var_name, graph, group)
     included = values != 0.0
@@ -200,7 +201,13 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
         missing values or no edge.
     """
     if isinstance(inclusion, xr.DataArray) and isinstance(truth, xr.DataArray):
-        inclusion, truth = xr.align(inclusion, truth, join="exact")
+        try:
+            inclusion, truth = xr.align(inclusion, truth, join="exact")
+        except ValueError as error:
+            raise ValueError(
+                f"inclusion and truth have other labels or sizes ({dict(inclusion.sizes)} and "
+                f"{dict(truth.sizes)}); put them in one order, or give plain arrays in the same order"
+            ) from error
     p, present = np.asarray(inclusion), np.asarray(truth)
     for name, array in (("inclusion", p), ("truth", present)):
         if array.ndim != 1:
@@ -208,7 +215,9 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
         if array.dtype.kind not in "biuf":
             raise TypeError(f"{name} must be numeric, not {array.dtype}")
     if p.shape != present.shape:
-        raise ValueError(f"inclusion has {p.size} edges, truth has {present.size}")
+        raise ValueError(
+            f"inclusion has {p.size} edges, truth has {present.size}; give one value per edge to both"
+        )
     outside = ~((p >= 0.0) & (p <= 1.0))
     if outside.any():
         raise ValueError(f"inclusion has the value {p[outside][0]}; probabilities lie in [0, 1]")
@@ -258,8 +267,15 @@ def _prior_inclusion(prior: Any, values: xr.DataArray) -> xr.DataArray:
     dim = values.dims[-1]
     edges = values.isel(chain=0, draw=0, drop=True)
     if isinstance(prior, xr.DataArray):
-        _, prior = xr.align(edges, prior, join="exact")
-    p = np.asarray(prior, dtype=np.float64)
+        check_labels(prior, edges[dim].values.tolist(), "prior_inclusion", "edge")
+        try:
+            _, prior = xr.align(edges, prior, join="exact")
+        except ValueError as error:
+            raise ValueError(
+                f"prior_inclusion has dims {dict(prior.sizes)} with other labels than the {edges.size} "
+                f"entries of {values.name} along {dim!r}; give plain numbers in their order"
+            ) from error
+    p = numeric_array(prior, "prior_inclusion", "iuf").astype(np.float64)
     if p.shape not in ((), edges.shape):
         raise ValueError(
             f"prior_inclusion has shape {p.shape}; give one probability, or {edges.size}, one per {dim}"

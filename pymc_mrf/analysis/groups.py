@@ -264,7 +264,7 @@ def variation_of_information(a: Any, b: Any) -> Any:
         If the items differ in number or in coordinates.
     """
     if not isinstance(a, xr.DataArray) and not isinstance(b, xr.DataArray):
-        return vi_rows(np.asarray(a), np.asarray(b))
+        return vi_rows(_label_array(a, "a"), _label_array(b, "b"))
     labelled = a if isinstance(a, xr.DataArray) else b
     if not labelled.dims:
         raise ValueError("a and b must label items along their last dimension; one of them is a scalar")
@@ -272,15 +272,33 @@ def variation_of_information(a: Any, b: Any) -> Any:
     a, b = (_labelled(labels, dim, name) for labels, name in ((a, "a"), (b, "b")))
     if a.sizes[dim] != b.sizes[dim]:
         raise ValueError(f"a labels {a.sizes[dim]} items along {dim!r}, b labels {b.sizes[dim]}")
+    try:
+        a, b = xr.align(a, b, join="exact")
+    except ValueError as error:
+        raise ValueError(
+            f"a and b label other items, or in another order, along {dim!r}; put them in one order, "
+            f"as in b.sel({dim}=a[{dim!r}])"
+        ) from error
     return xr.apply_ufunc(
         vi_rows, a, b, input_core_dims=[[dim], [dim]], join="exact", keep_attrs=False
     ).rename("variation_of_information")
 
 
+def _label_array(labels: Any, name: str) -> np.ndarray:
+    if np.ma.is_masked(labels):
+        raise ValueError(f"{name} has masked labels; every item needs a group")
+    try:
+        return np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be a rectangular array of group labels, not {labels!r}"
+        ) from error
+
+
 def _labelled(labels: Any, dim: Hashable, name: str) -> xr.DataArray:
     """Give a plain vector the dimension `dim`; check that a labelled array has it."""
     if not isinstance(labels, xr.DataArray):
-        labels = np.asarray(labels)
+        labels = _label_array(labels, name)
         if labels.ndim != 1:
             raise ValueError(
                 f"{name} has shape {labels.shape}; beside a labelled array a plain one must be a "
@@ -316,10 +334,14 @@ def vi_difference(labels: Any, truth: Any, *, rng: np.random.Generator) -> float
     TypeError, ValueError
         As in `variation_of_information`; also if `truth` is not one grouping.
     """
-    if np.ndim(truth) != 1:
-        raise ValueError(f"truth must be one grouping, a vector, not of shape {np.shape(truth)}")
+    if not isinstance(truth, xr.DataArray):
+        truth = _label_array(truth, "truth")
+    if truth.ndim != 1:
+        raise ValueError(f"truth must be one grouping, a vector, not of shape {truth.shape}")
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a numpy.random.Generator, not {type(rng).__name__}")
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, not {rng!r}; use numpy.random.default_rng(seed)"
+        )
     distance = np.asarray(variation_of_information(labels, truth))
     if distance.size == 0:
         raise ValueError("labels has no draws")

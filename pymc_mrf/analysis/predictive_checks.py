@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.checks import check_labels
+from pymc_mrf.graph.structure import as_graph, coords
 
 
 def edge_agreement(
@@ -37,6 +38,8 @@ def edge_agreement(
     """
     graph = as_graph(graph)
     values = field_rows(idata, var_name, group)
+    own = coords(graph)["node"]
+    check_labels(group_variable(idata, var_name, group), own, var_name, "node")
     if values.sizes["node"] != graph.n_nodes:
         raise ValueError(
             f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
@@ -44,11 +47,11 @@ def edge_agreement(
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
     shares = [(x[u] == x[v]).mean(axis=-1) for u, v in graph.edges]
     dims = values.dims[:-2]
-    coords = {dim: values[dim] for dim in dims if dim in values.coords}
+    kept = {dim: values[dim] for dim in dims if dim in values.coords}
     return xr.DataArray(
         np.stack(shares, axis=-1) if shares else np.empty((*x.shape[1:-1], 0)),
         dims=(*dims, "edge"),
-        coords={**coords, "edge": list(graph.edge_labels)},
+        coords={**kept, "edge": list(graph.edge_labels)},
         name=var_name,
     )
 
@@ -73,11 +76,15 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
         raise ValueError(f"{var_name} of the {group} group has no dimension of nodes")
     shape = [values.sizes[dim] for dim in sample_dims]
     n = int(np.prod([values.sizes[dim] for dim in batch], dtype=np.int64))
-    coords = {dim: values[dim] for dim in sample_dims if dim in values.coords}
+    if n == 0 or 0 in shape:
+        raise ValueError(
+            f"{var_name} of the {group} group is empty: its dims have the sizes {dict(values.sizes)}"
+        )
+    kept = {dim: values[dim] for dim in sample_dims if dim in values.coords}
     return xr.DataArray(
         values.values.reshape(*shape, n, values.shape[-1]),
         dims=(*sample_dims, "obs", "node"),
-        coords=coords,
+        coords=kept,
         name=var_name,
     )
 

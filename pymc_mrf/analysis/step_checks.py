@@ -42,7 +42,7 @@ RULES = (
     ),
     Rule("particle_ratio_drift", "rms", 0.0, 0.3, "let the particles move more: a larger n_sweeps"),
     Rule("particle_ratio_ess", "min", 50.0, INF, "use more particles: a larger n_particles"),
-    Rule("edge_gibbs_noise", "rms", 0.0, 0.3, "use more particles: a larger n_particles"),
+    Rule("edge_gibbs_noise", "rms", 0.0, 0.5, "use more particles: a larger n_particles"),
     Rule("edge_gibbs_ess", "min", 0.05, INF, "use more particles: a larger n_particles"),
     Rule(
         "stripped_beta_moment_gap",

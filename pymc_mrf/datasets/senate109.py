@@ -120,7 +120,7 @@ def load_senate109(session: int | None = None) -> Senate109:
     """
     import networkx as nx
 
-    if isinstance(session, bool) or session not in (1, 2, None):
+    if session is not None and (type(session) is not int or session not in (1, 2)):
         raise ValueError(
             f"session must be 1 (2005), 2 (2006) or None for both sessions, not {session!r}"
         )

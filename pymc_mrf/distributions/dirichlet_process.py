@@ -11,13 +11,12 @@ measure over partitions times Lebesgue measure on the distinct values:
 """
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import rv_size_is_none, shape_from_dims
+from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import collect_default_updates, floatX
+from pymc.pytensorf import collect_default_updates
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
@@ -25,8 +24,19 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.utils import normalize_size_param
 
 from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions.arguments import (
+    check_observed_entries,
+    entries_of_dims,
+    entries_of_shape,
+    parameter,
+)
 from pymc_mrf.distributions.scalar import ScalarDistribution
 from pymc_mrf.kernels import crp
+
+IMMOVABLE = (
+    "the density of a DirichletProcess has no gradient in its values, so that NUTS and pm.fit cannot "
+    "move them (pm.sample() finds a step that can)"
+)
 
 
 class TieCounts(NumbaRegistered, Op):
@@ -46,7 +56,9 @@ class TieCounts(NumbaRegistered, Op):
 
     def pullback(self, inputs, outputs, cotangents):
         """Refuse: the density of tied values has no gradient in the space of all values."""
-        return [grad_undefined(self, 0, inputs[0], "ties change under any small move")]
+        return [
+            grad_undefined(self, 0, inputs[0], f"{IMMOVABLE}, because ties change under any small move")
+        ]
 
 
 class PartitionRV(NumbaRegistered, RandomVariable):
@@ -197,26 +209,19 @@ class DirichletProcess(Continuous):
     def __new__(cls, name, alpha, base, *, dims=None, shape=None, **kwargs):
         """Register the variable with the model on the context stack."""
         if shape is None and dims is not None:
-            names = (dims,) if isinstance(dims, str) else dims
-            lengths = shape_from_dims(names, pm.modelcontext(None))
-            shape = tuple(int(pt.as_tensor(length).eval()) for length in lengths)
+            shape = entries_of_dims(dims, name)
+        if shape is not None:
+            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
         return super().__new__(cls, name, alpha, base, dims=dims, shape=shape, **kwargs)
 
     @classmethod
     def dist(cls, alpha, base, *, shape=None, **kwargs):
         """Unregistered variable; see the class."""
         base = ScalarDistribution(base, "base")
-        if shape is None or np.ndim(shape) > 1 or np.size(shape) == 0:
-            raise ValueError(
-                f'shape={shape!r} does not give the number of entries; use shape=n, or dims="edge" '
-                "with pm.Model(coords=pymc_mrf.coords(graph))"
-            )
-        shape = tuple(int(length) for length in np.atleast_1d(shape))
-        if shape[-1] < 1:
-            raise ValueError(f"shape={shape} has no entries; at least one parameter is needed")
-        if isinstance(alpha, float | int | np.number) and not (alpha > 0 and np.isfinite(alpha)):
-            raise ValueError(f"alpha must be positive and finite, not {alpha}")
-        alpha = floatX(pt.as_tensor_variable(alpha))
+        shape = entries_of_shape(shape)
+        alpha, numbers = parameter(alpha, "alpha")
+        if numbers is not None and numbers.ndim == 0 and not 0 < numbers < np.inf:
+            raise ValueError(f"alpha must be positive and finite, not {numbers}")
         if alpha.type.ndim != 0:
             raise ValueError(f"alpha must be a scalar, but it has {alpha.type.ndim} dimensions")
         return super().dist(

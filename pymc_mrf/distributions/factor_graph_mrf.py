@@ -1,14 +1,21 @@
 """Fields with tables over cliques of any size as PyMC distributions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import floatX
 
+from pymc_mrf.checks import numeric_array, sequence
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV, factor_graph_tree
-from pymc_mrf.distributions.field import Field, chosen_likelihood, observed_values
+from pymc_mrf.distributions.field import (
+    Field,
+    check_shape,
+    chosen_likelihood,
+    observed_values,
+    without_nan,
+)
 from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
@@ -86,6 +93,7 @@ class FactorGraphMRF(Field):
         graph = FactorGraph(scopes, cardinalities)
         if observed is not None:
             _check_observed(observed, graph, name)
+            observed = without_nan(observed, 0)
         structure = {"scopes": graph.scopes, "cardinalities": graph.cardinalities}
         return super().__new__(cls, name, *args, observed=observed, **structure, **kwargs)
 
@@ -103,6 +111,7 @@ class FactorGraphMRF(Field):
         """Unregistered variable; see the class."""
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
+        check_shape(kwargs.get("shape"), graph.n_variables, "variables")
         likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph))
         return super().dist([flat], graph=graph, likelihood=likelihood, n_sweeps=n_sweeps, **kwargs)
 
@@ -111,8 +120,6 @@ def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
     """Refuse observed values that are not states, and shapes that do not fit the factor graph."""
     what = f"the {graph.n_variables} variables, one per entry of cardinalities"
     values = observed_values(observed, graph.n_variables, what, 0, name)
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: observed must be numeric, not of dtype {values.dtype}")
     wrong = ~((values >= 0) & (values < np.array(graph.cardinalities)) & (values == np.floor(values)))
     if wrong.any():
         cell = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -147,6 +154,9 @@ def flat_tables(tables: Sequence[Any], graph: FactorGraph):
                 f"{', '.join(map(str, sorted(shapes)))}; give a list with one table per factor"
             )
         return _flat(tables, (graph.n_factors, *shapes.pop()), "tables")
+    if isinstance(tables, Mapping):
+        raise TypeError("tables must be a sequence of tables in the order of scopes, not a mapping")
+    tables = sequence(tables, "tables", "log tables, one per factor")
     if len(tables) != graph.n_factors:
         raise ValueError(
             f"tables has {len(tables)} entries but scopes has {graph.n_factors}; each factor needs one "
@@ -166,7 +176,7 @@ def flat_tables(tables: Sequence[Any], graph: FactorGraph):
 def _flat(table: Any, shape: tuple[int, ...], label: str):
     """One log table as a symbolic (..., cells) array."""
     if not isinstance(table, pt.Variable):
-        array = np.asarray(table, dtype=np.float64)
+        array = numeric_array(table, label, "iuf")
         batch = array.shape[: max(array.ndim - len(shape), 0)]
         table = checked_table(array, (*batch, *shape), label)
     table = floatX(pt.as_tensor_variable(table))

@@ -10,6 +10,7 @@ from pymc.distributions.distribution import Discrete, _support_point
 from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.compile.sharedvalue import SharedVariable
 
+from pymc_mrf.checks import numeric_array
 from pymc_mrf.distributions.mrf_rv import FieldRV, field_node, tag_parents
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
 
@@ -28,7 +29,8 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
     elif isinstance(observed, pt.TensorVariable):
         observed = observed.eval()
     mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
-    values = np.asarray(np.ma.getdata(observed) if mask is not None else observed)
+    data = np.ma.getdata(observed) if mask is not None else observed
+    values = numeric_array(data, f"{name}: observed")
     if values.ndim == 0 or values.shape[-1] != n_variables:
         raise ValueError(
             f"{name}: `observed` has shape {values.shape}, but its last dimension must be {what}"
@@ -38,12 +40,31 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
     return values if mask is None else np.where(mask, first_state, values)
 
 
+def without_nan(observed: Any, first_state: int):
+    """Integers in place of floats with masked NaN, which PyMC would cast with a warning, and of objects."""
+    if type(observed) is np.ndarray and observed.dtype == object:
+        return numeric_array(observed, "observed")
+    if not isinstance(observed, np.ma.MaskedArray) or observed.dtype.kind != "f":
+        return observed
+    mask = np.ma.getmaskarray(observed)
+    return np.ma.masked_array(np.where(mask, first_state, observed.data).astype(np.int64), mask=mask)
+
+
+def check_shape(shape: Any, n_variables: int, what: str) -> None:
+    """Refuse a shape whose last entry is a number other than that of the variables."""
+    lengths = list(shape) if isinstance(shape, tuple | list) else [shape]
+    if lengths and isinstance(lengths[-1], int | np.integer) and lengths[-1] != n_variables:
+        raise ValueError(
+            f"shape={shape!r} does not fit: its last entry must be {n_variables}, the number of {what}"
+        )
+
+
 def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
     """Check the options of a field; its likelihood, "auto" replaced. `tree` makes the junction tree."""
     if likelihood not in LIKELIHOODS:
         options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
         raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
-    if isinstance(n_sweeps, bool) or not isinstance(n_sweeps, int) or n_sweeps < 1:
+    if isinstance(n_sweeps, bool) or not isinstance(n_sweeps, int | np.integer) or n_sweeps < 1:
         raise ValueError(f"n_sweeps must be a positive integer, not {n_sweeps!r}")
     if likelihood == "exact":
         check_tractable(tree())

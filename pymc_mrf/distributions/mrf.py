@@ -3,33 +3,42 @@
 from typing import Any
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
-from pymc.pytensorf import floatX
 
-from pymc_mrf.distributions.field import Field, chosen_likelihood, observed_values
-from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS, MarkovRandomFieldRV, field_tree
+from pymc_mrf.checks import check_labels
+from pymc_mrf.distributions.arguments import parameter
+from pymc_mrf.distributions.field import (
+    Field,
+    check_shape,
+    chosen_likelihood,
+    observed_values,
+    without_nan,
+)
+from pymc_mrf.distributions.mrf_rv import (
+    DEFAULT_SWEEPS,
+    MarkovRandomFieldRV,
+    field_node,
+    field_tree,
+    free_parents,
+)
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
 
 
 def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> None:
     """Refuse observed values that are not states, and shapes that do not fit the graph."""
-    columns = getattr(observed, "columns", None)
-    if columns is not None and set(columns) == set(graph.nodes) and list(columns) != [*graph.nodes]:
-        raise ValueError(
-            f"{name}: the columns of `observed` are the graph's nodes in another order; "
-            "use observed[list(graph.nodes)]"
-        )
+    check_labels(observed, graph.nodes, f"{name}: observed", "node")
     what = f"the {graph.n_nodes} nodes of the graph, in node order"
     values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
-    family.check_states(values, name=f"{name}: observed")
+    missing = "declare missing cells with numpy.ma.masked_invalid(x)"
+    family.check_states(values, name=f"{name}: observed", missing=missing)
 
 
-def check_numbers(value: Any, family: Family, label: str) -> None:
-    """Refuse numbers outside the domain of a parameter; symbolic values pass."""
-    if not isinstance(value, float | int | np.ndarray | list | tuple):
+def check_numbers(numbers: np.ndarray | None, family: Family, label: str) -> None:
+    """Refuse numbers outside the domain of a parameter; None stands for random ones."""
+    if numbers is None:
         return
-    numbers = np.asarray(value, dtype=np.float64)
     wrong, domain = ~np.isfinite(numbers), "finite"
     if family.is_log_odds:
         wrong, domain = ~((numbers > 0) & (numbers < 1)), "in the open interval (0, 1)"
@@ -39,18 +48,64 @@ def check_numbers(value: Any, family: Family, label: str) -> None:
 
 def vector_parameter(value: Any, length: int, label: str, unit: str):
     """Symbolic parameter of shape (..., length); scalars are repeated."""
-    parameter = floatX(pt.as_tensor_variable(value))
-    if parameter.type.ndim == 0:
-        parameter = pt.full((length,), parameter)
-    known = parameter.type.shape[-1]
+    if value.type.ndim == 0:
+        value = pt.full((length,), value)
+    known = value.type.shape[-1]
     if known is not None and known != length:
         raise ValueError(
             f"{label} has length {known} but the graph has {length} {unit}s; give one value per "
             f'{unit} in graph order (dims="{unit}" with coords=pymc_mrf.coords(graph)), or a scalar'
         )
     if known is None:
-        parameter = pt.specify_shape(parameter, (*[None] * (parameter.type.ndim - 1), length))
-    return parameter
+        value = pt.specify_shape(value, (*[None] * (value.type.ndim - 1), length))
+    return value
+
+
+def _edge_parameter(value: Any, family: Family, graph: PairwiseGraph):
+    """Symbolic edge parameters (..., r), numbers checked."""
+    name = family.edge_parameter
+    check_labels(value, graph.edge_labels, name, "edge")
+    symbolic, numbers = parameter(value, name)
+    symbolic = vector_parameter(symbolic, graph.n_edges, name, "edge")
+    check_numbers(numbers, family, name)
+    return symbolic
+
+
+def _node_parameter(value: Any, family: Family, graph: PairwiseGraph):
+    """Symbolic node parameters (..., d), numbers checked."""
+    name = str(family.node_parameter)
+    check_labels(value, graph.nodes, name, "node")
+    symbolic, numbers = parameter(value, name)
+    symbolic = vector_parameter(symbolic, graph.n_nodes, name, "node")
+    check_numbers(numbers, family, name)
+    return symbolic
+
+
+def check_dims(rv, name: str, graph: PairwiseGraph) -> None:
+    """Refuse coordinates of the model that are those of another graph, or of another order.
+
+    Else their disagreement with the data would show after sampling, or never.
+    """
+    model = pm.modelcontext(None)
+    dims = model.named_vars_to_dims.get(name)
+    if dims and dims[-1] is not None and (coordinates := model.coords.get(dims[-1])) is not None:
+        labels, own = list(coordinates), coords(graph)["node"]
+        if len(labels) != graph.n_nodes or (labels != own and set(labels) & set(own)):
+            if labels == list(range(len(own))):
+                return  # numbers by position
+            raise ValueError(
+                f"{name}: the coordinates of dimension {dims[-1]!r} are not the nodes of the graph in its "
+                "order; use pm.Model(coords=pymc_mrf.coords(graph))"
+            )
+    for parent in free_parents(field_node(rv), model) if field_node(rv) is not None else []:
+        dims = model.named_vars_to_dims.get(parent.name) or (None,)
+        labels = [str(label) for label in model.coords.get(dims[-1]) or ()]
+        if len(labels) == graph.n_edges and labels != list(graph.edge_labels):
+            if set(labels) & set(graph.edge_labels):
+                raise ValueError(
+                    f"{name}: the coordinates of dimension {dims[-1]!r}, that of {parent.name}, are not the "
+                    "edges of the graph in its order; use pm.Model(coords=pymc_mrf.coords(graph))"
+                )
 
 
 class MarkovRandomField(Field):
@@ -74,24 +129,27 @@ class MarkovRandomField(Field):
         graph = as_graph(graph)
         if observed is not None:
             options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
-            check_observed(observed, cls._family(**options), graph, name)
-        return super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
+            family = cls._family(**options)
+            check_observed(observed, family, graph, name)
+            observed = without_nan(observed, family.states[0])
+        rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
+        check_dims(rv, name, graph)
+        return rv
 
     @classmethod
     def _dist(cls, family, edge, node, *, graph, **kwargs):
         """Variable of a family whose parameters have no state axes."""
         graph = as_graph(graph)
-        parameters = [vector_parameter(edge, graph.n_edges, family.edge_parameter, "edge")]
-        check_numbers(edge, family, family.edge_parameter)
+        parameters = [_edge_parameter(edge, family, graph)]
         if family.node_parameter is not None:
-            parameters.append(vector_parameter(node, graph.n_nodes, family.node_parameter, "node"))
-            check_numbers(node, family, family.node_parameter)
+            parameters.append(_node_parameter(node, family, graph))
         return cls._variable(family, parameters, graph, **kwargs)
 
     @classmethod
     def _variable(
         cls, family, parameters, graph, *, likelihood="auto", n_sweeps=DEFAULT_SWEEPS, **kwargs
     ):
+        check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: field_tree(graph, family.n_states))
         return super().dist(
             parameters,

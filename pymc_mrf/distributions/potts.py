@@ -1,10 +1,8 @@
 """The Potts model as a PyMC distribution: Potts (1952), with the couplings of its generalisations."""
 
-from typing import Any
-
 import pytensor.tensor as pt
-from pymc.pytensorf import floatX
 
+from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.families import Family, potts
@@ -66,7 +64,9 @@ class Potts(MarkovRandomField):
     rv_op = MarkovRandomField.rv_op
 
     @classmethod
-    def _family(cls, n_states: int) -> Family:
+    def _family(cls, n_states: int | None = None) -> Family:
+        if n_states is None:
+            raise TypeError("n_states is missing: give the number of states of the Potts model")
         return potts(n_states)
 
     @classmethod
@@ -74,16 +74,19 @@ class Potts(MarkovRandomField):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
         family = cls._family(n_states)
-        check_numbers(coupling, family, "coupling")
-        edge, edge_axes = _coupling(coupling, graph.n_edges, family.n_states)
-        check_numbers(field, family, "field")
-        node = _field(field, graph.n_nodes, family.n_states)
+        edge, numbers = parameter(coupling, "coupling")
+        check_numbers(numbers, family, "coupling")
+        edge, edge_axes = _coupling(edge, graph.n_edges, family.n_states)
+        node, numbers = parameter(field, "field")
+        check_numbers(numbers, family, "field")
+        if numbers is not None and numbers.ndim == 0 and numbers == 0.0:
+            node = pt.zeros((graph.n_nodes, family.n_states))
+        node = _field(node, graph.n_nodes, family.n_states)
         return cls._variable(potts(n_states, edge_axes), [edge, node], graph, **kwargs)
 
 
-def _coupling(value: Any, r: int, K: int):
+def _coupling(coupling, r: int, K: int):
     """Symbolic coupling with an edge axis and state axes, and the number of these."""
-    coupling = floatX(pt.as_tensor_variable(value))
     ndim, shape = coupling.type.ndim, coupling.type.shape
     if ndim == 0:
         return pt.full((r,), coupling), 0
@@ -114,11 +117,8 @@ def _coupling(value: Any, r: int, K: int):
     return _with_units(_with_states(coupling, 2, K), 3, r), 2
 
 
-def _field(value: Any, d: int, K: int):
+def _field(field, d: int, K: int):
     """Symbolic node parameters (..., d, K)."""
-    if isinstance(value, int | float) and value == 0:
-        return pt.zeros((d, K))
-    field = floatX(pt.as_tensor_variable(value))
     if field.type.ndim == 0:
         raise ValueError(
             "field must not be a scalar other than 0: the same log weight for all states changes nothing; "

@@ -93,7 +93,8 @@ class ScalarDistribution:
         if _has_atoms(variable):
             raise TypeError(
                 f"{role} must be continuous, not {owner.op.name or owner.op} of dtype "
-                f"{variable.type.dtype}: single values must not have positive probability"
+                f"{variable.type.dtype}: single values must not have positive probability; "
+                f"{remedy}"
             )
         self.op = owner.op
         self.arguments = tuple(_parameters(variable))

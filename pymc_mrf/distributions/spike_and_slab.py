@@ -8,19 +8,29 @@ sum of a point mass at zero and Lebesgue measure, entry by entry:
 """
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import rv_size_is_none, shape_from_dims
+from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import collect_default_updates, floatX
+from pymc.pytensorf import collect_default_updates
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
 from pytensor.tensor.random.utils import normalize_size_param
 
 from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions.arguments import (
+    check_observed_entries,
+    entries_of_dims,
+    entries_of_shape,
+    parameter,
+)
 from pymc_mrf.distributions.scalar import ScalarDistribution
+
+IMMOVABLE = (
+    "the density of a SpikeAndSlab has no gradient in its values, so that NUTS and pm.fit cannot move "
+    "them (pm.sample() finds a step that can)"
+)
 
 
 class Included(NumbaRegistered, Op):
@@ -43,7 +53,9 @@ class Included(NumbaRegistered, Op):
 
     def pullback(self, inputs, outputs, cotangents):
         """Refuse."""
-        return [grad_undefined(self, 0, inputs[0], "zeros end under any small move")]
+        return [
+            grad_undefined(self, 0, inputs[0], f"{IMMOVABLE}, because zeros end under any small move")
+        ]
 
 
 class SpikeAndSlabRV(SymbolicRandomVariable):
@@ -163,33 +175,25 @@ class SpikeAndSlab(Continuous):
     def __new__(cls, name, p, slab, *, dims=None, shape=None, **kwargs):
         """Register the variable with the model on the context stack."""
         if shape is None and dims is not None:
-            names = (dims,) if isinstance(dims, str) else dims
-            lengths = shape_from_dims(names, pm.modelcontext(None))
-            shape = tuple(int(pt.as_tensor(length).eval()) for length in lengths)
+            shape = entries_of_dims(dims, name)
+        if shape is not None:
+            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
         return super().__new__(cls, name, p, slab, dims=dims, shape=shape, **kwargs)
 
     @classmethod
     def dist(cls, p, slab, *, shape=None, **kwargs):
         """Unregistered variable; see the class."""
         slab = ScalarDistribution(slab, "slab")
-        if shape is None or np.ndim(shape) > 1 or np.size(shape) == 0:
-            raise ValueError(
-                f'shape={shape!r} does not give the number of entries; use shape=n, or dims="edge" '
-                "with pm.Model(coords=pymc_mrf.coords(graph))"
-            )
-        shape = tuple(int(length) for length in np.atleast_1d(shape))
+        shape = entries_of_shape(shape)
         n = shape[-1]
-        if n < 1:
-            raise ValueError(f"shape={shape} has no entries; at least one parameter is needed")
-        if not hasattr(p, "owner"):
-            numbers = np.asarray(p, dtype=np.float64)
+        p, numbers = parameter(p, "p")
+        if numbers is not None:
             wrong = numbers[~((numbers > 0) & (numbers < 1))]
             if wrong.size:
                 raise ValueError(
                     f"p must lie strictly between 0 and 1, but {wrong[0]:g} does not; drop an edge from "
                     "the graph to exclude it for certain"
                 )
-        p = floatX(pt.as_tensor_variable(p))
         if p.type.ndim > 1 or (p.type.ndim == 1 and p.type.shape[0] not in (None, n)):
             raise ValueError(
                 f"p must be a scalar or have one entry for each of the {n} parameters, but its shape is "

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import is_number, numeric_array, whole_number
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.tree_reweighted import tree_reweighted_passes
@@ -120,14 +121,20 @@ def tree_reweighted_bound(
     UserWarning
         If the messages have not converged, in which case the value may not be a bound.
     """
+    if not isinstance(field, PairwiseField):
+        raise TypeError(
+            f"field must be a pymc_mrf.PairwiseField, not {type(field).__name__}; factors of more than two "
+            "variables have no such bound here"
+        )
     edge_tables, node_tables = field.edge_tables, field.node_tables
     if not (np.isfinite(edge_tables).all() and np.isfinite(node_tables).all()):
         raise ValueError(
             "field has -inf entries (impossible states), for which the messages are not defined; "
             "use a large negative number such as -50 instead"
         )
-    if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, not {max_iterations!r}")
+    max_iterations = whole_number(max_iterations, "max_iterations", 1)
+    if not is_number(tolerance) or not 0.0 <= tolerance < np.inf:
+        raise ValueError(f"tolerance must be a number of at least 0, not {tolerance!r}")
     graph = field.graph
     if edge_probabilities is None:
         ρ = edge_appearance_probabilities(graph)
@@ -173,7 +180,7 @@ def tree_reweighted_bound(
 def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarray:
     import networkx as nx
 
-    ρ = np.array(probabilities, dtype=np.float64)
+    ρ = numeric_array(probabilities, "edge_probabilities", "iuf").astype(np.float64)
     graph = field.graph
     if ρ.shape != (graph.n_edges,):
         raise ValueError(

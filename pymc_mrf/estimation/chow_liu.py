@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymc_mrf.checks import check_labels, flag, is_number, numeric_array, sequence, whole_number
+
 if TYPE_CHECKING:
     import networkx as nx
 
@@ -48,17 +50,18 @@ def chow_liu(
     """
     import networkx as nx
 
+    if nodes is not None:
+        check_labels(x, column_labels(nodes, None), "x", "node")
     x = _complete_matrix(x)
     n, d = x.shape
-    labels = list(range(d)) if nodes is None else list(nodes)
-    if len(labels) != d or len(set(labels)) != d:
-        raise ValueError(f"nodes must hold {d} different labels, one for each column of x")
-    if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
+    labels = column_labels(nodes, d)
+    forest = flag(forest, "forest")
+    if not is_number(pseudo_count) or not 0 <= pseudo_count < np.inf:
         raise ValueError(f"pseudo_count must be finite and >= 0, not {pseudo_count!r}")
     values, states = np.unique(x, return_inverse=True)
-    k = len(values) if n_states is None else n_states
+    k = len(values) if n_states is None else whole_number(n_states, "n_states", 1)
     if k < len(values):
-        raise ValueError(f"n_states is {k}, but x has {len(values)} distinct values")
+        raise ValueError(f"n_states is {k}, but x has {len(values)} distinct values; raise n_states")
     information = mutual_information(states.reshape(n, d), k, pseudo_count)
 
     graph = nx.Graph()
@@ -106,17 +109,39 @@ def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 
     return np.maximum(information, 0.0)
 
 
+def column_labels(nodes: Any, d: int | None) -> list:
+    """Node labels of d columns, 0..d-1 by default; of any number of columns if d is None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `nodes` are no labels, not d, or two of them are equal.
+    """
+    if nodes is None:
+        return list(range(d or 0))
+    labels = list(nodes) if isinstance(nodes, str) else sequence(nodes, "nodes", "labels")
+    for label in labels:
+        if not isinstance(label, Hashable):
+            raise TypeError(f"nodes holds {label!r}, which cannot be a label; use strings or numbers")
+    if d is not None and len(labels) != d:
+        raise ValueError(
+            f"nodes has {len(labels)} labels but x has {d} columns; give one for each column"
+        )
+    if len(set(labels)) != len(labels):
+        repeated = next(label for i, label in enumerate(labels) if label in labels[:i])
+        raise ValueError(f"nodes: the label {repeated!r} occurs twice; give every column one of its own")
+    return labels
+
+
 def _complete_matrix(x: Any) -> np.ndarray:
     if np.ma.is_masked(x):
         raise ValueError("x has masked cells; complete data are needed here: drop those rows")
-    x = np.asarray(x)
+    x = numeric_array(x, "x")
     if x.ndim != 2 or 0 in x.shape:
         raise ValueError(
             "x must be a matrix of at least one observation by at least one node, "
             f"not an array of shape {x.shape}"
         )
-    if x.dtype.kind not in "biuf":
-        raise ValueError(f"x must be numeric, not of dtype {x.dtype}")
     if x.dtype.kind == "f" and not np.isfinite(x).all():
         cell = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
         raise ValueError(f"x{list(cell)} is {x[cell]}; complete data are needed here: drop those rows")

@@ -1,11 +1,13 @@
 """`fit`: one door to the estimators of pairwise fields."""
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import random_generator
 from pymc_mrf.estimation.exact import maximize_likelihood
 from pymc_mrf.estimation.pcd import fit_pcd
 from pymc_mrf.estimation.problem import FitProblem, FitResult
@@ -106,8 +108,16 @@ def fit(
     Tieleman (2008), Training restricted Boltzmann machines using approximations to the likelihood
     gradient; Besag (1975), Statistical analysis of non-lattice data.
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         known = ", ".join(f'"{name}"' for name in METHODS)
         raise ValueError(f"method must be one of {known}, not {method!r}")
+    rng = random_generator(random_seed, "random_seed")
+    allowed = list(inspect.signature(METHODS[method]).parameters)[2:]
+    for name in options:
+        if name not in allowed:
+            raise TypeError(
+                f'{name} is no option of method="{method}"; it has '
+                f"{', '.join(allowed) if allowed else 'none'}"
+            )
     problem = FitProblem.create(x, graph, family, groups, n_states)
-    return METHODS[method](problem, np.random.default_rng(random_seed), **options)
+    return METHODS[method](problem, rng, **options)

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymc_mrf.checks import check_labels, numeric_array
+from pymc_mrf.estimation.chow_liu import column_labels
+
 if TYPE_CHECKING:
     import networkx as nx
 
@@ -55,22 +58,17 @@ class _Regressions:
 
 def _spins(x: Any, nodes: Sequence[Hashable] | None) -> tuple[np.ndarray, list[Hashable]]:
     """Validate binary observations; return them as -1, +1 with the node labels."""
-    x = np.ma.getdata(x) if not np.ma.is_masked(x) else x
     if np.ma.is_masked(x):
         raise ValueError("x has masked cells; complete data are needed here: drop those rows")
-    x = np.asarray(x)
+    if nodes is not None:
+        check_labels(x, column_labels(nodes, None), "x", "node")
+    x = numeric_array(x, "x")
     if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] < 2:
         raise ValueError(
             "x must be a matrix of at least one observation by at least two nodes, not an array of "
             f"shape {x.shape}"
         )
-    if x.dtype.kind not in "biuf":
-        raise ValueError(f"x must be numeric, not of dtype {x.dtype}")
-    labels: list[Hashable] = list(range(x.shape[1]) if nodes is None else nodes)
-    if len(labels) != x.shape[1]:
-        raise ValueError(f"nodes has {len(labels)} labels but x has {x.shape[1]} columns")
-    if len(set(labels)) != len(labels):
-        raise ValueError("nodes: two labels are equal; give every column a label of its own")
+    labels = column_labels(nodes, x.shape[1])
     states = np.unique(x)
     if len(states) > 2 or not np.all(np.isfinite(states)):
         raise ValueError(

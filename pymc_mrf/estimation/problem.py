@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import check_labels
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.gibbs import edge_statistics
@@ -103,8 +104,9 @@ class FitProblem:
         if graph.n_edges == 0:
             raise ValueError("graph has no edges; there is no edge parameter to estimate")
         rule = get_family(family, n_states)
+        check_labels(x, graph.nodes, "x", "node")
         indices = rule.encode(x, n_nodes=graph.n_nodes)
-        given = np.arange(graph.n_edges) if groups is None else np.asarray(groups)
+        given = np.arange(graph.n_edges) if groups is None else _labels(groups)
         if given.shape != (graph.n_edges,):
             raise ValueError(
                 f"groups has shape {given.shape} but the graph has {graph.n_edges} edges; "
@@ -236,3 +238,10 @@ class FitProblem:
             nodes=self.graph.nodes,
             edge_labels=self.graph.edge_labels,
         )
+
+
+def _labels(groups: Any) -> np.ndarray:
+    try:
+        return np.asarray(groups)
+    except ValueError as error:
+        raise ValueError(f"groups must be a vector of integer labels, not {groups!r}") from error

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.kernels.pseudo_likelihood import (
     log_pseudo_likelihood,
@@ -29,6 +30,7 @@ def maximise(
     """
     from scipy.optimize import minimize
 
+    max_iterations = whole_number(max_iterations, "max_iterations", 1)
     x, graph, family = problem.x, problem.graph, problem.family
     n, d = x.shape
     out, weights = np.empty(n), np.full(n, 1.0 / n)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import sequence
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import check_tree_partition
@@ -132,7 +133,10 @@ def free_blocks(
         If the blocks, and a block for each known variable that they leave out, are not a partition
         into forests.
     """
-    blocks = [list(block) for block in partition]
+    blocks = [
+        sequence(block, f"partition[{k}]", "nodes")
+        for k, block in enumerate(sequence(partition, "partition", "sequences of nodes"))
+    ]
     known = {label for label, state in zip(labels, states, strict=True) if state >= 0}
     alone = [[label] for label in known.difference(*blocks)]
     check_tree_partition(graph, blocks + alone, forests=True)

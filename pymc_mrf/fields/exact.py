@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import numeric_array
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import junction_tree as kernel
 
@@ -16,9 +17,9 @@ def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the shape differs or an entry is NaN or +inf.
+        If it is not numeric, the shape differs or an entry is NaN or +inf.
     """
-    array = np.array(table, dtype=np.float64)
+    array = numeric_array(table, name, "iuf").astype(np.float64)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
     wrong = np.isnan(array) | (array == np.inf)
@@ -99,7 +100,7 @@ class ExactInference(ABC):
 
     def check_configurations(self, x: Any) -> np.ndarray:
         """Return `x` (..., d) as an int64 array of state indices, or refuse it by cell."""
-        x = np.asarray(x)
+        x = numeric_array(x, "x", "biufc")
         cards = np.array(self.junction_tree.cardinalities)
         if x.ndim == 0 or x.shape[-1] != len(cards):
             raise ValueError(
@@ -107,7 +108,10 @@ class ExactInference(ABC):
                 f"not shape {x.shape}"
             )
         if x.dtype.kind not in "biu":
-            raise TypeError(f"x must hold integer state indices, not {x.dtype}")
+            raise TypeError(
+                f"x must hold integer state indices, not {x.dtype}; recode x, or if "
+                "its entries are whole numbers use x.astype(int)"
+            )
         x = x.astype(np.int64)
         wrong = (x < 0) | (x >= cards)
         if wrong.any():

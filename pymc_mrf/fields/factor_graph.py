@@ -1,12 +1,13 @@
 """`FactorGraphField`: a field with tables over cliques of any size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pymc_mrf.checks import sequence
 from pymc_mrf.fields import factor_methods
 from pymc_mrf.fields.belief_propagation import Convergence
 from pymc_mrf.fields.evidence import absorb_factors
@@ -74,6 +75,9 @@ class FactorGraphField(FixedField[FactorMarginals]):
         tables: Sequence[Any],
     ) -> None:
         self.graph = FactorGraph(scopes, cardinalities)
+        if isinstance(tables, Mapping):
+            raise TypeError("tables must be a sequence of arrays in the order of scopes, not a mapping")
+        tables = sequence(tables, "tables", "arrays, one per factor")
         if len(tables) != self.graph.n_factors:
             raise ValueError(
                 f"tables has {len(tables)} entries but scopes has {self.graph.n_factors}; "

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import numeric_array
+
 
 @dataclass(frozen=True)
 class Family:
@@ -117,19 +119,22 @@ class Family:
         Raises
         ------
         ValueError
-            If `x` is not two-dimensional, is empty, has another number of columns, has missing or
-            non-finite cells or a value that is not a state.
+            If `x` is not numeric or not two-dimensional, is empty, has another number of columns, has
+            missing or non-finite cells or a value that is not a state.
         """
         if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
             raise ValueError(
                 f"{name} has {int(np.ma.getmaskarray(x).sum())} masked cells; complete data are "
                 "needed here: drop those rows, or declare the data as `observed` of a PyMC field"
             )
-        x = np.asarray(x)
+        x = numeric_array(x, name)
         if x.ndim != 2:
+            remedy = f"for one observation use {name}[None, :]"
+            if x.ndim > 2:
+                remedy = f"use {name}.reshape(-1, {n_nodes})"
             raise ValueError(
                 f"{name} must be a matrix of observations by nodes, not an array of shape "
-                f"{x.shape}; for one observation use x[None, :]"
+                f"{x.shape}; {remedy}"
             )
         if x.shape[0] == 0:
             raise ValueError(f"{name} has no rows; at least one observation is needed")
@@ -138,25 +143,24 @@ class Family:
                 f"{name} has {x.shape[1]} columns but the graph has {n_nodes} nodes; "
                 "columns follow the node order of the graph"
             )
-        self.check_states(x, name=name)
+        self.check_states(
+            x, name=name, missing="complete data are needed here: drop rows with missing cells"
+        )
         indices = np.zeros(x.shape, dtype=np.int8)
         for k, state in enumerate(self.states):
             indices[x == state] = k
         return indices
 
-    def check_states(self, x: np.ndarray, *, name: str) -> None:
-        """Raise a ValueError that names the first cell of `x` which is not a state."""
-        if x.dtype == object or x.dtype.kind not in "biuf":
-            raise ValueError(f"{name} must be numeric, not of dtype {x.dtype}")
+    def check_states(self, x: np.ndarray, *, name: str, missing: str) -> None:
+        """Raise a ValueError that names the first cell of `x` which is not a state.
+
+        `missing` is the remedy for NaN.
+        """
         wrong = ~np.isin(x, self.states)
         if wrong.any():
             cell = tuple(int(i) for i in np.argwhere(wrong)[0])
             value = x[cell]
-            remedy = (
-                "declare missing cells with numpy.ma.masked_invalid(x)"
-                if x.dtype.kind == "f" and np.isnan(value)
-                else "recode the data"
-            )
+            remedy = missing if x.dtype.kind == "f" and np.isnan(value) else "recode the data"
             raise ValueError(
                 f"{name}{list(cell)} is {value}, which is not a state of this field "
                 f"(states: {', '.join(map(str, self.states))}); {int(wrong.sum())} such cells; "
@@ -202,7 +206,7 @@ def get_family(name: str, n_states: int = 2) -> Family:
     if name == "agreement":
         return agreement(n_states)
     families = {"ising": ISING, "boltzmann": BOLTZMANN}
-    if name not in families:
+    if not isinstance(name, str) or name not in families:
         raise ValueError(f'family must be "agreement", "ising" or "boltzmann", not {name!r}')
     if n_states != 2:
         raise ValueError(f"the {name} family has two states; n_states={n_states!r} does not apply")

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from pymc_mrf.checks import random_generator, whole_number
 from pymc_mrf.fields.evidence import evidence_states, free_blocks
 from pymc_mrf.fields.exact import ExactInference
-from pymc_mrf.fields.methods import method_options, whole_number
+from pymc_mrf.fields.methods import method_options
 
 
 class FixedField[M](ExactInference):
@@ -125,13 +126,14 @@ class FixedField[M](ExactInference):
                 damping=damping, tolerance=tolerance, max_iterations=max_iterations,
             ),
         )  # fmt: skip
+        rng = random_generator(rng, "rng")
         states = evidence_states(evidence, self._labels, self._cards)
         rest, _, kept = self._given(states)
         self._leave_known_out(options, states)
         if rest is None:
             answer = self._nothing_free()
         else:
-            answer = self._methods.marginals(rest, method, np.random.default_rng(rng), **options)
+            answer = self._methods.marginals(rest, method, rng, **options)
         single, joint, errors, convergence = answer
         full = self._complete(states, kept, single, joint)
         if errors is None:
@@ -192,13 +194,13 @@ class FixedField[M](ExactInference):
                 n_sweeps=n_sweeps, partition=partition, n_partitions=n_partitions, max_sweeps=max_sweeps
             ),
         )
-        n = whole_number(n, "n", 0)
+        n, rng = whole_number(n, "n", 0), random_generator(rng, "rng")
         states = evidence_states(evidence, self._labels, self._cards)
         rest, free, _ = self._given(states)
         self._leave_known_out(options, states)
         x = np.tile(states, (n, 1))
         if rest is not None:
-            x[:, free] = self._methods.draws(rest, n, method, np.random.default_rng(rng), **options)
+            x[:, free] = self._methods.draws(rest, n, method, rng, **options)
         return x
 
     def _leave_known_out(self, options: dict[str, Any], states: np.ndarray) -> None:

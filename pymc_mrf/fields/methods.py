@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from pymc_mrf.checks import is_number, whole_number
 
 DEFAULTS: dict[str, Any] = {
     "n_sweeps": 200,
@@ -18,16 +18,6 @@ DEFAULTS: dict[str, Any] = {
 }
 
 SMALLEST = {"n_sweeps": 1, "n_chains": 2, "n_burn_in": 0, "n_partitions": 1, "max_iterations": 1}
-
-
-def whole_number(value: Any, name: str, smallest: int) -> int:
-    """Return `value` as an int of at least `smallest`, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
-        kind = {0: "a non-negative integer", 1: "a positive integer"}
-        raise ValueError(
-            f"{name} must be {kind.get(smallest, f'an integer of at least {smallest}')}, not {value!r}"
-        )
-    return int(value)
 
 
 def method_options(
@@ -48,7 +38,7 @@ def method_options(
     ValueError
         If the method is unknown, an option belongs to another method, or a value is out of range.
     """
-    if method not in allowed:
+    if not isinstance(method, str) or method not in allowed:
         names = [f'"{name}"' for name in allowed]
         raise ValueError(f"method must be {', '.join(names[:-1])} or {names[-1]}, not {method!r}")
     for name, value in given.items():
@@ -62,10 +52,11 @@ def method_options(
     for name, smallest in SMALLEST.items():
         if name in options:
             options[name] = whole_number(options[name], name, smallest)
-    if "damping" in options and not 0.0 <= options["damping"] < 1.0:
-        raise ValueError(f"damping must be in [0, 1), not {options['damping']!r}")
-    if "tolerance" in options and not options["tolerance"] > 0.0:
-        raise ValueError(f"tolerance must be positive, not {options['tolerance']!r}")
+    damping, tolerance = options.get("damping", 0.0), options.get("tolerance", 1.0)
+    if not is_number(damping) or not 0.0 <= damping < 1.0:
+        raise ValueError(f"damping must be in [0, 1), not {damping!r}")
+    if not is_number(tolerance) or not 0.0 < tolerance < float("inf"):
+        raise ValueError(f"tolerance must be positive and finite, not {tolerance!r}")
     if given.get("partition") is not None and given.get("n_partitions") is not None:
         raise ValueError(
             "n_partitions is the number of partitions to be found, and partition gives one; pass one "

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pymc_mrf.checks import check_labels, numeric_array
 from pymc_mrf.fields import pairwise_methods
 from pymc_mrf.fields.belief_propagation import Convergence
 from pymc_mrf.fields.evidence import absorb_pairs
@@ -79,7 +80,7 @@ class PairwiseField(FixedField[Marginals]):
 
     def __post_init__(self) -> None:
         graph = as_graph(self.graph)
-        shape = np.shape(self.node_tables)
+        shape = numeric_array(self.node_tables, "node_tables", "iuf").shape
         if len(shape) != 2 or not 2 <= shape[1] <= 127:
             raise ValueError(
                 f"node_tables must have shape ({graph.n_nodes}, K) with 2 to 127 states K, not {shape}"
@@ -155,6 +156,7 @@ class PairwiseField(FixedField[Marginals]):
         (...) array
             Minus the sum of all log potentials; inf for an impossible configuration.
         """
+        check_labels(x, self.graph.nodes, "x", "node")
         x = self.check_configurations(x)
         u, v = self.graph.edges.T
         edges = self.edge_tables[np.arange(self.graph.n_edges), x[..., u], x[..., v]]

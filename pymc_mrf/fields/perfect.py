@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import numeric_array, random_generator, whole_number
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.fields.methods import whole_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels import coupling_from_the_past as kernel
 from pymc_mrf.kernels.gibbs import binary_form
@@ -137,7 +137,7 @@ def perfect_sample(
     """
     graph = as_graph(graph)
     n, max_sweeps = whole_number(n, "n", 0), whole_number(max_sweeps, "max_sweeps", 1)
-    shape = np.shape(node_tables)
+    shape = numeric_array(node_tables, "node_tables", "iuf").shape
     if len(shape) == 2 and shape[1] != 2:
         raise ValueError(
             f"node_tables has {shape[1]} states per node; coupling from the past is for binary fields: "
@@ -168,7 +168,7 @@ def perfect_sample(
     _, bias = binary_form(edges, nodes, graph.edges)
 
     x = np.zeros((n, graph.n_nodes), dtype=np.int8)
-    seed = np.random.default_rng(rng).integers(0, 2**64, dtype=np.uint64)
+    seed = random_generator(rng, "rng").integers(0, 2**64, dtype=np.uint64)
     packed = np.diff(graph.arrays.indptr).max() <= kernel.PACKED_DEGREE
     draw = kernel.perfect_draws_packed if packed else kernel.perfect_draws_wide
     filled = draw(x, np.abs(weight), bias, graph.arrays, max_sweeps, seed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_mrf.checks import is_number, sequence
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
@@ -12,9 +13,16 @@ def _positive(name: str, value: int) -> int:
 
 
 def _probability(name: str, value: float) -> float:
-    if not 0.0 <= value <= 1.0:
+    if not is_number(value) or not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must be a probability in [0, 1], not {value!r}")
     return float(value)
+
+
+def _check_generator(rng: np.random.Generator) -> None:
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, not {rng!r}; use numpy.random.default_rng(seed)"
+        )
 
 
 def grid(rows: int, columns: int) -> PairwiseGraph:
@@ -54,6 +62,7 @@ def random(n_nodes: int, density: float, *, rng: np.random.Generator) -> Pairwis
 
     n_nodes = _positive("n_nodes", n_nodes)
     density = _probability("density", density)
+    _check_generator(rng)
     return as_graph(nx.fast_gnp_random_graph(n_nodes, density, seed=int(rng.integers(2**32))))
 
 
@@ -70,10 +79,13 @@ def block_model(
         Edge probabilities in [0, 1].
     rng : numpy.random.Generator
     """
-    sizes = [_positive("sizes", size) for size in sizes]
+    sizes = [
+        _positive(f"sizes[{k}]", size) for k, size in enumerate(sequence(sizes, "sizes", "integers"))
+    ]
     if not sizes:
         raise ValueError("sizes is empty; give the number of nodes of each block")
     within, between = _probability("within", within), _probability("between", between)
+    _check_generator(rng)
     block = np.repeat(np.arange(len(sizes)), sizes)
     u, v = np.triu_indices(len(block), 1)
     keep = rng.random(len(u)) < np.where(block[u] == block[v], within, between)

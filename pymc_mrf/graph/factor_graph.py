@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import sequence
+
 MAX_SCOPE = 10
 """Largest number of variables in one factor."""
 
@@ -40,18 +42,16 @@ class FactorGraph:
     cardinalities: tuple[int, ...]
 
     def __init__(self, scopes: Iterable[Sequence[int]], cardinalities: Sequence[int]) -> None:
-        cards = tuple(
-            _integer(k, f"cardinalities[{i}]") for i, k in enumerate(np.atleast_1d(cardinalities))
-        )
+        listed = sequence(cardinalities, "cardinalities", "numbers of states, one per variable")
+        cards = tuple(_integer(k, f"cardinalities[{i}]") for i, k in enumerate(listed))
         if not cards:
             raise ValueError("cardinalities is empty; a field needs at least one variable")
         for i, k in enumerate(cards):
             if not 2 <= k <= 127:
                 raise ValueError(f"cardinalities[{i}] must be between 2 and 127, not {k}")
         checked = []
-        for f, scope in enumerate(scopes):
-            if isinstance(scope, int | np.integer):
-                raise TypeError(f"scopes[{f}] must be a sequence of variables, not {scope!r}")
+        for f, scope in enumerate(sequence(scopes, "scopes", "sequences of variables")):
+            scope = sequence(scope, f"scopes[{f}]", "variables")
             variables = tuple(_integer(v, f"scopes[{f}]") for v in scope)
             if not variables:
                 raise ValueError(f"scopes[{f}] is empty; a factor needs at least one variable")
@@ -117,5 +117,7 @@ class FactorGraph:
 
 def _integer(value: Any, name: str) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}: {value!r} is not an integer")
+        raise TypeError(
+            f"{name}: {value!r} is not an integer; variables and their numbers of states are"
+        )
     return int(value)

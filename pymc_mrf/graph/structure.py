@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pymc_mrf.checks import sequence
 from pymc_mrf.graph.coloring import color_classes
 
 if TYPE_CHECKING:
@@ -69,21 +70,37 @@ class PairwiseGraph:
     _edges: np.ndarray
 
     def __init__(self, nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]) -> None:
-        nodes = tuple(nodes)
+        # the letters of a text are labels
+        nodes = tuple(nodes if isinstance(nodes, str) else sequence(nodes, "nodes", "node labels"))
         if not nodes:
             raise ValueError("graph has no nodes; a Markov random field needs at least one")
+        for label in nodes:
+            if not isinstance(label, Hashable):
+                raise TypeError(
+                    f"nodes holds {label!r}, which cannot be a label; use strings, numbers or tuples"
+                )
+            if label != label:
+                raise ValueError(
+                    f"nodes holds {label!r}, which does not equal itself; relabel that node"
+                )
         index = {label: i for i, label in enumerate(nodes)}
         if len(index) != len(nodes):
             repeated = next(label for i, label in enumerate(nodes) if index[label] != i)
             raise ValueError(f"graph: the node label {repeated!r} occurs twice; labels must differ")
         pairs = []
         seen = set()
-        for edge in edges:
+        for edge in sequence(edges, "edges", "pairs of node labels"):
+            if isinstance(edge, str | bytes) or not hasattr(edge, "__len__") or len(edge) != 2:
+                raise ValueError(
+                    f"edges holds {edge!r}, which is no pair of node labels; give a list such as "
+                    "[(u, v), ...], of a data frame frame[[first, second]].to_numpy()"
+                )
             u, v = edge
             for label in (u, v):
-                if label not in index:
+                if not isinstance(label, Hashable) or label not in index:
                     raise ValueError(
-                        f"graph: edge {edge!r} names the node {label!r}, which is not in `nodes`"
+                        f"graph: edge {edge!r} names the node {label!r}, which is not in `nodes`; "
+                        "add it there, or leave the edge out"
                     )
             if u == v:
                 raise ValueError(
@@ -161,6 +178,7 @@ class PairwiseGraph:
     @classmethod
     def from_networkx(cls, graph: "nx.Graph") -> "PairwiseGraph":
         """Take over nodes, edges and their order from an undirected simple networkx graph."""
+        _check_networkx(graph)
         if graph.is_directed():
             raise ValueError(
                 "graph is directed; a Markov random field is undirected (use graph.to_undirected())"
@@ -206,16 +224,17 @@ def as_graph(graph: Any) -> PairwiseGraph:
     ValueError
         If the graph is directed, a multigraph, empty or has self-loops.
     """
+    return graph if isinstance(graph, PairwiseGraph) else PairwiseGraph.from_networkx(graph)
+
+
+def _check_networkx(graph: Any) -> None:
     import networkx as nx
 
-    if isinstance(graph, PairwiseGraph):
-        return graph
-    if isinstance(graph, nx.Graph):
-        return PairwiseGraph.from_networkx(graph)
-    raise TypeError(
-        f"graph must be a networkx.Graph or a pymc_mrf.PairwiseGraph, not {type(graph).__name__}; "
-        "from an adjacency matrix use networkx.from_numpy_array"
-    )
+    if not isinstance(graph, nx.Graph):
+        raise TypeError(
+            f"graph must be a networkx.Graph or a pymc_mrf.PairwiseGraph, not {type(graph).__name__}; "
+            "from an adjacency matrix use networkx.from_numpy_array"
+        )
 
 
 def coords(graph: Any) -> dict[str, list]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymc_mrf.checks import flag, random_generator, sequence
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_tree_partition import factor_trees
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -87,7 +88,8 @@ def tree_partition(
     for name, value, allowed in (("method", method, METHODS), ("order", order, ORDERS)):
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
-    rng = np.random.default_rng(rng)
+    backtrack, simplify = flag(backtrack, "backtrack"), flag(simplify, "simplify")
+    rng = random_generator(rng, "rng")
     if isinstance(graph, FactorGraph):
         trees = factor_trees(
             graph.n_variables, graph.scopes, rng, method=method, order=order, backtrack=backtrack
@@ -216,6 +218,8 @@ def check_tree_partition(
         If a node is missing, unknown or in two blocks, a block is empty, contains a cycle or falls
         apart, or a factor joins variables in two blocks. The message names the offender.
     """
+    forests = flag(forests, "forests")
+    partition = sequence(partition, "partition", "sequences of nodes")
     if isinstance(graph, FactorGraph):
         labels: Sequence[Hashable] = range(graph.n_variables)
         scopes: Sequence[Sequence[int]] = graph.scopes
@@ -255,7 +259,7 @@ def _blocks_of_nodes(labels: Sequence[Hashable], partition: Sequence[Sequence[Ha
                 f"partition[{k}] must be a sequence of nodes, not {block!r}; a partition is a list of lists"
             )
         for label in block:
-            if label not in index:
+            if not isinstance(label, Hashable) or label not in index:
                 raise ValueError(f"partition[{k}] names {label!r}, which is not a node of the graph")
             v = index[label]
             if block_of[v] == k:

@@ -1,6 +1,6 @@
-"""The one place for numba options: every kernel of the package is compiled by `jit`.
+"""The one place for numba options: every kernel of the package is compiled by `jit`, or by `summing`.
 
-`fastmath` stays off, because log-domain kernels rely on infinities.
+`fastmath` stays off in `jit`, because log-domain kernels rely on infinities.
 """
 
 from collections.abc import Callable
@@ -12,3 +12,10 @@ from numba import njit
 def jit(function: Callable) -> Any:
     """Compile `function` in nopython mode, cached on disk, without the GIL."""
     return njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def summing(function: Callable) -> Any:
+    """Compile a sum over an array, in any order, so that it is vectorised; infinities stay infinite."""
+    return njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(
+        function
+    )

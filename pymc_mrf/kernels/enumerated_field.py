@@ -88,6 +88,18 @@ def multiply_pair(P, u, v, f00, f01, f10, f11):
 
 
 @jit
+def sum_out(P, nodes):
+    """Sum the probabilities P (2^d,) over the states of `nodes` (ascending), into the first cells of P."""
+    cells = P.shape[0]
+    for i in range(nodes.shape[0] - 1, -1, -1):
+        half = 1 << nodes[i]
+        cells //= 2
+        for high in range(0, cells, half):
+            for k in range(high, high + half):
+                P[k] = P[high + k] + P[high + half + k]
+
+
+@jit
 def second_moments(P, moments, Q):
     """P(t_u = t_v = 1) into `moments` (d, d), u <= v, by folding; P and Q (2^d,) are overwritten."""
     d = moments.shape[0]

@@ -21,13 +21,7 @@ from pymc_mrf.kernels.edge_slab import (
     quadratic_mode,
     slope_and_precision,
 )
-from pymc_mrf.kernels.enumerated_field import (
-    fill_marginals,
-    fill_probabilities,
-    multiply_pair,
-    pair_probabilities,
-    second_moments,
-)
+from pymc_mrf.kernels.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
 from pymc_mrf.kernels.junction_tree import Workspace, log_partition_and_marginals
 from pymc_mrf.kernels.junction_tree_focus import (
     Focus,
@@ -36,6 +30,7 @@ from pymc_mrf.kernels.junction_tree_focus import (
     update_factor,
 )
 from pymc_mrf.kernels.pseudo_edges import bias_terms
+from pymc_mrf.kernels.split_field import Rows, Windows, fill_window, log_partition_and_moments
 
 MAX_NEWTON = 20
 # change of a log potential beyond which listed probabilities, kept as such, would underflow
@@ -80,7 +75,7 @@ class Machine(NamedTuple):
     Attributes
     ----------
     enumerates : bool
-        Whether all configurations are listed; else by junction tree.
+        Whether over all configurations; else by junction tree.
     tree : TreeArrays
     focus : Focus
     work : Workspace
@@ -89,6 +84,9 @@ class Machine(NamedTuple):
     P, h : (2^d,) arrays, or (1,) with a junction tree
     W : (d + 1, d) array
     moments : (d, d) array
+    windows : Windows
+        Where single edges are moved.
+    rows : Rows
     """
 
     enumerates: bool
@@ -100,6 +98,8 @@ class Machine(NamedTuple):
     h: np.ndarray
     W: np.ndarray
     moments: np.ndarray
+    windows: Windows
+    rows: Rows
 
 
 @jit
@@ -191,60 +191,100 @@ def sweep_edges(field, w, b, prior, corrected, machine, rng):
     n_proposed, n_accepted : int
         Proposals that would change an edge.
     """
+    if machine.enumerates:
+        return sweep_windows(field, w, b, prior, corrected, machine, rng)
+    return sweep_tree(field, w, b, prior, corrected, machine, rng)
+
+
+@jit
+def sweep_tree(field, w, b, prior, corrected, machine, rng):
+    """`sweep_edges` by junction tree."""
     n_proposed, n_accepted = 0, 0
     log_p, total, delta = np.empty(4), np.empty(4), np.empty(4)
-    tree, focus, P = machine.tree, machine.focus, machine.P
+    tree, focus = machine.tree, machine.focus
     # anew in every sweep, so that rounding errors do not add up over the chain
-    if machine.enumerates:
-        fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
-    else:
-        pack(field, w, b, machine.work.tables)
-        calibrate(tree, machine.work.tables, focus)
+    pack(field, w, b, machine.work.tables)
+    calibrate(tree, machine.work.tables, focus)
     for e in field.order:
-        u, v = field.edges[e, 0], field.edges[e, 1]
-        spread = field.cells[e].max() - field.cells[e].min()
-        strong = machine.enumerates and abs(w[e]) * spread > STRONG
-        if strong:
-            old, m_u, m_v = w[e], field.m[u], field.m[v]
-            w[e], b[u], b[v] = 0.0, b[u] + old * m_v, b[v] + old * m_u
-            fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
-            pair_probabilities(P, u, v, log_p)
-            w[e], b[u], b[v] = old, b[u] - old * m_v, b[v] - old * m_u
-        else:
-            if machine.enumerates:
-                pair_probabilities(P, u, v, log_p)
-            else:
-                factor_log_table(tree, focus, e, log_p, total)
-            for k in range(4):
-                log_p[k] -= w[e] * field.cells[e, k]
+        factor_log_table(tree, focus, e, log_p, total)
+        for k in range(4):
+            log_p[k] -= w[e] * field.cells[e, k]
         normalise_logs(log_p)
+        u, v = field.edges[e, 0], field.edges[e, 1]
         change, proposed, accepted = update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng)
         n_proposed += proposed
         n_accepted += accepted
-        if strong or (machine.enumerates and abs(change) * spread > STRONG):
-            fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
-            continue
-        if change == 0.0:
-            continue
-        if machine.enumerates:
+        if change != 0.0:
             for k in range(4):
-                log_p[k] += (w[e] - change) * field.cells[e, k]  # at the old value
                 delta[k] = change * field.cells[e, k]
-            top = max(max(log_p[0], log_p[1]), max(log_p[2], log_p[3]))
-            new_top = -np.inf
-            for k in range(4):
-                new_top = max(new_top, log_p[k] + delta[k])
-            before, after = 0.0, 0.0
-            for k in range(4):
-                before += np.exp(log_p[k] - top)
-                after += np.exp(log_p[k] + delta[k] - new_top)
-            delta -= np.log(after / before) + new_top - top
-            delta[:] = np.exp(delta)
-            multiply_pair(P, u, v, delta[0], delta[1], delta[2], delta[3])
-        else:
-            delta[:] = change * field.cells[e]
             update_factor(tree, focus, e, delta)
     return n_proposed, n_accepted
+
+
+@jit
+def list_window(field, w, b, machine, i):
+    """Probabilities of the states of window i of the enumeration, into `machine.rows.table`."""
+    nodes, size = machine.windows.nodes[i], machine.windows.sizes[i]
+    fill_window(field.edges, field.y, w, b, nodes, size, machine.rows, machine.W, machine.P, machine.h)
+
+
+@jit
+def sweep_windows(field, w, b, prior, corrected, machine, rng):
+    """`sweep_edges` by enumeration: the edges of a window only need the marginal table of its nodes.
+
+    A change of an edge and of the biases of its ends multiplies that table as it does the whole field.
+    """
+    n_proposed, n_accepted = 0, 0
+    log_p, delta = np.empty(4), np.empty(4)
+    windows = machine.windows
+    for i in range(windows.sizes.shape[0]):
+        P = machine.rows.table[: 1 << windows.sizes[i]]
+        list_window(field, w, b, machine, i)
+        for a in range(windows.starts[i], windows.starts[i + 1]):
+            e = windows.order[a]
+            u, v = field.edges[e, 0], field.edges[e, 1]
+            at_u, at_v = windows.places[i, u], windows.places[i, v]
+            spread = field.cells[e].max() - field.cells[e].min()
+            strong = abs(w[e]) * spread > STRONG
+            if strong:
+                old, m_u, m_v = w[e], field.m[u], field.m[v]
+                w[e], b[u], b[v] = 0.0, b[u] + old * m_v, b[v] + old * m_u
+                list_window(field, w, b, machine, i)
+                pair_probabilities(P, at_u, at_v, log_p)
+                w[e], b[u], b[v] = old, b[u] - old * m_v, b[v] - old * m_u
+            else:
+                pair_probabilities(P, at_u, at_v, log_p)
+                for k in range(4):
+                    log_p[k] -= w[e] * field.cells[e, k]
+            normalise_logs(log_p)
+            change, proposed, accepted = update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng)
+            n_proposed += proposed
+            n_accepted += accepted
+            if strong or abs(change) * spread > STRONG:
+                list_window(field, w, b, machine, i)
+            elif change != 0.0:
+                for k in range(4):
+                    log_p[k] += (w[e] - change) * field.cells[e, k]  # at the old value
+                    delta[k] = change * field.cells[e, k]
+                multiply_by_pair(P, at_u, at_v, log_p, delta)
+    return n_proposed, n_accepted
+
+
+@jit
+def multiply_by_pair(P, u, v, log_p, delta):
+    """Multiply P by exp(delta) (4,) and normalise it; `log_p` (4,) are the pair's logs before, in P."""
+    top = max(max(log_p[0], log_p[1]), max(log_p[2], log_p[3]))
+    new_top = -np.inf
+    for k in range(4):
+        new_top = max(new_top, log_p[k] + delta[k])
+    before, after = 0.0, 0.0
+    for k in range(4):
+        before += np.exp(log_p[k] - top)
+        after += np.exp(log_p[k] + delta[k] - new_top)
+    shift = np.log(after / before) + new_top - top
+    f00, f01 = np.exp(delta[0] - shift), np.exp(delta[1] - shift)
+    f10, f11 = np.exp(delta[2] - shift), np.exp(delta[3] - shift)
+    multiply_pair(P, u, v, f00, f01, f10, f11)
 
 
 @jit
@@ -265,8 +305,17 @@ def log_posterior_and_gradient(field, active, w, b, prior, n_biases, machine, ou
     r, k = w.shape[0], active.shape[0]
     marginals = machine.marginals
     if machine.enumerates:
-        A = fill_probabilities(field.edges, field.y, w, b, machine.W, machine.P, machine.h)
-        second_moments(machine.P, machine.moments, machine.h)
+        A = log_partition_and_moments(
+            field.edges,
+            field.y,
+            w,
+            b,
+            machine.rows,
+            machine.W,
+            machine.P,
+            machine.h,
+            machine.moments,
+        )
         fill_marginals(field.edges, machine.moments, marginals)
     else:
         pack(field, w, b, machine.work.tables)

@@ -4,7 +4,8 @@ With the particles of theta held fixed, A(theta') - A(theta) is estimated by the
 exp((theta' - theta) . f(z)) (Geyer, 1991), whose gradient is the mean of f under the weights that belong to
 theta'. Hamiltonian Monte Carlo (Neal, 2011) is exact for that fixed function. It is trusted as far as the
 effective size of the weights allows, so that a trajectory is cut into pieces: after each the particles take
-the weights over and move. The momentum goes on from piece to piece, and is reversed after a rejection.
+the weights over and move. The momentum goes on from piece to piece; after a rejection it is that of the start of the
+piece, reversed (Horowitz, 1991).
 
 The mean of f over the particles has an error whose variance, relative to that of the mean over the data, is
 n / m with m the effective size. Each piece takes up the force of another error, and parameters would be too
@@ -152,6 +153,8 @@ def hamiltonian_moves(
 ):
     """One trajectory in pieces; returns the probability that all are accepted.
 
+    Pieces refused because the effective size was too small count in `tally` alone.
+
     Parameters
     ----------
     field : ExactField
@@ -174,7 +177,7 @@ def hamiltonian_moves(
         Of the particles after every piece.
     tally : Tally, changed in place
     rng : numpy.random.Generator
-    coordinates : (7, k + n_biases) array
+    coordinates : (8, k + n_biases) array
         Room for work.
     """
     seed_lanes(particles.lanes, rng)
@@ -182,6 +185,7 @@ def hamiltonian_moves(
     D, moved, product = particles.room[7], particles.room[8], particles.room[9]
     q, start, momentum = coordinates[0], coordinates[1], coordinates[2]
     slope, dq, s, mean = coordinates[3], coordinates[4], coordinates[5], coordinates[6]
+    first = coordinates[7]  # momentum at the start of a piece
     beta = particles.beta
     for a in range(k):
         q[a] = w[active[a]]
@@ -198,6 +202,7 @@ def hamiltonian_moves(
             tally.resamplings[0] += 1
             size = float(particles.size)
         start[:] = q
+        first[:] = momentum
         D[:] = 0.0
         constant, log_ratio = 0.0, -log_prior(active, w, b, prior, n_biases)
         expected_features(field, active, n_biases, W, T, product, mean)
@@ -243,6 +248,6 @@ def hamiltonian_moves(
             q[:] = start
             set_parameters(field, active, q, n_biases, w, b, beta)
             for a in range(q.shape[0]):
-                momentum[a] = -momentum[a]
+                momentum[a] = -first[a]
         sweep_particles(field, particles, n_sweeps)
     return all_accepted

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, summing
 from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     LEAST,
     MAX_SHIFT,
     NORMAL,
+    SERIES,
     inclusion_probability,
     log_density,
     log_proposal,
@@ -25,6 +26,12 @@ from pymc_mrf.kernels.edge_slab import (
     quadratic_log_odds,
     quadratic_mode,
     slope_and_precision,
+)
+from pymc_mrf.kernels.slab_shape import (
+    scalars,
+    simple_log_density,
+    simple_mode,
+    simple_slope_and_precision,
 )
 
 LANES = 8
@@ -100,89 +107,58 @@ def exp_negative(x):
     return p * np.int64(bits << 52).view(np.float64)
 
 
-@jit
+@summing
 def dot(a, b):
-    """Inner product of arrays whose length is a multiple of LANES."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(a.shape[0] // 8):
-        j = 8 * k
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-        s4 += a[j + 4] * b[j + 4]
-        s5 += a[j + 5] * b[j + 5]
-        s6 += a[j + 6] * b[j + 6]
-        s7 += a[j + 7] * b[j + 7]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    """Inner product."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j]
+    return s
 
 
-@jit
+@summing
+def pair_dot(a, b, c, d):
+    """Sum of two inner products, a . b + c . d."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j] + c[j] * d[j]
+    return s
+
+
+@summing
 def dot_square(a, b):
-    """Sum of a b^2, like `dot`."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(a.shape[0] // 8):
-        j = 8 * k
-        s0 += a[j] * b[j] * b[j]
-        s1 += a[j + 1] * b[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3] * b[j + 3]
-        s4 += a[j + 4] * b[j + 4] * b[j + 4]
-        s5 += a[j + 5] * b[j + 5] * b[j + 5]
-        s6 += a[j + 6] * b[j + 6] * b[j + 6]
-        s7 += a[j + 7] * b[j + 7] * b[j + 7]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    """Sum of a b^2."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * (b[j] * b[j])
+    return s
 
 
-@jit
+@summing
 def total(a):
-    """Sum of an array whose length is a multiple of LANES."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(a.shape[0] // 8):
-        j = 8 * k
-        s0 += a[j]
-        s1 += a[j + 1]
-        s2 += a[j + 2]
-        s3 += a[j + 3]
-        s4 += a[j + 4]
-        s5 += a[j + 5]
-        s6 += a[j + 6]
-        s7 += a[j + 7]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    """Sum of an array."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j]
+    return s
 
 
-@jit
+@summing
 def total_positive(a):
-    """Sum of max(a, 0), like `total`."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(a.shape[0] // 8):
-        j = 8 * k
-        s0 += max(a[j], 0.0)
-        s1 += max(a[j + 1], 0.0)
-        s2 += max(a[j + 2], 0.0)
-        s3 += max(a[j + 3], 0.0)
-        s4 += max(a[j + 4], 0.0)
-        s5 += max(a[j + 5], 0.0)
-        s6 += max(a[j + 6], 0.0)
-        s7 += max(a[j + 7], 0.0)
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    """Sum of max(a, 0)."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] if a[j] > 0.0 else 0.0
+    return s
 
 
-@jit
+@summing
 def product(a):
-    """Product of an array whose length is a multiple of LANES."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
-    for k in range(a.shape[0] // 8):
-        j = 8 * k
-        s0 *= a[j]
-        s1 *= a[j + 1]
-        s2 *= a[j + 2]
-        s3 *= a[j + 3]
-        s4 *= a[j + 4]
-        s5 *= a[j + 5]
-        s6 *= a[j + 6]
-        s7 *= a[j + 7]
-    return ((s0 * s1) * (s2 * s3)) * ((s4 * s5) * (s6 * s7))
+    """Product of an array."""
+    s = 1.0
+    for j in range(a.shape[0]):
+        s *= a[j]
+    return s
 
 
 @jit
@@ -281,7 +257,7 @@ def shifted(field, u, v, L_u, L_v, x, out):
     Z_u, Z_v = field.Z[u], field.Z[v]
     v_u, A_u = node_terms(L_u, x, Z_v, field.T[u], field.n, out[0], out[1], out[2], field.room[12])
     v_v, A_v = node_terms(L_v, x, Z_u, field.T[v], field.n, out[3], out[4], out[5], field.room[12])
-    g = dot(out[1], Z_v) + dot(out[4], Z_u)
+    g = pair_dot(out[1], Z_v, out[4], Z_u)
     h = dot_square(out[2], Z_v) + dot_square(out[5], Z_u)
     return g, h, v_u, v_v, A_u, A_v
 
@@ -329,13 +305,15 @@ def sweep_edges(field, w, b, log_odds, slab, bias, corrected, rng):
     """
     n_proposed, n_accepted = 0, 0
     reference, proposed = field.room[:6], field.room[6:12]
+    simple = slab.kind != SERIES
+    shape = scalars(slab)
     highest = np.exp(log_odds + slab.constant[0] + HALF_LOG_2PI)
     for e in range(w.shape[0]):
         u, v = field.edges[e, 0], field.edges[e, 1]
         old = w[e]
         uniform = rng.random()
         if old == 0.0:
-            g = dot(field.R[u], field.Z[v]) + dot(field.R[v], field.Z[u])
+            g = pair_dot(field.R[u], field.Z[v], field.R[v], field.Z[u])
             v_u, v_v, A_u, A_v = field.v[u], field.v[v], field.A[u], field.A[v]
             # information if the edge's ends had independent variances: no pass over the rows
             h = v_u * field.z2[v] + v_v * field.z2[u]
@@ -352,18 +330,27 @@ def sweep_edges(field, w, b, log_odds, slab, bias, corrected, rng):
         m_u, m_v = field.m[u], field.m[v]
         b_u, b_v = b[u] + old * m_v, b[v] + old * m_u  # without the edge
         prior_0 = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, 0.0)[0]
-        x, H = quadratic_mode(g, h, slab)
-        odds = log_odds[e] + quadratic_log_odds(x, H, g, h, slab)
+        if simple:
+            x, H, odds = simple_mode(g, h, shape)
+        else:
+            x, H = quadratic_mode(g, h, slab)
+            odds = quadratic_log_odds(x, H, g, h, slab)
+        odds += log_odds[e]
         rho = inclusion_probability(odds)
         if rho > REFINE or strong:
             for _ in range(MAX_NEWTON):
                 g, h, _, _, B_u, B_v = shifted(field, u, v, L_u, L_v, x, proposed)
                 prior, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x)
-                slab_slope, slab_precision = slope_and_precision(slab, 0, x)
+                if simple:
+                    slab_slope, slab_precision = simple_slope_and_precision(shape, x)
+                    density = simple_log_density(shape, x)
+                else:
+                    slab_slope, slab_precision = slope_and_precision(slab, 0, x)
+                    density = log_density(slab, 0, x)
                 H = h + precision + slab_precision
                 shift = (g + slope + slab_slope) / H
                 gain = x * field.s[e] - (B_u - A_u) - (B_v - A_v) + prior - prior_0
-                odds = log_odds[e] + gain + log_density(slab, 0, x) + 0.5 * shift * shift * H
+                odds = log_odds[e] + gain + density + 0.5 * shift * shift * H
                 shift = min(max(shift, -MAX_SHIFT), MAX_SHIFT)
                 x += shift
                 if shift * shift * H < 0.1:
@@ -383,12 +370,14 @@ def sweep_edges(field, w, b, log_odds, slab, bias, corrected, rng):
             _, _, w_u, w_v, B_u, B_v = shifted(field, u, v, L_u, L_v, new, proposed)
             prior = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, new)[0]
             log_ratio += new * field.s[e] - (B_u - A_u) - (B_v - A_v) + prior + present
-            log_ratio += log_density(slab, 0, new) - log_proposal(new, x, H)
+            density = simple_log_density(shape, new) if simple else log_density(slab, 0, new)
+            log_ratio += density - log_proposal(new, x, H)
         if old != 0.0:
             C_u, C_v = field.A[u], field.A[v]
             prior = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, old)[0]
             log_ratio -= old * field.s[e] - (C_u - A_u) - (C_v - A_v) + prior + present
-            log_ratio -= log_density(slab, 0, old) - log_proposal(old, x, H)
+            density = simple_log_density(shape, old) if simple else log_density(slab, 0, old)
+            log_ratio -= density - log_proposal(old, x, H)
         if corrected and not np.log(rng.random()) < log_ratio:
             continue
         n_accepted += 1

@@ -7,8 +7,44 @@ are diagonal. Leapfrog steps and the acceptance rule are those of Neal (2011, se
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_slab import log_density, slope_and_precision
-from pymc_mrf.kernels.pseudo_edges import dot, refresh, total
+from pymc_mrf.kernels.edge_slab import SERIES, log_density, slope_and_precision
+from pymc_mrf.kernels.pseudo_edges import dot, pair_dot, refresh, total
+from pymc_mrf.kernels.slab_shape import scalars, simple_log_density, simple_slope_and_precision
+
+
+@jit
+def slab_sum(active, w, slab):
+    """Sum of the log prior densities of the present weights."""
+    value = 0.0
+    if slab.kind == SERIES:
+        for e in active:
+            value += log_density(slab, 0, w[e])
+        return value
+    shape = scalars(slab)
+    for e in active:
+        value += simple_log_density(shape, w[e])
+    return value
+
+
+@jit
+def learn_curvature(active, w, slab, weight, curvature):
+    """Move `curvature` (r,) of present edges towards curvatures of the slab relative to its centre."""
+    centre = slope_and_precision(slab, 0, slab.location[0])[1]
+    for e in active:
+        here = slope_and_precision(slab, 0, w[e])[1]
+        curvature[e] += weight * (here / centre - curvature[e])
+
+
+@jit
+def slab_slopes(active, w, slab, out):
+    """Fill out[:k] with the derivatives of the log prior densities of the present weights."""
+    if slab.kind == SERIES:
+        for a in range(active.shape[0]):
+            out[a] = slope_and_precision(slab, 0, w[active[a]])[0]
+        return
+    shape = scalars(slab)
+    for a in range(active.shape[0]):
+        out[a] = simple_slope_and_precision(shape, w[active[a]])[0]
 
 
 @jit
@@ -17,9 +53,7 @@ def log_posterior(field, active, w, b, slab, bias):
     value = 0.0
     for i in range(b.shape[0]):
         value += dot(field.T[i], field.L[i]) - field.A[i] + log_density(bias, i, b[i])
-    for e in active:
-        value += log_density(slab, 0, w[e])
-    return value
+    return value + slab_sum(active, w, slab)
 
 
 @jit
@@ -28,11 +62,11 @@ def gradient(field, active, w, b, slab, bias, n_biases, out):
     k = active.shape[0]
     for i in range(n_biases):
         out[k + i] = slope_and_precision(bias, i, b[i])[0]
+    slab_slopes(active, w, slab, out)
     for a in range(k):
         e = active[a]
         u, v = field.edges[e, 0], field.edges[e, 1]
-        out[a] = dot(field.R[u], field.Z[v]) + dot(field.R[v], field.Z[u])
-        out[a] += slope_and_precision(slab, 0, w[e])[0]
+        out[a] += pair_dot(field.R[u], field.Z[v], field.R[v], field.Z[u])
         if n_biases > 0:  # so far the slopes of the biases' prior
             out[a] -= field.m[v] * out[k + u] + field.m[u] * out[k + v]
     for i in range(n_biases):

@@ -15,8 +15,12 @@ from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.pseudo_edges import centred
+from pymc_mrf.kernels.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
 
-MAX_ENUMERATED = 16  # nodes of which all configurations are listed
+MAX_ENUMERATED = 24
+"""Nodes of which all configurations are summed over. On a complete graph that is much faster than the
+junction tree of one clique, so only memory limits it: two lists of 2^d numbers, 0.27 GB for 24 nodes, which
+are used if the field is too strong for `kernels.split_field`."""
 
 
 class ExactLikelihood:
@@ -181,7 +185,10 @@ class ExactEdges:
         order = tree.factor_order[tree.factor_order < graph.n_edges]
         self._field = exact_edges.ExactField(graph.edges, y, float(n), m, s, t, cells, order)
         # enumeration where it touches no more cells than the tree has, and about as fast per cell
-        enumerates = 3 <= d <= MAX_ENUMERATED and 2**d <= 2 * tree.n_cells
+        enumerates = LEAST_NODES <= d <= MAX_ENUMERATED and 2**d <= 2 * tree.n_cells
+        # the layout is unused, and so kept small, with a junction tree
+        edges, nodes = (graph.edges, d) if enumerates else (graph.edges[:0], LEAST_NODES)
+        windows = make_windows(edges, nodes, default_blocks(nodes))
         work = kernels.allocate(self._tree)
         size = 2**d if enumerates else 1
         self._machine = exact_edges.Machine(
@@ -194,6 +201,8 @@ class ExactEdges:
             np.zeros(size),
             np.zeros((d + 1, d)),
             np.zeros((d, d)),
+            windows,
+            allocate_rows(windows),
         )
         self._moves_biases = moves_biases
         self._beta = np.zeros(d)
@@ -214,7 +223,7 @@ class ExactEdges:
         active = np.flatnonzero(w)
         n_biases = len(b) if self._moves_biases else 0
         if not len(active) + n_biases:
-            return 1.0
+            return np.nan
         u, v = self._field.edges[active].T
         mass = self.information[u] * self.information[v] / self._field.n
         mass += precisions(prior.slab)[0]

@@ -201,10 +201,12 @@ class ParticleEdges:
         """
         refused = self._tally.refused[0] > 0
         self._reach = self._reach * SHORTEN if refused else min(self._reach * LENGTHEN, 1.0)
+        self._tally.refused[0] = 0
 
     def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """Move all present edges and the biases jointly, after `sweep`; the acceptance probability.
 
+        NaN if there is nothing to move.
         A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.
         """
         field = self._field
@@ -212,7 +214,7 @@ class ParticleEdges:
         n_biases = len(b) if self._moves_biases else 0
         k = len(active) + n_biases
         if not k:
-            return 1.0
+            return np.nan
         u, v = field.edges[active].T
         mass = self.information[u] * self.information[v] / field.n
         mass += precisions(prior.slab)[0]
@@ -240,7 +242,7 @@ class ParticleEdges:
             1,
             self._tally,
             rng,
-            np.empty((7, k)),
+            np.empty((8, k)),
         )
         self._b[:] = b
         return accept

@@ -131,7 +131,7 @@ class WeightedParticles:
         Returns
         -------
         float
-            Signed root of the mean square over up to 100 edges, in units of 1 / sqrt(n p (1 - p)), which is
+            Signed root of the mean square over up to 100 edges, in units of sqrt(p (1 - p) / n), which is
             the standard deviation of an edge's frequency in the data. Negative where the particles move
             less than their noise: squares with signs have mean zero if there is no drift.
         """

@@ -3,12 +3,18 @@
 Besag (1975): every variable given all others, so that a change of one edge touches two variables only.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_edges, pseudo_joint
 from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
+
+RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
+WIDEST = 0.9  # quantile over the nodes
+MAX_STRETCH = 8.0
 
 
 class PseudoEdges:
@@ -27,8 +33,10 @@ class PseudoEdges:
 
     Attributes
     ----------
-    information : (d,) array
-        Sum over rows of the conditional variance of every node; scales joint moves. Learnt in tuning.
+    information : (3 d + r,) array
+        Learnt in tuning. Sum over rows of the conditional variance of every node, and curvature of the slab
+        at the weight of every edge relative to its centre (the last r), which scale joint moves; between
+        them mean and mean square of the norm of each node's weights, so scaled, which tell how far to move.
     """
 
     def __init__(self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool) -> None:
@@ -61,7 +69,17 @@ class PseudoEdges:
         )
         self._moves_biases = moves_biases
         self._beta = np.zeros(d)
-        self.information = n * (T[:, :n].mean(axis=1) * (1 - T[:, :n].mean(axis=1)) + 0.5 / n)
+        self._norms = np.zeros(d)
+        self._last: tuple[np.ndarray, Any] = np.zeros(graph.n_edges), None
+        self.information = np.zeros(3 * d + graph.n_edges)
+        p = T[:, :n].mean(axis=1)
+        self.information[:d] = n * (p * (1 - p) + 0.5 / n)
+        self.information[3 * d :] = 1.0
+
+    def _learnt(self) -> list[np.ndarray]:
+        """Parts of `information`: variances, means, mean squares, curvatures."""
+        d = len(self._beta)
+        return np.split(self.information, [d, 2 * d, 3 * d])  # views
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
         """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.
@@ -76,21 +94,46 @@ class PseudoEdges:
         )
 
     def learn(self, weight: float) -> None:
-        """Move `information` towards its present value; call after `sweep`."""
-        self.information += weight * (self._field.v - self.information)
+        """Move `information` towards its present value; call after `joint`."""
+        variance, mean, square, curvature = self._learnt()
+        variance += weight * (self._field.v - variance)
+        # recent draws count for more: norms grow much after the start
+        recent = min(RECENT * weight, 1.0)
+        weight = recent if square.any() else 1.0
+        mean += weight * (self._norms - mean)
+        square += weight * (self._norms**2 - square)
+        w, slab = self._last
+        pseudo_joint.learn_curvature(np.flatnonzero(w), w, slab, recent, curvature)
+
+    def stretch(self) -> float:
+        """How many times longer trajectories are than for independent coordinates of unit variance.
+
+        If parameters are many for the rows, local fields of a node may all grow together, held back only by
+        the prior: the norm of its weights varies far more than one weight given the others.
+        """
+        _, mean, square, _ = self._learnt()
+        widest = np.quantile(square - mean**2, WIDEST)
+        return float(np.clip(np.sqrt(max(widest, 0.0)), 1.0, MAX_STRETCH))
 
     def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """Move all present edges and the biases jointly, after `sweep`; the acceptance probability."""
+        """Move all present edges and the biases jointly, after `sweep`; the acceptance probability.
+
+        Makes `n_steps` leapfrog steps times `stretch`.
+        """
         field = self._field
         active = np.flatnonzero(w)
         n_biases = len(b) if self._moves_biases else 0
+        self._last = w, prior.slab
         if not len(active) + n_biases:
-            return 1.0
+            return np.nan
         u, v = field.edges[active].T
-        slab_precision = precisions(prior.slab)[0]
-        mass = self.information[u] * field.z2[v] + self.information[v] * field.z2[u] + slab_precision
+        variance, _, _, curvature = self._learnt()
+        slab_precision = precisions(prior.slab)[0] * curvature[active]
+        mass = variance[u] * field.z2[v] + variance[v] * field.z2[u] + slab_precision
+        squares = mass * w[active] ** 2
+        self._norms = np.sqrt(np.bincount(u, squares, len(b)) + np.bincount(v, squares, len(b)))
         if n_biases:
-            mass = np.concatenate([mass, field.c**2 * self.information + precisions(prior.bias)])
+            mass = np.concatenate([mass, field.c**2 * variance + precisions(prior.bias)])
         pseudo_edges.centred(field, w, b, self._beta)
         return pseudo_joint.hamiltonian_move(
             field,
@@ -103,7 +146,7 @@ class PseudoEdges:
             n_biases,
             1.0 / mass,
             step,
-            n_steps,
+            int(np.rint(n_steps * self.stretch())),
             rng,
             np.empty((4, len(mass))),
         )

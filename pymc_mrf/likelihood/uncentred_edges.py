@@ -79,14 +79,14 @@ class ExactFeatures(ExactEdges):
         return jump_kernels.sequential_jumps(self._field, w, b, prior, width, self._machine, rng)
 
     def langevin(self, w, b, prior: EdgePrior, H, p, moved, step, alpha, rng) -> float:
-        """Move present edges and biases in place; the acceptance probability.
+        """Move present edges and biases in place; the acceptance probability, NaN if there are none.
 
         `H`, `p`, `moved` (r + d,): see `kernels.persistent_langevin`.
         """
         active = np.flatnonzero(w)
         size = len(active) + self._n_biases
         if size == 0:
-            return 1.0
+            return np.nan
         return langevin_kernels.langevin_move(
             self._field,
             active,

@@ -1,12 +1,16 @@
 """Figures with one or several plots, and the options of their visuals."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import xarray as xr
 
 # Okabe & Ito (2008), told apart with every colour vision
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
+
+
+BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
 
 
 def require_matplotlib(function: str) -> None:
@@ -58,6 +62,13 @@ def any_collection(
     from arviz_plots import PlotCollection
 
     backend = rcParams["plot.backend"] if backend is None else backend
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, not {backend!r}")
+    if backend != "none":
+        try:
+            import_module(backend)
+        except ImportError as error:
+            raise ImportError(f'backend="{backend}" needs {backend}, which is not installed') from error
     figure_kwargs: dict[str, Any] = {"figsize": figsize} if backend != "none" else {}
     if backend == "matplotlib":
         figure_kwargs["layout"] = "constrained"  # makes room for the legend
@@ -77,9 +88,20 @@ def visual_options(visuals: Mapping[str, Any] | None, names: tuple[str, ...]) ->
         If `visuals` names something else.
     """
     visuals = {} if visuals is None else visuals
+    if not isinstance(visuals, Mapping):
+        raise TypeError(
+            f"visuals must be a dictionary such as {{{names[0]!r}: {{...}}}} or {{{names[0]!r}: False}}, not "
+            f"{visuals!r}"
+        )
     unknown = [name for name in visuals if name not in names]
     if unknown:
         raise ValueError(
             f"visuals has the key {unknown[0]!r}; valid keys are {', '.join(map(repr, names))}"
         )
+    for name, value in visuals.items():
+        if value is not False and not isinstance(value, Mapping):
+            raise TypeError(
+                f"visuals[{name!r}] must be a dictionary of keyword arguments, or False to leave it out, not "
+                f"{value!r}"
+            )
     return {name: visuals.get(name, {}) for name in names}

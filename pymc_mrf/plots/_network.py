@@ -86,16 +86,33 @@ def node_positions(
     if pos is None:
         xy = _packed_layout(graph.n_nodes, edges)
     else:
+        check_mapping(pos, "pos", "(x, y) of every node")
         missing = [label for label in graph.nodes if label not in pos]
         if missing:
-            raise ValueError(f"pos has no position for node {missing[0]!r}")
-        xy = np.array([pos[label] for label in graph.nodes], dtype=float)
+            raise ValueError(f"pos has no position for node {missing[0]!r}; give (x, y) of every node")
+        xy = np.array([_position(label, pos[label]) for label in graph.nodes])
     xy = _unit_square(xy) * figsize
     if graph.n_nodes > MAX_NODE_LABELS:
         return xy
     lengths = np.array([len(str(label)) for label in graph.nodes])
     boxes = np.column_stack([0.66 * lengths + 1.6, np.full(graph.n_nodes, 2.1)])
     return separate(xy, boxes * FONT_SIZE / 72.0)
+
+
+def check_mapping(value: Any, name: str, of: str) -> None:
+    """Refuse what is no mapping; `of` tells what it must hold."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a dictionary with {of}, not {value!r}")
+
+
+def _position(label: Hashable, value: Any) -> np.ndarray:
+    try:
+        place = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        place = np.zeros(0)
+    if place.shape != (2,) or not np.isfinite(place).all():
+        raise ValueError(f"pos[{label!r}] must be two finite numbers (x, y), not {value!r}")
+    return place
 
 
 def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.ndarray:
@@ -172,9 +189,14 @@ def node_colors(
         if category_colors is not None:
             raise ValueError("category_colors needs node_category, the category of every node")
         return ["#8C8C8C"] * graph.n_nodes
+    check_mapping(node_category, "node_category", "the category of every node")
+    if category_colors is not None:
+        check_mapping(category_colors, "category_colors", "the colour of every category")
     missing = [label for label in graph.nodes if label not in node_category]
     if missing:
-        raise ValueError(f"node_category has no entry for node {missing[0]!r}")
+        raise ValueError(
+            f"node_category has no entry for node {missing[0]!r}; give a category to every node"
+        )
     names = list(dict.fromkeys(node_category[label] for label in graph.nodes))
     if category_colors is None:
         if len(names) > len(CATEGORICAL):
@@ -185,8 +207,18 @@ def node_colors(
         category_colors = dict(zip(names, CATEGORICAL, strict=False))
     for name in names:
         if name not in category_colors:
-            raise ValueError(f"category_colors has no colour for {name!r}")
+            raise ValueError(f"category_colors has no colour for {name!r}; give one to every category")
+        if not _is_color(category_colors[name]):
+            raise ValueError(
+                f"category_colors[{name!r}] is {category_colors[name]!r}, which is no colour of matplotlib"
+            )
     return [category_colors[node_category[label]] for label in graph.nodes]
+
+
+def _is_color(value: Any) -> bool:
+    from matplotlib.colors import is_color_like
+
+    return bool(is_color_like(value))
 
 
 def draw_nodes(pc: Any, graph: PairwiseGraph, xy: np.ndarray, colors: list, kwargs: dict) -> None:

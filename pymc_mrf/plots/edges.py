@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.checks import is_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.plots._collection import matplotlib_collection, visual_options
 from pymc_mrf.plots._network import close_network, node_colors, open_network
@@ -75,7 +76,7 @@ def plot_edges(
         probability, or a mapping lacks a node or a category.
     """
     options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend"))
-    if not 0.0 <= min_inclusion <= 1.0:
+    if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_graph(graph)
     values = edge_values(dt, var_name, graph, group)

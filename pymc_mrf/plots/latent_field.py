@@ -8,9 +8,11 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable
+from pymc_mrf.checks import check_labels, sequence, whole_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.structure import coords as node_coords
 from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
-from pymc_mrf.plots._network import node_positions
+from pymc_mrf.plots._network import check_mapping, node_positions
 
 PANELS = ("mean", "mode", "entropy")
 MAX_STATES = 50
@@ -85,7 +87,12 @@ def plot_latent_field(
     if pos is None:
         cells = _lattice_cells(values, var_name, graph, shape)
     if graph is not None and graph.n_nodes != values.shape[-1]:
-        raise ValueError(f"{var_name} has {values.shape[-1]} nodes but the graph has {graph.n_nodes}")
+        raise ValueError(
+            f"{var_name} has {values.shape[-1]} nodes but the graph has {graph.n_nodes}; give the "
+            "graph of the field"
+        )
+    if graph is not None:
+        check_labels(values, node_coords(graph)["node"], var_name, "node")
     if cells is None and graph is None:
         raise ValueError(
             f"the places of the {values.shape[-1]} nodes of {var_name} are not known: give shape=(rows, "
@@ -147,10 +154,18 @@ def _one_row(dt: Any, var_name: str, group: str, coords: Mapping | None) -> xr.D
     values = sampled_variable(dt, var_name, group)
     if values.dtype.kind not in "iu":
         raise TypeError(f"{var_name} is {values.dtype}; the states of a latent field are integers")
+    if coords is not None:
+        check_mapping(coords, "coords", "the row to show, such as {'obs': 0}")
     for dim, label in (coords or {}).items():
         if dim not in values.dims or dim in SAMPLE_DIMS:
             raise ValueError(f"coords names {dim!r}, but {var_name} has dims {values.dims}")
-        values = values.sel({dim: label})
+        try:
+            values = values.sel({dim: label})
+        except (KeyError, TypeError) as error:
+            known = values[dim].values
+            raise ValueError(
+                f"coords[{dim!r}] is {label!r}, but {dim!r} of {var_name} goes from {known[0]} to {known[-1]}"
+            ) from error
     single = [d for d in values.dims[2:-1] if values.sizes[d] == 1]
     values = values.isel({dim: 0 for dim in single})
     if values.ndim != 3:
@@ -166,8 +181,12 @@ def _lattice_cells(
     """Row and column (d, 2) of every node, or None if the nodes form no lattice."""
     d = values.shape[-1]
     if shape is not None:
-        if len(shape) != 2 or shape[0] * shape[1] != d:
-            raise ValueError(f"shape={shape!r} does not hold the {d} nodes of {var_name}")
+        lengths = sequence(shape, "shape", "rows and columns")
+        sizes = [whole_number(n, f"shape[{k}]", 1) for k, n in enumerate(lengths)]
+        if len(sizes) != 2 or sizes[0] * sizes[1] != d:
+            raise ValueError(
+                f"shape={shape!r} does not hold the {d} nodes of {var_name}; give (rows, columns)"
+            )
         return np.stack(np.unravel_index(np.arange(d), tuple(shape)), axis=1)
     if graph is not None:
         nodes: Sequence = graph.nodes
@@ -197,7 +216,9 @@ def _pair(node: Any) -> tuple[int, int] | None:
 def _chosen_panels(panels: Sequence[str] | None, n_states: int) -> tuple[str, ...]:
     if panels is None:
         return PANELS if n_states <= 2 else PANELS[1:]
-    panels = (panels,) if isinstance(panels, str) else tuple(panels)
+    panels = (
+        (panels,) if isinstance(panels, str) else tuple(sequence(panels, "panels", "names of panels"))
+    )
     unknown = [panel for panel in panels if panel not in PANELS]
     if unknown or not panels or len(set(panels)) < len(panels):
         raise ValueError(
@@ -296,6 +317,7 @@ def _unlabelled(graph: PairwiseGraph) -> PairwiseGraph:
 def _by_index(pos: Mapping | None, graph: PairwiseGraph) -> dict[Hashable, Any] | None:
     if pos is None:
         return None
+    check_mapping(pos, "pos", "(x, y) of every node")
     missing = [label for label in graph.nodes if label not in pos]
     if missing:
         raise ValueError(f"pos has no position for node {missing[0]!r}")

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
+from pymc_mrf.checks import is_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.plots._collection import visual_options
 from pymc_mrf.plots._network import close_network, node_colors, open_network
@@ -73,6 +74,8 @@ def plot_groups(
         category.
     """
     options = visual_options(visuals, ("edges", "nodes", "colorbar", "legend"))
+    if not is_number(center) or not np.isfinite(center):
+        raise ValueError(f"center must be a finite number, not {center!r}")
     graph = as_graph(graph)
     values = sampled_vector(dt, var_name, group)
     if values.shape[-1] != graph.n_edges:

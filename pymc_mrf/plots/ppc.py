@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, state_counts
+from pymc_mrf.checks import is_number
 from pymc_mrf.plots._collection import any_collection, visual_options
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
@@ -74,6 +75,7 @@ def plot_ppc_edges(
     )
     ci_prob = interval_probability(ci_prob)
     predicted = edge_agreement(dt, var_name, graph=graph, group=group)
+    _check_sampled(predicted, var_name, group)
     observed = edge_agreement(dt, var_name, graph=graph, group="observed_data")
     if not observed.size:
         raise ValueError("graph has no edges, whose agreement could be checked")
@@ -153,6 +155,12 @@ def plot_ppc_magnetisation(
     )
     ci_prob = interval_probability(ci_prob)
     predicted, observed = field_rows(dt, var_name, group), field_rows(dt, var_name, "observed_data")
+    _check_sampled(predicted, var_name, group)
+    if predicted.sizes["node"] != observed.sizes["node"]:
+        raise ValueError(
+            f"{var_name} has {predicted.sizes['node']} nodes in the {group} group and "
+            f"{observed.sizes['node']} in observed_data; pass results of one model"
+        )
     states = np.union1d(np.unique(predicted.values), np.unique(observed.values))
     binary = len(states) <= 2
     shown = states[-1:] if binary else states
@@ -227,9 +235,18 @@ def interval_probability(ci_prob: float | None) -> float:
     from arviz_base import rcParams
 
     ci_prob = rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
-    if not 0.0 < ci_prob < 1.0:
+    if not is_number(ci_prob) or not 0.0 < ci_prob < 1.0:
         raise ValueError(f"ci_prob must be between 0 and 1, not {ci_prob!r}")
     return float(ci_prob)
+
+
+def _check_sampled(predicted: xr.DataArray, var_name: str, group: str) -> None:
+    missing = [dim for dim in SAMPLE_DIMS if dim not in predicted.dims]
+    if missing:
+        raise ValueError(
+            f"{var_name} of the {group} group is without {' and '.join(map(repr, missing))}; "
+            "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
+        )
 
 
 def summarise(draws: xr.DataArray, ci_prob: float) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:

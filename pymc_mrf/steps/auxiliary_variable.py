@@ -6,6 +6,7 @@ import numpy as np
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.checks import is_number
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import is_cheap, junction_tree
@@ -135,7 +136,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not (integer and value > 0):
                 raise ValueError(f"{label} must be a positive integer, not {value!r}")
-        if not (isinstance(sigma, int | float) and 0.0 < sigma < np.inf):
+        if not (is_number(sigma) and 0.0 < sigma < np.inf):
             raise ValueError(f"sigma must be a positive number, not {sigma!r}")
         if auxiliary not in ("exchange", "moller"):
             raise ValueError(f'auxiliary must be "exchange" or "moller", not {auxiliary!r}')

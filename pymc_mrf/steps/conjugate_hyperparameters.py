@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.logprob.transforms import LogOddsTransform, LogTransform
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
@@ -23,9 +24,13 @@ from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
 from pymc_mrf.distributions.mrf_rv import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, arguments
 from pymc_mrf.steps.observed_field import children
+from pymc_mrf.steps.pymc_steps import check_step_arguments
 
 EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
 """Of a precision or a variance in the standard deviation."""
+
+TRANSFORMS = {BetaRV: LogOddsTransform, GammaRV: LogTransform, InvGammaRV: LogTransform}
+"""Of the whole support: PyMC's own."""
 
 MAX_DRAWS = 100  # until a value that double precision can hold
 
@@ -75,6 +80,8 @@ def is_conjugate(rv, model: pm.Model) -> bool:
     """
     if rv.owner is None or not isinstance(rv.owner.op, BetaRV | GammaRV | InvGammaRV) or rv.ndim:
         return False
+    if not isinstance(model.rvs_to_transforms[rv], TRANSFORMS[type(rv.owner.op)] | None):
+        return False  # another transform may cut the prior off
     found = children(rv, model)
     return bool(found) and all(_is_conjugate_to(rv, child, model) for child in found)
 
@@ -185,6 +192,11 @@ class ConjugateHyperparameters(BlockedStep):
     default_blocked = True
     _state_class = ConjugateHyperparametersState
     stats_dtypes_shapes: ClassVar[dict] = {"conjugate_n_present": (np.int64, [])}
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Refuse variables and models that PyMC would refuse with fewer words."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
+        return super().__new__(cls, vars, *args, **kwargs)
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from rich.table import Column
 from pymc_mrf.likelihood.exact import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.steps.chain_report import WARNING_STAT, chain_warning
 from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior
 from pymc_mrf.steps.edge_start import pseudo_likelihood_start
 from pymc_mrf.steps.edge_target import (
@@ -22,16 +23,18 @@ from pymc_mrf.steps.edge_target import (
     warn_of_constant_columns,
 )
 from pymc_mrf.steps.observed_field import constant_value
-from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back
 
 ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges] | type[ParticleEdges]] = {
     "exact": ExactEdges,
     "pseudo": PseudoEdges,
     "particles": ParticleEdges,
 }
-TRAJECTORY = 1.6  # length of a joint move, in standard deviations: a quarter of an oscillation
+# length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
+TRAJECTORY = 1.6
 MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8
+TARGET_NOISE = 0.5  # of log-likelihood ratios, which are corrected for it, before a warning
 
 
 @dataclass_state
@@ -44,6 +47,8 @@ class EdgeGibbsState(StepMethodState):
     log_step: float
     information: np.ndarray
     particles: tuple
+    n_left: int
+    noise: list
 
 
 class EdgeGibbs(BlockedStep):
@@ -110,7 +115,8 @@ class EdgeGibbs(BlockedStep):
     ``edge_gibbs_noise`` (standard deviation of the estimated log-likelihood ratio between two values of an
     edge one posterior standard deviation apart, root mean square over the edges that were not hopeless),
     ``edge_gibbs_ess`` (smallest effective size of the weights in the step, relative to the particles) and
-    ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated.
+    ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. A warning at the end of a
+    chain says if the noise, root mean square over the draws, was above 0.5.
 
     References
     ----------
@@ -129,10 +135,12 @@ class EdgeGibbs(BlockedStep):
         "edge_gibbs_noise": (np.float64, []),
         "edge_gibbs_ess": (np.float64, []),
         "edge_gibbs_resamplings": (np.int64, []),
+        "warning": WARNING_STAT,
     }
 
     def __new__(cls, vars, *args, **kwargs):
         """Build the step; one for each field if there are several."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
         model = pm.modelcontext(kwargs.get("model"))
         values = get_value_vars_from_user_vars(vars, model)
         edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
@@ -248,6 +256,8 @@ class EdgeGibbs(BlockedStep):
         self.started = False
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
+        self.n_left = 0
+        self.noise: list[float] = []
         self.information = self._information.copy()
         if isinstance(self._engine, ParticleEdges):
             self._engine.forget()
@@ -265,6 +275,7 @@ class EdgeGibbs(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self._reset()
         self.tune = tune > 0
+        self.n_left = tune + draws
 
     def step(self, point):
         """Update every edge, then present edges and biases jointly."""
@@ -280,6 +291,7 @@ class EdgeGibbs(BlockedStep):
         engine.information[:] = self.information
         n_proposed, n_accepted = engine.sweep(w, b, prior, self.rng)
         accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
+        accepts = [accept for accept in accepts if not np.isnan(accept)]  # where anything was to move
         stats = {
             "edge_gibbs_n_active": int(np.count_nonzero(w)),
             "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
@@ -287,10 +299,29 @@ class EdgeGibbs(BlockedStep):
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
             **self._particle_statistics(),
         }
+        stats["warning"] = self._speak(stats["edge_gibbs_noise"])
         new = {**point, self._name: w}
         if self._bias_name is not None:
             new[self._bias_name] = b
         return new, [stats]
+
+    def _speak(self, noise: float):
+        """Count a draw; at the end of a chain, say if the particles were too few."""
+        self.n_left -= 1
+        if not self.tune:
+            self.noise.append(noise**2)
+        if self.n_left != 0 or not self.noise:
+            return None
+        rms = float(np.sqrt(np.mean(self.noise)))
+        if rms <= TARGET_NOISE:
+            return None
+        m = self._engine.n_particles
+        enough = int(np.ceil(1.2 * m * (rms / TARGET_NOISE) ** 2))
+        message = (
+            f"The {m} particles of EdgeGibbs are too few for {self._name}: estimated log-likelihood "
+            f"ratios have a noise of {rms:.2f}, above {TARGET_NOISE:g}. Try n_particles={enough}"
+        )
+        return chain_warning([message])
 
     def _particle_statistics(self) -> dict[str, float]:
         """Noise, relative effective size and resamplings; of an exact likelihood: none, all, never."""
@@ -304,11 +335,11 @@ class EdgeGibbs(BlockedStep):
         }
 
     def _joint(self, w, b, prior) -> float:
-        """One joint move, and what is learnt from it in tuning."""
+        """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
         step = np.exp(self.log_step)
         n_steps = int(np.clip(np.rint(TRAJECTORY / step), 1, MAX_LEAPFROG))
         accept = self._engine.joint(w, b, prior, step * self.rng.uniform(0.8, 1.2), n_steps, self.rng)
-        if self.tune:
+        if self.tune and not np.isnan(accept):
             self.n_tuned += 1
             self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)
             self.log_step = min(self.log_step, float(np.log(TRAJECTORY)))

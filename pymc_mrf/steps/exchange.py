@@ -17,18 +17,19 @@ from pytensor.graph.traversal import ancestors
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.mrf_rv import free_parents
-from pymc_mrf.fields.methods import whole_number
 from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
 from pymc_mrf.steps.chain_report import WARNING_STAT, chain_warning
 from pymc_mrf.steps.coordinate_blocks import connected, named_blocks, target_acceptance
 from pymc_mrf.steps.exchange_checks import short_chains, standstill
 from pymc_mrf.steps.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.pseudo_posterior import pseudo_posterior
-from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
+LEAST_LOG_SCALE = -10.0  # proposals must differ from the present state
 MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood counts for
 
 
@@ -54,7 +55,7 @@ class Exchange(BlockedStep):
 
     Leaves invariant: the posterior, exactly, if the auxiliary data sets are exact draws
     (``exchange_draws`` "exact" or "perfect"); otherwise an approximation that becomes exact as
-    `n_sweeps` grows: on a 6 x 6 grid near criticality the posterior mean was off by 0.7 posterior
+    `n_sweeps` grows, if Gibbs chains can reach all configurations: on a 6 x 6 grid near criticality the posterior mean was off by 0.7 posterior
     standard deviations with one sweep, 0.1 with ten and less than 0.05 with twenty
     (``docs/results.md``). Adaptation ends with tuning.
 
@@ -126,16 +127,15 @@ class Exchange(BlockedStep):
 
         Tags do not survive `freeze_model`, so that every variable without gradient is sent here.
         """
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
         model = pm.modelcontext(kwargs.get("model"))
         values = get_value_vars_from_user_vars(vars, model)
         reached = {rv for node in intractable_fields(model).values() for rv in free_parents(node, model)}
         mine = [v for v in values if model.values_to_rvs[v] in reached]
         if len(mine) == len(values) or kwargs.get("initial_point") is None:
             return super().__new__(cls, values, *args, **kwargs)
-        others = [v for v in values if v not in mine]
-        return hand_back(
-            cls, others, model, kwargs, (lambda: cls(mine, *args, **kwargs)) if mine else None
-        )
+        own = (lambda: cls(mine, *args, **kwargs)) if mine else None
+        return hand_back(cls, [v for v in values if v not in mine], model, kwargs, own)
 
     def __init__(
         self,
@@ -230,11 +230,12 @@ class Exchange(BlockedStep):
                 natural.append(field.natural(own))
         return float(log_density), natural
 
-    def _is_valid(self, evaluated) -> bool:
-        """Whether all that `_evaluate` returned is in its domain."""
+    def _is_valid(self, evaluated, *, possible: bool = False) -> bool:
+        """Whether all that `_evaluate` returned is in its domain, and the observations are `possible`."""
         log_density, natural = evaluated
-        rows = (f.is_valid(rows) for f, rows in zip(self._fields, natural, strict=True))
-        return bool(np.isfinite(log_density)) and all(rows)
+        fields = list(zip(self._fields, natural, strict=True))
+        valid = bool(np.isfinite(log_density)) and all(f.is_valid(rows) for f, rows in fields)
+        return valid and (not possible or all(f.is_possible(rows) for f, rows in fields))
 
     def _reset(self) -> None:
         """Forget everything learnt."""
@@ -271,11 +272,11 @@ class Exchange(BlockedStep):
 
     def step(self, point):
         """Propose small blocks `n_updates` times, the parts of large ones once."""
+        for field in self._fields:
+            field.follow(point)
         if not self.started:
             point = self._begin(point)
             self.started = True
-        for field in self._fields:
-            field.follow(point)
         v = self._coordinates(point)
         if not (self.tune or self.checked):
             self.complaints += self._check_length(point, v)
@@ -292,7 +293,8 @@ class Exchange(BlockedStep):
                 state, accept = self._propose(point, *state, part, factor)
                 accepts.append(accept)
                 if self.tune:
-                    self.log_scale[part] += gain * (accept - target_acceptance(len(part)))
+                    scale = self.log_scale[part] + gain * (accept - target_acceptance(len(part)))
+                    self.log_scale[part] = np.maximum(scale, LEAST_LOG_SCALE)
             if learns and self.tune:
                 self._learn(block, small, state[0])
             small += learns
@@ -335,7 +337,7 @@ class Exchange(BlockedStep):
         log_ratio = self._log_ratio(current, proposed)
         accept = float(np.exp(min(log_ratio, 0.0)))
         if self.rng.random() < accept:
-            self.moved[part] |= not self.tune
+            self.moved[part] |= (new[part] != v[part]) & (not self.tune)
             return (new, proposed), accept
         return (v, current), accept
 
@@ -366,7 +368,7 @@ class Exchange(BlockedStep):
         root = np.linalg.cholesky(self._fit.precision)
         noise = np.linalg.solve(root.T, self.rng.standard_normal(len(self._fit.mode)))
         for v in (self._fit.mode + noise, self._fit.mode):
-            if self._is_valid(self._evaluate(point, v)):
+            if self._is_valid(self._evaluate(point, v), possible=True):
                 return {**point, **self._values(point, v)}
         return point
 

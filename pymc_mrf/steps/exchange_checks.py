@@ -56,15 +56,31 @@ def short_chains(
     Returns
     -------
     list of str
-        One complaint if the largest difference that is significant exceeds `TOLERANCE`.
+        One complaint if the largest difference that is significant exceeds `TOLERANCE`; else one if
+        chains never change a node that varies in the data: then lengths of chains say nothing.
     """
     drawn = [field for field in fields if field.sampler.method == "gibbs"]
     if not drawn:
         return []
-    gap = largest_gap(evaluate, fields, center, factor, rng)
-    if gap <= TOLERANCE:
-        return []
+    left = [np.zeros(field.x.shape[1], dtype=bool) for field in fields]
+    gap = largest_gap(evaluate, fields, center, factor, left, rng)
     n_sweeps = drawn[0].sampler.n_sweeps
+    if gap is None:
+        return []
+    if gap <= TOLERANCE:
+        frozen = [
+            f"{np.count_nonzero(stuck)} nodes of {field.name}"
+            for field, moves in zip(fields, left, strict=True)
+            if field in drawn and np.any(stuck := ~moves & (field.x != field.x[0]).any(axis=0))
+        ]
+        if not frozen:
+            return []
+        return [
+            f"Exchange: the Gibbs chains behind auxiliary data never changed {', '.join(frozen)} in "
+            f"{LONGER * n_sweeps} sweeps, so that what is sampled is close to the prior. Use "
+            'auxiliary="exact" or likelihood="exact" if the junction tree is small, or a prior that keeps '
+            "couplings weaker"
+        ]
     return [
         f"Exchange: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
         f"auxiliary data of {', '.join(field.name for field in drawn)} change the posterior by about "
@@ -74,18 +90,22 @@ def short_chains(
     ]
 
 
-def largest_gap(evaluate, fields, center, factor, rng) -> float:
-    """Largest significant offset or slope; 0 if there is none. See `short_chains`."""
+def largest_gap(evaluate, fields, center, factor, left, rng) -> float | None:
+    """Largest significant offset or slope; 0 if there is none, None if that cannot be told.
+
+    Marks in `left`, by field, the nodes at which chains leave the observations. See `short_chains`.
+    """
     from scipy.special import ndtri
 
     slopes = _slopes(evaluate, fields, center, factor)
     points = SPREAD * rng.choice([-1.0, 1.0], size=(N_SETS, len(center)))
     gaps = [
-        _gap(fields, evaluate(center + factor @ point)[1], slopes, len(center), rng) for point in points
+        _gap(fields, evaluate(center + factor @ point)[1], slopes, len(center), left, rng)
+        for point in points
     ]
     kept = np.array([gap is not None for gap in gaps])
     if kept.sum() < 20:  # parameters out of their domain: nothing can be told
-        return 0.0
+        return None
     gap = np.array([g for g in gaps if g is not None])  # (m, k)
     estimates = np.concatenate([gap, gap * points[kept] / SPREAD**2], axis=1)
     size = np.abs(estimates.mean(axis=0))
@@ -108,10 +128,10 @@ def _slopes(evaluate, fields, center, factor) -> list[list[np.ndarray]]:
     return [[np.array(rows) for rows in units] for units in slopes]
 
 
-def _gap(fields, natural, slopes, k: int, rng) -> np.ndarray | None:
+def _gap(fields, natural, slopes, k: int, left, rng) -> np.ndarray | None:
     """Difference (k,) of the gradients of one data set and its prolongation; None if not possible."""
     total = np.zeros(k)
-    for field, rows, by_unit in zip(fields, natural, slopes, strict=True):
+    for field, rows, by_unit, moves in zip(fields, natural, slopes, left, strict=True):
         if not field.is_valid(rows):
             return None
         if field.sampler.method != "gibbs":
@@ -120,7 +140,9 @@ def _gap(fields, natural, slopes, k: int, rng) -> np.ndarray | None:
             counts = field.prolonged_statistics(u, rows[0 if len(rows) == 1 else unit[0]], LONGER, rng)
             if counts is None:
                 return None
-            total += by_unit[u] @ (counts[0] - counts[1])
+            short, long, differs = counts
+            total += by_unit[u] @ (short - long)
+            moves |= differs
     return total
 
 

@@ -10,6 +10,7 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pymc_mrf.likelihood.uncentred_edges import ExactFeatures, PersistentFeatures
 from pymc_mrf.steps.edge_prior import EdgePriorReader
 from pymc_mrf.steps.edge_target import edge_target, warn_of_constant_columns
+from pymc_mrf.steps.pymc_steps import check_step_arguments
 
 LIKELIHOODS = ("exact", "particles")
 
@@ -38,6 +39,11 @@ class FeatureStep(BlockedStep):
     """
 
     default_blocked = True
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Refuse variables and models that PyMC would refuse with fewer words."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
+        return super().__new__(cls, vars, *args, **kwargs)
 
     def __init__(
         self,

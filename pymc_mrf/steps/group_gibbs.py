@@ -20,6 +20,7 @@ from pymc_mrf.kernels.edge_posterior import allocate_edge_work, edge_posteriors
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure, BaseMeasureReader, Link
 from pymc_mrf.steps.chain_report import LEAST_DRAWS, WARNING_STAT, chain_warning
 from pymc_mrf.steps.observed_field import ObservedField
+from pymc_mrf.steps.pymc_steps import check_step_arguments
 
 ROUNDING = 1e-9  # relative changes that come from theta = sigmoid(eta) and back
 
@@ -39,6 +40,11 @@ class GroupGibbs(BlockedStep):
         "group_gibbs_n_new": (np.int64, []),
         "warning": WARNING_STAT,
     }
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Refuse variables and models that PyMC would refuse with fewer words."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
+        return super().__new__(cls, vars, *args, **kwargs)
 
     def __init__(
         self,

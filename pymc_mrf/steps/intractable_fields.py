@@ -177,6 +177,19 @@ class IntractableField(ABC):
             units = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
             self._set_units(sorted(units, key=lambda unit: unit[0]))
 
+    def is_possible(self, natural: np.ndarray) -> bool:
+        """Whether the observations have positive probability under rows of natural parameters."""
+        for unit, sums in zip(self.units, self._unit_sums, strict=True):
+            rows = natural[unit] if len(natural) > 1 else natural
+            if np.all(rows == rows[0]):
+                potentials = [_potential(rows[0], sums)]
+            else:
+                each = (self.statistics(self.x[[i]]) for i in unit)
+                potentials = [_potential(row, counts) for row, counts in zip(rows, each, strict=True)]
+            if -np.inf in potentials:
+                return False
+        return True
+
     def log_auxiliary_ratio(self, old: np.ndarray, new: np.ndarray, rng: np.random.Generator) -> float:
         """Log of q_new(X) q_old(Z) / (q_old(X) q_new(Z)), Z ~ p_new, over all units that change.
 
@@ -211,15 +224,18 @@ class IntractableField(ABC):
             return float(change @ (sums - self.statistics(z)))
         if _potential(new, sums) == -np.inf:  # Gibbs chains could not start there either
             return -np.inf
+        if _potential(old, sums) == -np.inf:  # an impossible start is left at once
+            return np.inf
         counts = self.statistics(sampler.draw(*self.tables(new), rng, start=self.x[rows]))
         of_data = _potential(new, sums) - _potential(old, sums)
         return of_data + _potential(old, counts) - _potential(new, counts)
 
     def prolonged_statistics(
         self, u: int, row: np.ndarray, longer: int, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Statistics of auxiliary data of unit u, and of the same chains `longer` times as long.
 
+        Then, which nodes (d,) differ from the observations in any of the latter.
         None if the observations, from which the chains start, are impossible under `row` (t,).
         """
         if _potential(row, self._unit_sums[u]) == -np.inf:
@@ -229,7 +245,7 @@ class IntractableField(ABC):
         short = self.statistics(z)
         for _ in range(longer - 1):
             z = sampler.draw(*tables, rng, start=z)
-        return short, self.statistics(z)
+        return short, self.statistics(z), (z != self.x[self.units[u]]).any(axis=0)
 
 
 def _potential(row: np.ndarray, counts: np.ndarray) -> float:

@@ -26,6 +26,17 @@ def constant_value(parameter) -> np.ndarray | None:
     return np.asarray(value) if isinstance(value, np.ndarray | float | int) else None
 
 
+def _not_observed(field, model: pm.Model) -> str:
+    """Tell why a free field has no complete data, and what to do about it."""
+    name = field.name.removesuffix("_unobserved")
+    if name != field.name and f"{name}_observed" in model.named_vars:
+        return f"{name} is not completely observed: drop rows with missing cells"
+    return (
+        f"{field.name} has no data: pass them as `observed`; for draws from the prior use "
+        "pm.sample_prior_predictive"
+    )
+
+
 class ObservedField:
     """Data, graph and family of the one field whose edge parameters are `rv`.
 
@@ -59,11 +70,9 @@ class ObservedField:
         found = children(rv, model)
         fields = [child for child in found if field_node(child) is not None]
         if any(child in model.free_RVs for child in fields) or not fields:
-            what = (
-                f"{fields[0].name} is not completely observed: drop rows with missing cells"
-                if fields
-                else f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
-            )
+            what = f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
+            if fields:
+                what = _not_observed(next(c for c in fields if c in model.free_RVs), model)
             raise ValueError(f"{step} samples the edge parameters of an observed field, but {what}")
         if len(found) > 1:
             names = ", ".join(child.name for child in found)

@@ -175,7 +175,9 @@ class PersistentLangevin(FeatureStep):
                     f"the Langevin dynamics of {self._name} have diverged; take a step_size below "
                     f"{step:g} or more particles"
                 )
-        if self.tune:
+        if np.isnan(accept):  # nothing to move, nothing learnt
+            accept = 1.0
+        elif self.tune:
             self.n_tuned += 1
             if self._adapts:
                 self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)

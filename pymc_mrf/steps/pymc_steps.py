@@ -6,11 +6,59 @@ in `__new__`, and hand the others back.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pymc as pm
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, CompoundStep
+
+
+def check_step_arguments(step: str, vars: Any, model: Any) -> None:
+    """Refuse what PyMC would refuse without naming the step and the remedy.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step class.
+    vars : variable or sequence of variables
+        As the user gave them.
+    model : pymc.Model or None
+        None stands for the model on the context stack.
+
+    Raises
+    ------
+    TypeError
+        If there is no model, or a variable is given by its name.
+    ValueError
+        If there is no variable, or one is observed or of another model.
+    """
+    try:
+        model = pm.modelcontext(model)
+    except TypeError as error:
+        raise TypeError(
+            f"{step} belongs to a model: make it inside `with model:`, or pass it `model=` as well as "
+            "pm.sample"
+        ) from error
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"{step}: model must be a pymc.Model, not {model!r}")
+    listed = vars if isinstance(vars, list | tuple | set) else [vars]
+    if not listed:
+        raise ValueError(f"{step}: vars is empty; pass the variables that it is to sample")
+    known = {*model.free_RVs, *model.value_vars}
+    for var in listed:
+        if isinstance(var, str):
+            raise TypeError(
+                f"{step}: vars holds the name {var!r}; pass the variable, as in model[{var!r}]"
+            )
+        if var in model.observed_RVs:
+            raise ValueError(f"{step} samples free variables, but {var.name} is observed: leave it out")
+        if var not in known:
+            name = getattr(var, "name", None) or repr(var)
+            raise ValueError(
+                f"{step}: {name} is no free variable of the model; pass those of the same model, as in "
+                "model[name]"
+            )
 
 
 def hand_back(

@@ -6,6 +6,7 @@ import numpy as np
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.likelihood.stripped_beta import StrippedBeta
@@ -91,10 +92,9 @@ class StrippedBetaGibbs(GroupGibbs):
                 f"StrippedBetaGibbs needs an Ising model without external field, but {field.name} has "
                 "one: leave `field` at 0"
             )
-        for label, value in (("n_particles", n_particles), ("n_iterations", n_iterations)):
-            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (integer and value > 0):
-                raise ValueError(f"{label} must be a positive integer, not {value!r}")
+        if n_particles is not None:
+            n_particles = whole_number(n_particles, "n_particles", 1)
+        n_iterations = whole_number(n_iterations, "n_iterations", 1)
         # an Ising model in zero field is an agreement field with eta = 2 J
         family = agreement(field.family.n_states)
         # the estimate belongs to the data: one fixed seed, the same for every chain and run

@@ -15,10 +15,11 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.mrf_rv import field_node
-from pymc_mrf.fields.methods import whole_number
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
+from pymc_mrf.steps.pymc_steps import check_step_arguments
 
 MIN_SWEEPS = 2
 SWEPT_NODES = 2048
@@ -55,7 +56,7 @@ class TreeGibbs(BlockedStep):
         (..., d), or ``x_unobserved`` of a field ``x`` with missing cells.
     n_sweeps : int, optional
         Sweeps in one step, each over all trees, there and back; without effect where fields are drawn
-        as a whole, or proposed in parts. By default 2, or more in fields of less than 1,000 nodes, where
+        as a whole, or proposed in parts. By default 2, or more in fields of less than 683 nodes, where
         they cost little beside the rest of a draw: 2048 by the number of nodes.
     n_partitions : int
         Tree partitions among which each sweep chooses at random.
@@ -108,6 +109,11 @@ class TreeGibbs(BlockedStep):
         "tree_gibbs_changed": (np.float64, []),
         "tree_gibbs_accept": (np.float64, []),
     }
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Refuse variables and models that PyMC would refuse with fewer words."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
+        return super().__new__(cls, vars, *args, **kwargs)
 
     def __init__(
         self,

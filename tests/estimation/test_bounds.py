@@ -110,7 +110,7 @@ def test_refusals(rng):
     ]:
         with pytest.raises(ValueError, match=message):
             tree_reweighted_bound(field, edge_probabilities=probabilities)
-    with pytest.raises(ValueError, match="max_iterations must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="max_iterations must be a positive integer, not 0"):
         tree_reweighted_bound(field, max_iterations=0)
     impossible = PairwiseField(builders.chain(2), [[[0, -np.inf], [0, 0]]], np.zeros((2, 2)))
     with pytest.raises(ValueError, match="-inf entries"):

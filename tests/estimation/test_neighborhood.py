@@ -68,7 +68,7 @@ def test_equal_strengths_are_broken_by_column_order():
         ({"n_edges": -1}, ValueError, "n_edges must be between 0 and 36"),
         ({"n_edges": 3.0}, TypeError, "n_edges must be an integer"),
         ({"nodes": "abc"}, ValueError, "nodes has 3 labels but x has 9 columns"),
-        ({"nodes": "abcdefghh"}, ValueError, "two labels are equal"),
+        ({"nodes": "abcdefghh"}, ValueError, "the label 'h' occurs twice"),
         ({"x": np.zeros((3, 3, 3))}, ValueError, "x must be a matrix"),
         ({"x": np.arange(9).reshape(3, 3)}, ValueError, "two states"),
         ({"x": np.array([[0.0, np.nan], [1.0, 0.0]])}, ValueError, "two states"),

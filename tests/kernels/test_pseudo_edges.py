@@ -9,7 +9,7 @@ from scipy import integrate, special, stats
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import edge_slab, enumerated_field, exact_edges, pseudo_edges, pseudo_joint
-from pymc_mrf.kernels.edge_slab import NORMAL, STUDENT, Densities
+from pymc_mrf.kernels.edge_slab import FLAT, LAPLACE, NORMAL, STUDENT, Densities
 from pymc_mrf.likelihood.exact import ExactEdges
 from pymc_mrf.likelihood.pseudo import PseudoEdges
 from pymc_mrf.steps.edge_prior import NO_SERIES
@@ -29,6 +29,97 @@ def parameters(rng):
     w = rng.normal(0, 1, 6)
     w[[1, 4]] = 0.0
     return w, rng.normal(0, 1, 5)
+
+
+def student(location, scale, nu):
+    constant = np.array([stats.t(nu, location, scale).logpdf(location)])
+    location, scale, nu = (np.array([float(t)]) for t in (location, scale, nu))
+    return Densities(STUDENT, location, scale, nu, constant, NO_SERIES)
+
+
+@pytest.mark.parametrize("n", [8, 24, 104])
+def test_sums(n, rng):
+    a, b, c, d = rng.normal(size=(4, n))
+    np.testing.assert_allclose(pseudo_edges.dot(a, b), (a * b).sum())
+    np.testing.assert_allclose(pseudo_edges.pair_dot(a, b, c, d), (a * b + c * d).sum())
+    np.testing.assert_allclose(pseudo_edges.dot_square(a, b), (a * b**2).sum())
+    np.testing.assert_allclose(pseudo_edges.total(a), a.sum())
+    np.testing.assert_allclose(pseudo_edges.total_positive(a), a[a > 0].sum())
+    np.testing.assert_allclose(pseudo_edges.product(a), a.prod())
+    a[3] = np.inf
+    assert pseudo_edges.total_positive(a) == pseudo_edges.total(a) == np.inf
+
+
+@pytest.mark.parametrize("kind", ["normal", "student", "laplace"])
+def test_scalar_densities(kind):
+    """Those of `edge_slab`, without the arrays."""
+    slab = student(0.3, 1.7, 3)
+    if kind == "normal":
+        slab = normal(1, 0.8)
+    elif kind == "laplace":
+        slab = slab._replace(kind=LAPLACE, constant=np.array([-np.log(3.4)]))
+    shape = pseudo_edges.scalars(slab)
+    for x in (-40.0, -0.4, 0.0, 2.0):
+        got = pseudo_edges.simple_log_density(shape, x)
+        np.testing.assert_allclose(got, edge_slab.log_density(slab, 0, x))
+        got = pseudo_edges.simple_slope_and_precision(shape, x)
+        np.testing.assert_allclose(got, edge_slab.slope_and_precision(slab, 0, x))
+    x, H, odds = pseudo_edges.simple_mode(3.0, 7.0, shape)
+    np.testing.assert_allclose((x, H), edge_slab.quadratic_mode(3.0, 7.0, slab))
+    np.testing.assert_allclose(odds, edge_slab.quadratic_log_odds(x, H, 3.0, 7.0, slab))
+
+
+# the pair is separable: no row has both in the second state, and the weight wanders far out
+SEPARABLE = np.repeat([[0, 0], [0, 1], [1, 0]], [3, 5, 4], axis=0).astype(np.int8)
+CUTS = np.array([-60.0, -8.0, -3.0, -1.0])
+
+
+def pair_conditional(b):
+    """Probabilities of w < CUTS and of w != 0 by quadrature, under a Cauchy(0, 2) slab and even odds."""
+    log_likelihood = pseudo_log_likelihood(SEPARABLE, [(0, 1)], (0, 1))
+    # x = 2 tan(t) takes the slab to a uniform density of t
+    t = (np.arange(200_000) + 0.5) / 200_000 * np.pi - np.pi / 2
+    x = 2.0 * np.tan(t)
+    value = log_likelihood(np.column_stack([x, np.broadcast_to(b, (len(x), 2))]))
+    absent = log_likelihood(np.array([[0.0, *b]]))[0]
+    density = np.exp(value - absent) / len(x)
+    cells = np.array([density[x < cut].sum() for cut in CUTS])
+    return np.append(cells, density.sum()) / (1.0 + density.sum())
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["edge moves", "and long trajectories"])
+@pytest.mark.parametrize("corrected", [True, False])
+def test_separable_pair(joint, corrected, rng):
+    graph, b = PairwiseGraph(range(2), [(0, 1)]), np.array([-0.3, 0.2])
+    engine = PseudoEdges(SEPARABLE, graph, BOLTZMANN, False)
+    prior = edge_slab.EdgePrior(np.zeros(1), student(0, 2, 1), normal(2, 1.0)._replace(kind=FLAT))
+    if joint:
+        engine._learnt()[2][:] = 36.0
+        assert engine.stretch() == 6.0
+    w, draws = np.zeros(1), np.empty(20_000)
+    for k in range(len(draws)):
+        engine.sweep(w, b, prior, rng, corrected)
+        if joint:
+            engine.joint(w, b, prior, 0.8 * rng.uniform(0.8, 1.2), 2, rng)
+        draws[k] = w[0]
+    events = np.column_stack([*(draws < cut for cut in CUTS), draws != 0.0])
+    batches = events.reshape(50, -1, len(CUTS) + 1).mean(axis=1)
+    z = (batches.mean(axis=0) - pair_conditional(b)) / (batches.std(axis=0, ddof=1) / np.sqrt(50))
+    assert (np.abs(z).max() < 5.0) == corrected, z
+
+
+def test_trajectories_stretch_to_the_norms(rng):
+    """The deviation of the widest norms but a tenth, of recent draws: what came before counts no more."""
+    engine = PseudoEdges(rng.integers(2, size=(21, 5)).astype(np.int8), GRAPH, BOLTZMANN, True)
+    assert engine.stretch() == 1.0
+    prior = edge_slab.EdgePrior(np.zeros(6), student(0, 2, 1), normal(5, 2.0))
+    w, b = parameters(rng)
+    engine.sweep(w, b, prior, rng)
+    engine.joint(w, b, prior, 0.5, 3, rng)
+    for k in range(2000):
+        engine._norms = np.full(5, 500.0 * (k < 100)) + rng.normal(50, 3, 5)
+        engine.learn(1.0 / (k + 11.0))
+    assert 2.7 < engine.stretch() < 3.5
 
 
 def test_exp_negative(rng):
@@ -100,9 +191,8 @@ def test_exact_likelihood_and_its_gradient(family, enumerates, rng):
     x = rng.integers(2, size=(21, 5)).astype(np.int8)
     w, b = parameters(rng)
     engine = ExactEdges(x, GRAPH, family, True)
-    machine, field = engine._machine._replace(enumerates=False), engine._field
-    if enumerates:
-        machine = machine._replace(enumerates=True, P=np.zeros(32), h=np.zeros(32))
+    assert engine._machine.enumerates
+    machine, field = engine._machine._replace(enumerates=enumerates), engine._field
     prior = edge_slab.EdgePrior(np.zeros(6), normal(1, 0.8), normal(5, 2.0))
     log_likelihood = exact_log_likelihood(np.array(family.states)[x], EDGES, family.states)
     active, out = np.flatnonzero(w), np.empty(9)

@@ -134,6 +134,8 @@ def test_it_is_the_default_and_repeats_itself_whatever_the_cores():
     assert not np.array_equal(*runs[0].posterior.w.values)
     found = runs[0].sample_stats
     for name, (dtype, _) in EdgeGibbs.stats_dtypes_shapes.items():
+        if name == "warning":
+            continue  # logged, and left out of the results
         assert found[name].dtype == dtype
     assert (found["edge_gibbs_noise"] > 0).all()
     assert ((found["edge_gibbs_ess"] > 0) & (found["edge_gibbs_ess"] <= 1)).all()
@@ -176,7 +178,7 @@ def test_constant_and_separable_columns(slab):
     for _ in range(200):
         point, stats_ = step.step(point)
         assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
-        assert np.isfinite(list(stats_[0].values())).all()
+        assert all(np.isfinite(value) for name, value in stats_[0].items() if name != "warning")
 
 
 def test_engines_without_particles_report_no_noise():
@@ -214,3 +216,21 @@ def test_options_reach_the_engine():
         step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
     assert isinstance(step._engine, ParticleEdges)
     assert (step._engine.n_particles, step._engine._n_sweeps) == (77, 3)
+
+
+def test_too_few_particles_are_told_of():
+    rng = np.random.default_rng(3)
+    model = random_bias_model(rng.integers(2, size=(400, 4)), likelihood="particles")
+    said = {}
+    for m in (20, 4000):
+        step = EdgeGibbs([model["w"], model["b"]], model=model, n_particles=m)
+        step.setup_chain(np.random.default_rng(1), 10, 20)
+        point = model.initial_point()
+        for t in range(30):
+            if t == 10:
+                step.stop_tuning()
+            point, [stats] = step.step(point)
+            assert t == 29 or stats["warning"] is None
+        said[m] = stats["warning"]
+    assert "The 20 particles of EdgeGibbs are too few for w" in said[20].message
+    assert said[4000] is None

@@ -13,7 +13,7 @@ from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.graph import builders
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.exchange_checks import standstill
-from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, shared_coupling
+from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
 
 TOO_SHORT = "n_sweeps=1 is too small: 3 times as many Gibbs sweeps .* of x change .*n_sweeps=10"
 
@@ -86,6 +86,48 @@ def test_standstill_is_reported():
     )  # too early to tell
     [message] = standstill(["a", "b"], np.array([True, True, False]), np.array([0, 1, 3]), 500)
     assert "for b, or for entries of it" in message
+
+
+def test_frozen_auxiliary_chains_are_reported():
+    """Nodes that must agree: single trees of a triangle never change, however long the chains."""
+    agree = np.where(np.eye(2) > 0, 0.0, -np.inf)
+    rng = np.random.default_rng(1)
+    x = np.repeat(rng.integers(2, size=(30, 1)), 3, axis=1)
+    with pm.Model() as model:
+        h = pm.Normal("h", 0, 3)
+        tables = [agree] * 3 + [pm.math.stack([0.0 * h, h])]
+        scopes = [(0, 1), (1, 2), (0, 2), (0,)]
+        FactorGraphMRF(
+            "x", tables, scopes=scopes, cardinalities=[2] * 3, observed=x, likelihood="particles"
+        )
+    step = Exchange(model.free_RVs, model=model, auxiliary="gibbs")
+    assert "never changed 3 nodes of x" in said(step, model.initial_point(), 3)
+    assert not said(Exchange(model.free_RVs, model=model, auxiliary="exact"), model.initial_point(), 3)
+
+
+def test_impossible_starts_are_left_and_rejections_are_no_moves():
+    """A cell that occurs is impossible where th > 0.5, which half of the prior is."""
+    x = np.array([[0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 8)
+    with pm.Model() as model:
+        th = pm.Uniform("th", 0, 1)
+        z = 0.0 * th
+        cell = pm.math.switch(th > 0.5, -np.inf, 3.0 * th)
+        table = pm.math.stack([pm.math.stack([z, z]), pm.math.stack([z, cell])])
+        FactorGraphMRF(
+            "x", [table], scopes=[(0, 1)], cardinalities=[2, 2], observed=x, likelihood="particles"
+        )
+    step = Exchange(model.free_RVs, model=model)
+    start = {"th_interval__": np.array(2.0)}  # impossible
+    draws = run(step, start, 200, tune=100)
+    assert (draws < 0.0).all() and len(np.unique(draws)) > 20
+    model.set_initval(th, 0.9)
+    step = Exchange(model.free_RVs, model=model)
+    step.setup_chain(np.random.default_rng(1), 0, 60)
+    step.log_scale[:] = -80.0  # nothing changes
+    point = {"th_interval__": np.array(-1.0)}
+    for _ in range(60):
+        point, [stats] = step.step(point)
+    assert "accepted no proposal for th" in stats["warning"].message
 
 
 @pytest.mark.parametrize("freeze", [freeze_model, freeze_dims_and_data])

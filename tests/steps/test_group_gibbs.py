@@ -393,7 +393,7 @@ def latent():
         (transformed_parameter, "needs theta itself"),
         (no_field, "feeds no Markov random field"),
         (missing_cells, "not completely observed"),
-        (latent, "not completely observed"),
+        (latent, "x has no data: pass them as `observed`"),
         (wide_base, r"support \(-inf, inf\)"),
         (base_beyond_the_domain, "mass 0.5 on the domain"),
         (random_bias, "constant node parameters"),

@@ -1,0 +1,169 @@
+"""Checks of arguments that all layers share: each message names the argument, the value and the remedy."""
+
+from collections.abc import Iterable, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+
+def whole_number(value: Any, name: str, smallest: int) -> int:
+    """Return `value` as an int of at least `smallest`, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
+        kind = {0: "a non-negative integer", 1: "a positive integer"}
+        raise ValueError(
+            f"{name} must be {kind.get(smallest, f'an integer of at least {smallest}')}, not {value!r}"
+        )
+    return int(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is one real number; a bool is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return `value` as a bool, or refuse what is none."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def random_generator(rng: Any, name: str) -> np.random.Generator:
+    """Make a generator from a generator, a seed or None, or refuse what is none of these."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{name} must be a numpy.random.Generator, a non-negative integer seed or None, not {rng!r}"
+        ) from error
+
+
+def sequence(value: Any, name: str, of: str) -> list:
+    """Return the items of an iterable that is no text, or refuse it; `of` tells what it must hold."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a sequence of {of}, not {value!r}")
+    return list(value)
+
+
+def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
+    """Return `value` as an array of numbers.
+
+    Parameters
+    ----------
+    value : array_like
+    name : str
+    kinds : str
+        Letters of the kinds of dtype that are allowed (``numpy.dtype.kind``).
+
+    Raises
+    ------
+    ValueError
+        If it is ragged, symbolic, has masked cells, or holds anything but numbers.
+    """
+    if np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} has {np.ma.count_masked(value)} masked cells, but complete numbers are needed here"
+        )
+    try:
+        array = np.asarray(value)
+        if array.dtype == object:
+            array = np.array(array.tolist())  # such as integers of nullable pandas columns
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise ValueError(
+            f"{name} must be numeric, a rectangular array without symbolic entries, not "
+            f"{_shown(value)} ({str(error).split('. The')[0]})"
+        ) from error
+    if array.dtype.kind not in kinds:
+        cell = _first_wrong(array, kinds)
+        told = f"entry {list(cell)} is {_shown(array[cell])}" if cell else f"it is {_shown(array[cell])}"
+        raise ValueError(
+            f"{name} must be numeric, not of dtype {array.dtype}: {told if array.size else 'it is empty'}; "
+            f"{_remedy(array, cell)}"
+        )
+    return array
+
+
+def _remedy(array: np.ndarray, cell: tuple[int, ...]) -> str:
+    kind = array.dtype.kind
+    if kind in "US":
+        return "recode text as numbers"
+    if kind == "b":
+        return "give numbers instead of truth values"
+    if kind == "O" and array.size and hasattr(array[cell], "owner"):
+        return "give fixed numbers; a parameter made of symbolic entries is stacked with pymc.math.stack"
+    return "give real numbers in every entry"
+
+
+def _first_wrong(array: np.ndarray, kinds: str) -> tuple[int, ...]:
+    """Index of the first entry that is no number, of the first entry if all are."""
+    if array.dtype == object:
+        for cell in np.ndindex(array.shape):
+            if not isinstance(array[cell], Number):
+                return cell
+    return (0,) * array.ndim
+
+
+def _shown(value: Any) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def check_labels(values: Any, labels: Sequence, name: str, what: str) -> None:
+    """Refuse a table or labelled array whose last axis names the nodes or edges in another order.
+
+    Data go by position. Where the labels of the data (columns of a data frame, index of a series,
+    coordinates of a DataArray) are other names altogether, or the numbers 0, 1, ... of an axis without
+    names, they say nothing about the graph and pass.
+
+    Parameters
+    ----------
+    values : any
+    labels : sequence of hashable
+        Of the graph.
+    name : str
+    what : {"node", "edge"}
+
+    Raises
+    ------
+    ValueError
+        If the labels are those of the graph in another order, or only some of them are.
+    """
+    given, select = _last_labels(values, name)
+    wanted = list(labels)
+    if given is None or given == wanted or not set(given) & set(wanted):
+        return
+    if set(given) == set(wanted) and len(given) == len(wanted):
+        raise ValueError(
+            f"{name}: its labels are the {what}s of the graph in another order, beginning "
+            f"{', '.join(map(repr, given[:3]))} instead of {', '.join(map(repr, wanted[:3]))}; use {select}"
+        )
+    if given == list(range(len(given))):
+        return
+    strange = [label for label in given if label not in set(wanted)]
+    absent = [label for label in wanted if label not in set(given)]
+    told = "names a label twice"
+    if strange:
+        told = f"has {strange[0]!r}, which is no {what} of the graph"
+    elif absent:
+        told = f"lacks {absent[0]!r}, a {what} of the graph"
+    raise ValueError(f"{name} {told}; use {select}, one entry for each {what} of the graph")
+
+
+def _last_labels(values: Any, name: str) -> tuple[list | None, str]:
+    """Labels along the last axis, None without, and the expression that puts them in order."""
+    if hasattr(values, "owner"):
+        return None, ""  # symbolic
+    name = name.split(": ")[-1]
+    columns, dims = getattr(values, "columns", None), getattr(values, "dims", None)
+    if columns is not None:
+        return list(columns), f"{name}[labels] with the labels in the order of the graph"
+    if isinstance(dims, tuple) and dims and hasattr(values, "coords"):
+        dim = dims[-1]
+        found = values.coords[dim].values.tolist() if dim in values.coords else None
+        return found, f"{name}.sel({{{dim!r}: labels}}) with the labels in the order of the graph"
+    index = getattr(values, "index", None)
+    if index is not None and not callable(index):
+        return list(index), f"{name}.loc[labels] with the labels in the order of the graph"
+    return None, ""

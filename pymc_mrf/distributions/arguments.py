@@ -1,0 +1,88 @@
+"""Arguments of the package's distributions: numbers apart from symbolic variables, numbers of entries."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.shape_utils import shape_from_dims
+from pymc.pytensorf import floatX
+from pytensor.graph.basic import Constant, Variable
+
+from pymc_mrf.checks import numeric_array
+
+
+def parameter(value: Any, name: str) -> tuple[Any, np.ndarray | None]:
+    """Return a parameter as a symbolic variable, and its numbers if it is not random.
+
+    Raises
+    ------
+    ValueError
+        If it is neither symbolic nor numeric.
+    """
+    if isinstance(value, Variable):
+        numbers = np.asarray(value.data) if isinstance(value, Constant) else None
+        return floatX(pt.as_tensor_variable(value)), numbers
+    numbers = numeric_array(value, name, "iuf").astype(np.float64)
+    return floatX(pt.as_tensor_variable(numbers)), numbers
+
+
+def entries_of_dims(dims: Any, name: str) -> tuple[int, ...]:
+    """Lengths of the dims of a variable.
+
+    Raises
+    ------
+    ValueError
+        If the model has no such dims.
+    """
+    names = (dims,) if isinstance(dims, str) else dims
+    model = pm.modelcontext(None)
+    if not isinstance(names, tuple | list) or not all(isinstance(dim, str) for dim in names):
+        raise ValueError(f"{name}: dims must be names of dimensions of the model, not {dims!r}")
+    unknown = [dim for dim in names if dim not in model.dim_lengths]
+    if unknown:
+        raise ValueError(
+            f"{name}: dims names {unknown[0]!r}, which is no dimension of the model; give coordinates, "
+            "pm.Model(coords=pymc_mrf.coords(graph)), or shape="
+        )
+    lengths = shape_from_dims(names, model)
+    return tuple(int(pt.as_tensor(length).eval()) for length in lengths)
+
+
+def entries_of_shape(shape: Any) -> tuple[int, ...]:
+    """Return the shape of a vector of parameters as a tuple of positive integers.
+
+    Raises
+    ------
+    ValueError
+        If it does not tell the number of entries, or that number is not positive.
+    """
+    lengths = shape if isinstance(shape, tuple | list | np.ndarray) else [shape]
+    lengths = [n for n in lengths]
+    integers = [isinstance(n, int | np.integer) and not isinstance(n, bool) for n in lengths]
+    if not lengths or not all(integers):
+        raise ValueError(
+            f'shape={shape!r} does not give the number of entries; use shape=n, or dims="edge" '
+            "with pm.Model(coords=pymc_mrf.coords(graph))"
+        )
+    if min(lengths) < 1:
+        raise ValueError(
+            f"shape={tuple(map(int, lengths))} has no entries; at least one parameter is needed"
+        )
+    return tuple(int(n) for n in lengths)
+
+
+def check_observed_entries(observed: Any, n: int, name: str) -> None:
+    """Refuse values of a vector of parameters that are incomplete or of another length."""
+    if observed is None or isinstance(observed, Variable):
+        return
+    values = numeric_array(observed, f"{name}: observed", "iuf")
+    if values.ndim == 0 or values.shape[-1] != n:
+        raise ValueError(
+            f"{name}: observed has shape {values.shape}, but its last dimension must be {n}"
+        )
+    if not np.isfinite(values).all():
+        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(
+            f"{name}: observed{list(cell)} is {values[cell]}; give finite values, without missing ones"
+        )

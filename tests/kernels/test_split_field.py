@@ -1,0 +1,129 @@
+"""Windows and rows: tables and moments against enumeration, sweeps against one window and a junction tree."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pymc_mrf.fields.families import BOLTZMANN, ISING
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import edge_slab, exact_edges, split_field
+from pymc_mrf.likelihood.exact import ExactEdges
+from tests.kernels.test_pseudo_edges import normal
+from tests.reference import enumeration
+
+
+def complete(d):
+    return np.array(list(itertools.combinations(range(d), 2)))
+
+
+def listed(edges, family, w, b):
+    """Probabilities as an array with one axis per node."""
+    p = enumeration.probabilities(edges, family.edge_tables(w), family.node_tables(b))
+    return p.reshape((2,) * len(b))
+
+
+def scratch(d):
+    return np.empty((d + 1, d)), np.empty(2**d), np.empty(2**d)
+
+
+@pytest.mark.parametrize("d, n_blocks", [(4, 1), (5, 3), (11, 3), (11, 4), (13, 4), (18, 4)])
+def test_every_edge_lies_in_the_window_where_it_is_visited(d, n_blocks):
+    edges = complete(d)[::-1]
+    windows = split_field.make_windows(edges, d, n_blocks)
+    assert sorted(windows.order) == list(range(len(edges)))
+    for i, size in enumerate(windows.sizes):
+        inside = windows.nodes[i, :size]
+        assert (np.diff(inside) > 0).all() and sorted(windows.nodes[i]) == list(range(d))
+        np.testing.assert_array_equal(windows.places[i, windows.nodes[i]], np.arange(d))
+        visited = windows.order[windows.starts[i] : windows.starts[i + 1]]
+        assert np.isin(edges[visited], inside).all()
+
+
+@pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
+@pytest.mark.parametrize("scale", [0.7, 400.0], ids=["products", "logs"])
+@pytest.mark.parametrize("d, n_blocks", [(3, 1), (4, 1), (5, 3), (9, 4), (10, 3)])
+def test_window_tables(d, n_blocks, scale, family, rng):
+    edges = complete(d)
+    w, b = rng.normal(0, scale, len(edges)), rng.normal(0, scale, d)
+    w[::3] = 0.0
+    p = listed(edges, family, w, b)
+    windows = split_field.make_windows(edges, d, n_blocks)
+    rows, y = split_field.allocate_rows(windows), np.array(family.states, dtype=float)
+    for nodes, size in zip(windows.nodes, windows.sizes, strict=True):
+        split_field.fill_window(edges, y, w, b, nodes, size, rows, *scratch(d))
+        expected = p.sum(axis=tuple(nodes[size:])).T.ravel()  # the first node fastest
+        np.testing.assert_allclose(rows.table[: 2**size], expected, rtol=1e-9, atol=1e-250)
+        split_field.fill_couplings(edges, y, w, b, rows.J, rows.a)
+        assert split_field.prepare(rows, nodes, size)[0] == (scale < 1.0) or d < 9
+
+
+@pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
+@pytest.mark.parametrize("scale", [0.7, 400.0], ids=["products", "logs"])
+@pytest.mark.parametrize("d", [3, 4, 5, 8, 11])
+def test_log_partition_and_moments(d, scale, family, rng):
+    edges = complete(d)
+    w, b = rng.normal(0, scale, len(edges)), rng.normal(0, scale, d)
+    w[1::3] = 0.0
+    tables = family.edge_tables(w), family.node_tables(b)
+    p = listed(edges, family, w, b)
+    rows = split_field.allocate_rows(split_field.make_windows(edges, d, 1))
+    moments = np.empty((d, d))
+    for _ in range(2):  # nothing is left in the scratch
+        A = split_field.log_partition_and_moments(
+            edges, np.array(family.states, dtype=float), w, b, rows, *scratch(d), moments
+        )
+        np.testing.assert_allclose(A, enumeration.log_partition(edges, *tables), rtol=1e-12)
+        for u, v in itertools.combinations_with_replacement(range(d), 2):
+            both = np.take(p, 1, axis=u)
+            expected = (both if u == v else np.take(both, 1, axis=v - 1)).sum()
+            np.testing.assert_allclose(moments[u, v], expected, rtol=1e-9, atol=1e-12)
+
+
+def machines(engine, d):
+    """Four blocks, one window, and a junction tree, all in the same order; and a wrong one."""
+    field, machine = engine._field, engine._machine
+    windows = split_field.make_windows(field.edges, d, 4)
+    field = field._replace(order=windows.order)
+    [one] = [split_field.make_windows(field.edges, d, 1)]
+    one = one._replace(order=windows.order)
+    last = windows.sizes[:, None] - 1
+    mirrored = np.where(windows.places <= last, last - windows.places, windows.places)
+    wrong = windows._replace(places=mirrored)
+    layouts = {"blocks": windows, "one": one, "wrong": wrong}
+    out = {
+        name: machine._replace(windows=layout, rows=split_field.allocate_rows(layout))
+        for name, layout in layouts.items()
+    }
+    return field, {**out, "tree": machine._replace(enumerates=False)}
+
+
+@pytest.mark.parametrize("start", ["none", "moderate", "strong"])
+@pytest.mark.parametrize("moves_biases", [True, False])
+def test_sweeps_in_windows_make_the_decisions_of_other_sweeps(start, moves_biases, rng):
+    d = 13
+    x = (rng.random((60, d)) < 0.5).astype(np.int8)
+    x[:, 1] = x[:, 0]  # one pair without limit but the prior
+    graph = PairwiseGraph(range(d), [tuple(edge) for edge in complete(d)])
+    engine = ExactEdges(x, graph, ISING, moves_biases)
+    assert engine._machine.enumerates
+    field, machine = machines(engine, d)
+    r = graph.n_edges
+    w, b = np.zeros(r), np.zeros(d)
+    if start != "none":
+        w[:] = rng.normal(0, 0.5, r)
+        w[::4] = 0.0
+    if start == "strong":
+        w[[0, 40]] = 400.0, -90.0
+    slab, bias = normal(1, 60.0 if start == "strong" else 1.0), normal(d, 3.0)
+    prior = edge_slab.EdgePrior(np.zeros(r), slab, bias)
+    found = {}
+    for name, how in machine.items():
+        state, again = (w.copy(), b.copy()), np.random.default_rng(7)
+        counts = [exact_edges.sweep_edges(field, *state, prior, True, how, again) for _ in range(3)]
+        found[name] = (*state, np.array(counts), again.random())
+    for name in ("one", "tree"):
+        for got, expected in zip(found["blocks"], found[name], strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+    assert found["blocks"][2].sum() > 60
+    assert not np.allclose(found["blocks"][0], found["wrong"][0])

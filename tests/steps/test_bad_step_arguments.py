@@ -1,0 +1,91 @@
+"""Messages of all steps about variables, models and missing data."""
+
+import networkx as nx
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+
+CYCLE = nx.cycle_graph(3)
+X = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 1, 1]])
+STEPS = [
+    pmrf.ExactGibbs,
+    pmrf.ParticleRatioGibbs,
+    pmrf.StrippedBetaGibbs,
+    pmrf.AuxiliaryVariableMH,
+    pmrf.ReversibleJump,
+    pmrf.PersistentLangevin,
+    pmrf.Exchange,
+    pmrf.TreeGibbs,
+    pmrf.ConjugateHyperparameters,
+]
+
+
+def grouped(observed=X):
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=3)
+        pmrf.AgreementMRF("x", theta, graph=CYCLE, observed=observed)
+    return model
+
+
+MODEL = grouped()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_variables_and_models(step):
+    name = step.__name__
+    theta = MODEL["theta"]
+    with pytest.raises(TypeError, match=f"{name} belongs to a model: make it inside `with model:`"):
+        step([theta])
+    with pytest.raises(TypeError, match=f"{name}: model must be a pymc.Model, not 'm'"):
+        step([theta], model="m")
+    with pytest.raises(
+        TypeError, match=rf"{name}: vars holds the name 'theta'; pass .* model\['theta'\]"
+    ):
+        step(["theta"], model=MODEL)
+    with pytest.raises(ValueError, match=f"{name}: vars is empty"):
+        step([], model=MODEL)
+    with pytest.raises(ValueError, match=f"{name} samples free variables, but x is observed"):
+        step([MODEL["x"]], model=MODEL)
+    with pytest.raises(ValueError, match=f"{name}: theta is no free variable of the model"):
+        step([grouped()["theta"]], model=MODEL)
+
+
+def test_a_field_without_data():
+    model = grouped(observed=None)
+    with pytest.raises(
+        ValueError, match=r"x has no data: pass .* `observed`; .*pm\.sample_prior_predictive"
+    ):
+        pmrf.ExactGibbs([model["theta"]], model=model)
+
+
+def test_a_field_with_missing_cells():
+    with pytest.warns(pm.exceptions.ImputationWarning):
+        model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) == 4))
+    with pytest.raises(
+        ValueError, match="but x is not completely observed: drop rows with missing cells"
+    ):
+        pmrf.ExactGibbs([model["theta"]], model=model)
+    with pytest.warns(pm.exceptions.ImputationWarning):
+        model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) < 3))
+    with pytest.raises(
+        ValueError, match="but x is not completely observed: drop rows with missing cells"
+    ):
+        pmrf.ExactGibbs([model["theta"]], model=model)
+
+
+@pytest.mark.parametrize(
+    ("step", "options", "message"),
+    [
+        (
+            pmrf.StrippedBetaGibbs,
+            {"n_iterations": None},
+            "n_iterations must be a positive integer, not None",
+        ),
+        (pmrf.AuxiliaryVariableMH, {"sigma": True}, "sigma must be a positive number, not True"),
+    ],
+)
+def test_options(step, options, message):
+    with pytest.raises(ValueError, match=message):
+        step([MODEL["theta"]], model=MODEL, **options)

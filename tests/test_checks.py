@@ -1,0 +1,93 @@
+"""Checks that all layers share."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+
+from pymc_mrf import checks
+
+ROWS = [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "x must be numeric, not of dtype object: it is None; give real numbers"),
+        ("ab", "x must be numeric, not of dtype <U2: it is 'ab'; recode text as numbers"),
+        ([["0", "1"]], r"entry \[0, 0\] is '0'; recode text as numbers"),
+        (np.array([[0, None]]), r"entry \[0, 1\] is None"),
+        ({0: 1}, r"it is \{0: 1\}"),
+        ([1 + 0j], r"not of dtype complex128: entry \[0\] is \(1\+0j\)"),
+        ([[0], [0, 1]], "a rectangular array without symbolic entries, not"),
+        (np.ma.masked_array([0, 1], mask=[0, 1]), "x has 1 masked cells"),
+        (np.array([pm.math.constant(0.5)], dtype=object), r"stacked with pymc\.math\.stack"),
+        (pd.DataFrame(ROWS, dtype="Int64").where(pd.DataFrame(ROWS) > 0), r"entry \[0, 0\] is <NA>"),
+    ],
+)
+def test_what_is_not_numeric(value, message):
+    with pytest.raises(ValueError, match=message):
+        checks.numeric_array(value, "x")
+
+
+def test_numbers_in_any_wrapping():
+    for value in (ROWS, pd.DataFrame(ROWS), pd.DataFrame(ROWS, dtype="Int64"), xr.DataArray(ROWS)):
+        np.testing.assert_array_equal(checks.numeric_array(value, "x"), ROWS)
+    with pytest.raises(ValueError, match="it is True; give numbers instead of truth values"):
+        checks.numeric_array(True, "x", "iuf")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            pd.DataFrame([[0, 1, 1]], columns=list("cba")),
+            r"another order, beginning 'c', 'b', 'a' .*x\[lab",
+        ),
+        (
+            pd.DataFrame([[0, 1, 1, 1]], columns=["id", *"abc"]),
+            "x has 'id', which is no node of the graph",
+        ),
+        (pd.DataFrame([[0, 1]], columns=list("ab")), "x lacks 'c', a node of the graph"),
+        (pd.DataFrame([[0, 1, 1]], columns=list("aab")), "x lacks 'c'"),
+        (pd.DataFrame([[0, 1, 1, 1]], columns=list("abca")), "x names a label twice"),
+        (pd.Series([0, 1, 1], index=list("bac")), r"use x\.loc\[labels\]"),
+        (
+            xr.DataArray([[0, 1, 1]], dims=("o", "n"), coords={"n": list("bac")}),
+            r"x\.sel\(\{'n': labels\}\)",
+        ),
+    ],
+)
+def test_labels_that_disagree_with_the_graph(values, message):
+    with pytest.raises(ValueError, match=message):
+        checks.check_labels(values, "abc", "x", "node")
+
+
+def test_labels_that_agree_or_say_nothing():
+    frame = pd.DataFrame([[0, 1, 1]])
+    for values in (frame, frame.set_axis(list("abc"), axis=1), frame.set_axis(list("xyz"), axis=1)):
+        checks.check_labels(values, "abc", "x", "node")
+    checks.check_labels(frame, (1, 2, 3), "x", "node")  # columns without names
+    checks.check_labels(xr.DataArray([0, 1, 1]), "abc", "x", "node")
+    checks.check_labels(pm.math.constant(1.0), "abc", "x", "node")
+
+
+@pytest.mark.parametrize("value", ["no", 1, None, [True]])
+def test_flags(value):
+    with pytest.raises(TypeError, match="option must be True or False, not"):
+        checks.flag(value, "option")
+
+
+@pytest.mark.parametrize("value", ["x", -1, 1.5, np.nan])
+def test_seeds(value):
+    with pytest.raises(
+        (TypeError, ValueError), match=r"rng must be a numpy\.random\.Generator, a non-neg"
+    ):
+        checks.random_generator(value, "rng")
+
+
+@pytest.mark.parametrize("value", ["ab", 3, None])
+def test_sequences(value):
+    with pytest.raises(TypeError, match="blocks must be a sequence of nodes, not"):
+        checks.sequence(value, "blocks", "nodes")
