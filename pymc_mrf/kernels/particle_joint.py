@@ -4,8 +4,8 @@ With the particles of theta held fixed, A(theta') - A(theta) is estimated by the
 exp((theta' - theta) . f(z)) (Geyer, 1991), whose gradient is the mean of f under the weights that belong to
 theta'. Hamiltonian Monte Carlo (Neal, 2011) is exact for that fixed function. It is trusted as far as the
 effective size of the weights allows, so that a trajectory is cut into pieces: after each the particles take
-the weights over and move. The momentum goes on from piece to piece; after a rejection it is that of the start of the
-piece, reversed (Horowitz, 1991).
+the weights over and move. The momentum goes on from piece to piece; after a rejection it is that of the
+start of the piece, reversed (Horowitz, 1991).
 
 The mean of f over the particles has an error whose variance, relative to that of the mean over the data, is
 n / m with m the effective size. Each piece takes up the force of another error, and parameters would be too

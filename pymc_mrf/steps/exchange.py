@@ -55,9 +55,9 @@ class Exchange(BlockedStep):
 
     Leaves invariant: the posterior, exactly, if the auxiliary data sets are exact draws
     (``exchange_draws`` "exact" or "perfect"); otherwise an approximation that becomes exact as
-    `n_sweeps` grows, if Gibbs chains can reach all configurations: on a 6 x 6 grid near criticality the posterior mean was off by 0.7 posterior
-    standard deviations with one sweep, 0.1 with ten and less than 0.05 with twenty
-    (``docs/results.md``). Adaptation ends with tuning.
+    `n_sweeps` grows, if Gibbs chains can reach all configurations: on a 6 x 6 grid near criticality the
+    posterior mean was off by 0.7 posterior standard deviations with one sweep, 0.1 with ten and less
+    than 0.05 with twenty (``docs/results.md``). Adaptation ends with tuning.
 
     A proposal for the value variables is accepted with the ratio of everything in the model that has a
     density, times q(X | new) q(Z | old) / (q(X | old) q(Z | new)) for every field whose parameters
