@@ -186,6 +186,25 @@ def test_pseudo_likelihood_of_strong_couplings(coupling, level, rng):
         diagnose(tree({"z": draws}), model=model)
 
 
+def test_pseudo_likelihood_of_factor_graphs_is_not_judged(rng):
+    x = rng.integers(2, size=(10, 2))
+    with pm.Model() as model:
+        v = pm.Normal("v", 0, 1)
+        table = v * np.eye(2)
+        pmrf.FactorGraphMRF(
+            "x", [table], scopes=[(0, 1)], cardinalities=[2, 2], observed=x, likelihood="pseudo"
+        )
+    found = diagnose(tree({"v": rng.standard_normal((4, 100))}), model=model)
+    [text] = said(found, "note", "x")
+    assert "not looked at" in text
+
+
+def test_too_little_for_r_hat_is_no_evidence():
+    found = diagnose(tree({"a": np.random.default_rng(1).standard_normal((1, 4))}))
+    assert not said(found, "for", "a")
+    assert "without a finite R-hat" in said(found, "note", "a")[0]
+
+
 def test_bad_input_is_named(good):
     with pytest.raises(TypeError, match=r"xarray\.DataTree"):
         diagnose(good)

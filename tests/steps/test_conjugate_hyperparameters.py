@@ -135,6 +135,16 @@ def test_without_transforms():
     assert stats.kstest(draws, stats.beta(2 + 3, 3 + 3).cdf).pvalue > ALPHA
 
 
+def test_a_transform_that_cuts_the_prior_off_is_not_conjugate():
+    with pm.Model() as model:
+        interval = pm.distributions.transforms.Interval(0.5, 2.0)
+        tau = pm.Gamma("tau", 3, 2, transform=interval, default_transform=None)
+        SpikeAndSlab("w", 0.5, pm.Normal.dist(0, tau=tau), shape=6)
+        assert not is_conjugate(tau, model)
+        with pytest.raises(ValueError, match="tau"):
+            ConjugateHyperparameters([tau])
+
+
 def chain_of(step, model, n_draws, seed):
     step.setup_chain(np.random.default_rng(seed), 200, n_draws)
     point, kept = model.initial_point(), []
