@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -329,29 +330,33 @@ def mean_and_sd(values: np.ndarray, digits: int) -> str:
     return mean if len(values) == 1 else f"{mean} ± {values.std(ddof=1):.{digits}f}"
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write a small PNG into `folder`/figures."""
-    path = folder / "figures" / f"chen_welling_2012_{name}.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
-
-
-def write(text: str, folder: Path, name: str) -> Path:
-    """Write a results fragment into `folder`/_results."""
-    path = folder / "_results" / f"chen_welling_{name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def parser(description: str) -> argparse.ArgumentParser:
     """Arguments of all scripts."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--full", action="store_true", help="the sizes of the paper; much longer")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--full", action="store_true", help="the size behind the documentation")
+    size.add_argument("--paper", action="store_true", help="the sizes of the paper: hours")
     parser.add_argument("--draws", type=int, help="kept draws of every chain; half as many are tuning")
     parser.add_argument("--seed", type=int, default=2012)
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="gets figures/ and _results/")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="gets figures/ and _results/: by default output, and docs with --full or --paper",
+    )
     return parser
+
+
+def parse(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
+    """Parse, and choose where results go."""
+    arguments = parser.parse_args(argv)
+    if arguments.output is None:
+        arguments.output = Path("docs" if arguments.full or arguments.paper else "output")
+    return arguments
+
+
+def choose(arguments: argparse.Namespace, short: Any, full: Any, paper: Any) -> Any:
+    """Value of an option for the size of the run."""
+    return paper if arguments.paper else full if arguments.full else short
 
 
 def check_draws(draws: int) -> int:

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 from examples.chen_welling_2012 import experiment as ex
 from examples.chen_welling_2012 import truths
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
@@ -258,8 +258,8 @@ def _time(x: np.ndarray) -> float:
 def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0])
-    arguments = parser.parse_args(argv)
-    draws = ex.check_draws(arguments.draws or (10_000 if arguments.full else 500))
+    arguments = ex.parse(parser, argv)
+    draws = ex.check_draws(arguments.draws or ex.choose(arguments, 100, 500, 10_000))
     start = time.perf_counter()
     rng = np.random.default_rng(arguments.seed)
     truth = truths.block_truth(rng)
@@ -280,12 +280,12 @@ def main(argv: list[str] | None = None) -> None:
     order = np.argsort(inclusion)[np.sort(inclusion) > 2 * RARE]
     shown = order[np.linspace(0, len(order) - 1, N_SHOWN).astype(int)]
     true_edges = np.flatnonzero(truth.weight)
-    ex.save(plot_momentum(langevin, true_edges), arguments.output, "figure2")
-    ex.save(plot_histograms(chains, shown), arguments.output, "figure3")
-    ex.save(plot_agreement(by_p), arguments.output, "figure4")
+    save_figure(plot_momentum(langevin, true_edges), arguments.output, "chen_welling_2012_figure2.png")
+    save_figure(plot_histograms(chains, shown), arguments.output, "chen_welling_2012_figure3.png")
+    save_figure(plot_agreement(by_p), arguments.output, "chen_welling_2012_figure4.png")
     text = report(chains, by_p, langevin, true_edges, arguments.seed)
-    path = ex.write(text, arguments.output, "inference")
-    print(f"Done in {time.perf_counter() - start:.0f} s: {path}")
+    write_fragment(text, arguments.output, "chen_welling_inference.md")
+    print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

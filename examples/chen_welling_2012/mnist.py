@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 from examples.chen_welling_2012 import experiment as ex
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.pairwise import PairwiseField
@@ -160,13 +160,12 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--data", type=Path, default=STAND_IN, help="file with `x`, packed 12 x 9 patches"
     )
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[100, 1000], help="training sample sizes"
-    )
-    arguments = parser.parse_args(argv)
-    draws = ex.check_draws(arguments.draws or (1000 if arguments.full else 36))
-    x, sizes = load(arguments.data), arguments.sizes
-    n_test = 10_000 if arguments.full else 300
+    parser.add_argument("--sizes", type=int, nargs="+", help="training sample sizes")
+    arguments = ex.parse(parser, argv)
+    draws = ex.check_draws(arguments.draws or ex.choose(arguments, 20, 36, 1000))
+    x = load(arguments.data)
+    sizes = arguments.sizes or ex.choose(arguments, [100], [100, 1000], [100, 1000])
+    n_test = ex.choose(arguments, 100, 300, 10_000)
     most = max(sizes)
     if min(sizes) < 10 or sizes != sorted(set(sizes)) or most + LEAST_TEST > len(x):
         raise SystemExit(
@@ -186,11 +185,13 @@ def main(argv: list[str] | None = None) -> None:
     other = [w for w in caught if "never changes" not in str(w.message)]
     for warning in other:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    ex.save(plot_likelihoods(scores, sizes), arguments.output, "figure10")
-    ex.save(plot_images(images(models, x, graph, rng)), arguments.output, "figure11")
+    save_figure(plot_likelihoods(scores, sizes), arguments.output, "chen_welling_2012_figure10.png")
+    save_figure(
+        plot_images(images(models, x, graph, rng)), arguments.output, "chen_welling_2012_figure11.png"
+    )
     stand_in = arguments.data == STAND_IN
     constant = [int((x[:n] == x[0]).all(axis=0).sum()) for n in sizes]
-    path = ex.write(
+    write_fragment(
         "\n".join([
             f"{'Stand-in for MNIST (digits of 8 x 8 pixels, interpolated)' if stand_in else 'MNIST patch'}: "
             f"108 pixels, {graph.n_edges:,} candidate edges; n = {', '.join(map(str, sizes))} training and "
@@ -208,9 +209,9 @@ def main(argv: list[str] | None = None) -> None:
             f"{machine()}\n",
         ]),
         arguments.output,
-        "mnist",
+        "chen_welling_mnist.md",
     )  # fmt: skip
-    print(f"Done in {time.perf_counter() - start:.0f} s: {path}")
+    print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, table, write_fragment
 from examples.chen_welling_2012 import experiment as ex
 from examples.chen_welling_2012 import mnist, truths
 
@@ -36,15 +36,14 @@ def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=mnist.STAND_IN, help="see mnist.py")
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[100, 1000], help="training sample sizes"
-    )
+    parser.add_argument("--sizes", type=int, nargs="+", help="training sample sizes")
     parser.add_argument("--side", type=int, default=10, help="of the lattice")
-    arguments = parser.parse_args(argv)
-    steps = ex.check_draws(arguments.draws or (500 if arguments.full else 30))
+    arguments = ex.parse(parser, argv)
+    steps = ex.check_draws(arguments.draws or ex.choose(arguments, 20, 30, 500))
     if arguments.side < 3:
         raise SystemExit(f"--side must be at least 3, not {arguments.side}")
-    sizes, digits = arguments.sizes, mnist.load(arguments.data)
+    sizes = arguments.sizes or ex.choose(arguments, [100], [100, 1000], [100, 1000])
+    digits = mnist.load(arguments.data)
     if min(sizes) < 10 or max(sizes) > len(digits):
         raise SystemExit(f"--sizes must be between 10 and {len(digits)}, not {sizes}")
     start = time.perf_counter()
@@ -83,8 +82,8 @@ def main(argv: list[str] | None = None) -> None:
         table(header, rows),
         f"{machine()}\n",
     ])  # fmt: skip
-    path = ex.write(text, arguments.output, "scale")
-    print(f"Done in {time.perf_counter() - start:.0f} s: {path}")
+    write_fragment(text, arguments.output, "chen_welling_scale.md")
+    print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

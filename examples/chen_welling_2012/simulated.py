@@ -12,7 +12,6 @@ Training samples are nested: that of size n is the first n rows of the largest. 
 the truth on the same test rows, so that 0 is the best that can be expected.
 """
 
-import argparse
 import sys
 import time
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, table
+from examples._report import machine, save_figure, table, write_fragment
 from examples.chen_welling_2012 import experiment as ex
 from examples.chen_welling_2012 import truths
 from pymc_mrf.estimation.l1_pseudo_likelihood import SparsePath
@@ -343,23 +342,29 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sizes", type=int, nargs="+", help="training sample sizes")
     parser.add_argument("--replicates", type=int)
     parser.add_argument("--side", type=int, default=10, help="of the lattice")
-    arguments: argparse.Namespace = parser.parse_args(argv)
-    full, block = arguments.full, arguments.model == "block"
-    sizes = arguments.sizes or ([50, 100, 200, 500, 1000] if full else [50, 100, 1000])
-    replicates = arguments.replicates or (10 if full else 2 if block else 1)
-    draws = ex.check_draws(arguments.draws or (2000 if full else 300 if block else 80))
+    arguments = ex.parse(parser, argv)
+    block = arguments.model == "block"
+    sizes = arguments.sizes or ex.choose(arguments, [100], [50, 100, 1000], [50, 100, 200, 500, 1000])
+    replicates = arguments.replicates or ex.choose(arguments, 1, 2 if block else 1, 10)
+    draws = ex.check_draws(
+        arguments.draws or ex.choose(arguments, 150 if block else 40, 300 if block else 80, 2000)
+    )
     if min(sizes) < 10 or sizes != sorted(set(sizes)):
         raise SystemExit(f"--sizes must be increasing and at least 10, not {sizes}")
     if replicates < 1 or arguments.side < 3:
         raise SystemExit("--replicates must be at least 1 and --side at least 3")
     start = time.perf_counter()
-    n_test = 2000 if full else 300
+    n_test = ex.choose(arguments, 300, 300, 2000)
     results = run(arguments.model, sizes, replicates, draws, n_test, arguments.side, arguments.seed)
-    ex.save(plot_likelihoods(results), arguments.output, arguments.model)
-    ex.save(plot_precision_recall(results), arguments.output, f"{arguments.model}_precision_recall")
-    ex.save(plot_magnitudes(results), arguments.output, f"{arguments.model}_weights")
-    path = ex.write(report(results), arguments.output, arguments.model)
-    print(f"Done in {time.perf_counter() - start:.0f} s: {path}")
+    for suffix, plot in (
+        ("", plot_likelihoods),
+        ("_precision_recall", plot_precision_recall),
+        ("_weights", plot_magnitudes),
+    ):
+        name = f"chen_welling_2012_{arguments.model}{suffix}.png"
+        save_figure(plot(results), arguments.output, name)
+    write_fragment(report(results), arguments.output, f"chen_welling_{arguments.model}.md")
+    print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

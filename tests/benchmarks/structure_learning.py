@@ -295,7 +295,7 @@ def main() -> None:
         "times as many. The paper's chains started at draws of the default, and their autocorrelation "
         "was taken from their mean squared displacement, which overstates their effective draws.\n"
     )
-    text = "### Structure learning\n\n" + lines + "\n" + notes + f"\nMachine: {machine()}.\n"
+    text = lines + "\n" + notes + f"\nMachine: {machine()}.\n"
     write_fragment(text, arguments.output, "structure_learning_speed.md")
 
 
