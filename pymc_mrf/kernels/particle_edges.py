@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, summing
 from pymc_mrf.kernels.binary_particles import (
     add_edge,
     fill_product,
@@ -88,33 +88,14 @@ class Tally(NamedTuple):
     noise: np.ndarray
 
 
-@jit
+@summing
 def dot_two(a, b, x):
-    """Inner products of a and b with x, like `dot`."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    t0, t1, t2, t3, t4, t5, t6, t7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(x.shape[0] // 8):
-        j = 8 * k
-        s0 += a[j] * x[j]
-        s1 += a[j + 1] * x[j + 1]
-        s2 += a[j + 2] * x[j + 2]
-        s3 += a[j + 3] * x[j + 3]
-        s4 += a[j + 4] * x[j + 4]
-        s5 += a[j + 5] * x[j + 5]
-        s6 += a[j + 6] * x[j + 6]
-        s7 += a[j + 7] * x[j + 7]
-        t0 += b[j] * x[j]
-        t1 += b[j + 1] * x[j + 1]
-        t2 += b[j + 2] * x[j + 2]
-        t3 += b[j + 3] * x[j + 3]
-        t4 += b[j + 4] * x[j + 4]
-        t5 += b[j + 5] * x[j + 5]
-        t6 += b[j + 6] * x[j + 6]
-        t7 += b[j + 7] * x[j + 7]
-    return (
-        ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)),
-        ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7)),
-    )
+    """Inner products of a and b with x."""
+    s, t = 0.0, 0.0
+    for j in range(x.shape[0]):
+        s += a[j] * x[j]
+        t += b[j] * x[j]
+    return s, t
 
 
 @jit

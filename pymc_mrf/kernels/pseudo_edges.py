@@ -68,7 +68,7 @@ class PseudoField(NamedTuple):
         Local fields, residuals T - P and variances P (1 - P), P = sigmoid(L).
     v, A : (d,) arrays
         Sum over rows of V, and of log(1 + exp(L)).
-    room : (13, N) array
+    room : (20, N) array
     """
 
     edges: np.ndarray
@@ -282,6 +282,35 @@ def keep(field, u, v, rows, v_u, v_v, A_u, A_v):
 
 
 @jit
+def refined_mode(field, u, v, L_u, L_v, A, s, x, b_u, b_v, slab, shape, bias, rows):
+    """Mode of the density of an edge, presence given, by Newton's method from x; precision, log odds.
+
+    `L_u`, `L_v` (N,), `A` = A_u + A_v, `b_u` and `b_v` are those without the edge; `shape` is that of `slab`;
+    `rows` (6, N) is scratch. The odds, of presence, are those of Laplace's method without the prior's.
+    """
+    m_u, m_v = field.m[u], field.m[v]
+    prior_0 = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, 0.0)[0]
+    odds, H = 0.0, 1.0
+    for _ in range(MAX_NEWTON):
+        g, h, _, _, B_u, B_v = shifted(field, u, v, L_u, L_v, x, rows)
+        prior, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x)
+        if shape.kind != SERIES:
+            slab_slope, slab_precision = simple_slope_and_precision(shape, x)
+            density = simple_log_density(shape, x)
+        else:
+            slab_slope, slab_precision = slope_and_precision(slab, 0, x)
+            density = log_density(slab, 0, x)
+        H = h + precision + slab_precision
+        shift = (g + slope + slab_slope) / H
+        odds = x * s - (B_u + B_v - A) + prior - prior_0 + density + 0.5 * shift * shift * H
+        shift = min(max(shift, -MAX_SHIFT), MAX_SHIFT)
+        x += shift
+        if shift * shift * H < 0.1:
+            break
+    return x, H, odds + HALF_LOG_2PI - 0.5 * np.log(H)
+
+
+@jit
 def sweep_edges(field, w, b, log_odds, slab, bias, corrected, rng):
     """Update every edge in turn, after `refresh` at the same weights and biases.
 
@@ -338,24 +367,10 @@ def sweep_edges(field, w, b, log_odds, slab, bias, corrected, rng):
         odds += log_odds[e]
         rho = inclusion_probability(odds)
         if rho > REFINE or strong:
-            for _ in range(MAX_NEWTON):
-                g, h, _, _, B_u, B_v = shifted(field, u, v, L_u, L_v, x, proposed)
-                prior, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x)
-                if simple:
-                    slab_slope, slab_precision = simple_slope_and_precision(shape, x)
-                    density = simple_log_density(shape, x)
-                else:
-                    slab_slope, slab_precision = slope_and_precision(slab, 0, x)
-                    density = log_density(slab, 0, x)
-                H = h + precision + slab_precision
-                shift = (g + slope + slab_slope) / H
-                gain = x * field.s[e] - (B_u - A_u) - (B_v - A_v) + prior - prior_0
-                odds = log_odds[e] + gain + density + 0.5 * shift * shift * H
-                shift = min(max(shift, -MAX_SHIFT), MAX_SHIFT)
-                x += shift
-                if shift * shift * H < 0.1:
-                    break
-            odds += HALF_LOG_2PI - 0.5 * np.log(H)
+            x, H, odds = refined_mode(
+                field, u, v, L_u, L_v, A_u + A_v, field.s[e], x, b_u, b_v, slab, shape, bias, proposed
+            )
+            odds += log_odds[e]
             rho = inclusion_probability(odds)
         new = 0.0
         if uniform < rho:

@@ -9,15 +9,17 @@ import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint
+from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint, particle_wedges
 from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
 from pymc_mrf.kernels.exact_edges import ExactField
 from pymc_mrf.kernels.pseudo_edges import centred
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.likelihood.wedges import make_wedges, order_of_visits
 
 LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
+WEDGES = 0.1  # looked at in a step, relative to the candidate edges, at most
 BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations, as of the other engines
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
@@ -72,9 +74,10 @@ class ParticleEdges:
         t = values.sum(axis=0)
         s = np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v]
         cells = y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v  # (r, 4)
-        order = np.lexsort((v, u))
+        order = order_of_visits(x, graph)
         self._field = ExactField(graph.edges, y, float(n), m, s, t, cells, order)
         self._x = x
+        self._wedges = make_wedges(x, graph, WEDGES)
         self._moves_biases = moves_biases
         self._n_sweeps = n_sweeps
         self._weighted = weighted
@@ -165,9 +168,9 @@ class ParticleEdges:
         binary_particles.sweep_particles(self._field, self._particles, n_sweeps)
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.
+        """Update every edge in turn, then some pairs; `w` (r,) and `b` (d,) are changed in place.
 
-        Returns the numbers of proposals that would change an edge, and of those accepted.
+        Returns the numbers of proposals that would change a single edge, and of those accepted.
         """
         particles = self._particles
         if not (np.array_equal(w, particles.w) and np.array_equal(b, self._b)):
@@ -178,6 +181,20 @@ class ParticleEdges:
         self.reset_statistics()
         particle_edges.sweep_edges(
             self._field,
+            particles,
+            w,
+            b,
+            prior,
+            corrected,
+            self._weighted,
+            LEAST_SIZE * self.n_particles,
+            self._n_sweeps,
+            self._tally,
+            rng,
+        )
+        particle_wedges.sweep_wedges(
+            self._field,
+            self._wedges,
             particles,
             w,
             b,

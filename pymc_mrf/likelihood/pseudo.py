@@ -9,9 +9,11 @@ import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import pseudo_edges, pseudo_joint
+from pymc_mrf.kernels import pseudo_edges, pseudo_joint, pseudo_wedges
 from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
+from pymc_mrf.likelihood.wedges import make_wedges
 
+WEDGES = 0.04  # looked at in a step, relative to the candidate edges, at most
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
 MAX_STRETCH = 8.0
@@ -65,8 +67,9 @@ class PseudoEdges:
             np.zeros((d, N)),
             np.zeros(d),
             np.zeros(d),
-            np.zeros((13, N)),
+            np.zeros((20, N)),
         )
+        self._wedges = make_wedges(x, graph, WEDGES)
         self._moves_biases = moves_biases
         self._beta = np.zeros(d)
         self._norms = np.zeros(d)
@@ -82,16 +85,18 @@ class PseudoEdges:
         return np.split(self.information, [d, 2 * d, 3 * d])  # views
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.
+        """Update every edge in turn, then some pairs; `w` (r,) and `b` (d,) are changed in place.
 
-        Returns the numbers of proposals that would change an edge, and of those accepted.
+        Returns the numbers of proposals that would change a single edge, and of those accepted.
         """
         field = self._field
         pseudo_edges.centred(field, w, b, self._beta)
         pseudo_edges.refresh(field, w, self._beta)
-        return pseudo_edges.sweep_edges(
+        counts = pseudo_edges.sweep_edges(
             field, w, b, prior.log_odds, prior.slab, prior.bias, corrected, rng
         )
+        pseudo_wedges.sweep_wedges(field, self._wedges, w, b, prior, corrected, rng)
+        return counts
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its present value; call after `joint`."""

@@ -5,14 +5,25 @@ Rates are printed, never asserted; that the chains have mixed is.
 
 import pytest
 
-from tests.benchmarks.structure_learning import BGMS, against_bgms, against_the_paper
+from tests.benchmarks.structure_learning import (
+    BGMS,
+    DOUBLINGS,
+    against_bgms,
+    against_the_paper,
+    with_twice_the_particles,
+)
 
 pytestmark = pytest.mark.benchmark
 
 
 def test_against_bgms():
     print("\neffective draws per CPU second, median and minimum over the weights")
-    for what, (name, rate) in against_bgms().items():
+    rates = against_bgms()
+    for n, m, draws, tune in DOUBLINGS:
+        doubling = with_twice_the_particles(n, m, draws, tune)
+        rates |= doubling.rates
+        assert doubling.change < 1.5
+    for what, (name, rate) in rates.items():
         peer = ""
         if name is not None:
             median, least = BGMS[name]

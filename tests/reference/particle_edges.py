@@ -67,3 +67,38 @@ def changed_weights(z, W, x, e, edges, w, b, m, y):
         ratios.append(after / before)
     scaled = [weight * ratio for weight, ratio in zip(W, ratios, strict=True)]
     return [value * len(scaled) / sum(scaled) for value in scaled]
+
+
+def wedge_fields(x, x2, e, e2, edges, w, b, m):
+    """Parameters without both edges, and with the values x and x2 on them."""
+    bare = change(0.0, e2, edges, *change(0.0, e, edges, w, b, m), m)
+    return bare, change(x2, e2, edges, *change(x, e, edges, *bare, m), m)
+
+
+def with_state(states, u, a):
+    """The same configuration, but for node u."""
+    return [*states[:u], a, *states[u + 1 :]]
+
+
+def wedge_weights(z, W, u, old, new, edges, y):
+    """Weights, of mean 1, after the field `old` has become `new` (w and b each): u summed out in both."""
+    scaled = []
+    for states, weight in zip(zip(*z, strict=True), W, strict=True):
+        sums = []
+        for w, b in (old, new):
+            ends = [with_state(list(states), u, a) for a in (0, 1)]
+            sums.append(sum(math.exp(log_potential(s, edges, w, b, y)) for s in ends))
+        scaled.append(weight * sums[1] / sums[0])
+    return [value * len(scaled) / sum(scaled) for value in scaled]
+
+
+def triple_probabilities(z, W, u, v, v2, old, bare, edges, y):
+    """P(states of u, v and v2) in the field `bare`, from particles of the field `old`."""
+    total = [0.0] * 8
+    weights = wedge_weights(z, W, u, old, bare, edges, y)
+    for states, weight in zip(zip(*z, strict=True), weights, strict=True):
+        ends = [with_state(list(states), u, a) for a in (0, 1)]
+        low, high = (math.exp(log_potential(s, edges, *bare, y)) for s in ends)
+        for a, share in ((0, low), (1, high)):
+            total[4 * a + 2 * states[v] + states[v2]] += weight * share / (low + high)
+    return [value / sum(total) for value in total]
