@@ -14,7 +14,7 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.pseudo_edges import LOWEST, dot, exp_negative, total
 from pymc_mrf.kernels.random_lanes import LANES, STATE_SIZE, next_word, unit_interval
 
-N_ROWS = 10  # of the room for work
+N_ROWS = 12  # of the room for work
 
 
 class Particles(NamedTuple):

@@ -116,6 +116,14 @@ def precisions(f):
 
 
 @jit
+def in_support(slab, x):
+    """Return x, or the end of a bounded slab that is nearest to it."""
+    if slab.kind == SERIES:
+        x = min(max(x, slab.series.lower[0]), slab.series.upper[-1])
+    return x
+
+
+@jit
 def quadratic_mode(g, h, slab):
     """Mode and precision of slab(x) exp(g x - h x^2 / 2), approximately."""
     x, precision = 0.0, 1.0
@@ -123,9 +131,7 @@ def quadratic_mode(g, h, slab):
         slope, prior = slope_and_precision(slab, 0, x)
         precision = h + prior
         x += (g - h * x + slope) / precision
-    if slab.kind == SERIES:
-        x = min(max(x, slab.series.lower[0]), slab.series.upper[-1])
-    return x, precision
+    return in_support(slab, x), precision
 
 
 @jit

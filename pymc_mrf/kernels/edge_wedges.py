@@ -19,13 +19,15 @@ from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     LEAST,
     MAX_SHIFT,
+    in_support,
     log_density,
     log_proposal,
     propose_value,
     slope_and_precision,
 )
 
-SETTLED = 1.05  # all mass relative to the largest
+SETTLED = 1.05  # all mass relative to the largest of the four, below which a wedge is seldom updated
+ANYWAY = 0.1  # probability of an update all the same: the chain may be where the mass is not
 CONVERGED = (
     0.1  # squared length of a Newton step, in standard deviations, that ends the search for a mode
 )
@@ -158,9 +160,9 @@ def newton_step(wedge, k, x, x2, likelihood, prior, precision):
 
 
 @jit
-def shortened(step):
-    """Bound the length of a Newton step."""
-    return min(max(step, -MAX_SHIFT), MAX_SHIFT)
+def after_step(slab, x, step):
+    """Where a Newton step from x leads, its length bounded."""
+    return in_support(slab, x + min(max(step, -MAX_SHIFT), MAX_SHIFT))
 
 
 @jit
@@ -186,11 +188,17 @@ def fill_probabilities(log_mass, rho):
 
 
 @jit
-def is_settled(g, g2, h11, h12, h22, highest, highest2):
-    """Whether one possibility has nearly all the mass, if the log-likelihood is quadratic and the slab flat.
+def is_settled(wedge, likelihood, prior):
+    """Whether one possibility has nearly all the mass, if log-likelihood and slab are about quadratic.
 
-    `highest`, `highest2`: log of prior odds times the largest slab density times sqrt(2 pi).
+    `likelihood`: gradient (2) and information (3) of the log-likelihood at absence.
     """
+    g, g2, h11, h12, h22 = likelihood
+    slab_precision = slope_and_precision(prior.slab, 0, prior.slab.location[0])[1]
+    h11 += slab_precision
+    h22 += slab_precision
+    highest = prior.log_odds[wedge.e] + prior.slab.constant[0] + HALF_LOG_2PI
+    highest2 = prior.log_odds[wedge.e2] + prior.slab.constant[0] + HALF_LOG_2PI
     det = h11 * h22 - h12 * h12
     first = highest + 0.5 * (g * g / h11 - np.log(h11))
     second = highest2 + 0.5 * (g2 * g2 / h22 - np.log(h22))

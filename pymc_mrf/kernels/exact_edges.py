@@ -14,6 +14,7 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     MAX_SHIFT,
+    in_support,
     inclusion_probability,
     log_density,
     log_proposal,
@@ -151,7 +152,7 @@ def update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng):
         shift = (g + slope + slab_slope) / H
         odds = prior.log_odds[e] + gain + value - prior_0 + log_density(slab, 0, x)
         odds += 0.5 * shift * shift * H
-        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
+        x = in_support(slab, x + min(max(shift, -MAX_SHIFT), MAX_SHIFT))
         if shift * shift * H < 0.01:
             break
     rho = inclusion_probability(odds + HALF_LOG_2PI - 0.5 * np.log(H))

@@ -40,6 +40,7 @@ from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     LEAST,
     MAX_SHIFT,
+    in_support,
     inclusion_probability,
     log_density,
     log_proposal,
@@ -188,7 +189,7 @@ def refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior):
         shift = (g + slope + slab_slope) / H
         odds = prior.log_odds[e] + gain + value - prior_0 + log_density(prior.slab, 0, x)
         odds += 0.5 * shift * shift * H
-        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
+        x = in_support(prior.slab, x + min(max(shift, -MAX_SHIFT), MAX_SHIFT))
         if shift * shift * H < 0.02:
             break
     return x, H, odds + HALF_LOG_2PI - 0.5 * np.log(H)

@@ -1,10 +1,11 @@
 """Joint moves of two edges whose likelihood is estimated from weighted particles: see `edge_wedges`.
 
-As in `particle_edges`, but given all nodes except u: its ends v and v2 are linked, and keep their states.
-The probabilities of the eight states of u, v and v2 without both edges give the likelihood for all values of
-both; they are averages over particles of P = sigmoid(H_u). After a change of the edges the weight of every
-particle is multiplied by R(x', x2') / R(x, x2), R the sum over the states of u of their probability without
-the edges times exp(x c + x2 c2), and u is drawn anew from its conditional.
+As in `particle_edges`: the probabilities of the eight states of u, v and v2 without both edges give the
+likelihood for all values of both. They are averages over particles, Rao-Blackwellised over all three nodes:
+given the others, and without the edges, u is independent of v and v2. After a change of the edges v and v2
+keep their states in each particle, its weight is multiplied by R(x', x2') / R(x, x2), R the sum over the
+states of u of their probability without the edges times exp(x c + x2 c2), and u is drawn anew from its
+conditional.
 """
 
 import numpy as np
@@ -23,9 +24,10 @@ from pymc_mrf.kernels.binary_particles import (
     sweep_particles,
     unlink,
 )
-from pymc_mrf.kernels.edge_slab import HALF_LOG_2PI
 from pymc_mrf.kernels.edge_wedges import (
+    ANYWAY,
     CONVERGED,
+    after_step,
     allocate_proposal,
     fill_probabilities,
     is_settled,
@@ -37,12 +39,11 @@ from pymc_mrf.kernels.edge_wedges import (
     newton_step,
     propose,
     set_wedge,
-    shortened,
     unmark,
 )
 from pymc_mrf.kernels.particle_edges import LEAST_CELL, TINY, fill_factors, variance_of_mean
 from pymc_mrf.kernels.particle_groups import sharpening
-from pymc_mrf.kernels.pseudo_edges import MAX_NEWTON, dot, total
+from pymc_mrf.kernels.pseudo_edges import LOWEST, MAX_NEWTON, dot, exp_negative, total
 from pymc_mrf.kernels.random_lanes import seed_lanes
 
 
@@ -71,11 +72,14 @@ def moments(x, x2, log_p, c, c2):
         z += p
         s += p * y
         s2 += p * y2
+    s, s2 = s / z, s2 / z
+    for k in range(8):
+        y, y2 = c[k // 2] - s, c2[2 * (k // 4) + k % 2] - s2
+        p = np.exp(log_p[k] + x * c[k // 2] + x2 * c2[2 * (k // 4) + k % 2] - top) / z
         s11 += p * y * y
         s12 += p * y * y2
         s22 += p * y2 * y2
-    s, s2 = s / z, s2 / z
-    return top + np.log(z), s, s2, s11 / z - s * s, s12 / z - s * s2, s22 / z - s2 * s2
+    return top + np.log(z), s, s2, s11, s12, s22
 
 
 @jit
@@ -93,8 +97,7 @@ def fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass, means):
             terms = (s - n * mean, s2 - n * mean2, n * v11, n * v12, n * v22)
             step, step2, length = newton_step(wedge, k, x, x2, terms, prior, precision)
             log_mass[k] += 0.5 * length
-            x += shortened(step)
-            x2 += shortened(step2)
+            x, x2 = after_step(prior.slab, x, step), after_step(prior.slab, x2, step2)
             if length < CONVERGED:
                 break
         proposal.mode[k, 0], proposal.mode[k, 1] = x, x2
@@ -168,15 +171,29 @@ def carry_over(wedge, old, old2, x, x2, c, c2, field, particles, H, P, W, weight
 
 
 @jit
-def fill_triple(W, P, T_v, T_v2, rows, stale, log_p):
-    """Log probabilities (8,) of the states of u, v and v2 from particles.
+def fill_ends(J, H_v, H_v2, T_v, T_v2, q_v, q_v2, q_both):
+    """Probabilities (N,) that v, that v2 and that both are in their second states, u being linked to neither.
 
-    `rows` (3, N): W T_v, W T_v2 and W T_v T_v2, computed anew if `stale`.
+    `H_v`, `H_v2` (N,): local fields without the edges of u; `J` couples v and v2.
     """
-    if stale:
-        fill_product(W, T_v, rows[0])
-        fill_product(W, T_v2, rows[1])
-        fill_product(rows[0], T_v2, rows[2])
+    for j in range(q_v.shape[0]):
+        q_v[j] = H_v[j] - J * T_v2[j]
+        q_v2[j] = H_v2[j] - J * T_v[j]
+    for j in range(q_v.shape[0]):
+        a, b = q_v[j], q_v2[j]
+        both = a + b + J
+        top = max(max(a, b), max(both, 0.0))
+        one, two = exp_negative(max(a - top, LOWEST)), exp_negative(max(b - top, LOWEST))
+        both = exp_negative(max(both - top, LOWEST))
+        scale = 1.0 / (exp_negative(max(-top, LOWEST)) + one + two + both)
+        q_v[j] = (one + both) * scale
+        q_v2[j] = (two + both) * scale
+        q_both[j] = both * scale
+
+
+@jit
+def fill_triple(W, P, rows, log_p):
+    """Log probabilities (8,) of the states of u, v and v2; `rows` (3, N): W times those of `fill_ends`."""
     sum_W, sum_v, sum_v2, sum_both = total(W), total(rows[0]), total(rows[1]), total(rows[2])
     one, one_v, one_v2, one_both = dot(W, P), dot(rows[0], P), dot(rows[1], P), dot(rows[2], P)
     log_p[7] = one_both
@@ -192,38 +209,57 @@ def fill_triple(W, P, T_v, T_v2, rows, stale, log_p):
 
 
 @jit
-def update_wedge(u, e, e2, stale, field, particles, w, b, prior, corrected, weighted, work, rng):
-    """Update edges e and e2 of u; the effective size after a change, else 0, and whether rows are stale."""
+def without_edges(wedge, J, old, old2, stale, c, c2, field, particles, log_p):
+    """Local field and P of u, and weights of the particles, all (N,), without both edges.
+
+    Fills `log_p` (8,), and in the room products of W, in rows 0 to 2, with what `fill_ends` gives, in rows 9
+    to 11.
+    """
+    room, T, u, v, v2 = particles.room, particles.T, wedge.u, wedge.v, wedge.v2
+    if old == 0.0 and old2 == 0.0:
+        H, P, W = particles.H[u], probabilities(u, particles), particles.W
+        H_v, H_v2 = particles.H[v], particles.H[v2]
+    else:
+        stale = True
+        H, P, W = room[3], room[4], room[5]
+        strip(wedge, old, old2, c, c2, field, particles, H, P, W)
+        H_v, H_v2 = room[7], room[8]
+        H_v[:] = particles.H[v]
+        H_v2[:] = particles.H[v2]
+        add_edge(-old, u, field, T, H_v)
+        add_edge(-old2, u, field, T, H_v2)
+    if stale:
+        fill_ends(J, H_v, H_v2, T[v], T[v2], room[9], room[10], room[11])
+        for k in range(3):
+            fill_product(W, room[9 + k], room[k])
+    fill_triple(W, P, room[:3], log_p)
+    return H, P, W
+
+
+@jit
+def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, weighted, work, rng):
+    """Update edges e and e2 of u; the effective size after a change, else 0, and whether ends are stale.
+
+    `J` couples the other ends. What `fill_ends` gives for particles without e and e2 is computed anew if
+    `stale`, and else taken from the last call.
+    """
     proposal, log_mass, means, log_p, c, c2 = work
     old, old2 = w[e], w[e2]
     was = 2 * (old != 0.0) + (old2 != 0.0)
     wedge = make_wedge(u, e, e2, field.edges, field.m, w, b)
-    room, T_v, T_v2 = particles.room, particles.T[wedge.v], particles.T[wedge.v2]
     fill_cells(field, u, e, c)
     fill_cells(field, u, e2, c2)
-    if was == 0:
-        W, P, H = particles.W, probabilities(u, particles), particles.H[u]
-    else:
-        H, P, W = room[3], room[4], room[5]
-        strip(wedge, old, old2, c, c2, field, particles, H, P, W)
-    fill_triple(W, P, T_v, T_v2, room[:3], stale or was != 0, log_p)
+    H, P, W = without_edges(wedge, J, old, old2, stale, c, c2, field, particles, log_p)
+    q_v, q_v2, room = particles.room[9], particles.room[10], particles.room[6]
     s, s2, n = field.s[e], field.s[e2], field.n
     _, mean, mean2, v11, v12, v22 = moments(0.0, 0.0, log_p, c, c2)
-    highest = prior.slab.constant[0] + HALF_LOG_2PI
-    if is_settled(
-        s - n * mean,
-        s2 - n * mean2,
-        n * v11,
-        n * v12,
-        n * v22,
-        prior.log_odds[e] + highest,
-        prior.log_odds[e2] + highest,
-    ):
+    likelihood = (s - n * mean, s2 - n * mean2, n * v11, n * v12, n * v22)
+    if rng.random() >= ANYWAY and is_settled(wedge, likelihood, prior):
         return 0.0, was != 0
     fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass, means)
     # further observations that have the mean to be expected, as for single edges
-    ratio = n * variance_of_mean(W, P, T_v, c, mean, room[6]) / v11
-    ratio = max(ratio, n * variance_of_mean(W, P, T_v2, c2, mean2, room[6]) / v22)
+    ratio = n * variance_of_mean(W, P, q_v, c, mean, room) / v11
+    ratio = max(ratio, n * variance_of_mean(W, P, q_v2, c2, mean2, room) / v22)
     more = n * (sharpening(ratio) - 1.0)
     fill_probabilities(log_mass, proposal.rho)
     for k in range(4):
@@ -272,14 +308,14 @@ def sweep_wedges(
         if rng.random() >= wedges.visits[f]:
             continue
         v, v2 = field.edges[f, 0], field.edges[f, 1]
-        stale = True
+        stale, J = True, w[f] * (field.y[1] - field.y[0]) ** 2
         mark(v, wedges, edge_to)
         for k in range(wedges.indptr[v2], wedges.indptr[v2 + 1]):
             u, e, e2 = wedges.neighbors[k], edge_to[wedges.neighbors[k]], wedges.edge_ids[k]
             if e < 0:
                 continue
             size, stale = update_wedge(
-                u, e, e2, stale, field, particles, w, b, prior, corrected, weighted, work, rng
+                u, e, e2, J, stale, field, particles, w, b, prior, corrected, weighted, work, rng
             )
             if size > 0.0:
                 tally.least_size[0] = min(tally.least_size[0], size)

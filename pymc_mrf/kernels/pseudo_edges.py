@@ -19,6 +19,7 @@ from pymc_mrf.kernels.edge_slab import (
     MAX_SHIFT,
     NORMAL,
     SERIES,
+    in_support,
     inclusion_probability,
     log_density,
     log_proposal,
@@ -304,7 +305,7 @@ def refined_mode(field, u, v, L_u, L_v, A, s, x, b_u, b_v, slab, shape, bias, ro
         shift = (g + slope + slab_slope) / H
         odds = x * s - (B_u + B_v - A) + prior - prior_0 + density + 0.5 * shift * shift * H
         shift = min(max(shift, -MAX_SHIFT), MAX_SHIFT)
-        x += shift
+        x = in_support(slab, x + shift)
         if shift * shift * H < 0.1:
             break
     return x, H, odds + HALF_LOG_2PI - 0.5 * np.log(H)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, summing
-from pymc_mrf.kernels.edge_slab import HALF_LOG_2PI
 from pymc_mrf.kernels.edge_wedges import (
+    ANYWAY,
     CONVERGED,
+    after_step,
     allocate_proposal,
     fill_probabilities,
     is_settled,
@@ -17,7 +18,6 @@ from pymc_mrf.kernels.edge_wedges import (
     newton_step,
     propose,
     set_wedge,
-    shortened,
     unmark,
 )
 from pymc_mrf.kernels.pseudo_edges import (
@@ -101,8 +101,7 @@ def update_wedge(u, e, e2, share, field, w, b, prior, corrected, work, rng):
     h11 = before[0] * field.z2[v] + before[1] * field.z2[u]
     h22 = before[0] * field.z2[v2] + before[2] * field.z2[u]
     h12 = before[0] * share
-    highest = prior.slab.constant[0] + HALF_LOG_2PI
-    if is_settled(g, g2, h11, h12, h22, prior.log_odds[e] + highest, prior.log_odds[e2] + highest):
+    if rng.random() >= ANYWAY and is_settled(wedge, (g, g2, h11, h12, h22), prior):
         return
     log_mass[0] = log_target(field, wedge, 0, 0.0, 0.0, before[3:].sum(), prior)
     for k in range(1, 4):
@@ -112,14 +111,12 @@ def update_wedge(u, e, e2, share, field, w, b, prior, corrected, work, rng):
         for _ in range(2):
             terms = (g - h11 * x - h12 * x2, g2 - h12 * x - h22 * x2, h11, h12, h22)
             step, step2, _ = newton_step(wedge, k, x, x2, terms, prior, precision)
-            x += step
-            x2 += step2
+            x, x2 = after_step(prior.slab, x, step), after_step(prior.slab, x2, step2)
         for _ in range(MAX_NEWTON):
             terms = shifted_wedge(field, wedge, k, L_u, L_v, L_v2, x, x2, rows, after)
             step, step2, length = newton_step(wedge, k, x, x2, terms, prior, precision)
             log_mass[k] = log_target(field, wedge, k, x, x2, after[3:].sum(), prior) + 0.5 * length
-            x += shortened(step)
-            x2 += shortened(step2)
+            x, x2 = after_step(prior.slab, x, step), after_step(prior.slab, x2, step2)
             if length < CONVERGED:
                 break
         proposal.mode[k, 0], proposal.mode[k, 1] = x, x2

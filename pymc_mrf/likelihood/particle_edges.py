@@ -19,7 +19,7 @@ from pymc_mrf.likelihood.wedges import make_wedges, order_of_visits
 LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
-WEDGES = 0.1  # looked at in a step, relative to the candidate edges, at most
+WEDGES = 0.06  # looked at in a step, relative to the candidate edges, at most
 BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations, as of the other engines
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut

@@ -224,17 +224,16 @@ def particle_engine(rng, family, states, weights, w, b):
 
 
 def stripped(engine, wedge):
-    """Local field and P of u, weights and log probabilities (8,) of the triple, without both edges."""
+    """Local field and P of u, and weights, without both edges; log probabilities (8,) of the triple."""
     field, particles = engine._field, engine._particles
     c, c2, log_p = np.empty(4), np.empty(4), np.empty(8)
     particle_wedges.fill_cells(field, wedge.u, wedge.e, c)
     particle_wedges.fill_cells(field, wedge.u, wedge.e2, c2)
-    H, P, W = (particles.room[k] for k in (3, 4, 5))
     old, old2 = particles.w[wedge.e], particles.w[wedge.e2]
-    particle_wedges.strip(wedge, old, old2, c, c2, field, particles, H, P, W)
-    T = particles.T
-    particle_wedges.fill_triple(W, P, T[wedge.v], T[wedge.v2], particles.room[:3], True, log_p)
-    return old, old2, c, c2, H, P, W, log_p
+    [f] = [f for f, ends in enumerate(EDGES) if set(ends) == {wedge.v, wedge.v2}]
+    J = particles.w[f] * (field.y[1] - field.y[0]) ** 2
+    bare = particle_wedges.without_edges(wedge, J, old, old2, True, c, c2, field, particles, log_p)
+    return old, old2, c, c2, *bare, log_p
 
 
 @FAMILIES
@@ -379,3 +378,33 @@ def test_graphs_without_wedges(rng):
         w, b = np.zeros(graph.n_edges), np.zeros(graph.n_nodes)
         engine.sweep(w, b, prior(graph), rng)
         assert np.isfinite(w).all()
+
+
+def test_a_chain_without_edges_finds_the_pair_that_needs_both(rng, monkeypatch):
+    """Nodes 0 and 1 differ in one row of a hundred, and node 2 depends on their difference alone."""
+    n = 3000
+    x = np.zeros((n, 3), dtype=np.int8)
+    x[:, 0] = rng.integers(2, size=n)
+    x[:, 1] = np.where(rng.random(n) < 0.01, 1 - x[:, 0], x[:, 0])
+    x[:, 2] = rng.random(n) < special.expit(4.0 * (x[:, 0].astype(float) - x[:, 1]))
+    graph = PairwiseGraph(range(3), [(0, 1), (0, 2), (1, 2)])
+    for visited in (True, False):
+        engine = PseudoEdges(x, graph, BOLTZMANN, True)
+        engine._wedges.visits[:] = float(visited)
+        w, b = np.array([9.0, 0.0, 0.0]), np.array([-4.5, -4.5, 0.0])
+        both = np.zeros(400, dtype=bool)
+        for t in range(400):
+            engine.sweep(w, b, prior(graph, p=0.01, sd=3.0), rng)
+            engine.joint(w, b, prior(graph, p=0.01, sd=3.0), 0.4, 4, rng)
+            both[t] = np.all(w[1:] != 0.0)
+        # negative control: single moves must pass through one edge alone, which explains nothing
+        assert both[-100:].all() if visited else not both.any()
+
+
+def test_two_columns_that_never_differ_are_not_settled(rng):
+    x = np.repeat(rng.integers(2, size=(50, 1)), 3, axis=1).astype(np.int8)
+    field = ParticleEdges(x, TRIANGLE, BOLTZMANN, True, n_particles=8)._field
+    wedge = make_wedge(0, 0, 2, field.edges, field.m, np.zeros(3), np.zeros(3))
+    strong = (25.0, 25.0, 12.0, 12.0 * (1 - 1e-14), 12.0)
+    assert not edge_wedges.is_settled(wedge, strong, prior(TRIANGLE, sd=20.0))
+    assert edge_wedges.is_settled(wedge, (0.0, 0.0, 12.0, 0.0, 12.0), prior(TRIANGLE, p=0.001))

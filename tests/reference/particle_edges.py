@@ -93,12 +93,14 @@ def wedge_weights(z, W, u, old, new, edges, y):
 
 
 def triple_probabilities(z, W, u, v, v2, old, bare, edges, y):
-    """P(states of u, v and v2) in the field `bare`, from particles of the field `old`."""
+    """P(states of u, v and v2) in the field `bare`, from particles of the field `old`: given the rest."""
     total = [0.0] * 8
     weights = wedge_weights(z, W, u, old, bare, edges, y)
     for states, weight in zip(zip(*z, strict=True), weights, strict=True):
-        ends = [with_state(list(states), u, a) for a in (0, 1)]
-        low, high = (math.exp(log_potential(s, edges, *bare, y)) for s in ends)
-        for a, share in ((0, low), (1, high)):
-            total[4 * a + 2 * states[v] + states[v2]] += weight * share / (low + high)
+        shares = []
+        for a, c, c2 in itertools.product((0, 1), repeat=3):
+            other = with_state(with_state(with_state(list(states), u, a), v, c), v2, c2)
+            shares.append(math.exp(log_potential(other, edges, *bare, y)))
+        for k in range(8):
+            total[k] += weight * shares[k] / sum(shares)
     return [value / sum(total) for value in total]
