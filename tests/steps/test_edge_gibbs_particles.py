@@ -108,7 +108,7 @@ def test_random_p_by_nuts():
     model = fixed_bias_model(x, p=(2.0, 3.0), likelihood="particles")
     with model:
         idata = pm.sample(
-            3000, tune=500, chains=2, cores=1, step=EdgeGibbs([model["w"]]), random_seed=1, **SAMPLE
+            4000, tune=500, chains=2, cores=1, step=EdgeGibbs([model["w"]]), random_seed=1, **SAMPLE
         )
     assert_inclusion(idata.posterior.w.values, reference(x, "exact", beta_p(2.0, 3.0)).inclusion)
 
