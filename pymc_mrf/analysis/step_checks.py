@@ -41,7 +41,7 @@ RULES = (
         "use more particles: a smaller target_noise, or n_particles",
     ),
     Rule("particle_ratio_drift", "rms", 0.0, 0.3, "let the particles move more: a larger n_sweeps"),
-    Rule("particle_ratio_ess", "min", 50.0, INF, "use more particles: a larger n_particles"),
+    Rule("particle_ratio_ess", "min", 0.05, INF, "use more particles: a larger n_particles"),
     Rule("edge_gibbs_noise", "rms", 0.0, 0.5, "use more particles: a larger n_particles"),
     Rule("edge_gibbs_ess", "min", 0.05, INF, "use more particles: a larger n_particles"),
     Rule(

@@ -74,7 +74,7 @@ class ParticleRatioGibbs(GroupGibbs):
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step),
     ``particle_ratio_noise`` (standard deviation of the log-likelihood ratio between two values one
     posterior standard deviation apart, measured; root mean square over the draws of the step),
-    ``particle_ratio_ess`` (smallest effective size in the step, in particles),
+    ``particle_ratio_ess`` (smallest effective size in the step, relative to the particles),
     ``particle_ratio_resamplings`` and ``particle_ratio_drift`` (how far ten times as many sweeps would
     move the edge marginals, in standard deviations of the data's frequencies, beyond what is noise: negative
     if less; found anew every 50 draws). A warning at the end of a chain says if noise or drift, root mean
@@ -183,7 +183,7 @@ class ParticleRatioGibbs(GroupGibbs):
         engine.move(self.rng)
         stats = {
             "particle_ratio_noise": engine.noise,
-            "particle_ratio_ess": engine.least_size,
+            "particle_ratio_ess": engine.least_size / engine.n_particles,
             "particle_ratio_resamplings": engine.n_resamplings,
         }
         if self.n_unchecked == 0:

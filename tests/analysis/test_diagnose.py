@@ -85,7 +85,7 @@ def test_a_variable_that_never_moved_and_entries_that_stand_still(good):
     [
         ("particle_ratio_noise", 0.5, "noise of the log ratio 0.5, above 0.3"),
         ("particle_ratio_drift", 0.6, "drift of the particles 0.6, above 0.3"),
-        ("particle_ratio_ess", 20.0, "smallest effective size of particles 20, below 50"),
+        ("particle_ratio_ess", 0.02, "smallest effective size of particles 0.02, below 0.05"),
         ("edge_gibbs_noise", 0.8, "noise of the log ratio 0.8, above 0.5"),
         ("stripped_beta_moment_gap", 0.2, "moment gap 0.2, above 0.05"),
         ("auxiliary_mh_value_acceptance", 0.99, "value acceptance 0.99, above 0.9"),
@@ -97,7 +97,7 @@ def test_a_variable_that_never_moved_and_entries_that_stand_still(good):
     ],
 )
 def test_statistics_out_of_range_in_one_chain(good, rng, name, values, told):
-    healthy = {"ess": 500.0, "momentum": 1.0, "acceptance": 0.4, "accept": 0.5}
+    healthy = {"ess": 0.7, "momentum": 1.0, "acceptance": 0.4, "accept": 0.5}
     usual = next((v for end, v in healthy.items() if name.endswith(end)), 0.01)
     statistic = np.full((CHAINS, DRAWS), usual)
     assert diagnose(tree({"a": good}, {name: statistic})).ok
