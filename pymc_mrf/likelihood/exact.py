@@ -22,6 +22,10 @@ MAX_ENUMERATED = 24
 junction tree of one clique, so only memory limits it: two lists of 2^d numbers, 0.27 GB for 24 nodes, which
 are used if the field is too strong for `kernels.split_field`."""
 
+CELL_COST = 16
+"""A cell of a junction tree's tables costs about as much as this many configurations in enumeration, measured
+on random graphs of 8 to 16 nodes."""
+
 
 class ExactLikelihood:
     """Engine: exact moves of labels and group values for one field and its data.
@@ -184,8 +188,7 @@ class ExactEdges:
         self._tree = tree.arrays
         order = tree.factor_order[tree.factor_order < graph.n_edges]
         self._field = exact_edges.ExactField(graph.edges, y, float(n), m, s, t, cells, order)
-        # enumeration where it touches no more cells than the tree has, and about as fast per cell
-        enumerates = LEAST_NODES <= d <= MAX_ENUMERATED and 2**d <= 2 * tree.n_cells
+        enumerates = LEAST_NODES <= d <= MAX_ENUMERATED and 2**d <= CELL_COST * tree.n_cells
         # the layout is unused, and so kept small, with a junction tree
         edges, nodes = (graph.edges, d) if enumerates else (graph.edges[:0], LEAST_NODES)
         windows = make_windows(edges, nodes, default_blocks(nodes))

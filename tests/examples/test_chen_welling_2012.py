@@ -17,7 +17,6 @@ from tests.analysis.posteriors import as_posterior
 from tests.reference.enumeration import log_potentials
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "options", "report", "figures"),
     [

@@ -36,7 +36,6 @@ def test_costs_of_exact_inference(tmp_path):
     assert (tmp_path / "costs.png").read_bytes().startswith(PNG)
 
 
-@pytest.mark.slow
 def test_quickstart(tmp_path, no_convergence_warnings, capsys):
     quickstart.main(["--draws", "10", "--tune", "10", "--chains", "2", "--output", str(tmp_path)])
     assert "posterior mean" in capsys.readouterr().out
@@ -44,7 +43,6 @@ def test_quickstart(tmp_path, no_convergence_warnings, capsys):
         assert (tmp_path / name).read_bytes().startswith(PNG)
 
 
-@pytest.mark.slow
 def test_senate(tmp_path, no_convergence_warnings):
     rows = senate.main(["--steps", "10", "--burn-in", "2", "--output", str(tmp_path)])
     assert len(rows) == 10
