@@ -259,7 +259,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0])
     arguments = ex.parse(parser, argv)
-    draws = ex.check_draws(arguments.draws or ex.choose(arguments, 100, 500, 10_000))
+    draws = ex.check_draws(arguments.draws or ex.choose(arguments, 100, 1000, 10_000))
     start = time.perf_counter()
     rng = np.random.default_rng(arguments.seed)
     truth = truths.block_truth(rng)

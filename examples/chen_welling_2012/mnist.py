@@ -162,7 +162,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="+", help="training sample sizes")
     arguments = ex.parse(parser, argv)
-    draws = ex.check_draws(arguments.draws or ex.choose(arguments, 20, 36, 1000))
+    draws = ex.check_draws(arguments.draws or ex.choose(arguments, 20, 120, 1000))
     x = load(arguments.data)
     sizes = arguments.sizes or ex.choose(arguments, [100], [100, 1000], [100, 1000])
     n_test = ex.choose(arguments, 100, 300, 10_000)

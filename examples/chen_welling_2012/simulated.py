@@ -28,6 +28,7 @@ from examples.chen_welling_2012 import experiment as ex
 from examples.chen_welling_2012 import truths
 from pymc_mrf.estimation.l1_pseudo_likelihood import SparsePath
 
+SIZES = [50, 100, 200, 500, 1000]  # training cases
 N_CURVES = 100  # training cases behind figures 5 to 9
 BAYESIAN = {"block": "exact", "lattice": "particles"}
 P0 = {
@@ -344,10 +345,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--side", type=int, default=10, help="of the lattice")
     arguments = ex.parse(parser, argv)
     block = arguments.model == "block"
-    sizes = arguments.sizes or ex.choose(arguments, [100], [50, 100, 1000], [50, 100, 200, 500, 1000])
-    replicates = arguments.replicates or ex.choose(arguments, 1, 2 if block else 1, 10)
+    sizes = arguments.sizes or ex.choose(arguments, [100], SIZES, SIZES)
+    replicates = arguments.replicates or ex.choose(arguments, 1, 5 if block else 2, 10)
     draws = ex.check_draws(
-        arguments.draws or ex.choose(arguments, 150 if block else 40, 300 if block else 80, 2000)
+        arguments.draws or ex.choose(arguments, 150 if block else 40, 1000 if block else 160, 2000)
     )
     if min(sizes) < 10 or sizes != sorted(set(sizes)):
         raise SystemExit(f"--sizes must be increasing and at least 10, not {sizes}")
