@@ -43,6 +43,11 @@ def table(header: list[str], rows: list[list]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
+def two_digits(value: float) -> str:
+    """Format a large ratio, of which more digits would say nothing."""
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
 def write_fragment(text: str, folder: Path, name: str) -> None:
     """Print a results fragment and write it into `folder`/_results."""
     print(text)

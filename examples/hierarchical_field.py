@@ -130,6 +130,7 @@ def main(argv: list[str] | None = None) -> None:
         f"{arguments.n} observations; {arguments.chains} chains of {arguments.tune} tuning steps and "
         f"{arguments.draws} draws took {seconds:.0f} s, compilation included, with {divergences} "
         f"divergences. {inside} of the {graph.n_edges} true couplings lie inside their 90 % intervals.\n\n"
+        "![Couplings, true and estimated](../figures/hierarchical_field.png)\n\n"
         f"Made by `examples/hierarchical_field.py`. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "hierarchical_field.md")

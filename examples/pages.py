@@ -2,7 +2,8 @@
 
 The Python blocks of a page are run in order, in one namespace. What block k prints becomes
 `docs/_results/PAGE_k.txt`, which the page includes below the block; pictures go where the code saves them,
-`docs/figures`.
+`docs/figures`. By default the runs are short, a check that the code works, and write to `output`; `--full`
+runs the pages as they stand.
 """
 
 import argparse
@@ -69,25 +70,27 @@ def main(argv: list[str] | None = None) -> None:
     """Run pages and write their output."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", default=TUTORIALS, help=f"of {', '.join(TUTORIALS)}; all")
-    parser.add_argument("--draws", type=int, help="in place of the page's, also of tuning steps")
-    parser.add_argument("--chains", type=int, help="in place of the page's")
-    parser.add_argument(
-        "--output", type=Path, default=Path("docs"), help="folder of _results and figures"
-    )
+    parser.add_argument("--draws", type=int, default=50, help="after as many tuning steps")
+    parser.add_argument("--chains", type=int, default=2)
+    parser.add_argument("--full", action="store_true", help="draws and chains of the pages, into docs")
+    parser.add_argument("--output", type=Path, help="instead of output, or docs with --full")
     arguments = parser.parse_args(argv)
-    options = {"draws": arguments.draws, "tune": arguments.draws, "chains": arguments.chains}
-    options = {name: value for name, value in options.items() if value is not None}
+    options, folder = {}, Path("docs")
+    if not arguments.full:
+        options = {"draws": arguments.draws, "tune": arguments.draws, "chains": arguments.chains}
+        folder = Path("output")
+    folder = arguments.output or folder
     for name in arguments.pages:
         if name not in TUTORIALS:
             parser.error(f"no tutorial {name!r}; there are {', '.join(TUTORIALS)}")
         start = time.perf_counter()
-        _, printed = run(DOCS / f"{name}.md", arguments.output / "figures", **options)
+        _, printed = run(DOCS / f"{name}.md", folder / "figures", **options)
         seconds = time.perf_counter() - start
         for k, text in enumerate(printed, start=1):
             if text:
-                write_fragment(text, arguments.output, f"{name}_{k}.txt")
+                write_fragment(text, folder, f"{name}_{k}.txt")
         text = f"The code of this page ran in {seconds:.0f} s, compilation included. Machine: {machine()}.\n"
-        write_fragment(text, arguments.output, f"{name}.md")
+        write_fragment(text, folder, f"{name}.md")
 
 
 if __name__ == "__main__":

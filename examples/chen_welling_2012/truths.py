@@ -62,6 +62,12 @@ def block_truth(rng: np.random.Generator) -> Truth:
     return Truth.of_ising(graph, coupling, rng.normal(0.0, FIELD_SD, graph.n_nodes))
 
 
+def strong_block_truth(rng: np.random.Generator) -> Truth:
+    """12 nodes in three groups of four; couplings of 0.7 within a group, none between. Not in the paper."""
+    graph = pmrf.graphs.block_model([4, 4, 4], 1.0, 0.0, rng=rng)
+    return Truth.of_ising(graph, np.full(graph.n_edges, 0.7), rng.normal(0.0, FIELD_SD, graph.n_nodes))
+
+
 def lattice_truth(side: int, rng: np.random.Generator) -> Truth:
     """Square lattice with all its edges (sec. 6.1)."""
     graph = pmrf.graphs.grid(side, side)

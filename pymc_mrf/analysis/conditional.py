@@ -97,7 +97,8 @@ def conditional_log_likelihood(
 def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
     """Log of the posterior mean of p: the predictor "Bayes" of Chen & Welling (2012, sec. 6.2).
 
-    Their "Bayes PM" is the log-likelihood under the posterior means of the parameters instead.
+    Their "Bayes PM" is the log-likelihood under one set of parameters instead: the edges with inclusion
+    probability above 1/2, with the means of their weights in the draws that have them, and biases to match.
 
     Parameters
     ----------

@@ -251,7 +251,8 @@ def edge_values(idata: xr.DataTree, var_name: str, graph: Any, group: str) -> xr
     _check_draws(values, var_name)
     if values.shape[-1] != graph.n_edges:
         raise ValueError(
-            f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges"
+            f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges; pass "
+            "the graph of the field that it was sampled for"
         )
     check_edge_labels(values, graph, var_name)
     return values

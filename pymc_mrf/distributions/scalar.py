@@ -12,12 +12,15 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions import transforms
 from pymc.distributions.censored import CensoredRV
+from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.distribution import DiracDeltaRV, SymbolicRandomVariable
 from pymc.distributions.distribution import support_point as pm_support_point
 from pymc.distributions.mixture import _BaseMixtureRV
 from pymc.distributions.shape_utils import change_dist_size
 from pymc.logprob.basic import logp as pm_logp
 from pymc.logprob.transforms import IntervalTransform
+from pymc.logprob.utils import ParameterValueError
+from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Constant
 from pytensor.graph.replace import graph_replace, vectorize_graph
 from pytensor.tensor.random.op import RandomVariable
@@ -68,7 +71,8 @@ class ScalarDistribution:
     Raises
     ------
     TypeError, ValueError
-        If it is no PyMC distribution, not continuous, or not scalar.
+        If it is no PyMC distribution, not continuous, not scalar, improper, or has constant parameters
+        outside their domain.
 
     Attributes
     ----------
@@ -96,6 +100,11 @@ class ScalarDistribution:
                 f"{variable.type.dtype}: single values must not have positive probability; "
                 f"{remedy}"
             )
+        if isinstance(owner.op, FlatRV | HalfFlatRV):
+            raise ValueError(
+                f"{role} must be a probability distribution, not {owner.op.name}, whose density has no "
+                "finite integral; give it a finite scale, such as pm.Normal.dist(0, 10)"
+            )
         self.op = owner.op
         self.arguments = tuple(_parameters(variable))
         self._slots = [p.type() for p in self.arguments]
@@ -103,6 +112,24 @@ class ScalarDistribution:
         [self._variable] = graph_replace([variable], replacement, strict=False)
         self._value = variable.type()
         self._logp = pm_logp(self._variable, self._value)
+        if not self.arguments:
+            self._check_constants(role)
+
+    def _check_constants(self, role: str) -> None:
+        """Refuse constant parameters that give no density."""
+        log_density = self.log_density(self.support_point())
+        try:
+            value = float(log_density.eval(mode=Mode(linker="py", optimizer=None)))
+        except ParameterValueError as error:
+            raise ValueError(f"{role} has parameters outside their domain: {error}") from error
+        if not np.isfinite(value):
+            raise ValueError(
+                f"{role} {self.op.name} has log density {value} where it should be high; check its parameters"
+            )
+
+    def has_density(self, *parameters):
+        """Whether the parameters are inside their domain: a symbolic truth value."""
+        return pt.gt(self.log_density(self.support_point(*parameters), *parameters), -np.inf)
 
     def __getstate__(self):
         """Leave the user's parameters out: they belong to one model."""

@@ -124,7 +124,13 @@ def _spike_and_slab_logprob(op, values, *inputs, **kwargs):
     _, p, *parameters = arguments(op, inputs)
     slab = pt.log(p) + op.slab.log_density(x, *parameters)
     logp = pt.switch(Included()(x), slab, pt.log1p(-p)).sum(axis=-1)
-    return check_parameters(logp, pt.all((p > 0) & (p < 1)), msg="0 < p < 1")
+    # zeros do not show that a slab has no density
+    return check_parameters(
+        logp,
+        pt.all((p > 0) & (p < 1)),
+        op.slab.has_density(*parameters),
+        msg="0 < p < 1, parameters of the slab in their domain",
+    )
 
 
 class SpikeAndSlab(Continuous):
@@ -146,8 +152,8 @@ class SpikeAndSlab(Continuous):
     Raises
     ------
     ValueError, TypeError
-        If p is not in (0, 1) or of the wrong shape, `slab` is not a continuous scalar distribution, or
-        the length of the vector cannot be known.
+        If p is not in (0, 1) or of the wrong shape, `slab` is not a continuous scalar distribution with
+        parameters in their domain, or the length of the vector cannot be known.
 
     Notes
     -----

@@ -255,7 +255,7 @@ def strip(e, u, v, field, particles, factors):
 
 
 @jit
-def carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, factors, weighted):
+def carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, factors):
     """Make weights and states of the particles follow a change of edge e; the effective size.
 
     `W`, `P_u` and `P_v` (N,) are those without the edge.
@@ -268,8 +268,6 @@ def carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, factors, weight
         H[v, :] = room[4]
     fill_factors(new, field.cells[e], factors)
     redraw_pair(particles.W, P_u, P_v, factors, particles.lanes, T[u], T[v], room[5], room[6], room[7])
-    if not weighted:
-        particles.W[: particles.size] = 1.0
     if old == 0.0:
         link(u, v, e, particles)
         link(v, u, e, particles)
@@ -285,7 +283,7 @@ def carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, factors, weight
 
 
 @jit
-def sweep_edges(field, particles, w, b, prior, corrected, weighted, least_size, n_sweeps, tally, rng):
+def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, tally, rng):
     """Update every edge in turn.
 
     Parameters
@@ -299,8 +297,6 @@ def sweep_edges(field, particles, w, b, prior, corrected, weighted, least_size, 
     prior : EdgePrior
     corrected : bool
         Whether proposals are accepted by the rule of Metropolis and Hastings; else always.
-    weighted : bool
-        Whether weights follow changes; without, particles lag behind the field.
     least_size : float
         Effective size below which particles are resampled and moved by `n_sweeps` sweeps.
     n_sweeps : int
@@ -351,7 +347,7 @@ def sweep_edges(field, particles, w, b, prior, corrected, weighted, least_size, 
         tally.moves[1] += accepted
         if not accepted:
             continue
-        size = carry_over(e, u, v, old, w[e], here, P_u, P_v, field, particles, factors, weighted)
+        size = carry_over(e, u, v, old, w[e], here, P_u, P_v, field, particles, factors)
         owner = -1
         tally.least_size[0] = min(tally.least_size[0], size)
         if size < least_size:

@@ -140,7 +140,7 @@ def redraw(P, c, c2, x, x2, T_v, T_v2, uniform, W, T_u, flips):
 
 
 @jit
-def carry_over(wedge, old, old2, x, x2, c, c2, field, particles, H, P, W, weighted):
+def carry_over(wedge, old, old2, x, x2, c, c2, field, particles, H, P, W):
     """Make weights and states of the particles follow a change of the wedge; the effective size.
 
     `H`, `P` and `W` (N,) are those without both edges.
@@ -154,8 +154,6 @@ def carry_over(wedge, old, old2, x, x2, c, c2, field, particles, H, P, W, weight
     particles.W[:] = W
     fill_uniform(particles.lanes, uniform)
     redraw(P, c, c2, x, x2, T[wedge.v], T[wedge.v2], uniform, particles.W, T[u], flips)
-    if not weighted:
-        particles.W[: particles.size] = 1.0
     push(u, flips, -1, field, particles)
     particles.H[u, :] = H
     for e, node, value in ((wedge.e, wedge.v, x), (wedge.e2, wedge.v2, x2)):
@@ -237,7 +235,7 @@ def without_edges(wedge, J, old, old2, stale, c, c2, field, particles, log_p):
 
 
 @jit
-def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, weighted, work, rng):
+def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, work, rng):
     """Update edges e and e2 of u; the effective size after a change, else 0, and whether ends are stale.
 
     `J` couples the other ends. What `fill_ends` gives for particles without e and e2 is computed anew if
@@ -278,13 +276,11 @@ def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, w
     if corrected and not np.log(rng.random()) < log_ratio:
         return 0.0, was != 0
     set_wedge(wedge, x, x2, w, b)
-    return carry_over(wedge, old, old2, x, x2, c, c2, field, particles, H, P, W, weighted), True
+    return carry_over(wedge, old, old2, x, x2, c, c2, field, particles, H, P, W), True
 
 
 @jit
-def sweep_wedges(
-    field, wedges, particles, w, b, prior, corrected, weighted, least_size, n_sweeps, tally, rng
-):
+def sweep_wedges(field, wedges, particles, w, b, prior, corrected, least_size, n_sweeps, tally, rng):
     """Update pairs of edges that share a node, after `particle_edges.sweep_edges`.
 
     Parameters
@@ -296,7 +292,7 @@ def sweep_wedges(
     w : (r,) array, changed in place
     b : (d,) array, changed in place if m is not zero
     prior : EdgePrior
-    corrected, weighted, least_size, n_sweeps
+    corrected, least_size, n_sweeps
         As of `particle_edges.sweep_edges`.
     tally : Tally, changed in place
     rng : numpy.random.Generator
@@ -315,7 +311,7 @@ def sweep_wedges(
             if e < 0:
                 continue
             size, stale = update_wedge(
-                u, e, e2, J, stale, field, particles, w, b, prior, corrected, weighted, work, rng
+                u, e, e2, J, stale, field, particles, w, b, prior, corrected, work, rng
             )
             if size > 0.0:
                 tally.least_size[0] = min(tally.least_size[0], size)

@@ -46,8 +46,6 @@ class ParticleEdges:
         Particles, m; 5 n and at least 500 by default.
     n_sweeps : int
         Gibbs sweeps of all particles after each sweep over the edges and after resampling.
-    weighted : bool
-        Whether the weights of the particles follow changes of edges, as they must; False is for tests.
 
     Attributes
     ----------
@@ -63,7 +61,6 @@ class ParticleEdges:
         moves_biases: bool,
         n_particles: int | None = None,
         n_sweeps: int = 1,
-        weighted: bool = True,
     ) -> None:
         n, d = x.shape
         y = np.array(family.states, dtype=np.float64)
@@ -80,7 +77,6 @@ class ParticleEdges:
         self._wedges = make_wedges(x, graph, WEDGES)
         self._moves_biases = moves_biases
         self._n_sweeps = n_sweeps
-        self._weighted = weighted
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
         self._particles = binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
         self._b = np.full(d, np.nan)  # biases that the particles stand for: so far none
@@ -186,7 +182,6 @@ class ParticleEdges:
             b,
             prior,
             corrected,
-            self._weighted,
             LEAST_SIZE * self.n_particles,
             self._n_sweeps,
             self._tally,
@@ -200,7 +195,6 @@ class ParticleEdges:
             b,
             prior,
             corrected,
-            self._weighted,
             LEAST_SIZE * self.n_particles,
             self._n_sweeps,
             self._tally,

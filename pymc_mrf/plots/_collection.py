@@ -68,7 +68,10 @@ def any_collection(
         try:
             import_module(backend)
         except ImportError as error:
-            raise ImportError(f'backend="{backend}" needs {backend}, which is not installed') from error
+            raise ImportError(
+                f'backend="{backend}" needs {backend}, which is not installed; pip install {backend}, or '
+                "leave backend out"
+            ) from error
     figure_kwargs: dict[str, Any] = {"figsize": figsize} if backend != "none" else {}
     if backend == "matplotlib":
         figure_kwargs["layout"] = "constrained"  # makes room for the legend

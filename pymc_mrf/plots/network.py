@@ -80,7 +80,8 @@ def plot_groups(
     values = sampled_vector(dt, var_name, group)
     if values.shape[-1] != graph.n_edges:
         raise ValueError(
-            f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges"
+            f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges; pass "
+            "the graph of the field that it was sampled for"
         )
     check_edge_labels(values, graph, var_name)
     colors = node_colors(graph, node_category, category_colors)

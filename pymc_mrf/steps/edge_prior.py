@@ -122,7 +122,16 @@ class EdgePriorReader:
             parts.append(values[:size])
             values = values[size:]
         [p], node, native, bias_parameters, rest = parts
+        outside = p[~((p > 0) & (p < 1))]
+        if outside.size:
+            raise ValueError(
+                f"the probability p of {self._name} is {outside[0]:g} for some edge; it must lie strictly "
+                "between 0 and 1: give it a prior on that interval, such as pm.Beta"
+            )
         if self._closed:
+            positive = native[:1] + native[2:] if len(native) == 3 else native[1:]  # nu, location, scale
+            fine = all(np.isfinite(v) for v in native) and all(v > 0 for v in positive)
+            self._check_slab(fine, native)
             slab = closed_form(self._op.slab.op, native, 1)
         else:
             slab = self._tabulated(native, rest)
@@ -135,6 +144,15 @@ class EdgePriorReader:
         b = np.array(np.broadcast_to(b, self._n_nodes), dtype=np.float64)
         self._last = (native, prior, b)
         return prior, b.copy()
+
+    def _check_slab(self, fine: bool, parameters) -> None:
+        """Refuse parameters outside their domain, such as a negative scale."""
+        if not fine:
+            values = ", ".join(f"{float(v):g}" for v in parameters)
+            raise ValueError(
+                f"the slab of {self._name} has no density at its parameters {values}: give random ones a "
+                "prior, or a start, inside their domain, such as pm.HalfNormal for a scale"
+            )
 
     def _tabulated(self, parameters, rest) -> Densities:
         """Slab as a series, anew only when its parameters change."""
@@ -149,6 +167,7 @@ class EdgePriorReader:
             values = self._log_density(x.reshape(-1), *parameters).reshape(x.shape)
             return values if ends else np.where(np.isnan(values), -np.inf, values)
 
+        self._check_slab(bool(np.isfinite(density(np.array([center]))[0])), parameters)
         series = tabulate(density, bounds, center)
         location, scale = location_and_scale(series)
         highest = np.array([series.ceiling.max()])

@@ -80,7 +80,8 @@ def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -
     if field.family.name not in ("ising", "boltzmann"):
         raise ValueError(
             f"{step} samples couplings of Ising and weights of BoltzmannMachine, but {rv.name} is "
-            f"the {field.family.edge_parameter} of {field.name}"
+            f"the {field.family.edge_parameter} of {field.name}; declare {field.name} as one of these, where "
+            "zero is no edge, or give it a DirichletProcess"
         )
     others = [other for other in rvs if other is not rv]
     biases = bias_variable(rv, model)

@@ -91,7 +91,8 @@ class ObservedField:
         if strip_views(parameters[0]) is not rv:
             raise ValueError(
                 f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
-                "not an expression of it"
+                f"not an expression of it; pass {rv.name} as it is, and put a scale or shift into the "
+                "parameters of its distribution"
             )
         if op.likelihood not in likelihoods:
             options = " or ".join(f'"{option}"' for option in likelihoods)

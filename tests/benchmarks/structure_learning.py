@@ -308,7 +308,7 @@ def row(what: str, peer: str | None, rate: Rate) -> list[str]:
     beside = ["", "", ""]
     if peer is not None:
         median, least = BGMS[peer]
-        beside = [f"{median:g}, {least:g}", f"{rate.median / median:.3g}", f"{rate.least / least:.3g}"]
+        beside = [f"{median:g}, {least:g}", f"{rate.median / median:.2g}", f"{rate.least / least:.2g}"]
     return [
         what,
         f"{rate.mean_edges:.0f}",
@@ -323,7 +323,7 @@ def row(what: str, peer: str | None, rate: Rate) -> list[str]:
 
 def main() -> None:
     """Measure everything and write the fragment of the documentation."""
-    from examples._report import machine, table, write_fragment
+    from examples._report import machine, table, two_digits, write_fragment
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("docs"))
@@ -351,9 +351,10 @@ def main() -> None:
         "100 variables from 500 draws after 500: longer chains could at most double them.\n\n"
         "The sampler of Chen & Welling (2012) at their settings, 12 variables, n = 100: "
         f"{paper.iterations_per_second:,.0f} iterations and {paper.paper:.2g} effective draws of the "
-        f"median weight per CPU second; the default: {paper.default.median:.0f}, {paper.ratio:,.0f} "
-        "times as many. The paper's chains started at draws of the default, and their autocorrelation "
-        "was taken from their mean squared displacement, which overstates their effective draws.\n"
+        f"median weight per CPU second; the default: {paper.default.median:.0f}, about "
+        f"{two_digits(paper.ratio)} times as many. The paper's chains started at draws of the default, and "
+        "their autocorrelation was taken from their mean squared displacement, which overstates their "
+        "effective draws.\n"
     )
     if doublings:
         notes += (

@@ -3,31 +3,20 @@
 Times are printed, never asserted; that all methods sample the same distribution is.
 """
 
-import networkx as nx
 import numpy as np
 import pytest
 
-from pymc_mrf.graph import builders
-from pymc_mrf.graph.lattice_partition import comb_partition
-from pymc_mrf.graph.structure import as_graph
-from tests.benchmarks.tree_sampling import CRITICAL, found_trees, magnetisation_draws, update_costs
+from tests.benchmarks.auxiliary_draws import FIELDS, compare
+from tests.benchmarks.tree_sampling import CRITICAL, GRAPHS, magnetisation_draws, update_costs
 
 pytestmark = pytest.mark.benchmark
-
-LATTICE = builders.grid(64, 64)
-REGULAR = as_graph(nx.random_regular_graph(5, 900, seed=1))
 
 
 @pytest.mark.parametrize("n_chains", [1, 64, 1024])
 @pytest.mark.parametrize("n_states", [2, 3])
-@pytest.mark.parametrize(
-    ("title", "graph", "trees"),
-    [
-        ("64 x 64 grid, two combs", LATTICE, comb_partition(64, 64)),
-        ("5 random neighbours per node, trees found", REGULAR, found_trees(REGULAR)),
-    ],
-)
-def test_cost_of_an_update(title, graph, trees, n_states, n_chains):
+@pytest.mark.parametrize("title", GRAPHS)
+def test_cost_of_an_update(title, n_states, n_chains):
+    graph, trees = GRAPHS[title]
     result = update_costs(graph, trees, n_states, n_chains)
     tree, site = result["tree"], result["site"]
     print(
@@ -57,3 +46,17 @@ def test_effective_draws_near_the_critical_coupling(coupling):
     for one in (tree, site):
         error = np.hypot(one["error"], perfect["error"])
         assert abs(one["square"] - perfect["square"]) < 5 * error
+
+
+@pytest.mark.parametrize("title", FIELDS)
+def test_auxiliary_data_to_the_same_error(title):
+    graph, n_states, couplings = FIELDS[title]
+    for coupling in couplings:
+        result = compare(graph, n_states, coupling)
+        ratios = ", ".join(
+            f"{n} rows {edges:.2g}, {nodes:.2g}" for n, (edges, nodes) in result.ratios.items()
+        )
+        print(
+            f"\n{title}, coupling {coupling}: sweeps of trees {result.sweeps['tree']}, of single nodes "
+            f"{result.sweeps['site']}; CPU time of single nodes over that of trees: {ratios}"
+        )

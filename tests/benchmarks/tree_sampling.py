@@ -1,5 +1,6 @@
 """Measurements of tree sampling beside site-wise Gibbs sampling: cost of an update, and what it is worth."""
 
+import networkx as nx
 import numpy as np
 
 from pymc_mrf.fields.families import ISING, agreement
@@ -8,13 +9,27 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.lattice_partition import comb_partition
-from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
 from tests.benchmarks.simulation import seconds
 
 CRITICAL = np.log1p(np.sqrt(2.0)) / 2.0
 """Coupling at which the infinite square lattice orders (Onsager, 1944)."""
+
+
+def found_trees(graph: PairwiseGraph) -> list:
+    """One partition, found with a fixed seed."""
+    return tree_partition(graph, rng=np.random.default_rng(1))
+
+
+LATTICE = builders.grid(64, 64)
+REGULAR = as_graph(nx.random_regular_graph(5, 900, seed=1))
+GRAPHS = {
+    "64 x 64 grid, two combs": (LATTICE, comb_partition(64, 64)),
+    "900 nodes, 5 random neighbours each, trees found": (REGULAR, found_trees(REGULAR)),
+}
+"""Graphs and tree partitions."""
 
 
 def simulator(graph: PairwiseGraph, trees) -> TreeSimulator:
@@ -82,16 +97,21 @@ def update_costs(
     return result
 
 
+def autocorrelation(series: np.ndarray) -> np.ndarray:
+    """Autocorrelations (n,) of stationary chains (n, m) of mean zero."""
+    n = len(series)
+    power = np.abs(np.fft.rfft(series, 2 * n, axis=0)) ** 2
+    covariance = np.fft.irfft(power.mean(axis=1))[:n] / (n - np.arange(n))
+    return covariance / covariance[0]
+
+
 def autocorrelation_time(magnetisation: np.ndarray) -> float:
     """Integrated autocorrelation time, in sweeps, of stationary chains (n, m) of mean zero.
 
     The sum ends at the first lag above five times itself (Sokal, 1997).
     """
-    n = len(magnetisation)
-    power = np.abs(np.fft.rfft(magnetisation, 2 * n, axis=0)) ** 2
-    covariance = np.fft.irfft(power.mean(axis=1))[:n] / (n - np.arange(n))
-    tau = 2.0 * np.cumsum(covariance / covariance[0]) - 1.0
-    window = np.flatnonzero(np.arange(n) > 5.0 * tau)
+    tau = 2.0 * np.cumsum(autocorrelation(magnetisation)) - 1.0
+    window = np.flatnonzero(np.arange(len(tau)) > 5.0 * tau)
     return float(tau[window[0] if len(window) else -1])
 
 
@@ -154,8 +174,3 @@ def mean_square(magnetisation: np.ndarray) -> tuple[float, float]:
     """Mean square, and its standard error, of independent chains (..., m)."""
     squares = (np.atleast_2d(magnetisation) ** 2).mean(axis=0)
     return float(squares.mean()), float(squares.std(ddof=1) / np.sqrt(len(squares)))
-
-
-def found_trees(graph: PairwiseGraph) -> list:
-    """One partition, found with a fixed seed."""
-    return tree_partition(graph, rng=np.random.default_rng(1))

@@ -172,3 +172,8 @@ def test_slabs_and_gradients():
         theta = pmrf.DirichletProcess("theta", 1.0, UNIFORM, shape=3)
     with pytest.raises(Exception, match=r"DirichletProcess has no gradient .* NUTS and pm.fit cannot"):
         pm.NUTS([theta], model=model)
+
+
+def test_a_field_without_a_graph():
+    with pm.Model(), pytest.raises(TypeError, match="Ising 'x' needs graph=, a networkx"):
+        pmrf.Ising("x", 0.3)

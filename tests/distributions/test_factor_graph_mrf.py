@@ -206,6 +206,13 @@ def test_masked_cells_are_imputed():
     assert logp({"x_unobserved": np.array([3])}) == -np.inf
 
 
+def test_fields_without_any_observed_cell_are_latent():
+    with pm.Model() as model:
+        observed = np.ma.masked_all(D, dtype=int)
+        x = FactorGraphMRF("x", TABLES, scopes=SCOPES, cardinalities=CARDS, observed=observed)
+    assert model.free_RVs == [x] and model.initial_point()["x"].shape == (D,)
+
+
 def test_symbolic_tables_are_checked_at_run_time():
     table = pt.vector("table")
     rv = field([table], [(0,)], [3])

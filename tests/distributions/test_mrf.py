@@ -170,6 +170,20 @@ def test_masked_cells_are_imputed():
     assert model.compile_logp()({"x_unobserved": np.array([1, 2])}) == -np.inf
 
 
+@pytest.mark.parametrize("shape", [(4,), (2, 4)])
+@pytest.mark.parametrize("dtype", [int, float])
+def test_fields_without_any_observed_cell_are_latent(shape, dtype):
+    with pm.Model(coords={"node": list("abcd"), "row": [7, 8]}) as model:
+        dims = ("row", "node")[-len(shape) :]
+        x = Ising("x", 0.3, graph=GRAPH, observed=np.ma.masked_all(shape, dtype=dtype), dims=dims)
+        pm.Normal("y", x, 1.0, observed=np.ones(shape))
+    assert model.free_RVs == [x] and x.type.ndim == len(shape)
+    assert model.named_vars_to_dims["x"] == dims
+    assert model.initial_point()["x"].shape == shape
+    with pm.Model(), pytest.raises(ValueError, match="its last dimension must be the 4 nodes"):
+        Ising("x", 0.3, graph=GRAPH, observed=np.ma.masked_all(5, dtype=int))
+
+
 def test_two_graphs_have_two_samplers():
     attract = AgreementMRF.dist([1 - 1e-9], graph=PairwiseGraph("abc", [("a", "b")]), size=(50,))
     other = AgreementMRF.dist([1 - 1e-9], graph=PairwiseGraph("abc", [("b", "c")]), size=(50,))

@@ -102,6 +102,15 @@ def test_p_given_the_weights_is_beta():
         ([0.1, 0.5], pm.Normal.dist(), 3, ValueError, "one entry for each of the 3 parameters"),
         (0.5, pm.Poisson.dist(1), 3, TypeError, "slab must be continuous"),
         (0.5, 1.0, 3, TypeError, "slab must be a PyMC distribution, not 1.0"),
+        (
+            0.5,
+            pm.Normal.dist(0, -1),
+            3,
+            ValueError,
+            "slab has parameters outside their domain: sigma > 0",
+        ),
+        (0.5, pm.HalfCauchy.dist(-1), 3, ValueError, "slab has parameters outside their domain"),
+        (0.5, pm.Flat.dist(), 3, ValueError, "slab must be a probability distribution, not flat"),
         (0.5, pm.Normal.dist(), None, ValueError, "does not give the number of entries"),
         (0.5, pm.Normal.dist(), 0, ValueError, "has no entries"),
     ],
@@ -118,3 +127,19 @@ def test_p_that_leaves_its_domain_at_run_time():
     logp = pytensor.function([value, p], pm.logp(w, value))
     with pytest.raises(pm.logprob.utils.ParameterValueError, match="0 < p < 1"):
         logp(X, 1.5)
+
+
+def test_slab_that_leaves_its_domain_at_run_time():
+    """Zeros alone must not hide that the slab has no density."""
+    sigma = pytensor.tensor.dscalar("sigma")
+    w = SpikeAndSlab.dist(0.5, pm.Normal.dist(0, sigma), shape=4)
+    value = w.type("value")
+    logp = pytensor.function([value, sigma], pm.logp(w, value))
+    assert logp(np.zeros(4), 1.0) == pytest.approx(4 * np.log(0.5))
+    with pytest.raises(pm.logprob.utils.ParameterValueError):
+        logp(np.zeros(4), -1.0)
+    with pm.Model() as model:
+        SpikeAndSlab("w", 0.5, pm.Normal.dist(0, pm.Normal("s", 0.5, 1)), shape=4)
+    point = model.initial_point()
+    assert np.isfinite(model.compile_logp()(point))
+    assert model.compile_logp()({**point, "s": np.array(-1.0)}) == -np.inf

@@ -66,7 +66,7 @@ def estimated_pair(engine, e):
     return p, W, P_u, P_v
 
 
-def change_edge(engine, e, new, weighted=True):
+def change_edge(engine, e, new):
     """Change edge e, and return the twin's weights and biases."""
     field, particles, b, m = engine._field, engine._particles, engine._b, engine.n_particles
     u, v = EDGES[e]
@@ -75,7 +75,7 @@ def change_edge(engine, e, new, weighted=True):
     arguments = (e, EDGES, particles.w, b, field.m, field.y)
     weights = reference.changed_weights(z, particles.W[:m], new, *arguments)
     _, W, P_u, P_v = estimated_pair(engine, e)
-    particle_edges.carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, np.empty(4), weighted)
+    particle_edges.carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, np.empty(4))
     b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field.m)[1]
     return weights
 
@@ -138,7 +138,9 @@ def test_without_weights_particles_lag_behind(rng):
         if not weighted:  # equal weights from the start, as after resampling
             binary_particles.resample(particles, rng)
         for e, new in ((0, 3.0), (1, 3.0)):
-            change_edge(engine, e, new, weighted)
+            change_edge(engine, e, new)
+            if not weighted:
+                particles.W[: engine.n_particles] = 1.0
         tables = BOLTZMANN.edge_tables(particles.w), BOLTZMANN.node_tables(engine._b)
         nodes, _ = enumeration.marginals(EDGES, *tables)
         W = particles.W[: engine.n_particles]

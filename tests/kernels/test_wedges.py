@@ -255,7 +255,7 @@ def test_particles_are_the_twins(family, rng):
         p = reference.triple_probabilities(z, W, u, wedge.v, wedge.v2, (w, b), without, EDGES, field.y)
         np.testing.assert_allclose(np.exp(log_p), p, atol=1e-12)
         weights = reference.wedge_weights(z, W, u, (w, b), new, EDGES, field.y)
-        particle_wedges.carry_over(wedge, old, old2, x, x2, c, c2, field, particles, *bare, True)
+        particle_wedges.carry_over(wedge, old, old2, x, x2, c, c2, field, particles, *bare)
         edge_wedges.set_wedge(wedge, x, x2, w, b)
         np.testing.assert_allclose(particles.W[:m], weights, rtol=1e-9)
         np.testing.assert_array_equal(particles.w, w)
@@ -278,7 +278,7 @@ def test_redrawn_nodes_have_their_conditional_distribution(rng):
     wedge = make_wedge(2, 1, 3, engine._field.edges, engine._field.m, w, b)
     old, old2, c, c2, *bare, _ = stripped(engine, wedge)
     change = (wedge, old, old2, 1.3, -0.4, c, c2)
-    particle_wedges.carry_over(*change, engine._field, engine._particles, *bare, True)
+    particle_wedges.carry_over(*change, engine._field, engine._particles, *bare)
     edge_wedges.set_wedge(wedge, 1.3, -0.4, w, b)
     ends = [reference.with_state(states.tolist(), 2, a) for a in (0, 1)]
     p = special.softmax([reference.log_potential(s, EDGES, w, b, (0, 1)) for s in ends])

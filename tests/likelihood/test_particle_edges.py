@@ -1,4 +1,4 @@
-"""The particle engine of the edge sampler: its state, its statistics, what it does without weights."""
+"""The particle engine of the edge sampler: its state, its statistics, its way from a distant start."""
 
 import numpy as np
 import pytest

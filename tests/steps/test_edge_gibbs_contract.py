@@ -193,10 +193,10 @@ def agreement_field():
     ("build", "message"),
     [
         (no_field, "reaches no Markov random field"),
-        (transformed, "needs w itself as the coupling of x, not an expression"),
+        (transformed, "needs w itself as the coupling of x, not an expression of it; pass w as it is"),
         (two_fields, "one field and nothing else, but w feeds x, y"),
         (missing_cells, "not completely observed"),
-        (agreement_field, "w is the theta of x"),
+        (agreement_field, "w is the theta of x; declare x as one of these"),
     ],
 )
 def test_models_that_are_refused(build, message):
@@ -244,3 +244,19 @@ def test_biases_without_their_edges_go_to_another_step():
         edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
         with pytest.raises(ValueError, match="b is left to no step that can move it"):
             pm.sample(10, tune=10, step=edges, chains=1, cores=1, progressbar=False, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("p", "slab", "message"),
+    [
+        (1.0, lambda s: pm.Normal.dist(0, s + 2.0), "the probability p of w is 1 for some edge"),
+        (0.5, lambda s: pm.Normal.dist(0, s), "the slab of w has no density at its parameters 0, -1"),
+        (0.5, lambda s: pm.Uniform.dist(0, s), "the slab of w has no density at its parameters -1"),
+    ],
+)
+def test_parameters_outside_their_domain(p, slab, message):
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", pm.Data("p", p), slab(pm.Data("s", -1.0)), shape=6)
+        pmrf.Ising("x", w, graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
+    with model, pytest.raises(ValueError, match=message):
+        EdgeGibbs([w]).step(model.initial_point())
