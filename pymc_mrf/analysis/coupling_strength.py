@@ -7,39 +7,9 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
+from pymc_mrf.fields.coupling_strength import STRONG, influence_radius
 
-POWER_STEPS = 200
 MAX_DRAWS = 20  # of the posterior, at which the couplings are looked at
-
-
-def influence_radius(edges: np.ndarray, edge_tables: np.ndarray, n_nodes: int) -> float:
-    """Spectral radius of the matrix of influences between neighbours; below 1, couplings are weak.
-
-    The influence of a node on another is at most tanh(D / 4), D the largest log odds ratio in the table of
-    their edge; it is tanh |J| in an Ising model. Below 1 correlations decay and Gibbs sampling mixes fast
-    (Dobrushin, 1968; Hayes, 2006).
-
-    Parameters
-    ----------
-    edges : (r, 2) integer array
-    edge_tables : (r, K, K) array
-        Log tables.
-    n_nodes : int
-    """
-    T = edge_tables
-    odds = (
-        T[:, :, None, :, None] - T[:, None, :, :, None] - T[:, :, None, None, :] + T[:, None, :, None, :]
-    )
-    influence = np.tanh(np.abs(odds).max(axis=(1, 2, 3, 4)) / 4.0)
-    u, v = edges.T
-    x = np.ones(n_nodes)
-    radius = 0.0
-    for _ in range(POWER_STEPS):
-        # of the matrix plus one: without it, bipartite graphs have two eigenvalues of one size
-        y = x + np.bincount(u, influence * x[v], n_nodes) + np.bincount(v, influence * x[u], n_nodes)
-        radius = float(np.linalg.norm(y) / np.linalg.norm(x)) - 1.0
-        x = y / np.linalg.norm(y)
-    return radius
 
 
 def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
@@ -102,8 +72,11 @@ def _finding(name: str, radius: float) -> Finding:
         'likelihood="exact" if the junction tree is small, else "particles"; see plot_ppc_edges for what '
         "the fit misses"
     )
-    if radius < 1.0:
+    if radius < STRONG:
         text = f"pseudo-likelihood of couplings of medium strength: {about}"
         return Finding(NOTE, name, radius, text, remedy)
-    text = f"pseudo-likelihood of strongly coupled nodes: {about}, above 1. Its posterior may be far off"
+    text = (
+        f"pseudo-likelihood of strongly coupled nodes: {about}, above {STRONG:g}. Its posterior may be far "
+        "off"
+    )
     return Finding(AGAINST, name, radius, text, remedy)

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
+from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
 from pymc_mrf.checks import sequence
 
@@ -37,7 +38,8 @@ def diagnose(
     different values in different chains, speak against the run.
 
     Then the statistics of the package's steps: noise, drift and effective size of particles, acceptance,
-    auxiliary data, numbers of groups or edges that never change.
+    auxiliary data, numbers of groups or edges that never change. An acceptance of 1 in every draw says
+    nothing: steps without proposals to refuse have it too.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ def diagnose(
         As returned by `pymc.sample`.
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
-        pseudo-likelihood is close to the likelihood for weak couplings only.
+        pseudo-likelihood is close to the likelihood for weak couplings only. If not, a note says so, unless
+        all variables and data are continuous.
     var_names : str or sequence of str, optional
         Variables to look at; all by default.
     group : str
@@ -80,18 +83,21 @@ def diagnose(
         raise ValueError(f"the {group} group has no numerical variables with chains and draws")
     sizes = {dim: sampled[0].sizes[dim] for dim in SAMPLE_DIMS}
     findings = _size_findings(*sizes.values())
+    ours = "sample_stats" in idata.children and len(sampler_statistics(idata).data_vars) > 0
     for values in sampled:
-        findings += variable_findings(values)
+        findings += variable_findings(values, "plot_diagnostics" if ours else "arviz.plot_rank")
     findings += step_findings(idata)
-    if model is not None:
+    if model is None:
+        findings += _unchecked(idata, variables)
+    else:
         from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
 
         findings += pseudo_likelihood_findings(idata, model, group)
     return Diagnosis(findings, *sizes.values())
 
 
-def variable_findings(values: xr.DataArray) -> list[Finding]:
-    """Judge the convergence of one variable, entry by entry."""
+def variable_findings(values: xr.DataArray, plot: str) -> list[Finding]:
+    """Judge the convergence of one variable, entry by entry; `plot` shows more of it."""
     from arviz_stats import ess, rhat
 
     name = str(values.name)
@@ -139,10 +145,10 @@ def variable_findings(values: xr.DataArray) -> list[Finding]:
     if not known.any():
         return found
     r, sizes, judged = r[known], sizes[known], judged[known]
-    return [*found, _r_hat_finding(values, r, judged), _ess_finding(values, sizes, judged)]
+    return [*found, _r_hat_finding(values, r, judged, plot), _ess_finding(values, sizes, judged)]
 
 
-def _r_hat_finding(values: xr.DataArray, r: np.ndarray, judged: np.ndarray) -> Finding:
+def _r_hat_finding(values: xr.DataArray, r: np.ndarray, judged: np.ndarray, plot: str) -> Finding:
     worst, above = int(np.argmax(r)), int((r > R_HAT).sum())
     value, name = float(r[worst]), str(values.name)
     if above == 0:
@@ -152,7 +158,7 @@ def _r_hat_finding(values: xr.DataArray, r: np.ndarray, judged: np.ndarray) -> F
         where = _entry(values, int(judged[worst]))
         text = f"R-hat up to {value:.3f}, at {where}; {above} of {len(r)} entries above {R_HAT}"
     level = AGAINST if value > LARGE_R_HAT else NOTE
-    return Finding(level, name, value, text, "sample longer; see plot_diagnostics")
+    return Finding(level, name, value, text, f"sample longer; see {plot}")
 
 
 def _ess_finding(values: xr.DataArray, sizes: np.ndarray, judged: np.ndarray) -> Finding:
@@ -191,6 +197,19 @@ def _all_names(idata: Any, group: str) -> list[str]:
         return [str(name) for name in idata[group].to_dataset().data_vars]
     group_variable(idata, "", group)  # says what is wrong
     return []
+
+
+def _unchecked(idata: xr.DataTree, variables: list[xr.DataArray]) -> list[Finding]:
+    """Name what needs the model; nothing if variables and data are all continuous, and so no fields."""
+    data = (
+        idata["observed_data"].to_dataset().data_vars.values()
+        if "observed_data" in idata.children
+        else ()
+    )
+    if data and all(values.dtype.kind == "f" for values in (*data, *variables)):
+        return []
+    text = "without a model it is not known whether a pseudo-likelihood was used for a strongly coupled field"
+    return [Finding(NOTE, "run", None, text, "diagnose(idata, model=model)")]
 
 
 def _size_findings(n_chains: int, n_draws: int) -> list[Finding]:

@@ -34,6 +34,7 @@ LABELS = {
     "add_accept": "acceptance, added edges",
     "delete_accept": "acceptance, deleted edges",
     "changed": "share of nodes changed",
+    "range": "way of the value that moved most",
 }
 SETTINGS = ("sweeps", "n_sweeps", "draws")  # the same in every draw
 
@@ -81,9 +82,10 @@ def sampler_statistics(idata: Any, group: str = "sample_stats") -> xr.Dataset:
         for k in range(flat.sizes["step"]):
             one = flat.isel(step=k, drop=True).drop_vars(extra, errors="ignore")
             found[str(name) if flat.sizes["step"] == 1 else f"{name}[{k}]"] = one
-    exact = "edge_gibbs_noise" in found and not found["edge_gibbs_noise"].any()
-    if exact:  # no particles
-        for rest in ("noise", "ess", "resamplings"):
-            found.pop(f"edge_gibbs_{rest}", None)
+    noise = [name for name in found if name.startswith("edge_gibbs_noise")]
+    for name in noise:
+        if not found[name].any():  # no particles
+            for rest in ("noise", "ess", "resamplings"):
+                found.pop(name.replace("noise", rest), None)
     order = sorted(found, key=lambda name: (split_name(name), name))  # PyMC's order varies
     return xr.Dataset({name: found[name].astype(np.float64) for name in order})

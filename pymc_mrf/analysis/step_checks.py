@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
-from pymc_mrf.analysis.sampler_statistics import sampler_statistics, split_name
+from pymc_mrf.analysis.sampler_statistics import STEPS, sampler_statistics, split_name
 
 LEAST_DRAWS = 50  # below which a number may stay the same by chance
 
@@ -17,7 +18,7 @@ class Rule(NamedTuple):
     Attributes
     ----------
     name : str
-    reduce : {"mean", "rms", "min"}
+    reduce : {"mean", "rms", "min", "max"}
         Of the draws of a chain; the worst chain counts. Squares keep their signs.
     low, high : float
         The range.
@@ -83,6 +84,13 @@ RULES = (
         "sample longer, or let EdgeGibbs sample the edges",
     ),
     Rule("persistent_langevin_accept", "mean", 0.4, INF, "use a smaller step size"),
+    Rule(
+        "persistent_langevin_range",
+        "max",
+        0.5,
+        INF,
+        "use a larger step size, or sample longer: the values hardly move",
+    ),
     Rule("persistent_langevin_momentum", "mean", 0.8, 1.2, "use a smaller step size, or more particles"),
     Rule(
         "tree_gibbs_accept", "mean", 0.01, INF, "write the terms that depend on the field node by node"
@@ -112,9 +120,9 @@ def step_findings(idata: xr.DataTree) -> list[Finding]:
     for name, values in statistics.items():
         rule = next((rule for rule in RULES if rule.name == str(name).split("[")[0]), None)
         if rule is not None and not np.isnan(values.values).all():
-            found.append(_judge(rule, str(name), values))
+            found += _judge(rule, *_subject(str(name), statistics, idata), values)
         if str(name).split("[")[0].endswith(("_n_active", "_n_groups")):
-            found += _constant(str(name), values)
+            found += _constant(*_subject(str(name), statistics, idata), values)
     for prefix, text in APPROXIMATE.items():
         if any(str(name).startswith(f"{prefix}_") for name in statistics):
             step, _ = split_name(f"{prefix}_") or ("", "")
@@ -122,11 +130,15 @@ def step_findings(idata: xr.DataTree) -> list[Finding]:
     return found + _auxiliary(idata) + _divergences(idata)
 
 
-def _judge(rule: Rule, name: str, values: xr.DataArray) -> Finding:
+def _judge(rule: Rule, step: str, label: str, values: xr.DataArray) -> list[Finding]:
     draws = values.transpose("chain", "draw").values
     draws = draws[~np.isnan(draws).all(axis=1)]  # chains that say something
+    if "accept" in rule.name and (draws == 1.0).all():  # nothing was there to be refused
+        return []
     if rule.reduce == "min":
         chains = np.nanmin(draws, axis=1)
+    elif rule.reduce == "max":
+        chains = np.nanmax(draws, axis=1)
     elif rule.reduce == "rms":
         chains = np.sqrt(np.maximum(np.nanmean(draws * np.abs(draws), axis=1), 0.0))
     else:
@@ -135,22 +147,42 @@ def _judge(rule: Rule, name: str, values: xr.DataArray) -> Finding:
     value = low if low < rule.low else high
     if rule.low <= low and high <= rule.high:
         value = low if rule.high == INF else high
-    step, label = split_name(name) or ("", name)
     ok = rule.low <= value <= rule.high
     bounds = f"below {rule.low:g}" if value < rule.low else f"above {rule.high:g}"
-    kind = {"mean": "", "rms": "", "min": "smallest "}[rule.reduce]
+    kind = "smallest " if rule.reduce == "min" else ""
     text = f"{kind}{label} {value:.3g}" + ("" if ok else f", {bounds}")
-    return Finding(FOR if ok else AGAINST, step, value, text, "" if ok else rule.remedy)
+    return [Finding(FOR if ok else AGAINST, step, value, text, "" if ok else rule.remedy)]
 
 
-def _constant(name: str, values: xr.DataArray) -> list[Finding]:
+def _subject(name: str, statistics: xr.Dataset, idata: xr.DataTree) -> tuple[str, str]:
+    """Step and label of a statistic; the step with its number if there are several, and with its variable.
+
+    The variable is the one that has as many entries other than 0 as the step says edges.
+    """
+    step, label = split_name(name) or ("", name)
+    if "[" not in name:
+        return step, label
+    number = name[name.index("[") :]
+    [prefix] = [prefix for prefix, title in STEPS.items() if title == step]
+    edges = statistics.get(f"{prefix}_n_active{number}")
+    variables = idata["posterior"].to_dataset().items() if "posterior" in idata.children else ()
+    owners = [
+        str(rv)
+        for rv, values in variables
+        if edges is not None
+        and set(SAMPLE_DIMS) < set(values.dims)
+        and ((values != 0).sum([dim for dim in values.dims if dim not in SAMPLE_DIMS]) == edges).all()
+    ]
+    return step + number + (f" ({owners[0]})" if len(owners) == 1 else ""), label
+
+
+def _constant(step: str, label: str, values: xr.DataArray) -> list[Finding]:
     """Chains whose number of groups or edges stayed the same."""
     if values.sizes["draw"] < LEAST_DRAWS:
         return []
     still = (values == values.isel(draw=0)).all("draw")
     if not still.any():
         return []
-    step, label = split_name(name) or ("", name)
     numbers = sorted({int(v) for v in values.isel(draw=0).values[still.values]})
     text = f"{label} never changed in {int(still.sum())} of {still.size} chains: {numbers}"
     if len(numbers) > 1:

@@ -13,6 +13,7 @@ from pymc_mrf.distributions.field import (
     Field,
     check_shape,
     chosen_likelihood,
+    latent_if_all_missing,
     observed_values,
     without_nan,
 )
@@ -50,7 +51,7 @@ class FactorGraphMRF(Field):
         of bounded length must find (a ValueError if it does not), and reach what single changes reach.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
-        cells are declared by a masked array.
+        cells are declared by a masked array; if all of them are masked, the variable is a latent one.
 
     Raises
     ------
@@ -94,6 +95,7 @@ class FactorGraphMRF(Field):
         if observed is not None:
             _check_observed(observed, graph, name)
             observed = without_nan(observed, 0)
+            observed, kwargs = latent_if_all_missing(observed, kwargs)
         structure = {"scopes": graph.scopes, "cardinalities": graph.cardinalities}
         return super().__new__(cls, name, *args, observed=observed, **structure, **kwargs)
 

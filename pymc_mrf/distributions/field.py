@@ -50,6 +50,17 @@ def without_nan(observed: Any, first_state: int):
     return np.ma.masked_array(np.where(mask, first_state, observed.data).astype(np.int64), mask=mask)
 
 
+def latent_if_all_missing(observed: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """`observed` and further arguments; None, and its shape, if every cell of it is masked.
+
+    Nothing is observed then: the variable is a latent one. (PyMC cannot split a single row of masked
+    cells only.)
+    """
+    if not isinstance(observed, np.ma.MaskedArray) or not np.ma.getmaskarray(observed).all():
+        return observed, options
+    return None, {"shape": observed.shape, **options}
+
+
 def check_shape(shape: Any, n_variables: int, what: str) -> None:
     """Refuse a shape whose last entry is a number other than that of the variables."""
     lengths = list(shape) if isinstance(shape, tuple | list) else [shape]

@@ -12,6 +12,7 @@ from pymc_mrf.distributions.field import (
     Field,
     check_shape,
     chosen_likelihood,
+    latent_if_all_missing,
     observed_values,
     without_nan,
 )
@@ -124,14 +125,19 @@ class MarkovRandomField(Field):
     def _family(cls, *args: Any, **kwargs: Any) -> Family:
         raise NotImplementedError("use a named field such as pymc_mrf.Ising")
 
-    def __new__(cls, name, *args, graph, observed=None, **kwargs):
+    def __new__(cls, name, *args, graph=None, observed=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
+        if graph is None:
+            raise TypeError(
+                f"{cls.__name__} {name!r} needs graph=, a networkx.Graph or one of pymc_mrf.graphs"
+            )
         graph = as_graph(graph)
         if observed is not None:
             options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
             family = cls._family(**options)
             check_observed(observed, family, graph, name)
             observed = without_nan(observed, family.states[0])
+            observed, kwargs = latent_if_all_missing(observed, kwargs)
         rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
         check_dims(rv, name, graph)
         return rv
@@ -186,7 +192,7 @@ class AgreementMRF(MarkovRandomField):
         are exact if the likelihood is "exact" and the tables have at most 2 ** 14 cells.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
-        cells are declared by a masked array.
+        cells are declared by a masked array; if all of them are masked, the variable is a latent one.
 
     Raises
     ------

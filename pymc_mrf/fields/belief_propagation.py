@@ -14,10 +14,15 @@ from pymc_mrf.kernels import belief_propagation as kernel
 class Convergence(NamedTuple):
     """How belief propagation ended.
 
+    Messages may converge on a graph with cycles although no configuration of the field is possible:
+    on a cycle of odd length whose neighbours must all differ, say. `converged` says nothing about that,
+    and then there is nothing that the marginals describe; ``method="exact"`` raises an error.
+
     Attributes
     ----------
     converged : bool
-        Whether the residual is at most the tolerance.
+        Whether the residual is at most the tolerance; not whether the field is possible, nor whether the
+        marginals are near the truth.
     n_iterations : int
         Passes over all nodes (or factors), forwards and backwards.
     residual : float

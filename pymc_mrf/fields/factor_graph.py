@@ -29,7 +29,8 @@ class FactorMarginals:
     standard_error : FactorMarginals or None
         Monte Carlo standard errors of both; None for methods that do not sample.
     convergence : Convergence or None
-        How belief propagation ended; None for other methods.
+        How belief propagation ended, which says nothing about whether the field is possible; None for
+        other methods.
     """
 
     variables: tuple[np.ndarray, ...]

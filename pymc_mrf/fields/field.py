@@ -76,7 +76,8 @@ class FixedField[M](ExactInference):
         method : {"exact", "bp", "tree", "gibbs"}
             "exact": junction tree (Lauritzen & Spiegelhalter, 1988).
             "bp": belief propagation (Rivasseau, 2005, section 2.3); exact on forests and factor trees,
-            else loopy: approximate, with a warning if it has not converged.
+            else loopy: approximate, with a warning if it has not converged. That it has converged does
+            not show that -inf entries leave any configuration possible, which "exact" checks.
             "tree": tree sampling with Rao-Blackwellised estimates (Rivasseau, 2005, eq. 4.14).
             "gibbs": single-site Gibbs sampling; counts of states (eq. 4.13) in a `PairwiseField`,
             Rao-Blackwellised estimates in a `FactorGraphField`.

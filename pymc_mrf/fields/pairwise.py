@@ -29,7 +29,8 @@ class Marginals:
     standard_error : Marginals or None
         Monte Carlo standard errors of `nodes` and `edges`; None for methods that do not sample.
     convergence : Convergence or None
-        How belief propagation ended; None for other methods.
+        How belief propagation ended, which says nothing about whether the field is possible; None for
+        other methods.
     """
 
     nodes: np.ndarray

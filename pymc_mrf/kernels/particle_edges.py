@@ -13,7 +13,9 @@ et al., 2010) for the field with the pair summed out: exact, and less variable t
 of the complete configurations. Particles that have become uneven are resampled, and moved by Gibbs sweeps.
 
 Estimated likelihoods are corrected for their own noise as in `particle_groups`: by further observations that
-have the mean to be expected.
+have the mean to be expected. That is the posterior mean of the statistic, averaged over the draws while
+tuning. A mean given the other edges would not do: where many edges compete for the same data none of them is
+likely, though some edge is, and all of them would be found too rarely.
 
 The particles themselves, and the notation, are those of `binary_particles`.
 """
@@ -87,6 +89,29 @@ class Tally(NamedTuple):
     refused: np.ndarray
     least_size: np.ndarray
     noise: np.ndarray
+
+
+class Means(NamedTuple):
+    """Means of the edges' statistics in the field, per observation.
+
+    Attributes
+    ----------
+    now : (r,) array
+        At the parameters of the last visit.
+    expected : (r,) array
+        On average over the posterior, as far as known: the first found where nothing is known (NaN).
+    """
+
+    now: np.ndarray
+    expected: np.ndarray
+
+
+@jit
+def note_mean(e, mean, means):
+    """Keep the mean of the statistic of edge e at the present parameters."""
+    means.now[e] = mean
+    if np.isnan(means.expected[e]):
+        means.expected[e] = mean
 
 
 @summing
@@ -196,7 +221,7 @@ def refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior):
 
 
 @jit
-def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected, rng):
+def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected, means, rng):
     """Update edge e given estimated probabilities `p` (4,) of the pair without it, as in `edge_slab`.
 
     `ratio` is the variance of the estimated score relative to the data's; `uniform` decides between
@@ -206,19 +231,18 @@ def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected
     old, m_u, m_v = w[e], field.m[u], field.m[v]
     b_u, b_v = b[u] + old * m_v, b[v] + old * m_u  # without the edge
     mean, variance = mean_and_variance(p, c)
+    for k in range(4):
+        log_p[k] = np.log(p[k])
+    now = mean
+    if old != 0.0:
+        now = (field.s[e] - pair_terms(old, log_p, c, field.s[e], field.n)[1]) / field.n
+    note_mean(e, now, means)
     more = field.n * (sharpening(ratio) - 1.0)
-    s, n = field.s[e] + more * mean, field.n + more
+    s, n = field.s[e] + more * means.expected[e], field.n + more
     g, h = s - n * mean, n * variance
     x, H = quadratic_mode(g, h, slab)
     rho = inclusion_probability(prior.log_odds[e] + quadratic_log_odds(x, H, g, h, slab))
-    for k in range(4):
-        log_p[k] = np.log(p[k])
     if rho > REFINE or g * g >= STRONG * STRONG * field.n * variance:
-        # the further observations have the mean to be expected: of absence and presence, by their odds
-        x, H, odds = refined_mode(e, u, v, log_p, x, field.s[e], field.n, field, b_u, b_v, prior)
-        rho = inclusion_probability(odds)
-        present = (field.s[e] - pair_terms(x, log_p, c, field.s[e], field.n)[1]) / field.n
-        s = field.s[e] + more * (mean + rho * (present - mean))
         x, H, odds = refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior)
         rho = inclusion_probability(odds)
     new = propose_value(x, H, rng) if uniform < rho else 0.0
@@ -283,7 +307,7 @@ def carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, factors):
 
 
 @jit
-def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, tally, rng):
+def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, means, tally, rng):
     """Update every edge in turn.
 
     Parameters
@@ -300,6 +324,7 @@ def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, 
     least_size : float
         Effective size below which particles are resampled and moved by `n_sweeps` sweeps.
     n_sweeps : int
+    means : Means, changed in place
     tally : Tally, changed in place
     rng : numpy.random.Generator
     """
@@ -329,6 +354,7 @@ def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, 
             if uniform > LEAST and g * g < STRONG * STRONG * h:
                 bound = highest[e] / np.sqrt(h) * np.exp(min(0.5 * g * g / h, 50.0))
                 if uniform > bound and bound < REFINE:
+                    note_mean(e, mean, means)
                     continue
             P_u, here = P[u], W
         else:
@@ -341,7 +367,7 @@ def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, 
         tally.noise[0] += ratio
         tally.noise[1] += 1.0
         proposed, accepted = update_edge(
-            e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected, rng
+            e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected, means, rng
         )
         tally.moves[0] += proposed
         tally.moves[1] += accepted

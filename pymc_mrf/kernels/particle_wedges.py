@@ -83,14 +83,13 @@ def moments(x, x2, log_p, c, c2):
 
 
 @jit
-def fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass, means):
-    """Modes, precisions and log masses (4,) of the possibilities; means (4, 2) of c and c2 there."""
+def fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass):
+    """Modes, precisions and log masses (4,) of the possibilities."""
     for k in range(4):
         x, x2 = 0.0, 0.0
         precision = proposal.precision[k]
         for _ in range(MAX_NEWTON):
             A, mean, mean2, v11, v12, v22 = moments(x, x2, log_p, c, c2)
-            means[k, 0], means[k, 1] = mean, mean2
             log_mass[k] = x * s + x2 * s2 - n * A + log_prior(wedge, k, x, x2, prior)
             if k == 0:
                 break
@@ -235,13 +234,13 @@ def without_edges(wedge, J, old, old2, stale, c, c2, field, particles, log_p):
 
 
 @jit
-def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, work, rng):
+def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, expected, work, rng):
     """Update edges e and e2 of u; the effective size after a change, else 0, and whether ends are stale.
 
     `J` couples the other ends. What `fill_ends` gives for particles without e and e2 is computed anew if
     `stale`, and else taken from the last call.
     """
-    proposal, log_mass, means, log_p, c, c2 = work
+    proposal, log_mass, log_p, c, c2 = work
     old, old2 = w[e], w[e2]
     was = 2 * (old != 0.0) + (old2 != 0.0)
     wedge = make_wedge(u, e, e2, field.edges, field.m, w, b)
@@ -254,17 +253,12 @@ def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, w
     likelihood = (s - n * mean, s2 - n * mean2, n * v11, n * v12, n * v22)
     if rng.random() >= ANYWAY and is_settled(wedge, likelihood, prior):
         return 0.0, was != 0
-    fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass, means)
-    # further observations that have the mean to be expected, as for single edges
+    # further observations that have the means to be expected, as for single edges
     ratio = n * variance_of_mean(W, P, q_v, c, mean, room) / v11
     ratio = max(ratio, n * variance_of_mean(W, P, q_v2, c2, mean2, room) / v22)
     more = n * (sharpening(ratio) - 1.0)
-    fill_probabilities(log_mass, proposal.rho)
-    for k in range(4):
-        s += more * proposal.rho[k] * means[k, 0]
-        s2 += more * proposal.rho[k] * means[k, 1]
-    n += more
-    fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass, means)
+    s, s2, n = s + more * expected[e], s2 + more * expected[e2], n + more
+    fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass)
     fill_probabilities(log_mass, proposal.rho)
     k, x, x2 = propose(proposal, rng.random(), rng)
     if k == 0 and was == 0:
@@ -280,7 +274,9 @@ def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, w
 
 
 @jit
-def sweep_wedges(field, wedges, particles, w, b, prior, corrected, least_size, n_sweeps, tally, rng):
+def sweep_wedges(
+    field, wedges, particles, w, b, prior, corrected, least_size, n_sweeps, expected, tally, rng
+):
     """Update pairs of edges that share a node, after `particle_edges.sweep_edges`.
 
     Parameters
@@ -294,11 +290,13 @@ def sweep_wedges(field, wedges, particles, w, b, prior, corrected, least_size, n
     prior : EdgePrior
     corrected, least_size, n_sweeps
         As of `particle_edges.sweep_edges`.
+    expected : (r,) array
+        Of its `Means`.
     tally : Tally, changed in place
     rng : numpy.random.Generator
     """
     seed_lanes(particles.lanes, rng)
-    work = (allocate_proposal(), np.empty(4), np.empty((4, 2)), np.empty(8), np.empty(4), np.empty(4))
+    work = (allocate_proposal(), np.empty(4), np.empty(8), np.empty(4), np.empty(4))
     edge_to = wedges.edge_to
     for f in range(w.shape[0]):
         if rng.random() >= wedges.visits[f]:
@@ -311,7 +309,7 @@ def sweep_wedges(field, wedges, particles, w, b, prior, corrected, least_size, n
             if e < 0:
                 continue
             size, stale = update_wedge(
-                u, e, e2, J, stale, field, particles, w, b, prior, corrected, work, rng
+                u, e, e2, J, stale, field, particles, w, b, prior, corrected, expected, work, rng
             )
             if size > 0.0:
                 tally.least_size[0] = min(tally.least_size[0], size)

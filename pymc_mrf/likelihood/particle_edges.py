@@ -24,6 +24,7 @@ BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows o
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations, as of the other engines
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
 MAX_PIECES = 16
+MEMORY = 100  # draws, about, over which expected means are averaged
 SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
 
 
@@ -88,6 +89,9 @@ class ParticleEdges:
             np.zeros(1),
             np.zeros(2),
         )
+        r = graph.n_edges
+        self._means = particle_edges.Means(np.full(r, np.nan), np.full(r, np.nan))
+        self._n_averaged = 0
         self.information = n * values.var(axis=0) + 0.5
         self._reach = 1.0
         self.reset_statistics()
@@ -124,19 +128,20 @@ class ParticleEdges:
         self._tally.least_size[0] = self.n_particles
 
     def get_state(self) -> tuple[np.ndarray, ...]:
-        """States (d, m) int8, weights (m,), the w (r,) and b (d,) that they stand for, reach (1,)."""
+        """States (d, m) int8, weights (m,), the w (r,) and b (d,) that they stand for; what was learnt."""
         particles, m = self._particles, self.n_particles
         states = particles.T[:, :m].astype(np.int8)
-        reach = np.array([self._reach])
-        return states, particles.W[:m].copy(), particles.w.copy(), self._b.copy(), reach
+        learnt = np.array([self._reach, self._n_averaged]), self._means.expected.copy()
+        return states, particles.W[:m].copy(), particles.w.copy(), self._b.copy(), *learnt
 
-    def set_state(self, states, weights, w, b, reach) -> None:
+    def set_state(self, states, weights, w, b, learnt, expected) -> None:
         """Restore what `get_state` gave."""
         particles, m = self._particles, self.n_particles
         particles.T[:, :m] = states
         particles.W[:m] = weights
         self._stand_for(w, b)
-        [self._reach] = reach
+        self._reach, self._n_averaged = float(learnt[0]), int(learnt[1])
+        self._means.expected[:] = expected
 
     def _stand_for(self, w, b) -> None:
         """Take the particles for a sample of the field with parameters w and b."""
@@ -149,6 +154,8 @@ class ParticleEdges:
         """Unlearn everything, and let the next sweep start from the data."""
         self._b[:] = np.nan
         self._reach = 1.0
+        self._means.expected[:] = np.nan
+        self._n_averaged = 0
 
     def start(self, w, b, n_sweeps: int, rng) -> None:
         """Particles from the rows of the data, followed by `n_sweeps` sweeps at w (r,) and b (d,)."""
@@ -184,6 +191,7 @@ class ParticleEdges:
             corrected,
             LEAST_SIZE * self.n_particles,
             self._n_sweeps,
+            self._means,
             self._tally,
             rng,
         )
@@ -197,6 +205,7 @@ class ParticleEdges:
             corrected,
             LEAST_SIZE * self.n_particles,
             self._n_sweeps,
+            self._means.expected,
             self._tally,
             rng,
         )
@@ -204,6 +213,12 @@ class ParticleEdges:
         self.move(self._n_sweeps, rng)
         n_proposed, n_accepted = self._tally.moves
         return int(n_proposed), int(n_accepted)
+
+    def learn_means(self) -> None:
+        """Average the means of the edges' statistics at the present draw into the expected ones."""
+        self._n_averaged = min(self._n_averaged + 1, MEMORY)
+        now, expected = self._means
+        expected += (now - expected) / self._n_averaged
 
     def learn(self, weight: float) -> None:
         """Shorten the pieces of joint moves after a refusal, lengthen them after none.

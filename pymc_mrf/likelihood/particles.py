@@ -34,7 +34,9 @@ class WeightedParticles:
     n_particles : int
         Particles, m.
     n_sweeps : int
-        Gibbs sweeps of all particles in `move` and after resampling.
+        Gibbs sweeps of all particles in `move` and after resampling. Of single nodes: draws of whole trees
+        took 1.2 to 5 times as long to the same error with 256 particles (``docs/results.md``, "Speed of
+        tree sampling"), and take longer still with more.
 
     Attributes
     ----------

@@ -3,10 +3,12 @@
 from typing import ClassVar
 
 import numpy as np
+import pymc as pm
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import is_number
+from pymc_mrf.distributions.mrf_rv import field_node
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import is_cheap, junction_tree
@@ -17,7 +19,9 @@ from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
 from pymc_mrf.kernels.junction_tree import allocate
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
+from pymc_mrf.steps.exchange_checks import Wording, short_chains
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.intractable_fields import intractable_field
 from pymc_mrf.steps.observed_field import ObservedField
 
 DRAWS = ("auto", "exact", "perfect", "gibbs")
@@ -25,6 +29,9 @@ SIMULATORS = {auxiliary_draws.EXACT: "exact", auxiliary_draws.PERFECT: "perfect"
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
 TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
+WORDS = Wording(
+    "AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})", 'draws="exact" or likelihood="exact"'
+)
 
 
 @dataclass_state
@@ -34,6 +41,8 @@ class AuxiliaryVariableState(StepMethodState):
     tune: bool
     started: bool
     s_auxiliary: np.ndarray
+    checked: bool
+    complaints: list
 
 
 class AuxiliaryVariableMH(GroupGibbs):
@@ -98,7 +107,9 @@ class AuxiliaryVariableMH(GroupGibbs):
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (edges that opened a group),
     ``auxiliary_mh_label_acceptance`` (share accepted of the proposed labels with another value),
     ``auxiliary_mh_value_acceptance``, ``auxiliary_mh_draws`` (the sampler of the auxiliary data: "exact",
-    "perfect" or "gibbs") and ``auxiliary_mh_n_sweeps`` (0 for exact draws).
+    "perfect" or "gibbs") and ``auxiliary_mh_n_sweeps`` (0 for exact draws). A warning at the end of a chain
+    says if, at the end of tuning, 3 `n_sweeps` would have made a difference
+    (`pymc_mrf.steps.exchange_checks`), or if nothing changed in 50 draws or more.
 
     References
     ----------
@@ -151,13 +162,25 @@ class AuxiliaryVariableMH(GroupGibbs):
         kind = _kind(field, draws)
         self._aux = _auxiliary(field, node_tables, statistic, kind, int(n_sweeps))
         self._draws = SIMULATORS.get(kind, "gibbs")
+        self._intractable = None
+        if self._draws == "gibbs":
+            model = pm.modelcontext(kwargs.get("model"))
+            rv = model[field.name]
+            self._intractable = intractable_field(rv, field_node(rv), model, "gibbs", int(n_sweeps))
         self._s = np.empty(field.graph.n_edges)
         gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
         self._slope = {"agreement": 0.0, "ising": 2.0, "boltzmann": 1.0}[field.family.name]
         self._estimate, self._information = _estimate(field, self._s, node_tables, statistic)
         self.s_auxiliary = np.zeros(field.graph.n_edges)
         self._label_acceptance = np.nan
+        self.checked = True
+        self.complaints: list[str] = []
         self._warm_up()
+
+    def setup_chain(self, rng, tune: int, draws: int) -> None:
+        """Forget the previous chain."""
+        super().setup_chain(rng, tune, draws)
+        self.checked, self.complaints = tune == 0, []
 
     def _begin(self, eta, base: BaseMeasure):
         if self._aux.kind == auxiliary_draws.PERFECT and base.bounds[0] < 0.0:
@@ -208,6 +231,8 @@ class AuxiliaryVariableMH(GroupGibbs):
         return n_groups, n_new
 
     def _draw_values(self, labels, eta, base):
+        if not (self.tune or self.checked):
+            self.complaints, self.checked = self._short_chains(labels, eta), True
         eta = eta.copy()
         reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
         if self._restart:
@@ -232,6 +257,24 @@ class AuxiliaryVariableMH(GroupGibbs):
             "auxiliary_mh_draws": self._draws,
             "auxiliary_mh_n_sweeps": self._aux.n_sweeps,
         }
+
+    def _short_chains(self, labels: np.ndarray, eta: np.ndarray) -> list[str]:
+        """Complain if Gibbs chains are too short for the group values `eta` (K,), all else fixed."""
+        if self._intractable is None:
+            return []
+        node_tables, statistic = self._link.tables(self._field.constant_node_parameter())
+        members = np.equal.outer(labels, np.arange(len(eta))).astype(float)  # (r, K)
+        covariance = np.linalg.inv(len(self._field.x) * (members.T @ self._information @ members))
+
+        def evaluate(values: np.ndarray) -> tuple[float, list[np.ndarray]]:
+            edge_tables = values[labels][:, None, None] * statistic
+            return 0.0, [np.concatenate([edge_tables.ravel(), node_tables.ravel()])[None]]
+
+        factor = np.linalg.cholesky(covariance)
+        return short_chains(evaluate, [self._intractable], eta, factor, self.rng, WORDS)
+
+    def _complaints(self) -> list[str]:
+        return super()._complaints() + self.complaints
 
     def _tied_estimate(self, labels: np.ndarray, base: BaseMeasure) -> np.ndarray:
         """Estimate of the group values (K,) tied by `labels`, a function of data, grouping and base.

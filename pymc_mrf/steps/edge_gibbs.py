@@ -13,7 +13,8 @@ from rich.table import Column
 from pymc_mrf.likelihood.exact import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo import PseudoEdges
-from pymc_mrf.steps.chain_report import WARNING_STAT, chain_warning
+from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountState, chain_warning
+from pymc_mrf.steps.edge_checks import is_kept, never_changed, strong_couplings, too_few_particles
 from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior
 from pymc_mrf.steps.edge_start import pseudo_likelihood_start
 from pymc_mrf.steps.edge_target import (
@@ -34,7 +35,6 @@ ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges] | type[ParticleEdges]] =
 TRAJECTORY = 1.6
 MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8
-TARGET_NOISE = 0.5  # of log-likelihood ratios, which are corrected for it, before a warning
 
 
 @dataclass_state
@@ -47,8 +47,9 @@ class EdgeGibbsState(StepMethodState):
     log_step: float
     information: np.ndarray
     particles: tuple
-    n_left: int
+    count: ChainCountState
     noise: list
+    weights: list
 
 
 class EdgeGibbs(BlockedStep):
@@ -117,8 +118,12 @@ class EdgeGibbs(BlockedStep):
     ``edge_gibbs_noise`` (standard deviation of the estimated log-likelihood ratio between two values of an
     edge one posterior standard deviation apart, root mean square over the edges that were not hopeless),
     ``edge_gibbs_ess`` (smallest effective size of the weights in the step, relative to the particles) and
-    ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. A warning at the end of a
-    chain says if the noise, root mean square over the draws, was above 0.5.
+    ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. The weights follow every
+    change, so that particles cannot lag behind it: noise and effective size say whether they are enough.
+
+    A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5; if the
+    couplings are too strong for ``likelihood="pseudo"`` (`pymc_mrf.fields.coupling_strength`); or if
+    neither an edge nor a weight ever changed in 50 draws or more.
 
     References
     ----------
@@ -258,8 +263,9 @@ class EdgeGibbs(BlockedStep):
         self.started = False
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
-        self.n_left = 0
+        self.count = ChainCount()
         self.noise: list[float] = []
+        self.weights: list[np.ndarray] = []
         self.information = self._information.copy()
         if isinstance(self._engine, ParticleEdges):
             self._engine.forget()
@@ -277,7 +283,7 @@ class EdgeGibbs(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self._reset()
         self.tune = tune > 0
-        self.n_left = tune + draws
+        self.count = ChainCount(tune, draws)
 
     def step(self, point):
         """Update every edge, then present edges and biases jointly."""
@@ -289,9 +295,11 @@ class EdgeGibbs(BlockedStep):
             if start is not None and np.array_equal(w, start):
                 w, b = pseudo_likelihood_start(field, prior, b, self._bias_name is not None, self.rng)
             self.started = True
-        engine = self._engine
+        engine, old = self._engine, w.copy()
         engine.information[:] = self.information
         n_proposed, n_accepted = engine.sweep(w, b, prior, self.rng)
+        if self.tune and isinstance(engine, ParticleEdges):
+            engine.learn_means()
         accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
         accepts = [accept for accept in accepts if not np.isnan(accept)]  # where anything was to move
         stats = {
@@ -301,29 +309,30 @@ class EdgeGibbs(BlockedStep):
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
             **self._particle_statistics(),
         }
-        stats["warning"] = self._speak(stats["edge_gibbs_noise"])
+        # without an edge, nor a proposal of one, there is nothing that could have moved
+        moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
+        stats["warning"] = self._speak(w, moved, stats["edge_gibbs_noise"])
         new = {**point, self._name: w}
         if self._bias_name is not None:
             new[self._bias_name] = b
         return new, [stats]
 
-    def _speak(self, noise: float):
-        """Count a draw; at the end of a chain, say if the particles were too few."""
-        self.n_left -= 1
+    def _speak(self, w, moved: bool, noise: float):
+        """Count a draw; at the end of a chain, say what speaks against it."""
+        ends = self.count.add(self.tune, moved)
+        engine = self._engine
         if not self.tune:
             self.noise.append(noise**2)
-        if self.n_left != 0 or not self.noise:
+            if isinstance(engine, PseudoEdges) and is_kept(self.count):
+                self.weights.append(w.copy())
+        if not ends:
             return None
-        rms = float(np.sqrt(np.mean(self.noise)))
-        if rms <= TARGET_NOISE:
-            return None
-        m = self._engine.n_particles
-        enough = int(np.ceil(1.2 * m * (rms / TARGET_NOISE) ** 2))
-        message = (
-            f"The {m} particles of EdgeGibbs are too few for {self._name}: estimated log-likelihood "
-            f"ratios have a noise of {rms:.2f}, above {TARGET_NOISE:g}. Try n_particles={enough}"
-        )
-        return chain_warning([message])
+        complaints = never_changed(self._name, self.count)
+        if isinstance(engine, ParticleEdges) and self.noise:
+            complaints += too_few_particles(self._name, self.noise, engine.n_particles)
+        if self.weights:
+            complaints += strong_couplings(self._field, self.weights)
+        return chain_warning(complaints)
 
     def _particle_statistics(self) -> dict[str, float]:
         """Noise, relative effective size and resamplings; of an exact likelihood: none, all, never."""

@@ -56,8 +56,8 @@ class Exchange(BlockedStep):
     Leaves invariant: the posterior, exactly, if the auxiliary data sets are exact draws
     (``exchange_draws`` "exact" or "perfect"); otherwise an approximation that becomes exact as
     `n_sweeps` grows, if Gibbs chains can reach all configurations: on a 6 x 6 grid near criticality the
-    posterior mean was off by 0.7 posterior standard deviations with one sweep, 0.1 with ten and less
-    than 0.05 with twenty (``docs/results.md``). Adaptation ends with tuning.
+    posterior mean was off by 0.7 posterior standard deviations with one sweep, 0.2 with five and less
+    than 0.1 with ten (``docs/results.md``). Adaptation ends with tuning.
 
     A proposal for the value variables is accepted with the ratio of everything in the model that has a
     density, times q(X | new) q(Z | old) / (q(X | old) q(Z | new)) for every field whose parameters
@@ -71,8 +71,9 @@ class Exchange(BlockedStep):
     auxiliary : {"auto", "exact", "perfect", "gibbs"}
         How auxiliary data are drawn; see `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`.
     n_sweeps : int
-        Gibbs sweeps behind each auxiliary data set, started from the observations; over the trees of a
-        tree partition in a `FactorGraphMRF`.
+        Gibbs sweeps behind each auxiliary data set, started from the observations. They draw whole trees
+        of the graph in a `FactorGraphMRF`, and in other fields if at most 16 observations share their
+        parameters and nodes have at most 16 neighbours on average; else they draw node by node.
     blocks : list of lists of variables, optional
         Variables, or their names, that are proposed together. By default coordinates that reach the
         same observations are proposed together, and unrelated ones apart.

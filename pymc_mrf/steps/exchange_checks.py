@@ -1,4 +1,4 @@
-"""What `Exchange` finds out about itself: auxiliary chains too short, variables that stand still.
+"""What steps with auxiliary data find out about themselves: chains too short, variables that stand still.
 
 Are the Gibbs chains behind auxiliary data long enough? Two lengths of them are compared. With auxiliary
 data Z after k sweeps from the observations X, the gradient of the log posterior that `Exchange` samples
@@ -9,6 +9,7 @@ coordinates in which the posterior has unit covariance.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,12 +33,28 @@ FALSE_ALARMS = 1e-3
 """Probability of a warning where there is no difference, by a z-test with Bonferroni's correction."""
 
 
+class Wording(NamedTuple):
+    """Name of a step, and how its users get longer chains, {n} the sweeps, and exact draws."""
+
+    step: str
+    longer: str
+    exact: str
+
+
+EXCHANGE = Wording(
+    "Exchange",
+    'Exchange(n_sweeps={n}), that is pm.sample(exchange={{"n_sweeps": {n}}})',
+    'auxiliary="exact" or likelihood="exact"',
+)
+
+
 def short_chains(
     evaluate: Callable[[np.ndarray], tuple[float, list[np.ndarray]]],
     fields: list[IntractableField],
     center: np.ndarray,
     factor: np.ndarray,
     rng: np.random.Generator,
+    words: Wording = EXCHANGE,
 ) -> list[str]:
     """Complain if three times as many Gibbs sweeps make a difference to the posterior.
 
@@ -52,6 +69,8 @@ def short_chains(
     factor : (k, k) array
         Times its transpose, the posterior covariance, about.
     rng : numpy.random.Generator
+    words : Wording
+        Of complaints.
 
     Returns
     -------
@@ -76,17 +95,15 @@ def short_chains(
         if not frozen:
             return []
         return [
-            f"Exchange: the Gibbs chains behind auxiliary data never changed {', '.join(frozen)} in "
-            f"{LONGER * n_sweeps} sweeps, so that what is sampled is close to the prior. Use "
-            'auxiliary="exact" or likelihood="exact" if the junction tree is small, or a prior that keeps '
-            "couplings weaker"
+            f"{words.step}: the Gibbs chains behind auxiliary data never changed {', '.join(frozen)} in "
+            f"{LONGER * n_sweeps} sweeps, so that what is sampled is close to the prior. Use {words.exact} "
+            "if the junction tree is small, or a prior that keeps couplings weaker"
         ]
     return [
-        f"Exchange: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
+        f"{words.step}: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
         f"auxiliary data of {', '.join(field.name for field in drawn)} change the posterior by about "
         f"{gap:.1f} of its standard deviations, and still longer chains may change it more. Use "
-        f'Exchange(n_sweeps={10 * n_sweeps}), that is pm.sample(exchange={{"n_sweeps": '
-        f'{10 * n_sweeps}}}), or auxiliary="exact" or likelihood="exact" if the junction tree is small'
+        f"{words.longer.format(n=10 * n_sweeps)}, or {words.exact} if the junction tree is small"
     ]
 
 

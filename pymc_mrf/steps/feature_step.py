@@ -8,6 +8,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 
 from pymc_mrf.likelihood.uncentred_edges import ExactFeatures, PersistentFeatures
+from pymc_mrf.steps.chain_report import ChainCount, chain_warning
 from pymc_mrf.steps.edge_prior import EdgePriorReader
 from pymc_mrf.steps.edge_target import edge_target, warn_of_constant_columns
 from pymc_mrf.steps.pymc_steps import check_step_arguments
@@ -34,8 +35,8 @@ def check_count(name: str, value, least: int) -> None:
 class FeatureStep(BlockedStep):
     """Base of `ReversibleJump` and `PersistentLangevin`.
 
-    A subclass supplies `_move`, its state class and its statistics, and calls `_warm_up` at the end of
-    its `__init__`.
+    A subclass supplies `_move`, `_complaints`, its state class and its statistics, among them "warning", and
+    calls `_warm_up` at the end of its `__init__`.
     """
 
     default_blocked = True
@@ -93,6 +94,7 @@ class FeatureStep(BlockedStep):
         """Forget everything learnt."""
         self.tune = True
         self.started = False
+        self.count = ChainCount()
 
     @property
     def particles(self) -> np.ndarray:
@@ -115,6 +117,7 @@ class FeatureStep(BlockedStep):
         """Forget the previous chain."""
         super().setup_chain(rng, tune, draws)
         self._reset()
+        self.count = ChainCount(tune, draws)
         self.tune = tune > 0
 
     def step(self, point):
@@ -125,12 +128,18 @@ class FeatureStep(BlockedStep):
             if self._chains is not None:
                 self._chains.start(w, b, self.rng)
             self.started = True
-        stats = self._move(w, b, prior)
+        stats, moved = self._move(w, b, prior)
+        ends = self.count.add(self.tune, moved)
+        stats["warning"] = chain_warning(self._complaints()) if ends else None
         new = {**point, self._name: w}
         if self._bias_name is not None:
             new[self._bias_name] = b
         return new, [stats]
 
-    def _move(self, w, b, prior) -> dict[str, Any]:
-        """Change `w` (r,) and `b` (d,) in place; the statistics."""
+    def _move(self, w, b, prior) -> tuple[dict[str, Any], bool]:
+        """Change `w` (r,) and `b` (d,) in place; the statistics, and whether anything moved."""
+        raise NotImplementedError
+
+    def _complaints(self) -> list[str]:
+        """Say what speaks against the chain that ends here, each with its remedy."""
         raise NotImplementedError

@@ -18,7 +18,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.kernels import crp
 from pymc_mrf.kernels.edge_posterior import allocate_edge_work, edge_posteriors
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure, BaseMeasureReader, Link
-from pymc_mrf.steps.chain_report import LEAST_DRAWS, WARNING_STAT, chain_warning
+from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, chain_warning
 from pymc_mrf.steps.observed_field import ObservedField
 from pymc_mrf.steps.pymc_steps import check_step_arguments
 
@@ -86,11 +86,11 @@ class GroupGibbs(BlockedStep):
         self._integrated: tuple[BaseMeasure, np.ndarray] | None = None
         self.tune = True
         self.started = False
-        self._count_from(0)
+        self._count_from(0, 0)
 
-    def _count_from(self, n_steps: int) -> None:
-        """Begin to count the draws of a chain of `n_steps` steps."""
-        self._n_left, self._n_draws, self._n_moved = n_steps, 0, 0
+    def _count_from(self, tune: int, draws: int) -> None:
+        """Begin to count the steps of a chain."""
+        self._count = ChainCount(tune, draws)
 
     def _warm_up(self) -> None:
         """Take one step that is thrown away, so that everything compiles before chains fork."""
@@ -111,7 +111,7 @@ class GroupGibbs(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self.tune = tune > 0
         self.started = False
-        self._count_from(tune + draws)
+        self._count_from(tune, draws)
 
     def step(self, point):
         """Redraw all labels, then all group values."""
@@ -140,18 +140,15 @@ class GroupGibbs(BlockedStep):
 
     def _speak(self, moved: bool):
         """Count a draw; at the end of a chain, say what speaks against it."""
-        self._n_left -= 1
-        if not self.tune:
-            self._n_draws += 1
-            self._n_moved += moved
-        return chain_warning(self._complaints()) if self._n_left == 0 else None
+        ends = self._count.add(self.tune, moved)
+        return chain_warning(self._complaints()) if ends else None
 
     def _complaints(self) -> list[str]:
         """Say what speaks against the chain that ends here, each with its remedy."""
-        if self._n_moved or self._n_draws < LEAST_DRAWS:
+        if not self._count.stood_still:
             return []
         return [
-            f"{self._name} never changed in {self._n_draws} draws: {type(self).__name__} accepted no "
+            f"{self._name} never changed in {self._count.n_draws} draws: {type(self).__name__} accepted no "
             "proposal. Shorten its proposals (AuxiliaryVariableMH: a smaller sigma), or let ExactGibbs or "
             "ParticleRatioGibbs sample it"
         ]

@@ -7,6 +7,7 @@ a cell depends on is found by evaluations as well, and checked at random configu
 evidence misses is the *residual*, by which `TreeGibbs` accepts or rejects its draws.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
 from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.steps.latent_bounds import CHECKED, check_indices
 from pymc_mrf.steps.point_inputs import PointInputs
 
 N_CHECKS = 20
@@ -60,6 +62,8 @@ class LatentEvidence:
         Names of the random variables and potentials that depend on the field.
     separable : bool
         Whether every cell was found to depend on one node at most.
+    ignores_states : bool
+        Whether there are terms, and none of them changed wherever the field was changed.
     """
 
     def __init__(self, value, own, model: pm.Model, states, point, compile_kwargs) -> None:
@@ -77,7 +81,8 @@ class LatentEvidence:
                     f"TreeGibbs cannot sample {value.name}: it parametrises {v.name}, whose partition "
                     f'function is intractable; declare {v.name} with likelihood="exact" or "pseudo"'
                 )
-        self._f = None
+        check_indices(value, found, model, self._states, point)
+        self._model, self._point, self._found, self._f = model, point, found, None
         self._inputs: list[str] = []
         needed: set = set()
         if found:
@@ -88,6 +93,7 @@ class LatentEvidence:
             kwargs = {"trust_input": True, **(compile_kwargs or {})}
             self._f = model.compile_fn(cells, inputs=inputs, point_fn=False, **kwargs)
         self._others = PointInputs([name for name in self._inputs if name != self._name], needed)
+        self.ignores_states = False
         self._owner, self.separable = self._find_owners(point)
         N = len(self._states)
         self._one_to_one = np.array_equal(self._owner, np.arange(N))
@@ -163,6 +169,48 @@ class LatentEvidence:
             )
         return float((actual[wrong] - expected[wrong]).sum())
 
+    def terms_that_exclude(self, evidence: Evidence, n: int) -> list[str]:
+        """Names of the terms that are -inf or undefined at some state of entry n."""
+        bad = (self._owner == n) & ~(evidence.cells > -np.inf).all(axis=0)
+        return [v.name for k, (v, _) in enumerate(self._found) if bad[self._term_of_cell() == k].any()]
+
+    def impossible_cell(self, point) -> tuple[str, int | None] | None:
+        """First cell that is -inf at all configurations that are tried, and the entry it depends on.
+
+        The cells of a term depend on one entry each in turn, if those that tell are found to. Else the
+        entry is None.
+        """
+        rng = np.random.default_rng(0)
+        N, K = self._states.shape
+        bad = (self._at_each_state(point) == -np.inf).all(axis=0)
+        for indices in rng.integers(K, size=(N_CHECKS, N)):
+            bad &= self._cells(point, self._values(indices)) == -np.inf
+        if not bad.any():
+            return None
+        [c, *_] = np.flatnonzero(bad)
+        term = self._term_of_cell()
+        [inside] = np.nonzero(term == term[c])
+        position, owner = c - inside[0], self._owner[inside]
+        in_turn = np.arange(len(inside)) % N
+        found = owner >= 0
+        is_in_turn = found.any() and np.array_equal(owner[found], in_turn[found])
+        shape = self._term_shapes()[term[c]]
+        place = ", ".join(map(str, np.unravel_index(position, shape)))
+        name = self._found[term[c]][0].name + (f"[{place}]" if shape else "")
+        return name, int(in_turn[position]) if is_in_turn else None
+
+    def _term_shapes(self) -> list[tuple[int, ...]]:
+        shapes = [_summands(t).shape for _, t in self._found]
+        needed = set(ancestors(shapes))
+        inputs = [v for v in self._model.value_vars if v in needed]
+        f = self._model.compile_fn(shapes, inputs=inputs, point_fn=False, mode=CHECKED)
+        return [tuple(map(int, shape)) for shape in f(*(self._point[v.name] for v in inputs))]
+
+    def _term_of_cell(self) -> np.ndarray:
+        """Term of each cell, (C,)."""
+        sizes = [math.prod(shape) for shape in self._term_shapes()]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
     def _values(self, indices: np.ndarray) -> np.ndarray:
         return self._states[np.arange(len(indices)), indices]
 
@@ -178,7 +226,7 @@ class LatentEvidence:
         """
         rng = np.random.default_rng(0)
         N, K = self._states.shape
-        start, point = point, self._jittered(point, rng)
+        start, (point, is_jittered) = point, self._jittered(point, rng)
         cells = self._at_each_state(point)
         owner = np.full(cells.shape[1], -1)
         numbers = np.arange(N)
@@ -192,6 +240,8 @@ class LatentEvidence:
                 code |= _same(actual, cells[k]).astype(np.int64) << b
             owner = np.where(open_ & (code < N), code, owner)
         good = np.ones(len(owner), dtype=bool)
+        ignored = bool(self.terms) and is_jittered and bool(np.isfinite(cells).all())
+        ignored &= bool(_same(cells, cells[0]).all())
         for where, at_states in ((point, cells), (start, self._at_each_state(start))):
             for c in range(N_CHECKS):
                 indices = rng.integers(K, size=N)
@@ -199,12 +249,17 @@ class LatentEvidence:
                     indices[rng.random(N) < 0.9] = c // 2 % K
                 actual = self._cells(where, self._values(indices))
                 good &= _same(actual, self._expected(at_states, indices, owner))
+                ignored = ignored and bool(_same(actual, at_states[0]).all())
+        self.ignores_states = ignored
         return np.where(good, owner, -1), bool(good.all())
 
-    def _jittered(self, point, rng):
-        """Return a point near `point`: class means, say, that coincide at the start are told apart."""
+    def _jittered(self, point, rng) -> tuple[dict, bool]:
+        """Return a point near `point`: class means, say, that coincide at the start are told apart.
+
+        And whether it is such a point: all near ones may be impossible.
+        """
         if self._f is None:
-            return point
+            return point, False
         impossible = ~np.isfinite(self._at_each_state(point))
         for scale in JITTERS:
             near = dict(point)
@@ -214,8 +269,8 @@ class LatentEvidence:
                     noise = rng.uniform(-1.0, 1.0, size=v.shape)
                     near[name] = (v + scale * (1.0 + np.abs(v)) * noise).astype(v.dtype)
             if not np.any(~np.isfinite(self._at_each_state(near)) & ~impossible):
-                return near
-        return point
+                return near, scale > 0.0
+        return point, False
 
 
 def _summands(term):

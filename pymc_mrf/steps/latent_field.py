@@ -6,7 +6,7 @@ free cells, log weights of K states.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.graph.junction_tree import JunctionTree
+from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
+from pymc_mrf.steps.latent_links import tying_factors
 from pymc_mrf.steps.pairwise_sweep import PairwiseSweep
 from pymc_mrf.steps.point_inputs import PointInputs
 
@@ -36,10 +37,10 @@ N_PIECES = 64
 Sweep = Callable[[np.ndarray, list, np.ndarray, int, np.random.Generator], None]
 
 
-def latent_field(rv, node, model: pm.Model, n_partitions: int, compile_kwargs) -> "LatentField":
+def latent_field(rv, node, model: pm.Model, point, n_partitions: int, compile_kwargs) -> "LatentField":
     """Make the `LatentField` behind a free variable: `node` is the apply node of the field."""
     kind = PairwiseLatentField if isinstance(node.op, MarkovRandomFieldRV) else FactorLatentField
-    return kind(rv, node, model, n_partitions, compile_kwargs)
+    return kind(rv, node, model, point, n_partitions, compile_kwargs)
 
 
 class LatentField(ABC):
@@ -52,6 +53,8 @@ class LatentField(ABC):
     node : Apply
         The field behind it.
     model : pymc.Model
+    point : dict
+        Values of all variables, at which impossible combinations are looked for.
     n_partitions : int
         Tree partitions to find.
     compile_kwargs : dict or None
@@ -62,14 +65,20 @@ class LatentField(ABC):
         Cells that are not observed.
     states : (N, K) array
         Value of each of the N free cells in each state.
+    ties : list of tuples of int
+        Scopes of the factors whose -inf entries tie different trees, whatever the partition: trees drawn
+        one after the other may not reach all configurations.
     exact : bool
         Whether rows are drawn at once, instead of tree by tree.
+    exact_if_asked : bool
+        Whether tied rows would be if the field were declared with ``likelihood="exact"``.
     """
 
-    def __init__(self, rv, node, model: pm.Model, n_partitions: int, compile_kwargs) -> None:
+    def __init__(self, rv, node, model: pm.Model, point, n_partitions: int, compile_kwargs) -> None:
         self._op = node.op
         value = model.rvs_to_values[rv]
-        self._dtype = value.dtype
+        self._dtype, self._name = value.dtype, value.name
+        self._nodes: Sequence[Any] = range(self._op.n_variables)
         template, free = self._observed(rv, node, model)
         self._batch, d = free.shape[:-1], free.shape[-1]
         template, free = template.reshape(-1, d), free.reshape(-1, d)
@@ -89,14 +98,23 @@ class LatentField(ABC):
         rng = np.random.default_rng(0)
         found: list[list[list[Any]]] = [tree_partition(small, rng=rng) for _ in range(n_partitions)]
         self._partitions = [[[left[i] for i in tree] for tree in trees] for trees in found]
-        self.exact = self._n_table_cells() * len(self._rows) <= EXACT_CELLS
-        if self.exact:  # the tree of a large field takes long to find, and is larger than its tables
-            self._tree = self._junction_tree()
-            self.exact = self._tree.n_cells * len(self._rows) <= EXACT_CELLS
+        self._read = self._compile(node, model, compile_kwargs)
+        self.ties = self._find_ties(self.tables(point))
+        n_rows = len(self._rows)
+        limit, most = EXACT_CELLS // n_rows, MAX_CELLS // n_rows
+        if self.ties:  # slow, about 10 ms for AUTO_CELLS and 0.4 s for MAX_CELLS, but right
+            limit = max(limit, most if self._op.likelihood == "exact" else min(most, AUTO_CELLS))
+        self.exact = self._fits(limit)
+        self.exact_if_asked = bool(self.ties) and self._fits(most)
         if self.exact:
+            self._tree = self._op.tree
             self._work = tree_kernels.allocate(self._tree.arrays)
         self._sweeps = self._draw_rows if self.exact else self._simulator(self._partitions, self._known)
-        self._read = self._compile(node, model, compile_kwargs)
+
+    def _fits(self, limit: int) -> bool:
+        """Whether the junction tree has at most `limit` table cells."""
+        # the tree of a large field takes long to find, and is larger than its tables
+        return self._n_table_cells() <= limit and self._op.tree.n_cells <= limit
 
     def _observed(self, rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
         """State indices of the observed cells, 0 elsewhere, and which cells are free, (..., d)."""
@@ -131,10 +149,6 @@ class LatentField(ABC):
         """Cells of the field's own tables."""
 
     @abstractmethod
-    def _junction_tree(self) -> JunctionTree:
-        """Junction tree whose factors are the tables of `_flat`."""
-
-    @abstractmethod
     def _simulator(self, partitions, clamped) -> Sweep:
         """Tree-blocked simulation of the variables in `partitions`, the others being clamped."""
 
@@ -145,6 +159,10 @@ class LatentField(ABC):
     @abstractmethod
     def start_weights(self, tables: list) -> np.ndarray | None:
         """Log weights of states by node, (1 or m, d, K); None if pairs of states may be impossible."""
+
+    def _find_ties(self, tables: list) -> list[tuple[int, ...]]:
+        """Scopes of the tying factors: see `ties`. Tables over pairs of nodes are finite."""
+        return []
 
     def is_possible(self, x: np.ndarray, tables: list) -> bool:
         """Whether the states `x` (m, d) have positive probability under the field alone."""
@@ -177,6 +195,11 @@ class LatentField(ABC):
             return table.reshape(1, *core)
         full = np.broadcast_to(table, (*self._batch, *core))
         return np.ascontiguousarray(full.reshape(self._n_rows, *core)[self._rows])
+
+    def label(self, c: int, i: int) -> str:
+        """Node i, with its row if there are several: row c of those with free cells."""
+        name = f"node {self._nodes[i]!r} of {self._name}"
+        return name if self._n_rows == 1 else f"{name} in row {self._rows[c]}"
 
     def tables(self, point) -> list:
         """Log tables of the field without evidence, each (1 or m, ...)."""
@@ -230,7 +253,10 @@ class LatentField(ABC):
         self._sweeps(x, tables, evidence, n_sweeps, rng)
 
     def proposals(self) -> list[tuple[int, Sweep]]:
-        """Row and simulation of the parts that are proposed one by one: trees, and pieces of them."""
+        """Row and simulation of the parts that are proposed one by one: trees, and pieces of them.
+
+        Where trees are tied to each other, whole rows are proposed as well.
+        """
         m, d = self.free.shape
         trees = self._partitions[0]
         n_pieces = min(sum(map(len, trees)), max(N_PIECES // m, 1))
@@ -241,6 +267,8 @@ class LatentField(ABC):
         for part in parts:
             simulate = self._simulator([[part]], np.setdiff1d(np.arange(d), part).tolist())
             found += [(c, simulate) for c in range(m) if self.free[c, part].any()]
+        if self.ties and self.exact:
+            found += [(c, self._draw_rows) for c in range(m)]
         return found
 
     def _draw_rows(self, x, tables, evidence, n_sweeps, rng) -> None:
@@ -260,6 +288,10 @@ class LatentField(ABC):
 class PairwiseLatentField(LatentField):
     """Latent `Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`."""
 
+    def __init__(self, rv, node, *args) -> None:
+        super().__init__(rv, node, *args)
+        self._nodes = node.op.graph.nodes
+
     def _cards(self):
         return np.full(self._op.n_variables, self._op.family.n_states)
 
@@ -277,9 +309,6 @@ class PairwiseLatentField(LatentField):
 
     def _n_table_cells(self):
         return self._op.graph.n_edges * self.states.shape[1] ** 2
-
-    def _junction_tree(self):
-        return self._op.tree
 
     def _simulator(self, partitions, clamped):
         return PairwiseSweep(self._op.graph, partitions, clamped)
@@ -320,9 +349,6 @@ class FactorLatentField(LatentField):
     def _n_table_cells(self):
         return sum(int(np.prod(shape)) for shape in self._op.graph.table_shapes)
 
-    def _junction_tree(self):
-        return JunctionTree(self._extended.scopes, self._extended.cardinalities)
-
     def _simulator(self, partitions, clamped):
         both = [
             [FactorTreeSimulator(self._extended, [order], clamped) for order in (trees, trees[::-1])]
@@ -345,6 +371,17 @@ class FactorLatentField(LatentField):
     def start_weights(self, tables):
         """Nothing is known of single variables; with -inf entries, nothing of what is possible."""
         return None if tables[0].min() == -np.inf else np.zeros((1, *self._possible.shape))
+
+    def _find_ties(self, tables):
+        """Those of the partition with the fewest: a sweep may choose any."""
+        [flat] = tables
+        if flat.min() > -np.inf:
+            return []
+        states = np.where(self.free, -1, self._template)
+        found = [tying_factors(self._op.graph, flat, states, trees) for trees in self._partitions]
+        best = int(np.argmin([len(factors) for factors in found]))
+        self._partitions.insert(0, self._partitions.pop(best))  # parts to propose are those of the first
+        return [self._op.graph.scopes[f] for f in found[best]]
 
     def is_possible(self, x, tables):
         """Look every cell up."""

@@ -135,8 +135,8 @@ class ParticleRatioGibbs(GroupGibbs):
             if value is not None and not (integer and value > 0):
                 raise ValueError(f"{label} must be a positive integer, not {value!r}")
 
-    def _count_from(self, n_steps: int) -> None:
-        super()._count_from(n_steps)
+    def _count_from(self, tune: int, draws: int) -> None:
+        super()._count_from(tune, draws)
         self.drift, self.n_unchecked = 0.0, 0
         self._squares: dict[str, list[float]] = {"noise": [], "drift": []}
 

@@ -8,6 +8,7 @@ from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.kernels.edge_slab import SERIES
+from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
 from pymc_mrf.steps.feature_step import FeatureStep, check_number
 
 STEP_SIZE = 1e-3  # Chen & Welling (2012), sec. 6.2
@@ -15,6 +16,8 @@ EXACT_STEP_SIZE = 0.3  # where tuning starts from
 TARGET_ACCEPT = 0.9  # a rejection turns the momentum around, so that it must be rare
 MAX_STEP_SIZE = 1.5  # leapfrog steps are unstable beyond 2
 DATA_WEIGHT = 10.0  # steps of tuning that the curvature at the data counts for
+TOLERANCE = 0.2  # of the mean square of the momenta, which should be 1
+LEAST_RANGE = 0.5  # posterior standard deviations that the value which moves most must range over
 
 
 @dataclass_state
@@ -23,11 +26,14 @@ class PersistentLangevinState(StepMethodState):
 
     tune: bool
     started: bool
+    count: ChainCountState
     n_tuned: int
     log_step: float
     curvature: np.ndarray
     momentum: np.ndarray
     moved: np.ndarray
+    path: np.ndarray
+    heat: np.ndarray
     particles: np.ndarray
 
 
@@ -91,11 +97,16 @@ class PersistentLangevin(FeatureStep):
     different training sets" (sec. 3.2).
 
     Sampler statistics: ``persistent_langevin_n_active`` (present edges), ``_accept`` (acceptance
-    probability; 1 under particles), ``_step_size`` and ``_momentum``: mean square of the momenta after a
+    probability; 1 under particles), ``_step_size``, ``_range`` (how far the value that moved most has ranged
+    since tuning, in standard deviations C of the preconditioner; NaN in tuning and before there was anything
+    to move) and ``_momentum``: mean square of the momenta after a
     step, whose average over a run is 1 where discretisation and noise of the gradient do no harm. With N
     observations and n chains noise adds some step_size^2 N / (n (1 - alpha^2)) to it, and more where the
     chains move slowly: in the last example it was 1.35. On the block model of sec. 6.1 (n = 100), whose
     chains do move slowly, it was 1.0003 at the paper's step, 1.007 at 10 times and 24 at 100 times that.
+    Warnings at the end of a chain say if, under particles, the momenta were significantly further than 0.2
+    from 1, and if in 50 draws or more the range was below 0.5. (Whether more sweeps would move the chains, as
+    in `ParticleRatioGibbs`, is no test here: the noise of 100 chains hides it.)
 
     References
     ----------
@@ -108,7 +119,9 @@ class PersistentLangevin(FeatureStep):
         "persistent_langevin_n_active": (np.int64, []),
         "persistent_langevin_accept": (np.float64, []),
         "persistent_langevin_step_size": (np.float64, []),
+        "persistent_langevin_range": (np.float64, []),
         "persistent_langevin_momentum": (np.float64, []),
+        "warning": WARNING_STAT,
     }
 
     def __init__(
@@ -157,8 +170,11 @@ class PersistentLangevin(FeatureStep):
         size = len(self.curvature)
         self.momentum = np.zeros(size)
         self.moved = np.zeros(size, dtype=bool)
+        self.path = np.full((3, size), np.nan)
+        self.heat = np.zeros(3)
 
-    def _move(self, w, b, prior) -> dict[str, Any]:
+    def _move(self, w, b, prior) -> tuple[dict[str, Any], bool]:
+        old = np.concatenate([w, b])
         step = float(np.exp(self.log_step))
         arguments = self.curvature, self.momentum, self.moved, step, self._alpha, self.rng
         if self._exact is not None:
@@ -184,9 +200,58 @@ class PersistentLangevin(FeatureStep):
                 self.log_step = min(self.log_step, float(np.log(MAX_STEP_SIZE)))
             new = self._engine.curvature(prior)
             self.curvature = self.curvature + (new - self.curvature) / (self.n_tuned + DATA_WEIGHT)
-        return {
+        if not self.tune and self.moved.any():
+            self.heat += square, 2.0 / np.count_nonzero(self.moved), 1.0
+        distance = self._range(np.concatenate([w, b]) - old)
+        stats = {
             "persistent_langevin_n_active": int(np.count_nonzero(w)),
             "persistent_langevin_accept": accept,
             "persistent_langevin_step_size": step,
+            "persistent_langevin_range": distance,
             "persistent_langevin_momentum": square,
         }
+        return stats, distance >= LEAST_RANGE
+
+    def _range(self, change: np.ndarray) -> float:
+        """Follow the moves of this step alone, `change` (r + d,); the longest range so far.
+
+        NaN if nothing was to move.
+        """
+        if self.tune:
+            return np.nan
+        there = self.moved
+        place, lowest, highest = self.path  # views, NaN where nothing has been yet
+        place[there] = np.where(np.isnan(place[there]), 0.0, place[there] + change[there])
+        lowest[there] = np.fmin(lowest[there], place[there])
+        highest[there] = np.fmax(highest[there], place[there])
+        ranges = (highest - lowest) * np.sqrt(self.curvature)
+        return float(np.fmax.reduce(ranges, initial=np.nan))
+
+    def _complaints(self) -> list[str]:
+        distance, step = self._range(np.zeros_like(self.momentum)), float(np.exp(self.log_step))
+        complaints = [] if self._chains is None else self._lagging(step)
+        if not self.count.stood_still or np.isnan(distance):
+            return complaints
+        return [
+            *complaints,
+            f"PersistentLangevin moved no value of {self._name} further than {distance:.2g} posterior "
+            f"standard deviations in {self.count.n_draws} draws; below {LEAST_RANGE:g} they are no sample. "
+            f"Take a larger step_size than {step:.2g}, or sample longer",
+        ]
+
+    def _lagging(self, step: float) -> list[str]:
+        """Complain if noise or lag of the particles heats the momenta."""
+        total, variance, n = self.heat
+        if n == 0:
+            return []
+        mean, kept = total / n, self._alpha**2
+        # p^2 of a stationary p <- alpha p + ... has the autocorrelations alpha^(2 k)
+        error = np.sqrt(variance * (1.0 + kept) / (1.0 - kept)) / n
+        if abs(mean - 1.0) - 3.0 * error <= TOLERANCE:
+            return []
+        m = len(self.particles)
+        return [
+            f"The {m} particles of PersistentLangevin have not kept up with {self._name}, or are too few: "
+            f"the mean square of the momenta is {mean:.2g} instead of 1. Take a smaller step_size than "
+            f"{step:.2g}, or n_particles={4 * m}"
+        ]

@@ -7,6 +7,7 @@ import pymc as pm
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
 from pymc_mrf.steps.feature_step import FeatureStep, check_number
 
 WIDTH = 0.01  # Chen & Welling (2012), sec. 6.2
@@ -19,6 +20,7 @@ class ReversibleJumpState(StepMethodState):
 
     tune: bool
     started: bool
+    count: ChainCountState
     particles: np.ndarray
 
 
@@ -78,7 +80,8 @@ class ReversibleJump(FeatureStep):
 
     Sampler statistics: ``reversible_jump_n_active`` (present edges after the step), ``_n_added``,
     ``_n_deleted``, ``_add_accept`` (accepted share of the proposals to absent edges) and
-    ``_delete_accept`` (of the proposals to edges within Delta); a share of nothing is NaN.
+    ``_delete_accept`` (of the proposals to edges within Delta); a share of nothing is NaN. A warning at the
+    end of a chain says if no edge was added or deleted in 50 draws or more.
 
     References
     ----------
@@ -93,6 +96,7 @@ class ReversibleJump(FeatureStep):
         "reversible_jump_n_deleted": (np.int64, []),
         "reversible_jump_add_accept": (np.float64, []),
         "reversible_jump_delete_accept": (np.float64, []),
+        "warning": WARNING_STAT,
     }
 
     def __init__(
@@ -119,15 +123,26 @@ class ReversibleJump(FeatureStep):
             width = WIDTH if self._exact is None else EXACT_WIDTH
         check_number("width", width, 0.0)
         r = self._field.graph.n_edges
-        self._width = float(width) / np.sqrt(self._engine.data_curvature[:r])
+        self._relative_width = float(width)
+        self._width = self._relative_width / np.sqrt(self._engine.data_curvature[:r])
         self._warm_up()
 
-    def _move(self, w, b, prior) -> dict[str, Any]:
+    def _move(self, w, b, prior) -> tuple[dict[str, Any], bool]:
         absent, added, deletable, deleted = self._engine.jump(w, b, prior, self._width, self.rng)
-        return {
+        stats = {
             "reversible_jump_n_active": int(np.count_nonzero(w)),
             "reversible_jump_n_added": int(added),
             "reversible_jump_n_deleted": int(deleted),
             "reversible_jump_add_accept": added / absent if absent else np.nan,
             "reversible_jump_delete_accept": deleted / deletable if deletable else np.nan,
         }
+        return stats, bool(added or deleted)
+
+    def _complaints(self) -> list[str]:
+        if not self.count.stood_still:
+            return []
+        return [
+            f"ReversibleJump neither added nor deleted an edge of {self._name} in {self.count.n_draws} "
+            "draws: they do not tell which edges there are, unless the data leave no doubt of any. Sample "
+            f"longer, take a larger width than {self._relative_width:g}, or let EdgeGibbs sample the edges"
+        ]

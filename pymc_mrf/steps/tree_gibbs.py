@@ -17,8 +17,10 @@ from rich.table import Column
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountState, chain_warning
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
+from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties
 from pymc_mrf.steps.pymc_steps import check_step_arguments
 
 MIN_SWEEPS = 2
@@ -27,12 +29,18 @@ SWEPT_NODES = 2048
 
 START_SWEEPS = 10
 
+LEAST_REFUSED = 0.1
+"""Share of proposals refused from which a field that never changes is not simply certain."""
+
 
 @dataclass_state
 class TreeGibbsState(StepMethodState):
     """Everything that changes while a chain runs."""
 
+    tune: bool
     started: bool
+    count: ChainCountState
+    refused: float
 
 
 class TreeGibbs(BlockedStep):
@@ -48,6 +56,16 @@ class TreeGibbs(BlockedStep):
     Where a term depends on several nodes, the trees and pieces of them are proposed one after the other
     under the evidence of the other terms, and accepted or refused (Metropolis). Which is the case is
     found by evaluating the model when the step is made, and watched in every step.
+
+    Every possible configuration is reached from every other where rows are drawn as a whole, and where
+    no impossible combinations (-inf entries in the tables of a `FactorGraphMRF`) tie variables of
+    different trees: the possible configurations must be all combinations of those of the trees. Such
+    ties are looked for once, at the start. Where there are any, rows are drawn as a whole if their
+    junction tree has at most 2 ** 20 table cells, or 2 ** 25 if the field's likelihood is declared
+    ``"exact"``, and never more than 2 ** 25 for all rows together. Above, the step warns: a chain may
+    then stay with the configurations near its start although nothing is refused. -inf that excludes
+    states of single nodes does no harm, wherever it comes from. Where terms depend on several nodes, all
+    this holds if they are -inf nowhere, which is not checked.
 
     Parameters
     ----------
@@ -68,14 +86,15 @@ class TreeGibbs(BlockedStep):
     TypeError
         If the variable is no field.
     ValueError
-        If an option is not a positive integer, a start value is no state, or at some point no state of
-        a node is possible.
+        If an option is not a positive integer, a start value is no state, at some point no state of a
+        node is possible, or a term takes an entry of an array by a state for which there is none.
 
     Warns
     -----
     UserWarning
         If a term depends on several nodes: draws are then correct, but mix slower. The message names the
-        terms.
+        terms. If impossible combinations tie trees of a field that is too large to be drawn as a whole.
+        If no term that contains the field differs between any of its states.
 
     Notes
     -----
@@ -87,7 +106,9 @@ class TreeGibbs(BlockedStep):
     too, but under a pseudo-likelihood, so that both steps together are an approximation.
 
     Sampler statistics: ``tree_gibbs_changed`` (fraction of the free nodes that changed) and
-    ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction).
+    ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction). A warning at the
+    end of a chain says if the field never changed in 50 draws or more because proposals were refused. Of
+    fields that need no correction nothing is said: they may stand still because their nodes are certain.
 
     References
     ----------
@@ -108,6 +129,7 @@ class TreeGibbs(BlockedStep):
     stats_dtypes_shapes: ClassVar[dict] = {
         "tree_gibbs_changed": (np.float64, []),
         "tree_gibbs_accept": (np.float64, []),
+        "warning": WARNING_STAT,
     }
 
     def __new__(cls, vars, *args, **kwargs):
@@ -144,9 +166,9 @@ class TreeGibbs(BlockedStep):
         self._default_start: np.ndarray | None = None
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
-        self._field = latent_field(rv, node, model, n_partitions, compile_kwargs)
-        self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
         point = model.initial_point() if initial_point is None else initial_point
+        self._field = latent_field(rv, node, model, point, n_partitions, compile_kwargs)
+        self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
         own = [other for other in model.basic_RVs if field_node(other) is node]
         self._evidence = LatentEvidence(value, own, model, self._field.states, point, compile_kwargs)
         self._weights: tuple[Evidence, np.ndarray] | None = None
@@ -159,11 +181,20 @@ class TreeGibbs(BlockedStep):
                 stacklevel=2,
             )
             self._proposals = self._field.proposals()
-        self.started = False
+        if self._field.ties and not self._field.exact:
+            warn_of_ties(rv.name, self._field.ties, self._field.exact_if_asked, stacklevel=3)
+        if self._evidence.ignores_states:
+            warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states, stacklevel=3)
+        self._reset()
         state = self.rng.bit_generator.state
         self.step(point)  # thrown away: everything compiles before chains fork
         self.rng.bit_generator.state = state
-        self.started = False
+        self._reset()
+
+    def _reset(self) -> None:
+        """Forget the previous chain."""
+        self.tune, self.started = True, False
+        self.count, self.refused = ChainCount(), 0.0
 
     @staticmethod
     def competence(var, has_grad):
@@ -173,7 +204,8 @@ class TreeGibbs(BlockedStep):
     def setup_chain(self, rng, tune: int, draws: int) -> None:
         """Forget the previous chain."""
         super().setup_chain(rng, tune, draws)
-        self.started = False
+        self._reset()
+        self.tune, self.count = tune > 0, ChainCount(tune, draws)
 
     def step(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
@@ -190,14 +222,32 @@ class TreeGibbs(BlockedStep):
             new, accept = self._propose_parts(point, x, tables, evidence, weights)
         changed = np.count_nonzero(new != x) / len(self._field.states)
         stats = {"tree_gibbs_changed": changed, "tree_gibbs_accept": accept}
+        stats["warning"] = self._speak(bool(changed), accept)
         value = self._field.value(new, np.shape(point[self._name]))
         return {**point, self._name: value}, [stats]
+
+    def _speak(self, moved: bool, accept: float):
+        """Count a draw; at the end of a chain, say if all that was proposed was refused."""
+        ends = self.count.add(self.tune, moved)
+        if not self.tune:
+            self.refused += 1.0 - accept
+        n = self.count.n_draws
+        # proposals of the present state are accepted: those that were refused would have changed it
+        if not (ends and self.count.stood_still and self.refused > LEAST_REFUSED * n):
+            return None
+        message = (
+            f"{self._name} never changed in {n} draws: TreeGibbs refused all changes, with a mean acceptance "
+            f"probability of {1.0 - self.refused / n:.2g}. Unless the model leaves no doubt about the field, "
+            f"write the terms that depend on it ({', '.join(self._evidence.terms)}) node by node, or start "
+            "elsewhere (initvals={...})"
+        )
+        return chain_warning([message])
 
     def _weigh(self, evidence: Evidence) -> np.ndarray:
         """Evidence (m, d, K), the same array as long as `evidence` is the same object."""
         if self._weights is None or self._weights[0] is not evidence:
             weights = self._field.evidence(evidence.table)
-            self._check_possible(weights)
+            self._check_possible(weights, evidence)
             self._weights = evidence, weights
         return self._weights[1]
 
@@ -244,7 +294,7 @@ class TreeGibbs(BlockedStep):
             here = np.take_along_axis(weights, x[:, :, None].astype(np.int64), axis=2)[..., 0]
             possible = self._field.is_possible(x, tables) and bool(np.all(here > -np.inf))
             if not at_once and not (possible and self._residual(point, evidence, x) > -np.inf):
-                self._refuse_start()
+                self._refuse_start(point)
             return x
         default = self._default_start
         if default is not None and np.array_equal(point[self._name], default):
@@ -254,25 +304,45 @@ class TreeGibbs(BlockedStep):
             if self._residual(point, evidence, new) > -np.inf:
                 return new
         if self._residual(point, evidence, x) == -np.inf:
-            self._refuse_start()
+            self._refuse_start(point)
         return x
 
-    def _refuse_start(self) -> None:
+    def _refuse_start(self, point) -> None:
+        found = self._evidence.impossible_cell(point)
+        if found is not None and found[1] is not None:
+            raise ValueError(
+                f"no state of {self._label(found[1])} is possible: {found[0]} has probability zero at each "
+                "of them, at the start values of the other variables; correct this value, or let the "
+                "distribution allow it"
+            )
+        if found is not None:
+            raise ValueError(
+                f"{found[0]} has probability zero at every configuration of {self._name} that was tried, "
+                "at the start values of the other variables: perhaps none is possible. Correct this "
+                "value, or let the distribution allow it; if you know a possible configuration, start "
+                f'there: pm.sample(initvals={{"{self._name}": ...}})'
+            )
         raise ValueError(
             f"the start of {self._name} has probability zero (-inf in a table or in a term that depends on "
             f'it); give a possible configuration: pm.sample(initvals={{"{self._name}": ...}})'
         )
 
-    def _check_possible(self, weights: np.ndarray) -> None:
+    def _check_possible(self, weights: np.ndarray, evidence: Evidence) -> None:
         best = weights.max(axis=2)
         if np.all(best > -np.inf):
             return
-        c, i = np.argwhere(~(best > -np.inf))[0]
+        # free cells only: the others have a state
+        n = int(np.flatnonzero(~(best > -np.inf)[self._field.free])[0])
+        terms = self._evidence.terms_that_exclude(evidence, n)
         raise ValueError(
-            f"no state of node {i} of {self._name} (row {c} of those that are not observed) is possible: "
-            f"the terms that depend on it ({', '.join(self._evidence.terms)}) are -inf or undefined at "
-            "each of its states"
+            f"no state of {self._label(n)} is possible: at each of its states, a term that depends on it is "
+            f"-inf or undefined ({', '.join(terms)}); correct the data, or let the distributions allow them"
         )
+
+    def _label(self, n: int) -> str:
+        """Free cell n of the field."""
+        c, i = np.argwhere(self._field.free)[n].tolist()
+        return self._field.label(c, i)
 
     @staticmethod
     def _progressbar_config(n_chains=1):

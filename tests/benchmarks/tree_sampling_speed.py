@@ -5,6 +5,7 @@ repository root: python -m tests.benchmarks.tree_sampling_speed
 """
 
 import argparse
+import os
 from pathlib import Path
 
 from examples._report import machine, table, two_digits, write_fragment
@@ -30,7 +31,7 @@ def updates() -> str:
             for n_chains in (1, 64, 1024):
                 cost = update_costs(graph, trees, n_states, n_chains, repeats=3)
                 tree, site, plain = cost["tree"], cost["site"], cost["plain"]
-                times = f"{tree:.2g}", f"{site:.2g} ({cost['kernel']})", f"{plain:.2g}"
+                times = digits(tree), f"{digits(site)} ({cost['kernel']})", digits(plain)
                 ratios = digits(tree / site), digits(tree / plain)
                 rows.append([title, n_states, n_chains, *times, *ratios])
     header = ["graph", "states", "chains", "trees, ns", "single nodes, ns", "plain loop, ns"]
@@ -85,8 +86,8 @@ def latent_images() -> str:
             table([*header, "difference of the means, standard errors"], rows),
             "Effective draws per CPU second of the mean value of a latent 32 x 32 image under Gaussian "
             "noise, parameters known: 4000 draws by `TreeGibbs`; 400 draws after 50 by the step in "
-            "brackets, from independent variables and a `pm.Potential`. One chain each, compilation not "
-            "counted.\n",
+            "brackets, from independent variables and a `pm.Potential`. One chain each; steps are compiled "
+            "before.\n",
         ]
     )
 
@@ -121,9 +122,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("docs"))
     folder = parser.parse_args().output
+    load = f"load average at the start {os.getloadavg()[0]:.1f}"
     parts = [updates(), effective_draws(), latent_images(), auxiliary_data()]
     made = "Made by `python -m tests.benchmarks.tree_sampling_speed`. "
-    text = "\n".join(parts) + f"\n{made}Machine: {machine()}.\n"
+    text = "\n".join(parts) + f"\n{made}Machine: {machine()}; {load}.\n"
     write_fragment(text, folder, "tree_sampling_speed.md")
 
 

@@ -313,3 +313,11 @@ def test_refusals(pairwise, factors):
     cut = nx.cycle_graph(4)  # a cycle that known nodes cut is no cycle
     field = PairwiseField(cut, np.zeros((4, 2, 2)), np.zeros((4, 2)))
     assert field.sample(2, "tree", evidence={0: 1}, partition=[[1, 2, 3]]).shape == (2, 4)
+
+
+def test_converged_messages_do_not_show_that_a_field_is_possible():
+    unequal = np.where(np.eye(2) > 0, -np.inf, 0.0)
+    field = PairwiseField(nx.cycle_graph(7), np.stack([unequal] * 7), np.zeros((7, 2)))
+    assert field.marginals("bp").convergence.converged  # as `Convergence` says
+    with pytest.raises(ValueError, match="no configuration of the field is possible"):
+        field.marginals("exact")

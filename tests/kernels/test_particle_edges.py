@@ -36,7 +36,7 @@ def engine_with_particles(rng, family=BOLTZMANN, m=40, moves_biases=True):
     w, b = rng.normal(0, 1, 6), rng.normal(0, 1, 5)
     w[[1, 4]] = 0.0
     W = rng.gamma(2.0, size=m)
-    engine.set_state(rng.integers(2, size=(5, m)), W / W.mean(), w, b, [1.0])
+    engine.set_state(rng.integers(2, size=(5, m)), W / W.mean(), w, b, [1.0, 0], np.full(len(w), np.nan))
     seed_lanes(engine._particles.lanes, rng)
     return engine, w, b
 
@@ -46,7 +46,7 @@ def exhaustive(rng, copies, family=BOLTZMANN):
     engine, w, b = engine_with_particles(rng, family, m=32 * copies)
     configs = np.repeat(enumeration.configurations(5, 2), copies, axis=0)
     p = enumeration.probabilities(EDGES, family.edge_tables(w), family.node_tables(b))
-    engine.set_state(configs.T, np.repeat(p, copies) * 32, w, b, [1.0])
+    engine.set_state(configs.T, np.repeat(p, copies) * 32, w, b, [1.0, 0], np.full(len(w), np.nan))
     seed_lanes(engine._particles.lanes, rng)
     return engine, w, b
 
@@ -154,7 +154,9 @@ def test_redrawn_pairs_have_their_conditional_distribution(rng):
     particles, field = engine._particles, engine._field
     z = np.array([1, 0, 0, 1, 1])
     states = np.repeat(z[:, None], 4096, axis=1)
-    engine.set_state(states, np.ones(4096), particles.w, engine._b, [1.0])
+    engine.set_state(
+        states, np.ones(4096), particles.w, engine._b, [1.0, 0], np.full(len(EDGES), np.nan)
+    )
     change_edge(engine, 2, 1.3)
     configs = reference.pair_states(z.tolist(), *EDGES[2])
     scores = [reference.log_potential(s, EDGES, particles.w, engine._b, field.y) for s in configs]

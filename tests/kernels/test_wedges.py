@@ -219,7 +219,7 @@ def particle_engine(rng, family, states, weights, w, b):
     """Engine for random data whose particles (m, 4) are given."""
     x = rng.integers(2, size=(21, 4)).astype(np.int8)
     engine = ParticleEdges(x, GRAPH, family, True, n_particles=len(states))
-    engine.set_state(states.T, weights, w, b, [1.0])
+    engine.set_state(states.T, weights, w, b, [1.0, 0], np.full(len(w), np.nan))
     return engine
 
 
@@ -326,6 +326,10 @@ def test_exhaustive_particles_give_exact_likelihoods(family, rng):
 def test_all_structures_with_particles(rng, monkeypatch):
     x = boltzmann_data(80, 1, GRAPH, WEIGHT, BIAS)
     engine = ParticleEdges(x, GRAPH, BOLTZMANN, False, n_particles=400)
+    w, b = np.zeros(6), BIAS.copy()
+    for _ in range(200):  # single edges tell the means to be expected
+        engine.sweep(w, b, prior(GRAPH), rng)
+        engine.learn_means()
     only_wedges(engine, monkeypatch)
     w, _ = draws_of(engine, prior(GRAPH), BIAS, 4000, rng, joint=False)
     exact = structure_posterior(

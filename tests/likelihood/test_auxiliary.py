@@ -39,6 +39,40 @@ def test_draws_follow_the_field(method, n_states, rng):
     assert chi_square_pvalue(counts(x, n_states), p) < ALPHA
 
 
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_tree_draws_of_few_rows_follow_the_field(n_states, rng):
+    sampler = AuxiliarySampler(GRAPH, n_states, 16, method="gibbs", n_sweeps=20)
+    assert sampler.trees
+    expected = []
+    for _ in range(2):  # two fields by the same object
+        field = tables(n_states, rng)
+        p = enumeration.probabilities(EDGES, *field)
+        start = np.zeros((16, 4), dtype=np.int8)
+        x = np.concatenate([sampler.draw(*field, rng, start=start) for _ in range(1000)])
+        assert not start.any()
+        assert_frequencies(counts(x, n_states), p)
+        expected.append(p)
+    assert chi_square_pvalue(counts(x, n_states), expected[0]) < ALPHA  # negative control
+
+
+def test_one_tree_sweep_does_not_forget_a_frozen_start(rng):
+    field = 3.0 * np.eye(2) * np.ones((4, 1, 1)), np.zeros((4, 2))
+    p = enumeration.probabilities(EDGES, *field)
+    start = np.zeros((16, 4), dtype=np.int8)
+    sampler = AuxiliarySampler(GRAPH, 2, 16, method="gibbs", n_sweeps=1)
+    x = np.concatenate([sampler.draw(*field, rng, start=start) for _ in range(200)])
+    assert chi_square_pvalue(counts(x, 2), p) < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("n", "degree", "trees"), [(1, 4, True), (16, 16, True), (17, 4, False), (1, 18, False)]
+)
+def test_few_rows_of_sparse_graphs_are_drawn_by_trees(n, degree, trees):
+    graph = PairwiseGraph.from_networkx(nx.random_regular_graph(degree, 60, seed=1))
+    assert AuxiliarySampler(graph, 2, n, method="gibbs").trees == trees
+    assert not AuxiliarySampler(GRAPH, 2, n).trees  # exact
+
+
 def test_gibbs_draws_start_where_they_are_told(rng):
     edge_tables = np.zeros((4, 2, 2))
     node_tables = np.zeros((4, 2))

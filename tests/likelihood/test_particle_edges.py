@@ -1,10 +1,13 @@
 """The particle engine of the edge sampler: its state, its statistics, its way from a distant start."""
 
+import itertools
+
+import arviz as az
 import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
 from pymc_mrf.likelihood.exact import ExactEdges
@@ -107,9 +110,60 @@ def inclusion(this, rng, n_sweeps=4000):
         this.joint(w, b, PRIOR, 0.4, 4, rng)
         if i < 200:
             this.learn(0.1)
+            if isinstance(this, ParticleEdges):
+                this.learn_means()
         if i >= 200:
             present += w != 0.0
     return present / (n_sweeps - 200)
+
+
+def test_expected_means_are_averages_over_the_draws(rng):
+    this = engine(n_particles=400)
+    w, b = np.zeros(6), np.zeros(4)
+    seen = []
+    for _ in range(30):
+        this.sweep(w, b, PRIOR, rng)
+        this.learn_means()
+        seen.append(this._means.now.copy())
+    np.testing.assert_allclose(this._means.expected, np.mean(seen, axis=0))
+    kept = this._means.expected.copy()
+    this.sweep(w, b, PRIOR, rng)
+    np.testing.assert_array_equal(this._means.expected, kept)  # adaptation ends with tuning
+    this.forget()
+    assert np.isnan(this._means.expected).all()
+
+
+def strong_data(n=200, seed=3):
+    """Eight nodes in two groups of four, strongly coupled within, not between."""
+    pairs = list(itertools.combinations(range(8), 2))
+    J = np.array([0.7 if u // 4 == v // 4 else 0.0 for u, v in pairs])
+    p = enumeration.probabilities(pairs, ISING.edge_tables(J), ISING.node_tables(np.zeros(8)))
+    rows = np.random.default_rng(seed).choice(256, size=n, p=p)
+    return PairwiseGraph(range(8), pairs), enumeration.configurations(8, 2)[rows].astype(np.int8)
+
+
+def test_edges_that_compete_for_the_same_data_are_not_found_too_rarely(rng):
+    """Sixteen edges between two groups, none of them likely: their number is that of the exact engine."""
+    graph, x = strong_data()
+    prior = EdgePrior(np.full(28, -0.85), normal(1, 2.0), normal(8, 3.0))
+    numbers = []
+    for this in (
+        ExactEdges(x, graph, ISING, True),
+        ParticleEdges(x, graph, ISING, True, n_particles=800),
+    ):
+        w, b, counts = np.zeros(28), np.zeros(8), []
+        for i in range(2500):
+            this.sweep(w, b, prior, rng)
+            this.joint(w, b, prior, 0.4, 4, rng)
+            if i < 300 and isinstance(this, ParticleEdges):
+                this.learn(0.1)
+                this.learn_means()
+            counts.append(np.count_nonzero(w))
+        numbers.append(np.array(counts[300:], dtype=float))
+    errors = [float(az.mcse(counts[None], method="mean")) for counts in numbers]
+    print(np.mean(numbers, axis=1), errors)
+    assert max(errors) < 0.15
+    assert abs(numbers[0].mean() - numbers[1].mean()) < 4.0 * np.hypot(*errors)
 
 
 @pytest.mark.slow

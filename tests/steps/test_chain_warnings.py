@@ -7,6 +7,8 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.graph.builders import grid
 from pymc_mrf.likelihood.particles import WeightedParticles
 from pymc_mrf.steps import particle_ratio_gibbs as module
 from tests.steps.test_group_gibbs import agreement_data, agreement_model
@@ -101,3 +103,30 @@ def test_warnings_beside_other_steps_stay_out_of_the_results():
         )
     assert not [name for name in idata.sample_stats.data_vars if "warning" in name]
     assert idata.sample_stats["particle_ratio_drift"].dims == ("chain", "draw")
+
+
+@pytest.mark.parametrize(("eta", "n_sweeps", "short"), [(1.2, 1, True), (0.2, 20, False)])
+def test_auxiliary_chains_that_are_too_short(eta, n_sweeps, short):
+    """A 6 x 6 grid, above the critical coupling of 0.88 and far below it."""
+    graph = grid(6, 6)
+    tables = get_family("agreement", 2).edge_tables(np.full(graph.n_edges, eta)), np.zeros((36, 2))
+    x = pmrf.PairwiseField(graph, *tables).sample(60, rng=np.random.default_rng(1))
+    with pm.Model() as model:
+        pmrf.DirichletProcess("theta", 0.5, pm.Uniform.dist(0.1, 0.9), shape=graph.n_edges)
+        pmrf.AgreementMRF("x", model["theta"], graph=graph, observed=x, likelihood="particles")
+        step = pmrf.AuxiliaryVariableMH(
+            [model["theta"]], draws="gibbs", n_sweeps=n_sweeps, sigma=0.02, n_value_steps=20
+        )
+    said = []
+    for seed in range(3):
+        step.setup_chain(np.random.default_rng(seed), 10, 1)
+        point = model.initial_point()
+        for i in range(11):
+            if i == 10:
+                step.stop_tuning()
+            point, [stats] = step.step(point)
+        said += [stats["warning"].message] if stats["warning"] else []
+    assert bool(said) == short
+    for text in said:
+        assert "AuxiliaryVariableMH: n_sweeps=1 is too small: 3 times as many Gibbs sweeps" in text
+        assert 'Use AuxiliaryVariableMH(n_sweeps=10), or draws="exact"' in text

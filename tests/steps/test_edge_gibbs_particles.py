@@ -137,7 +137,8 @@ def test_it_is_the_default_and_repeats_itself_whatever_the_cores():
         if name == "warning":
             continue  # logged, and left out of the results
         assert found[name].dtype == dtype
-    assert (found["edge_gibbs_noise"] > 0).all()
+    assert (found["edge_gibbs_noise"] >= 0).all()  # none where hardly an edge is present
+    assert found["edge_gibbs_noise"].max() > 0
     assert ((found["edge_gibbs_ess"] > 0) & (found["edge_gibbs_ess"] <= 1)).all()
 
 
@@ -220,7 +221,10 @@ def test_options_reach_the_engine():
 
 def test_too_few_particles_are_told_of():
     rng = np.random.default_rng(3)
-    model = random_bias_model(rng.integers(2, size=(400, 3)), likelihood="particles")
+    x = np.where(
+        rng.random((400, 3)) < 0.15, rng.integers(2, size=(400, 3)), rng.integers(2, size=(400, 1))
+    )
+    model = random_bias_model(x, likelihood="particles")
     said = {}
     for m in (4, 4000):
         step = EdgeGibbs([model["w"], model["b"]], model=model, n_particles=m)

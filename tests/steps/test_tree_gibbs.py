@@ -242,6 +242,7 @@ def test_terms_on_several_nodes_are_corrected_for(rest):
     assert_marginals(draws, *reference.posterior(GRID.edges, *tables, log_likelihood), GRID.edges, 3)
 
 
+@pytest.mark.filterwarnings("ignore:the rest of the model seems to say nothing about x")
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_dependence_that_the_search_misses_is_watched(monkeypatch, exact):
     if not exact:
@@ -401,7 +402,7 @@ def test_messages():
         x = pmrf.Ising("x", 0.2, graph=PairwiseGraph(range(3), [(0, 1), (1, 2)]))
         for name, state in (("p", 1), ("q", -1)):
             pm.Potential(name, pm.math.switch(pm.math.eq(x[1], state), -np.inf, 0.0))
-    with pytest.raises(ValueError, match=r"no state of node 1 of x \(row 0 .* \(p, q\) are -inf"):
+    with pytest.raises(ValueError, match=r"no state of node 1 of x is possible: .* undefined \(p, q\)"):
         make(model)
 
 
