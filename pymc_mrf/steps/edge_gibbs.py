@@ -74,8 +74,8 @@ class EdgeGibbs(BlockedStep):
     Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
     from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
     changes, swept, and resampled when the effective size of their weights falls below one half; joint moves
-    are cut into pieces that the weights can follow; estimates are corrected for their own noise
-    (`pymc_mrf.kernels.particle_edges`, `pymc_mrf.kernels.particle_joint`).
+    are cut into pieces that the weights can follow; estimates are corrected for their own noise, by means
+    that are learnt in tuning (`pymc_mrf.kernels.particle_edges`, `pymc_mrf.kernels.particle_joint`).
 
     Parameters
     ----------

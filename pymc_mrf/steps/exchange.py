@@ -71,9 +71,8 @@ class Exchange(BlockedStep):
     auxiliary : {"auto", "exact", "perfect", "gibbs"}
         How auxiliary data are drawn; see `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`.
     n_sweeps : int
-        Gibbs sweeps behind each auxiliary data set, started from the observations. They draw whole trees
-        of the graph in a `FactorGraphMRF`, and in other fields if at most 16 observations share their
-        parameters and nodes have at most 16 neighbours on average; else they draw node by node.
+        Gibbs sweeps behind each auxiliary data set, started from the observations: over trees of the graph
+        in a `FactorGraphMRF`, and elsewhere for up to 16 observations and neighbours per node.
     blocks : list of lists of variables, optional
         Variables, or their names, that are proposed together. By default coordinates that reach the
         same observations are proposed together, and unrelated ones apart.
