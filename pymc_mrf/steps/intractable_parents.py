@@ -9,6 +9,11 @@ from pymc_mrf.steps.intractable_fields import IntractableField, intractable_fiel
 
 POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
 """Priors whose values coincide with positive probability: a random walk would never find them."""
+REMEDIES: dict[type, str] = {
+    DirichletProcessRV: "give that field no other random parameters, so that the step for {0} takes it",
+    SpikeAndSlabRV: "pass {0} and the other random parameters of that field to one pymc_mrf.EdgeGibbs, which "
+    "a frozen model does not find by itself",
+}
 
 
 def intractable_fields(model: pm.Model) -> dict:
@@ -27,11 +32,11 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
         discrete, or belongs to another step.
     """
     for parent in free_parents(node, model):
-        if type(parent.owner.op) in POINT_MASSES:
+        kind = type(parent.owner.op)
+        if kind in POINT_MASSES:
             raise ValueError(
-                f"{step} does not sample {parent.name}, a {POINT_MASSES[type(parent.owner.op)]} that "
-                f"parametrises {rv.name}: give that field no other random parameters, so that the step "
-                f'for {parent.name} takes it, or declare it with likelihood="exact"'
+                f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "
+                f'{REMEDIES[kind].format(parent.name)}; or declare the field with likelihood="exact"'
             )
         if parent.dtype.startswith(("int", "uint", "bool")):
             raise ValueError(
