@@ -225,8 +225,7 @@ def strong_couplings(draws: int, rng) -> str:
     return (
         f"Strong couplings: three groups of four nodes, all couplings within a group 0.7 in the Ising "
         f"form, n = {STRONG_N}, p0 = {STRONG_P0:g}, {draws:,} draws, five times as many with the exact "
-        f"likelihood:\n\n{table(header, rows)}\n"
-        "Too few particles find too few of the edges of small probability.\n"
+        f"likelihood:\n\n{table(header, rows)}"
     )
 
 
