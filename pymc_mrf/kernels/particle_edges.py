@@ -99,19 +99,11 @@ class Means(NamedTuple):
     now : (r,) array
         At the parameters of the last visit.
     expected : (r,) array
-        On average over the posterior, as far as known: the first found where nothing is known (NaN).
+        On average over the posterior; NaN as long as nothing is known.
     """
 
     now: np.ndarray
     expected: np.ndarray
-
-
-@jit
-def note_mean(e, mean, means):
-    """Keep the mean of the statistic of edge e at the present parameters."""
-    means.now[e] = mean
-    if np.isnan(means.expected[e]):
-        means.expected[e] = mean
 
 
 @summing
@@ -233,16 +225,21 @@ def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected
     mean, variance = mean_and_variance(p, c)
     for k in range(4):
         log_p[k] = np.log(p[k])
-    now = mean
+    means.now[e] = mean
     if old != 0.0:
-        now = (field.s[e] - pair_terms(old, log_p, c, field.s[e], field.n)[1]) / field.n
-    note_mean(e, now, means)
+        means.now[e] = (field.s[e] - pair_terms(old, log_p, c, field.s[e], field.n)[1]) / field.n
     more = field.n * (sharpening(ratio) - 1.0)
-    s, n = field.s[e] + more * means.expected[e], field.n + more
+    is_known = not np.isnan(means.expected[e])
+    s, n = field.s[e] + more * (means.expected[e] if is_known else mean), field.n + more
     g, h = s - n * mean, n * variance
     x, H = quadratic_mode(g, h, slab)
     rho = inclusion_probability(prior.log_odds[e] + quadratic_log_odds(x, H, g, h, slab))
     if rho > REFINE or g * g >= STRONG * STRONG * field.n * variance:
+        if not is_known:  # the mean of absence and presence, by their odds given the other edges
+            x, H, odds = refined_mode(e, u, v, log_p, x, field.s[e], field.n, field, b_u, b_v, prior)
+            rho = inclusion_probability(odds)
+            present = (field.s[e] - pair_terms(x, log_p, c, field.s[e], field.n)[1]) / field.n
+            s = field.s[e] + more * (mean + rho * (present - mean))
         x, H, odds = refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior)
         rho = inclusion_probability(odds)
     new = propose_value(x, H, rng) if uniform < rho else 0.0
@@ -349,12 +346,15 @@ def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, 
             sum_v, sum_uv = dot_two(W, owned, P_v)
             fill_pair(sum_W, sum_u, sum_v, sum_uv, p)
             mean, variance = mean_and_variance(p, cells[e])
-            # most edges are hopeless: an upper bound of what `rho` will be settles them
+            # most edges are hopeless: an upper bound of what `rho` will be settles them; with q n further
+            # observations its exponent is convex in q, so that the bound is at 0 or, twice as many, at 1
             g, h = s[e] - n * mean, n * variance
-            if uniform > LEAST and g * g < STRONG * STRONG * h:
-                bound = highest[e] / np.sqrt(h) * np.exp(min(0.5 * g * g / h, 50.0))
+            far = g if np.isnan(means.expected[e]) else g + n * (means.expected[e] - mean)
+            if uniform > LEAST and max(g * g, far * far) < STRONG * STRONG * h:
+                exponent = max(0.5 * g * g, 0.25 * far * far) / h
+                bound = highest[e] / np.sqrt(h) * np.exp(min(exponent, 50.0))
                 if uniform > bound and bound < REFINE:
-                    note_mean(e, mean, means)
+                    means.now[e] = mean
                     continue
             P_u, here = P[u], W
         else:

@@ -257,7 +257,8 @@ def update_wedge(u, e, e2, J, stale, field, particles, w, b, prior, corrected, e
     ratio = n * variance_of_mean(W, P, q_v, c, mean, room) / v11
     ratio = max(ratio, n * variance_of_mean(W, P, q_v2, c2, mean2, room) / v22)
     more = n * (sharpening(ratio) - 1.0)
-    s, s2, n = s + more * expected[e], s2 + more * expected[e2], n + more
+    if not np.isnan(expected[e] + expected[e2]):
+        s, s2, n = s + more * expected[e], s2 + more * expected[e2], n + more
     fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass)
     fill_probabilities(log_mass, proposal.rho)
     k, x, x2 = propose(proposal, rng.random(), rng)

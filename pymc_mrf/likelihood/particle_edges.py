@@ -216,9 +216,12 @@ class ParticleEdges:
 
     def learn_means(self) -> None:
         """Average the means of the edges' statistics at the present draw into the expected ones."""
-        self._n_averaged = min(self._n_averaged + 1, MEMORY)
         now, expected = self._means
-        expected += (now - expected) / self._n_averaged
+        if self._n_averaged == 0:
+            expected[:] = now
+        # in the beginning about the last third counts: the way to the posterior is to be forgotten
+        expected += (now - expected) / min(1.0 + self._n_averaged / 3.0, MEMORY)
+        self._n_averaged += 1
 
     def learn(self, weight: float) -> None:
         """Shorten the pieces of joint moves after a refusal, lengthen them after none.
