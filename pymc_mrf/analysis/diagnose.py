@@ -200,14 +200,12 @@ def _all_names(idata: Any, group: str) -> list[str]:
 
 
 def _unchecked(idata: xr.DataTree, variables: list[xr.DataArray]) -> list[Finding]:
-    """Name what needs the model; nothing if variables and data are all continuous, and so no fields."""
-    data = (
-        idata["observed_data"].to_dataset().data_vars.values()
-        if "observed_data" in idata.children
-        else ()
-    )
-    if data and all(values.dtype.kind == "f" for values in (*data, *variables)):
-        return []
+    """Name what needs the model; nothing where neither the data nor variables look like those of a field."""
+    if "observed_data" in idata.children:
+        data = idata["observed_data"].to_dataset().data_vars.values()
+        discrete = [values for values in (*data, *variables) if values.dtype.kind != "f"]
+        if not any(values.ndim >= 2 or len(np.unique(values)) == 2 for values in discrete):
+            return []
     text = "without a model it is not known whether a pseudo-likelihood was used for a strongly coupled field"
     return [Finding(NOTE, "run", None, text, "diagnose(idata, model=model)")]
 

@@ -1,5 +1,7 @@
 """How strong the couplings of a field are, in one number."""
 
+from itertools import combinations
+
 import numpy as np
 
 STRONG = 1.0
@@ -22,11 +24,10 @@ def influence_radius(edges: np.ndarray, edge_tables: np.ndarray, n_nodes: int) -
         Log tables.
     n_nodes : int
     """
-    T = edge_tables
-    odds = (
-        T[:, :, None, :, None] - T[:, None, :, :, None] - T[:, :, None, None, :] + T[:, None, :, None, :]
-    )
-    influence = np.tanh(np.abs(odds).max(axis=(1, 2, 3, 4)) / 4.0)
+    D = np.zeros(len(edges))
+    for k, l in combinations(range(edge_tables.shape[1]), 2):
+        np.maximum(D, np.ptp(edge_tables[:, k] - edge_tables[:, l], axis=1), out=D)
+    influence = np.tanh(D / 4.0)
     u, v = edges.T
     x = np.ones(n_nodes)
     radius = 0.0

@@ -70,6 +70,8 @@ class AuxiliarySampler:
         `pymc_mrf.graph.junction_tree.AUTO_CELLS` cells, else "gibbs".
     n_sweeps : int
         Gibbs sweeps behind each draw.
+    trees : bool
+        Whether they may draw trees.
 
     Attributes
     ----------
@@ -106,6 +108,7 @@ class AuxiliarySampler:
         *,
         method: str = "auto",
         n_sweeps: int = DEFAULT_SWEEPS,
+        trees: bool = True,
     ) -> None:
         check_options(method, n, n_sweeps)
         self.graph = graph
@@ -121,7 +124,8 @@ class AuxiliarySampler:
             method = "exact" if exact else "gibbs"
         self.method = method
         self.n_sweeps = int(n_sweeps) if method == "gibbs" else 0
-        self.trees = method == "gibbs" and max(self.n, 2 * graph.n_edges / graph.n_nodes) <= FEW
+        few = max(self.n, 2 * graph.n_edges / graph.n_nodes) <= FEW
+        self.trees = trees and method == "gibbs" and few
         if method == "exact":
             self._tree = tree.arrays
             self._work = tree_kernels.allocate(self._tree)

@@ -19,6 +19,7 @@ from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
 from pymc_mrf.kernels.junction_tree import allocate
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
+from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.exchange_checks import Wording, short_chains
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.intractable_fields import intractable_field
@@ -40,6 +41,7 @@ class AuxiliaryVariableState(StepMethodState):
 
     tune: bool
     started: bool
+    count: ChainCountState
     s_auxiliary: np.ndarray
     checked: bool
     complaints: list
@@ -166,7 +168,9 @@ class AuxiliaryVariableMH(GroupGibbs):
         if self._draws == "gibbs":
             model = pm.modelcontext(kwargs.get("model"))
             rv = model[field.name]
-            self._intractable = intractable_field(rv, field_node(rv), model, "gibbs", int(n_sweeps))
+            node, length = field_node(rv), int(n_sweeps)
+            # single nodes, as `_aux` draws
+            self._intractable = intractable_field(rv, node, model, "gibbs", length, trees=False)
         self._s = np.empty(field.graph.n_edges)
         gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
         self._slope = {"agreement": 0.0, "ising": 2.0, "boltzmann": 1.0}[field.family.name]

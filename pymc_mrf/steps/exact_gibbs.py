@@ -8,6 +8,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.steps.base_measure import BaseMeasure
+from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 
 # A pass over all group values costs as much as two or three sweeps of all labels, which mix more slowly
@@ -20,6 +21,7 @@ class ExactGibbsState(StepMethodState):
 
     tune: bool
     started: bool
+    count: ChainCountState
 
 
 class ExactGibbs(GroupGibbs):

@@ -90,7 +90,7 @@ class GroupGibbs(BlockedStep):
 
     def _count_from(self, tune: int, draws: int) -> None:
         """Begin to count the steps of a chain."""
-        self._count = ChainCount(tune, draws)
+        self.count = ChainCount(tune, draws)
 
     def _warm_up(self) -> None:
         """Take one step that is thrown away, so that everything compiles before chains fork."""
@@ -140,15 +140,15 @@ class GroupGibbs(BlockedStep):
 
     def _speak(self, moved: bool):
         """Count a draw; at the end of a chain, say what speaks against it."""
-        ends = self._count.add(self.tune, moved)
+        ends = self.count.add(self.tune, moved)
         return chain_warning(self._complaints()) if ends else None
 
     def _complaints(self) -> list[str]:
         """Say what speaks against the chain that ends here, each with its remedy."""
-        if not self._count.stood_still:
+        if not self.count.stood_still:
             return []
         return [
-            f"{self._name} never changed in {self._count.n_draws} draws: {type(self).__name__} accepted no "
+            f"{self._name} never changed in {self.count.n_draws} draws: {type(self).__name__} accepted no "
             "proposal. Shorten its proposals (AuxiliaryVariableMH: a smaller sigma), or let ExactGibbs or "
             "ParticleRatioGibbs sample it"
         ]

@@ -25,10 +25,13 @@ from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.factor_auxiliary import FactorAuxiliarySampler
 
 
-def intractable_field(rv, node, model: pm.Model, method: str, n_sweeps: int) -> "IntractableField":
+def intractable_field(
+    rv, node, model: pm.Model, method: str, n_sweeps: int, trees: bool = True
+) -> "IntractableField":
     """Make the `IntractableField` of a model variable: `node` is the apply node of the field."""
-    kind = IntractableFactorGraph if isinstance(node.op, FactorGraphRV) else IntractablePairwiseField
-    return kind(rv, node, model, method, n_sweeps)
+    if isinstance(node.op, FactorGraphRV):
+        return IntractableFactorGraph(rv, node, model, method, n_sweeps)
+    return IntractablePairwiseField(rv, node, model, method, n_sweeps, trees)
 
 
 class IntractableField(ABC):
@@ -255,7 +258,14 @@ def _potential(row: np.ndarray, counts: np.ndarray) -> float:
 
 
 class IntractablePairwiseField(IntractableField):
-    """`Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`."""
+    """`Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`.
+
+    `trees`: whether the sweeps of its auxiliary sampler may draw trees.
+    """
+
+    def __init__(self, rv, node, model, method, n_sweeps, trees) -> None:
+        self._trees = trees
+        super().__init__(rv, node, model, method, n_sweeps)
 
     def _encode(self, rows):
         return self._op.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
@@ -269,7 +279,9 @@ class IntractablePairwiseField(IntractableField):
     def _sampler(self, n):
         method, n_sweeps = self._method
         n_states = self._op.family.n_states
-        return AuxiliarySampler(self.graph, n_states, n, method=method, n_sweeps=n_sweeps)
+        return AuxiliarySampler(
+            self.graph, n_states, n, method=method, n_sweeps=n_sweeps, trees=self._trees
+        )
 
     @property
     def _shapes(self):

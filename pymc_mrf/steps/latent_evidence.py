@@ -241,6 +241,9 @@ class LatentEvidence:
             owner = np.where(open_ & (code < N), code, owner)
         good = np.ones(len(owner), dtype=bool)
         ignored = bool(self.terms) and is_jittered and bool(np.isfinite(cells).all())
+        # another discrete variable may have switched the field off at the start
+        others = [np.asarray(point[name]) for name in self._inputs if name != self._name]
+        ignored &= all(v.dtype.kind == "f" for v in others)
         ignored &= bool(_same(cells, cells[0]).all())
         for where, at_states in ((point, cells), (start, self._at_each_state(start))):
             for c in range(N_CHECKS):

@@ -1,8 +1,10 @@
 """Impossible combinations of states that tie variables of different trees to each other.
 
 Trees are drawn one given the others. If the possible configurations are all combinations of what is
-possible in each tree, every one of them is reached from every other. If -inf entries tie two trees (their
-variables must agree, say), neither may be able to move while the other stands still.
+possible in each tree, every one of them is reached from every other; so it is if every binary variable has a
+state that is possible whatever the others are, as in the hard-core model, since all of them can go there one
+by one. If -inf entries tie two trees otherwise (their variables must agree, say), neither may be able to move
+while the other stands still.
 """
 
 from collections.abc import Sequence
@@ -39,8 +41,9 @@ def tying_factors(
         tree[list(variables)] = number
     pointers, shapes = factor_links(graph).table_ptr, graph.table_shapes
     found = []
+    safe = _have_safe_states(graph, tables, pointers)
     for f, scope in enumerate(graph.scopes):
-        if len(scope) == 1:
+        if len(scope) == 1 or safe[list(scope)].all():
             continue
         possible = tables[:, pointers[f] : pointers[f + 1]] > -np.inf
         if possible.all():
@@ -59,6 +62,23 @@ def tying_factors(
                 found.append(f)
                 break
     return found
+
+
+def _have_safe_states(graph: FactorGraph, tables: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    """Which variables (d,) are binary and may always go to one of their states, whatever the others are.
+
+    Evidence that excludes this state leaves a binary variable no other, and so nothing to move.
+    """
+    safe = np.ones((graph.n_variables, 2), dtype=bool)
+    for f, (scope, shape) in enumerate(zip(graph.scopes, graph.table_shapes, strict=True)):
+        possible = tables[:, pointers[f] : pointers[f + 1]] > -np.inf
+        if possible.all():
+            continue
+        cells = possible.reshape(-1, *shape)
+        for axis, (variable, size) in enumerate(zip(scope, shape, strict=True), start=1):
+            for k in range(size if size == 2 else 0):
+                safe[variable, k] &= bool((np.take(cells, [k], axis=axis) >= cells).all())
+    return safe.any(axis=1) & (np.array(graph.cardinalities) == 2)
 
 
 def _ties(possible: np.ndarray, tree: np.ndarray) -> bool:

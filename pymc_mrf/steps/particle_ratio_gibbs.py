@@ -10,6 +10,7 @@ from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.particles import LEAST_PARTICLES, WeightedParticles
 from pymc_mrf.steps.base_measure import BaseMeasure
+from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 
 BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
@@ -25,6 +26,7 @@ class ParticleRatioState(StepMethodState):
 
     tune: bool
     started: bool
+    count: ChainCountState
     particles: tuple
     drift: float
     n_unchecked: int

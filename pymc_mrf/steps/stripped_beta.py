@@ -11,6 +11,7 @@ from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.likelihood.stripped_beta import StrippedBeta
 from pymc_mrf.steps.base_measure import BaseMeasure
+from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.observed_field import constant_value
 
@@ -23,6 +24,7 @@ class StrippedBetaState(StepMethodState):
 
     tune: bool
     started: bool
+    count: ChainCountState
     particles: np.ndarray
     eta_tied: np.ndarray
 

@@ -133,6 +133,7 @@ def test_what_needs_the_model_is_said_without_it(good, rng):
     assert len(notes({"a": good}, rng.integers(2, size=(10, 3)))) == 1
     assert len(notes({"a": good, "z": rng.integers(2, size=good.shape)}, rng.normal(size=10))) == 1
     assert notes({"a": good}, rng.normal(size=10)) == []
+    assert notes({"a": good}, np.arange(10)) == []  # counts
     assert notes({"a": good}, model=pm.Model()) == []
 
 

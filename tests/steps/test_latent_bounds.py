@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from time import process_time
 
 import networkx as nx
 import numpy as np
@@ -105,15 +104,13 @@ def test_indices_within_bounds_pass(child):
     make(child)
 
 
-def test_the_check_of_an_image_takes_little_time():
+def test_an_image_passes():
     with pm.Model() as model:
         x = pmrf.Potts("x", 0.5, graph=builders.grid(64, 64), n_states=3, likelihood="particles")
         y = pm.Normal("y", pm.Normal("mu", shape=3)[x], 1.0, observed=np.zeros(4096))
     [term] = model.logp(vars=[y], sum=False)
     states = np.tile(np.arange(3), (4096, 1))
-    start = process_time()
     check_indices(model.rvs_to_values[x], [(y, term)], model, states, model.initial_point())
-    assert process_time() - start < 0.5  # about 0.01 s
 
 
 SAYS_NOTHING = "the rest of the model seems to say nothing about x"
@@ -132,6 +129,11 @@ def switched_off(x):
     pm.Normal("y", effect * x, 1.0, observed=Y)
 
 
+def gated(x):
+    gate = pm.Bernoulli("gate", 0.2, initval=0)
+    pm.Normal("y", gate * x, 1.0, observed=Y)
+
+
 def some_ignored(x):
     pm.Normal("y", 0.0 * x, 1.0, observed=Y)
     pm.Normal("z", means(2)[(x[:1] + 1) // 2], 1.0, observed=Y[:1])
@@ -144,6 +146,7 @@ def agreement(x):
 INFORMATIVE = [
     lambda x: pm.Normal("y", pm.Normal("mu", shape=2)[(x + 1) // 2], 1.0, observed=Y),
     switched_off,
+    gated,
     some_ignored,
     agreement,
     lambda x: None,

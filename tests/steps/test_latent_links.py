@@ -29,18 +29,23 @@ def ties(tables, trees, states=ALL_UNKNOWN, scopes=SQUARE, cards=(2, 2, 2, 2)):
     return tying_factors(FactorGraph(scopes, cards), flat, states, trees)
 
 
-def is_product(tables, scopes, cards, trees):
-    """Whether the possible configurations are all combinations of those of the trees; by enumeration."""
+def is_connected(tables, scopes, cards, trees):
+    """Whether changes of one tree at a time lead from every possible configuration to every other."""
     configs = [
         z
         for z in itertools.product(*map(range, cards))
         if all(t[tuple(z[v] for v in s)] > -np.inf for t, s in zip(tables, scopes, strict=True))
     ]
-    parts = [len({tuple(z[v] for v in tree) for z in configs}) for tree in trees]
-    return len(configs) == np.prod(parts)
+    moves = nx.Graph()
+    moves.add_nodes_from(configs)
+    for a, b in itertools.combinations(configs, 2):
+        differ = {v for v in range(len(cards)) if a[v] != b[v]}
+        if any(differ <= set(tree) for tree in trees):
+            moves.add_edge(a, b)
+    return nx.is_connected(moves)
 
 
-def test_trees_without_ties_combine_freely(rng):
+def test_trees_without_ties_reach_everything(rng):
     cards, n_free = (2, 3, 2, 2), 0
     scopes = [(0, 1), (1, 2, 3), (3, 0), (2,)]
     for _ in range(300):
@@ -59,7 +64,7 @@ def test_trees_without_ties_combine_freely(rng):
         trees = [[0, 1], [2, 3]] if rng.random() < 0.5 else [[0, 1, 2], [3]]
         if not ties(tables, trees, scopes=scopes, cards=cards):
             n_free += 1
-            assert is_product(tables, scopes, cards, trees)
+            assert is_connected(tables, scopes, cards, trees)
     assert 30 < n_free < 270
 
 
@@ -211,3 +216,35 @@ def test_many_hard_links_in_a_graph_with_cycles():
         assert all(point["x"][u] == point["x"][v] for u, v in hard)
         ups.append(point["x"][hard[0][0]])
     assert 60 < np.sum(ups) < 140  # symmetric: 100 expected, standard error 7
+
+
+@pytest.mark.filterwarnings("error")
+def test_hard_core_fields_have_no_ties(monkeypatch):
+    """Every node may always go to state 0: single changes reach all independent sets."""
+    trees_only(monkeypatch)
+    graph = nx.grid_2d_graph(3, 3)
+    number = {node: i for i, node in enumerate(graph)}
+    scopes = [(number[u], number[v]) for u, v in graph.edges]
+    apart = np.array([[0.0, 0.0], [0.0, -np.inf]])
+    with pm.Model() as model:
+        x = pmrf.FactorGraphMRF("x", [apart] * 12, scopes=scopes, cardinalities=[2] * 9)
+    step = TreeGibbs([x], model=model, rng=2)
+    assert step._field.ties == [] and not step._field.exact
+    sets = [
+        states
+        for states in itertools.product((0, 1), repeat=9)
+        if not any(states[u] and states[v] for u, v in scopes)
+    ]
+    point, mean = model.initial_point(), np.zeros(9)
+    for _ in range(2000):
+        point, _ = step.step(point)
+        mean += point["x"] / 2000
+    assert np.abs(mean - np.mean(sets, axis=0)).max() < 0.06
+
+
+def test_a_safe_state_of_more_than_two_is_no_excuse():
+    """Evidence may exclude it and leave states that are tied."""
+    table = np.where((np.eye(3) > 0) | (np.arange(3) == 0) | (np.arange(3)[:, None] == 0), 0.0, -np.inf)
+    graph = FactorGraph([(0, 1), (1, 2), (0, 2)], [3, 3, 3])
+    found = tying_factors(graph, np.tile(table.ravel(), 3)[None], np.full((1, 3), -1), [[0, 1], [2]])
+    assert found == [1, 2]
