@@ -60,8 +60,9 @@ class EdgeGibbs(BlockedStep):
     up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
     which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
     posterior, whose error vanishes as the particles increase. On a complete field of four nodes (n = 80
-    and 600) the largest error of an inclusion probability was 0.005 with m = 5 n particles, where its
-    Monte-Carlo error is 0.008, and up to 0.023 with m = n. Adaptation ends with tuning.
+    and 600) the largest error of an inclusion probability was 0.007 with m = 5 n particles, where its
+    Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve strongly coupled nodes are in
+    ``docs/results.md``. Adaptation ends with tuning, which the correction for noise needs.
 
     One step updates every candidate edge in turn, presence and value together: the proposal does not
     depend on the present state of the edge and approximates its full conditional by Laplace's method,
