@@ -48,7 +48,7 @@ def diagnose(
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
         pseudo-likelihood is close to the likelihood for weak couplings only. If not, a note says so, unless
-        all variables and data are continuous.
+        neither the data nor the variables look like those of a field.
     var_names : str or sequence of str, optional
         Variables to look at; all by default.
     group : str
