@@ -134,7 +134,7 @@ def test_two_fields_get_a_step_each():
         step = EdgeGibbs(model.free_RVs)
     assert isinstance(step, CompoundStep)
     assert [[v.name for v in method.vars] for method in step.methods] == [["w0", "b0"], ["w1", "b1"]]
-    assert pm.sample(5, tune=5, chains=1, cores=1, step=step, model=model, **SAMPLE) is not None
+    pm.sample(5, tune=5, chains=1, cores=1, random_seed=1, step=step, model=model, **SAMPLE)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
@@ -227,7 +227,7 @@ def test_transforms_are_refused():
         pmrf.BoltzmannMachine("x", w, b, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
         with pytest.raises(ValueError, match="b has a transform: declare it without `transform`"):
             pmrf.EdgeGibbs([w, b])
-        idata = pm.sample(10, tune=10, chains=1, cores=1, progressbar=False, quiet=True)
+        idata = pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, **SAMPLE)
     assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
     assert "b" in model.named_vars
 
@@ -237,13 +237,13 @@ def test_biases_without_their_edges_go_to_another_step():
     model = edge_model("exact")
     with model:
         edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
-        idata = pm.sample(10, tune=10, step=edges, chains=1, cores=1, progressbar=False, quiet=True)
+        idata = pm.sample(10, tune=10, step=edges, chains=1, cores=1, random_seed=1, **SAMPLE)
     assert {"reversible_jump_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
     model = edge_model("particles")
     with model:
         edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
         with pytest.raises(ValueError, match="b is left to no step that can move it"):
-            pm.sample(10, tune=10, step=edges, chains=1, cores=1, progressbar=False, quiet=True)
+            pm.sample(10, tune=10, step=edges, chains=1, cores=1, **SAMPLE)
 
 
 @pytest.mark.parametrize(

@@ -306,7 +306,9 @@ def test_frozen_models_and_step_options():
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), dims="edge")
         pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x)
-    idata = pm.sample(10, tune=5, chains=1, cores=1, model=freeze_dims_and_data(model), **SAMPLE)
+    idata = pm.sample(
+        10, tune=5, chains=1, cores=1, random_seed=1, model=freeze_dims_and_data(model), **SAMPLE
+    )
     assert "exact_gibbs_n_evaluations" in idata.sample_stats
     model = agreement_model(x, likelihood="particles")
     with pytest.raises(ValueError, match="n_sweeps must be a positive integer, not -1"):
