@@ -44,8 +44,8 @@ def table(header: list[str], rows: list[list]) -> str:
 
 
 def two_digits(value: float) -> str:
-    """Format a large ratio, of which more digits would say nothing."""
-    return f"{float(f'{value:.2g}'):,.0f}"
+    """Format a ratio, of which more digits would say nothing."""
+    return f"{float(f'{value:.2g}'):,.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 def write_fragment(text: str, folder: Path, name: str) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
+from examples._report import machine, table, two_digits, write_fragment
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -308,7 +309,11 @@ def row(what: str, peer: str | None, rate: Rate) -> list[str]:
     beside = ["", "", ""]
     if peer is not None:
         median, least = BGMS[peer]
-        beside = [f"{median:g}, {least:g}", f"{rate.median / median:.2g}", f"{rate.least / least:.2g}"]
+        beside = [
+            f"{median:g}, {least:g}",
+            two_digits(rate.median / median),
+            two_digits(rate.least / least),
+        ]
     return [
         what,
         f"{rate.mean_edges:.0f}",
@@ -323,8 +328,6 @@ def row(what: str, peer: str | None, rate: Rate) -> list[str]:
 
 def main() -> None:
     """Measure everything and write the fragment of the documentation."""
-    from examples._report import machine, table, two_digits, write_fragment
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("docs"))
     parser.add_argument("--small", action="store_true", help="only 12 and 18 variables")

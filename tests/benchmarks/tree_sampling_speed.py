@@ -18,11 +18,6 @@ IMAGES = ((2, 0.2, 2.0, "0.4407"), (2, 0.4, 2.0, "0.4407"), (3, 0.8, 1.0, "1.005
 """States, coupling and noise of the latent images, and the coupling at which the infinite grid orders."""
 
 
-def digits(value: float) -> str:
-    """Two significant digits."""
-    return two_digits(value) if value >= 10 else f"{value:.2g}"
-
-
 def updates() -> str:
     """Nanoseconds per node update."""
     rows = []
@@ -31,8 +26,8 @@ def updates() -> str:
             for n_chains in (1, 64, 1024):
                 cost = update_costs(graph, trees, n_states, n_chains, repeats=3)
                 tree, site, plain = cost["tree"], cost["site"], cost["plain"]
-                times = digits(tree), f"{digits(site)} ({cost['kernel']})", digits(plain)
-                ratios = digits(tree / site), digits(tree / plain)
+                times = two_digits(tree), f"{two_digits(site)} ({cost['kernel']})", two_digits(plain)
+                ratios = two_digits(tree / site), two_digits(tree / plain)
                 rows.append([title, n_states, n_chains, *times, *ratios])
     header = ["graph", "states", "chains", "trees, ns", "single nodes, ns", "plain loop, ns"]
     return "\n".join(
@@ -51,10 +46,10 @@ def effective_draws() -> str:
     rows, notes = [], []
     for coupling in (0.40, 0.42):
         result = magnetisation_draws(coupling=coupling, series_chains=512)
-        exact = digits(result["perfect"]["rate"])
+        exact = two_digits(result["perfect"]["rate"])
         for n, kernel, tree, site, plain in result["rates"]:
-            rates = digits(tree), f"{digits(site)} ({kernel})", digits(plain), exact
-            rows.append([coupling, n, *rates, digits(tree / site)])
+            rates = two_digits(tree), f"{two_digits(site)} ({kernel})", two_digits(plain), exact
+            rows.append([coupling, n, *rates, two_digits(tree / site)])
         notes.append(
             f"{result['tree']['tau']:.0f} and {result['site']['tau']:.0f} sweeps at {coupling:.2f}"
         )
@@ -98,8 +93,10 @@ def auxiliary_data() -> str:
     for title, (graph, n_states, couplings) in FIELDS.items():
         for coupling in couplings:
             found = compare(graph, n_states, coupling)
-            sweeps = [" and ".join(digits(k) for k in found.sweeps[name]) for name in ("tree", "site")]
-            ratios = [" and ".join(digits(ratio) for ratio in found.ratios[n]) for n in ROWS]
+            sweeps = [
+                " and ".join(two_digits(k) for k in found.sweeps[name]) for name in ("tree", "site")
+            ]
+            ratios = [" and ".join(two_digits(ratio) for ratio in found.ratios[n]) for n in ROWS]
             rows.append([title, coupling, *sweeps, *ratios])
     header = ["field", "coupling", "sweeps of trees", "of single nodes"]
     return "\n".join(
