@@ -59,4 +59,5 @@ docs: $(VENV)/docs
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/generated output
+	rm -rf $(VENV) build dist docs/_build docs/generated output .numba_cache
+	find pymc_mrf -name '*.nb[ic]' -delete

@@ -134,9 +134,7 @@ def bias(side: int, n: int, n_steps: int, tune: int) -> str:
         pmrf.Ising("x", coupling, graph=graph, observed=x, likelihood="particles")
     rows = []
     for n_sweeps in (1, 2, 5, 10, 20, 50, None):
-        method = (
-            {"auxiliary": "exact"} if n_sweeps is None else {"auxiliary": "gibbs", "n_sweeps": n_sweeps}
-        )
+        method = {"draws": "exact"} if n_sweeps is None else {"draws": "gibbs", "n_sweeps": n_sweeps}
         step = pmrf.Exchange([coupling], model=model, **method)
         start = time.perf_counter()
         with model, warnings.catch_warnings():

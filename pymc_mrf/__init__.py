@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edges import plot_edges, plot_inclusion
-    from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
+    from pymc_mrf.plots.groups import plot_co_clustering, plot_groups, plot_n_groups
     from pymc_mrf.plots.latent_field import plot_latent_field
-    from pymc_mrf.plots.network import plot_groups
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
     from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
@@ -168,7 +167,7 @@ _HOMES = {
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
-    "plot_groups": "pymc_mrf.plots.network",
+    "plot_groups": "pymc_mrf.plots.groups",
     "plot_inclusion": "pymc_mrf.plots.edges",
     "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",

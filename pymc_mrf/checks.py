@@ -22,6 +22,19 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def number(value: Any, name: str, low: float, below: float = np.inf, *, closed: bool = False) -> float:
+    """Return `value` as a float above `low` and below `below`, or refuse it.
+
+    `low` itself is allowed if `closed`, and infinity never.
+    """
+    if is_number(value) and (low < value < below or (closed and value == low)):
+        return float(value)
+    kind = "a number" if np.isfinite(below) else "a finite number"
+    bounds = [f"{'of at least' if closed else 'above'} {low:g}"] if np.isfinite(low) else []
+    bounds += [f"below {below:g}"] if np.isfinite(below) else []
+    raise ValueError(f"{name} must be {' '.join([kind, ' and '.join(bounds)]).rstrip()}, not {value!r}")
+
+
 def flag(value: Any, name: str) -> bool:
     """Return `value` as a bool, or refuse what is none."""
     if not isinstance(value, bool | np.bool_):

@@ -1,5 +1,14 @@
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+from tests.numba_cache import cache_folder
+
+# read when numba is imported, and so before any import of the package; processes started from here inherit it
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = str(cache_folder(Path(__file__).parent.parent))
 
 
 def pytest_addoption(parser):

@@ -79,6 +79,20 @@ def test_flags(value):
         checks.flag(value, "option")
 
 
+def test_numbers_in_a_range():
+    assert checks.number(np.float32(0.5), "x", 0.0) == 0.5
+    assert type(checks.number(1, "x", 0.0)) is float
+    assert checks.number(0, "x", 0.0, closed=True) == 0.0
+    assert checks.number(-1e300, "x", -np.inf) == -1e300
+    for value in (0.0, -1, np.inf, np.nan, "1", None, True, [1.0], np.array(1.0)):
+        with pytest.raises(ValueError, match=r"^x must be a finite number above 0, not "):
+            checks.number(value, "x", 0.0)
+    with pytest.raises(ValueError, match=r"^x must be a number of at least 0\.5 and below 2, not 2$"):
+        checks.number(2, "x", 0.5, 2.0, closed=True)
+    with pytest.raises(ValueError, match=r"^x must be a finite number, not inf$"):
+        checks.number(np.inf, "x", -np.inf)
+
+
 @pytest.mark.parametrize("value", ["x", -1, 1.5, np.nan])
 def test_seeds(value):
     with pytest.raises(

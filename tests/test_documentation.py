@@ -70,7 +70,9 @@ def test_landing_page_and_readme_have_the_same_example():
 
 
 def test_code_of_the_choosing_page_runs(tmp_path):
-    _, [printed] = pages.run(DOCS / "choosing.md", tmp_path)
+    namespace, [of_groups, printed] = pages.run(DOCS / "choosing.md", tmp_path)
+    assert of_groups == ""
+    assert {"weight_a", "weight_b"} <= set(namespace["groups"].named_vars)
     width, n_cells, n_bytes = map(int, printed.split())
     assert 10 <= width < 20
     assert n_bytes > n_cells

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
 from pymc_mrf.checks import check_labels, flag
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -37,6 +37,8 @@ def score_draws(
     indices = kind.encode(x, n_nodes=graph.n_nodes)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {family} family has no node parameter")
+    if node is None and kind.node_parameter is not None and isinstance(parameters, xr.DataTree):
+        _refuse_node_variables(parameters, var_name, group, graph)
     edge_name = var_name if isinstance(parameters, xr.DataTree) else "parameters"
     if isinstance(node, str):
         if not isinstance(parameters, xr.DataTree):
@@ -65,6 +67,25 @@ def score_draws(
     if per_observation:
         return xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
     return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
+
+
+def _refuse_node_variables(idata: xr.DataTree, var_name: str, group: str, graph: PairwiseGraph) -> None:
+    """Refuse to take zeros for the node parameters of a posterior that seems to hold them."""
+    edges = sampled_variable(idata, var_name, group)
+    found = []
+    for name, values in checked_group(idata, group).data_vars.items():
+        last = values.dims[-1] if values.dims else None
+        if name == var_name or last in (None, *SAMPLE_DIMS, edges.dims[-1]):
+            continue
+        labels = values[last].values if last in values.coords else np.arange(0)
+        if labels.dtype.kind in "UOT" and set(map(str, labels)).isdisjoint(map(str, graph.nodes)):
+            continue  # named after something else
+        if values.sizes[last] == graph.n_nodes and values.dtype.kind in "iuf":
+            found.append(repr(str(name)))
+    if found:
+        raise ValueError(
+            f"the {group} group has {', '.join(found)} on nodes: pass node={found[0]}, or node=0 for none"
+        )
 
 
 def _per_item(values: Any, labels: Sequence, dim: str, name: str) -> xr.DataArray:

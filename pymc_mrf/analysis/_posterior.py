@@ -10,6 +10,42 @@ from pymc_mrf.graph.structure import PairwiseGraph
 SAMPLE_DIMS = ("chain", "draw")
 
 
+def check_tree(value: Any, name: str) -> None:
+    """Refuse what is no DataTree; `name` is what the caller's users call it."""
+    if not isinstance(value, xr.DataTree):
+        raise TypeError(
+            f"{name} must be the xarray.DataTree that pymc.sample returns, not {type(value).__name__}"
+        )
+
+
+def checked_group(idata: Any, group: str) -> xr.Dataset:
+    """Return a group.
+
+    Raises
+    ------
+    TypeError
+        If `idata` is not a DataTree.
+    ValueError
+        If it has no such group.
+    """
+    check_tree(idata, "idata")
+    if not isinstance(group, str):
+        raise TypeError(f"group must be one name, a string, not {group!r}")
+    if group not in idata.children:
+        remedy = ""
+        if group == "posterior":
+            remedy = "; pass the whole result of pm.sample"
+        if group == "observed_data":
+            remedy = "; pass the result of a model with `observed` data"
+        if group == "posterior_predictive":
+            remedy = "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)"
+        raise ValueError(
+            f"the DataTree has no group {group!r}; it has "
+            f"{', '.join(map(repr, idata.children)) or 'none'}{remedy}"
+        )
+    return idata[group].to_dataset()
+
+
 def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     """Return a variable of a group as it is.
 
@@ -20,26 +56,9 @@ def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     ValueError
         If the group or the variable does not exist.
     """
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            f"idata must be the xarray.DataTree that pymc.sample returns, not {type(idata).__name__}"
-        )
-    for name, value in (("group", group), ("var_name", var_name)):
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be one name, a string, not {value!r}")
-    if group not in idata.children:
-        remedy = ""
-        if group == "posterior":
-            remedy = "; pass the whole result of pm.sample"
-        if group == "observed_data":
-            remedy = "; pass the result of a model with `observed` data"
-        if group == "posterior_predictive":
-            remedy = "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)"
-        raise ValueError(
-            f"idata has no group {group!r}; it has "
-            f"{', '.join(map(repr, idata.children)) or 'none'}{remedy}"
-        )
-    data = idata[group].to_dataset()
+    data = checked_group(idata, group)
+    if not isinstance(var_name, str):
+        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
     if var_name not in data:
         raise ValueError(
             f"the {group} group has no variable {var_name!r}; "

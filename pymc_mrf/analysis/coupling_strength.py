@@ -7,9 +7,10 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
-from pymc_mrf.fields.coupling_strength import STRONG, influence_radius
+from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
+from pymc_mrf.steps.targets import COUPLING_DRAWS
 
-MAX_DRAWS = 20  # of the posterior, at which the couplings are looked at
+WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
 
 
 def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
@@ -58,25 +59,25 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 
 
 def _some_draws(values: xr.DataArray) -> np.ndarray:
-    """Up to 20 draws, spread over all chains, (draws, ...)."""
+    """Up to `COUPLING_DRAWS` draws, spread over all chains, (draws, ...)."""
     flat = values.transpose(*SAMPLE_DIMS, ...).values
     flat = flat.reshape(-1, *flat.shape[2:])
-    return flat[np.linspace(0, len(flat) - 1, min(len(flat), MAX_DRAWS)).astype(np.int64)]
+    return flat[np.linspace(0, len(flat) - 1, min(len(flat), COUPLING_DRAWS)).astype(np.int64)]
 
 
 def _finding(name: str, radius: float) -> Finding:
     about = f"influence of neighbours {radius:.2f}, median of the posterior"
-    if radius < 0.7:
+    if radius < WEAK:
         return Finding(FOR, name, radius, f"pseudo-likelihood of weak couplings: {about}", "")
     remedy = (
         'likelihood="exact" if the junction tree is small, else "particles"; see plot_ppc_edges for what '
         "the fit misses"
     )
-    if radius < STRONG:
+    if radius < STRONG_INFLUENCE:
         text = f"pseudo-likelihood of couplings of medium strength: {about}"
         return Finding(NOTE, name, radius, text, remedy)
     text = (
-        f"pseudo-likelihood of strongly coupled nodes: {about}, above {STRONG:g}. Its posterior may be far "
-        "off"
+        f"pseudo-likelihood of strongly coupled nodes: {about}, above {STRONG_INFLUENCE:g}. Its posterior "
+        "may be far off"
     )
     return Finding(AGAINST, name, radius, text, remedy)

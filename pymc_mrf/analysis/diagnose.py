@@ -1,12 +1,12 @@
 """One page on whether a run can be trusted."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 R_HAT, LARGE_R_HAT = 1.01, 1.05
 ESS_PER_CHAIN, SMALL_ESS_PER_CHAIN = 100, 25
 NEARLY_ALWAYS = 0.99  # share of draws with one value, from which R-hat says nothing
-LEAST_DRAWS = 100
+ENOUGH_DRAWS = 100
 
 
 def diagnose(
@@ -47,7 +47,9 @@ def diagnose(
         As returned by `pymc.sample`.
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
-        pseudo-likelihood is close to the likelihood for weak couplings only. If not, a note says so, unless
+        pseudo-likelihood is close to the likelihood for weak couplings only. So are a ``log_likelihood``
+        group, which holds no log probabilities of fields with ``likelihood="particles"``, and whether a step
+        moved each `SpikeAndSlab` that can. If no model is given, a note says so, unless
         neither the data nor the variables look like those of a field.
     var_names : str or sequence of str, optional
         Variables to look at; all by default.
@@ -70,7 +72,7 @@ def diagnose(
     Hayes (2006), "A simple condition implying rapid mixing".
     """
     if var_names is None:
-        names = _all_names(idata, group)
+        names = [str(name) for name in checked_group(idata, group).data_vars]
     else:
         names = (
             [var_names]
@@ -91,8 +93,11 @@ def diagnose(
         findings += _unchecked(idata, variables)
     else:
         from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
+        from pymc_mrf.analysis.model_checks import log_likelihood_findings, zero_findings
 
         findings += pseudo_likelihood_findings(idata, model, group)
+        findings += log_likelihood_findings(idata, model)
+        findings += zero_findings(idata, model, group)
     return Diagnosis(findings, *sizes.values())
 
 
@@ -192,13 +197,6 @@ def _entry(values: xr.DataArray, index: int) -> str:
     return f"{values.name}[{', '.join(labels)}]"
 
 
-def _all_names(idata: Any, group: str) -> list[str]:
-    if isinstance(idata, xr.DataTree) and group in idata.children:
-        return [str(name) for name in idata[group].to_dataset().data_vars]
-    group_variable(idata, "", group)  # says what is wrong
-    return []
-
-
 def _unchecked(idata: xr.DataTree, variables: list[xr.DataArray]) -> list[Finding]:
     """Name what needs the model; nothing where neither the data nor variables look like those of a field."""
     if "observed_data" in idata.children:
@@ -215,7 +213,7 @@ def _size_findings(n_chains: int, n_draws: int) -> list[Finding]:
     if n_chains < 2:
         text = "one chain only: whether chains agree is not known"
         found.append(Finding(NOTE, "run", float(n_chains), text, "chains=4"))
-    if n_draws < LEAST_DRAWS:
+    if n_draws < ENOUGH_DRAWS:
         text = f"{n_draws} draws are few: R-hat and effective sizes are rough"
-        found.append(Finding(NOTE, "run", float(n_draws), text, f"draws={LEAST_DRAWS} at least"))
+        found.append(Finding(NOTE, "run", float(n_draws), text, f"draws={ENOUGH_DRAWS} at least"))
     return found

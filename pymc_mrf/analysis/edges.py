@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
-from pymc_mrf.checks import check_labels, is_number, numeric_array
+from pymc_mrf.checks import check_labels, number, numeric_array
 from pymc_mrf.graph.structure import as_graph
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def edge_inclusion(
     import arviz as az
 
     values = sampled_vector(idata, var_name, group)
-    _check_draws(values, var_name)
     dim = values.dims[-1]
     prior = None if prior_inclusion is None else _prior_inclusion(prior_inclusion, values)
     included = (values != 0.0).astype(np.float64)
@@ -137,8 +136,7 @@ def median_graph(
     import networkx as nx
 
     graph = as_graph(graph)
-    if not is_number(threshold) or not 0.0 <= threshold < 1.0:
-        raise ValueError(f"threshold must be at least 0 and less than 1, not {threshold!r}")
+    threshold = number(threshold, "threshold", 0.0, 1.0, closed=True)
     values = edge_values(idata, var_name, graph, group)
     included = values != 0.0
     inclusion = included.mean(SAMPLE_DIMS).values
@@ -170,7 +168,6 @@ def edge_density(idata: xr.DataTree, var_name: str, *, group: str = "posterior")
         As in `edge_inclusion`.
     """
     values = sampled_vector(idata, var_name, group)
-    _check_draws(values, var_name)
     return (values != 0.0).mean(str(values.dims[-1])).rename(f"{var_name}_edge_density")
 
 
@@ -248,7 +245,6 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
 def edge_values(idata: xr.DataTree, var_name: str, graph: Any, group: str) -> xr.DataArray:
     """Draws (chain, draw, edge) of a variable that has one entry per edge of the `PairwiseGraph`."""
     values = sampled_vector(idata, var_name, group)
-    _check_draws(values, var_name)
     if values.shape[-1] != graph.n_edges:
         raise ValueError(
             f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges; pass "
@@ -256,11 +252,6 @@ def edge_values(idata: xr.DataTree, var_name: str, graph: Any, group: str) -> xr
         )
     check_edge_labels(values, graph, var_name)
     return values
-
-
-def _check_draws(values: xr.DataArray, var_name: str) -> None:
-    if values.size == 0:
-        raise ValueError(f"{var_name} is empty: its dims have the sizes {dict(values.sizes)}")
 
 
 def _prior_inclusion(prior: Any, values: xr.DataArray) -> xr.DataArray:

@@ -40,7 +40,8 @@ def log_pseudo_likelihood(
         Variable of the edge parameters if `parameters` is a DataTree.
     node : str, xarray.DataArray or array_like, optional
         Node parameters (Ising field, Boltzmann bias): a variable of the DataTree, or values, one
-        per node or one for all. Zero if not given.
+        per node or one for all. Zero if not given, which is refused where a DataTree has a variable on the
+        nodes: 0 says that it is to be left out.
     group : str
         Group of the DataTree to read.
     per_observation : bool
@@ -56,7 +57,8 @@ def log_pseudo_likelihood(
     ------
     TypeError, ValueError
         If the data are not complete states of the family, sizes do not match the graph, parameters
-        are out of range, or edge coordinates are those of another graph.
+        are out of range, edge coordinates are those of another graph, or `node` is not given although the
+        posterior has a variable on the nodes.
     """
     graph = as_graph(graph)
 

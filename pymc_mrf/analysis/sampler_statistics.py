@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group
 
 # prefixes of the names of statistics, each with its step
 STEPS = {
@@ -19,12 +19,14 @@ STEPS = {
     "reversible_jump": "ReversibleJump",
     "persistent_langevin": "PersistentLangevin",
     "tree_gibbs": "TreeGibbs",
+    "conjugate": "ConjugateHyperparameters",
 }
 # the rest of the name
 LABELS = {
     "n_groups": "number of groups",
     "n_new": "groups opened",
     "n_active": "present edges",
+    "n_present": "entries that are not 0",
     "n_evaluations": "evaluations",
     "noise": "noise of the log ratio",
     "ess": "effective size of particles",
@@ -36,7 +38,8 @@ LABELS = {
     "changed": "share of nodes changed",
     "range": "way of the value that moved most",
 }
-SETTINGS = ("sweeps", "n_sweeps", "draws")  # the same in every draw
+# the same in every draw, or of use together with another statistic only
+SETTINGS = ("n_sweeps", "draws", "target_noise", "momentum_error")
 
 
 def split_name(name: str) -> tuple[str, str] | None:
@@ -48,8 +51,8 @@ def split_name(name: str) -> tuple[str, str] | None:
     return None
 
 
-def sampler_statistics(idata: Any, group: str = "sample_stats") -> xr.Dataset:
-    """Numerical statistics of the package's steps by chain and draw, settings left out.
+def sampler_statistics(idata: Any, group: str = "sample_stats", *, settings: bool = False) -> xr.Dataset:
+    """Numerical statistics of the package's steps by chain and draw, with or without `settings`.
 
     Where several steps of a class leave statistics of one name, they become ``name[0]``, ``name[1]``, ...
 
@@ -60,19 +63,13 @@ def sampler_statistics(idata: Any, group: str = "sample_stats") -> xr.Dataset:
     ValueError
         If it has no such group.
     """
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            f"idata must be the xarray.DataTree that pymc.sample returns, not {type(idata).__name__}"
-        )
-    if group not in idata.children:
-        raise ValueError(
-            f"idata has no group {group!r}; it has {', '.join(map(repr, idata.children)) or 'none'}"
-        )
     found: dict[str, xr.DataArray] = {}
-    for name, values in idata[group].to_dataset().items():
+    for name, values in checked_group(idata, group).items():
         numeric = values.dtype.kind in "iufb" and set(SAMPLE_DIMS) <= set(values.dims)
-        step = split_name(str(name))
-        if not numeric or step is None or str(name).endswith(tuple(f"_{s}" for s in SETTINGS)):
+        left_out = split_name(str(name)) is None or (
+            not settings and str(name).endswith(tuple(f"_{s}" for s in SETTINGS))
+        )
+        if left_out or not numeric:
             continue
         extra = [dim for dim in values.dims if dim not in SAMPLE_DIMS]
         if not extra:

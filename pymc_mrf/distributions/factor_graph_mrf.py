@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 from pymc.pytensorf import floatX
 
 from pymc_mrf.checks import numeric_array, sequence
-from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV, factor_graph_tree
+from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
     Field,
     check_shape,
@@ -17,10 +17,11 @@ from pymc_mrf.distributions.field import (
     observed_values,
     without_nan,
 )
-from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS
+from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
 from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.junction_tree import factor_graph_tree
 
 
 class FactorGraphMRF(Field):
@@ -107,7 +108,7 @@ class FactorGraphMRF(Field):
         scopes: Iterable[Sequence[int]],
         cardinalities: Sequence[int],
         likelihood="auto",
-        n_sweeps=DEFAULT_SWEEPS,
+        n_sweeps=DRAW_SWEEPS,
         **kwargs,
     ):
         """Unregistered variable; see the class."""

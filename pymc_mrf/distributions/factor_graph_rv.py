@@ -13,25 +13,19 @@ from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions.log_partition import FactorLogPartition
-from pymc_mrf.distributions.mrf_rv import DEFAULT_SWEEPS, IMPOSSIBLE, FieldRV
+from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, IMPOSSIBLE, FieldRV
 from pymc_mrf.distributions.pseudo_likelihood import FactorLogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import pick
 from pymc_mrf.graph.factor_forest_arrays import FactorForestArrays, factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.graph.junction_tree import JunctionTree, is_cheap
+from pymc_mrf.graph.junction_tree import JunctionTree, factor_graph_tree, is_cheap
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_tree_sampling import factor_tree_sweeps
 from pymc_mrf.kernels.possible_states import make_possible
 
 CHANGES = 1000
 """Changes per variable after which a search for a possible configuration is given up."""
-
-
-@lru_cache(maxsize=64)
-def factor_graph_tree(graph: FactorGraph) -> JunctionTree:
-    """Junction tree of a factor graph, built once per graph."""
-    return JunctionTree(graph.scopes, graph.cardinalities)
 
 
 @lru_cache(maxsize=64)
@@ -52,7 +46,7 @@ class FactorGraphRV(FieldRV):
         self,
         graph: FactorGraph | None = None,
         likelihood: str = "particles",
-        n_sweeps: int = DEFAULT_SWEEPS,
+        n_sweeps: int = DRAW_SWEEPS,
         name: str | None = None,
         signature: str | None = None,
         dtype: str = "int64",

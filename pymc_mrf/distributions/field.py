@@ -7,10 +7,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
-from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.compile.sharedvalue import SharedVariable
 
-from pymc_mrf.checks import numeric_array
+from pymc_mrf.checks import numeric_array, whole_number
 from pymc_mrf.distributions.mrf_rv import FieldRV, field_node, tag_parents
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
 
@@ -62,9 +61,9 @@ def latent_if_all_missing(observed: Any, options: dict[str, Any]) -> tuple[Any, 
 
 
 def check_shape(shape: Any, n_variables: int, what: str) -> None:
-    """Refuse a shape whose last entry is a number other than that of the variables."""
+    """Refuse a shape without entries, or whose last one is a number other than that of the variables."""
     lengths = list(shape) if isinstance(shape, tuple | list) else [shape]
-    if lengths and isinstance(lengths[-1], int | np.integer) and lengths[-1] != n_variables:
+    if not lengths or (isinstance(lengths[-1], int | np.integer) and lengths[-1] != n_variables):
         raise ValueError(
             f"shape={shape!r} does not fit: its last entry must be {n_variables}, the number of {what}"
         )
@@ -75,10 +74,11 @@ def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
     if likelihood not in LIKELIHOODS:
         options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
         raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
-    if isinstance(n_sweeps, bool) or not isinstance(n_sweeps, int | np.integer) or n_sweeps < 1:
-        raise ValueError(f"n_sweeps must be a positive integer, not {n_sweeps!r}")
+    whole_number(n_sweeps, "n_sweeps", 1)
     if likelihood == "exact":
-        check_tractable(tree())
+        check_tractable(
+            tree(), remedy='use likelihood="particles" or "pseudo" instead, or a sparser graph'
+        )
     if likelihood != "auto":
         return likelihood
     if is_cheap(tree()):
@@ -106,7 +106,6 @@ class Field(Discrete):
 
 @_support_point.register(FieldRV)
 def _field_support_point(op, rv, rng, size, *parameters):
-    """All variables in their first state."""
+    """All variables in their first state, in as many rows as the size or the parameters ask for."""
     first = op.decode(np.zeros(op.n_variables, dtype=np.int64))
-    shape = first.shape if rv_size_is_none(size) else (*size, *first.shape)
-    return pt.broadcast_to(pt.constant(first), shape)
+    return pt.broadcast_to(pt.constant(first), op._infer_shape(size, parameters))

@@ -17,13 +17,13 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.mrf_rv import (
-    DEFAULT_SWEEPS,
+    DRAW_SWEEPS,
     MarkovRandomFieldRV,
     field_node,
-    field_tree,
     free_parents,
 )
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
+from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
 
 
@@ -152,9 +152,7 @@ class MarkovRandomField(Field):
         return cls._variable(family, parameters, graph, **kwargs)
 
     @classmethod
-    def _variable(
-        cls, family, parameters, graph, *, likelihood="auto", n_sweeps=DEFAULT_SWEEPS, **kwargs
-    ):
+    def _variable(cls, family, parameters, graph, *, likelihood="auto", n_sweeps=DRAW_SWEEPS, **kwargs):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: field_tree(graph, family.n_states))
         return super().dist(
@@ -225,9 +223,22 @@ class Ising(MarkovRandomField):
     ----------
     name : str
     coupling : tensor_like of float, shape (..., r) or scalar
+        One value J per edge, in graph order, or one for all: positive values make the two nodes agree,
+        negative ones differ, and zero is no edge.
     field : tensor_like of float, shape (..., d) or scalar
+        One value h per node, in graph order, or one for all: positive values favour +1.
     graph, likelihood, n_sweeps, **kwargs
         As for `AgreementMRF`.
+
+    Raises
+    ------
+    ValueError
+        If graph, data and parameters do not fit together, a parameter is not finite, or the exact
+        likelihood is asked for and the junction tree is too wide.
+
+    References
+    ----------
+    Ising (1925).
     """
 
     rv_type = MarkovRandomFieldRV
@@ -254,9 +265,22 @@ class BoltzmannMachine(MarkovRandomField):
     ----------
     name : str
     weight : tensor_like of float, shape (..., r) or scalar
+        One value w per edge, in graph order, or one for all: what it adds to the log probability if both
+        nodes are 1. Zero is no edge.
     bias : tensor_like of float, shape (..., d) or scalar
+        One value b per node, in graph order, or one for all: the log odds of 1 where all neighbours are 0.
     graph, likelihood, n_sweeps, **kwargs
         As for `AgreementMRF`.
+
+    Raises
+    ------
+    ValueError
+        If graph, data and parameters do not fit together, a parameter is not finite, or the exact
+        likelihood is asked for and the junction tree is too wide.
+
+    References
+    ----------
+    Ackley, Hinton & Sejnowski (1985); Chen & Welling (2012).
     """
 
     rv_type = MarkovRandomFieldRV

@@ -5,7 +5,6 @@ properties; their inputs are the parameters that users write.
 """
 
 from abc import abstractmethod
-from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
@@ -15,6 +14,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import PartialObservedRV
 from pymc.logprob.abstract import _logprob
 from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import Assert
 from pytensor.tensor.basic import tensor_copy
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
@@ -30,7 +30,7 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
+from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
@@ -41,8 +41,8 @@ DISPLAY_NAMES = {
     "boltzmann": "BoltzmannMachine",
     "potts": "Potts",
 }
-DEFAULT_SWEEPS = 100
-
+DRAW_SWEEPS = 100
+"""Gibbs sweeps of a random draw, by default, where exact draws are too costly."""
 
 EXACT_DRAW_CELLS = 2**14
 """Largest junction tree, in table cells, whose passes (one per row, about 0.1 ms) are used for random
@@ -54,12 +54,6 @@ IMPOSSIBLE = (
     'likelihood="exact" need no search if the junction tree is small, and large finite penalties in '
     "place of -inf need none either"
 )
-
-
-@lru_cache(maxsize=64)
-def field_tree(graph: PairwiseGraph, n_states: int) -> JunctionTree:
-    """Junction tree of a field, built once per graph."""
-    return junction_tree(graph, n_states)
 
 
 class FieldRV(NumbaRegistered, RandomVariable):
@@ -187,7 +181,7 @@ class MarkovRandomFieldRV(FieldRV):
         graph: PairwiseGraph | None = None,
         family: Family | None = None,
         likelihood: str = "particles",
-        n_sweeps: int = DEFAULT_SWEEPS,
+        n_sweeps: int = DRAW_SWEEPS,
         name: str | None = None,
         signature: str | None = None,
         dtype: str = "int64",
@@ -305,9 +299,20 @@ def _pseudo(op: FieldRV, indices, tables):
     return Blockwise(log_pseudo_likelihood)(indices[..., None, :], *tables)[..., 0]
 
 
+def _with_columns(op: FieldRV, value):
+    """`value`, refused where its last dimension is not the variables of the field."""
+    if value.type.shape[-1] == op.n_variables:
+        return value
+    message = (
+        f"the data of a field of {op.n_variables} variables ({op.name}) have another number of columns: give "
+        "pm.set_data one for each variable"
+    )
+    return Assert(message)(value, pt.eq(value.shape[-1], op.n_variables))
+
+
 @_logprob.register(FieldRV)
 def _field_logprob(op, values, rng, size, *parameters, **kwargs):
-    [value] = values
+    value = _with_columns(op, *values)
     # imputed cells arrive as floats, and Metropolis proposes values that are no states
     indices, legal = op.encode(value)
     if op.likelihood == "pseudo":
@@ -350,14 +355,18 @@ def tag_parents(node, model: pm.Model) -> None:
                 f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
                 "logistic function of the coupling"
             )
-        fields = getattr(variable.tag, "mrf_likelihoods", ())
-        variable.tag.mrf_likelihoods = (*fields, node.op.likelihood)
+        variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
     parameters = [strip_views(p) for p in node.op.dist_params(node)]
     if len(parameters) == 2 and set(parameters) <= set(model.free_RVs):
         edge, bias = parameters
         plain = model.rvs_to_transforms.get(bias) is None
         if isinstance(edge.owner.op, SpikeAndSlabRV) and plain:
             bias.tag.mrf_edge_gibbs_bias = True
+
+
+def likelihoods_fed(variable) -> tuple[str, ...]:
+    """Kinds of likelihood of the fields that a free variable parametrises, from its tag."""
+    return getattr(variable.tag, "mrf_likelihoods", ())
 
 
 def field_node(rv):

@@ -32,9 +32,9 @@ from pymc_mrf.kernels import (
     factor_tree_sampling,
     gibbs,
     junction_tree,
+    log_scores,
     possible_states,
     pseudo_likelihood,
-    tree_sampling_log,
 )
 
 # one stamp for all: a change in this file or in any of these kernels recompiles everything here
@@ -46,9 +46,9 @@ VERSION = source_version(
     factor_tree_sampling,
     gibbs,
     junction_tree,
+    log_scores,
     possible_states,
     pseudo_likelihood,
-    tree_sampling_log,
 )
 
 

@@ -157,10 +157,12 @@ class SpikeAndSlab(Continuous):
 
     Notes
     -----
-    The density refers to a point mass at zero plus Lebesgue measure, so gradient-based steps, ``pm.fit``,
-    ``pm.find_MAP`` and ``pm.sample_smc`` must not move this variable. As the weight of a
-    `BoltzmannMachine` or the coupling of an `Ising` field it is moved by `EdgeGibbs`, and NUTS moves `p`
-    and the parameters of `slab` given the weights.
+    The density refers to a point mass at zero plus Lebesgue measure. As the weight of a `BoltzmannMachine` or
+    the coupling of an `Ising` field this variable is moved by `EdgeGibbs`, or by `ReversibleJump` with
+    `PersistentLangevin`, and by no other step: ``pm.Metropolis``, ``pm.Slice`` and ``pm.DEMetropolisZ`` run,
+    but they never make a zero, or never leave it, so that their draws are no sample (`diagnose` with
+    ``model=`` tells). Gradient-based steps, ``pm.fit``, ``pm.find_MAP`` and ``pm.sample_smc`` must not move
+    it either. Other steps move `p` and the parameters of `slab` given the weights.
 
     Examples
     --------

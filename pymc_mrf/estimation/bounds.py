@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import is_number, numeric_array, whole_number
+from pymc_mrf.checks import number, numeric_array, whole_number
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.tree_reweighted import tree_reweighted_passes
@@ -133,8 +133,7 @@ def tree_reweighted_bound(
             "use a large negative number such as -50 instead"
         )
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
-    if not is_number(tolerance) or not 0.0 <= tolerance < np.inf:
-        raise ValueError(f"tolerance must be a number of at least 0, not {tolerance!r}")
+    tolerance = number(tolerance, "tolerance", 0.0, closed=True)
     graph = field.graph
     if edge_probabilities is None:
         ρ = edge_appearance_probabilities(graph)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_labels, flag, is_number, numeric_array, sequence, whole_number
+from pymc_mrf.checks import check_labels, flag, number, numeric_array, sequence, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -56,8 +56,7 @@ def chow_liu(
     n, d = x.shape
     labels = column_labels(nodes, d)
     forest = flag(forest, "forest")
-    if not is_number(pseudo_count) or not 0 <= pseudo_count < np.inf:
-        raise ValueError(f"pseudo_count must be finite and >= 0, not {pseudo_count!r}")
+    pseudo_count = number(pseudo_count, "pseudo_count", 0.0, closed=True)
     values, states = np.unique(x, return_inverse=True)
     k = len(values) if n_states is None else whole_number(n_states, "n_states", 1)
     if k < len(values):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.fields.families import Family
-from pymc_mrf.graph.junction_tree import junction_tree
+from pymc_mrf.graph.junction_tree import check_tractable, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import junction_tree as kernel
 from pymc_mrf.kernels.junction_tree_derivatives import covariance
@@ -116,6 +116,7 @@ class _Likelihood:
         self._target = np.concatenate([edge_target, node_target])  # (P,)
         tree = junction_tree(graph, family.n_states)
         self._n_cells = tree.n_cells
+        check_tractable(tree, remedy='use method="pcd" or "pseudo" instead, or a sparser graph')
         self._tree = tree.arrays
         self._work = kernel.allocate(self._tree)
         self._marginals = np.empty_like(self._work.tables)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import is_number, number, whole_number
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.l1_descent import descend
@@ -148,11 +149,10 @@ def l1_pseudo_likelihood(
         raise ValueError(f'combine must be "joint", "max" or "min", not {combine!r}')
     if family not in ("boltzmann", "ising"):
         raise ValueError(f'family must be "boltzmann" or "ising", not {family!r}')
-    for name, value in (("bias_sd", bias_sd), ("tolerance", tolerance)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, not {value!r}")
-    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
-        raise ValueError(f"max_iterations must be a positive integer, not {max_iterations!r}")
+    if not is_number(bias_sd) or not bias_sd > 0.0:
+        raise ValueError(f"bias_sd must be a number above 0, or infinite, not {bias_sd!r}")
+    tolerance = number(tolerance, "tolerance", 0.0)
+    max_iterations = whole_number(max_iterations, "max_iterations", 1)
     if graph.n_edges == 0:
         raise ValueError("graph has no edges, so there is nothing to choose; give candidate edges")
     kind = get_family(family)

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -146,10 +147,8 @@ def fit_pcd(
     exceptions are rarer than the particles can show; their standard errors are large.
     """
     n = len(problem.x)
-    if n_particles is None:
-        n_particles = max(n, 1000)
-    _check_integer("n_particles", n_particles, 2)
-    _check_integer("max_iterations", max_iterations, 2 * CHECK)
+    n_particles = max(n, 1000) if n_particles is None else whole_number(n_particles, "n_particles", 2)
+    max_iterations = whole_number(max_iterations, "max_iterations", 2 * CHECK)
     problem.check_estimable()
     # the ridge keeps the start finite where the pseudo-likelihood has no maximum
     current, _, _ = maximise(problem, ridge=1.0 / n)
@@ -210,11 +209,6 @@ def fit_pcd(
         n_iterations=sweeps,
         moment_gap=moment_gap,
     )
-
-
-def _check_integer(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
 
 
 def _moments(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.fields.exact import ImpossibleFieldError
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -41,7 +42,7 @@ def _report(
     n_iterations: int, residual: float, tolerance: float, damping: float, exact: bool
 ) -> Convergence:
     if np.isnan(residual):
-        raise ValueError(
+        raise ImpossibleFieldError(
             "no configuration of the field is possible: belief propagation found that its -inf "
             "entries exclude all states of a node"
         )
@@ -53,7 +54,7 @@ def _report(
             f"mean little. Raise damping (now {damping:g}) or max_iterations, or use "
             'method="tree", "gibbs" or "exact"',
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return Convergence(converged, int(n_iterations), float(residual), exact)
 

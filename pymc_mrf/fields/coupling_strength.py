@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-STRONG = 1.0
+STRONG_INFLUENCE = 1.0
 """Radius from which correlations need not decay, and the pseudo-likelihood is no substitute."""
 
 POWER_STEPS = 200

@@ -51,8 +51,10 @@ def evidence_states(
 def absorb_pairs(
     edges: np.ndarray, edge_tables: np.ndarray, node_tables: np.ndarray, states: np.ndarray,
     labels: Sequence[Hashable],
-) -> np.ndarray:  # fmt: skip
+) -> tuple[np.ndarray, float]:  # fmt: skip
     """Node tables (d, K) with the known neighbours' potentials added (Rivasseau, 2005, eq. 4.11).
+
+    Next to them, the sum of the potentials of which all nodes are known.
 
     Raises
     ------
@@ -60,7 +62,9 @@ def absorb_pairs(
         If the evidence is impossible by itself, or leaves a node without a possible state.
     """
     tables = node_tables.copy()
-    for i in np.flatnonzero(states >= 0).tolist():
+    known = np.flatnonzero(states >= 0)
+    total = float(node_tables[known, states[known]].sum())
+    for i in known.tolist():
         if tables[i, states[i]] == -np.inf:
             raise ValueError(
                 f"evidence is impossible: the node table of {labels[i]!r} is -inf at state {states[i]}"
@@ -72,28 +76,35 @@ def absorb_pairs(
                     f"evidence is contradictory: {labels[u]!r} = {states[u]} and {labels[v]!r} = "
                     f"{states[v]} exclude each other (-inf in their edge table)"
                 )
+            total += float(table[states[u], states[v]])
         elif states[u] >= 0:
             tables[v] += table[states[u]]
         elif states[v] >= 0:
             tables[u] += table[:, states[v]]
     _check_possible(tables, states, labels)
-    return tables
+    return tables, total
 
 
 def _check_possible(tables: np.ndarray, states: np.ndarray, labels: Sequence[Hashable]) -> None:
     for i in np.flatnonzero(states < 0).tolist():
         if np.max(tables[i]) == -np.inf:
+            if (states >= 0).any():
+                raise ValueError(
+                    "evidence has probability zero: with it, -inf entries exclude all states of node "
+                    f"{labels[i]!r}; drop or change one of its entries"
+                )
             raise ValueError(
-                f"no configuration of the field is possible: -inf entries"
-                f"{' and the evidence' if (states >= 0).any() else ''} exclude all states of node "
+                "no configuration of the field is possible: its -inf entries exclude all states of node "
                 f"{labels[i]!r}"
             )
 
 
 def absorb_factors(
     scopes: Sequence[Sequence[int]], tables: Sequence[np.ndarray], states: np.ndarray
-) -> tuple[list[int], list[tuple[int, ...]], list[np.ndarray]]:
+) -> tuple[list[int], list[tuple[int, ...]], list[np.ndarray], float]:
     """Factors that are left once the known variables are fixed: their indices, scopes and tables.
+
+    Next to them, the sum of the entries of the factors of which all variables are known.
 
     Raises
     ------
@@ -103,20 +114,25 @@ def absorb_factors(
     kept: list[int] = []
     left_scopes: list[tuple[int, ...]] = []
     left_tables: list[np.ndarray] = []
+    total = 0.0
     for f, (scope, table) in enumerate(zip(scopes, tables, strict=True)):
         part = table[tuple(slice(None) if states[v] < 0 else int(states[v]) for v in scope)]
         if np.max(part) == -np.inf:
             known = ", ".join(f"{v} = {states[v]}" for v in scope if states[v] >= 0)
-            raise ValueError(
-                f"no configuration of the field is possible: factor {f} is -inf throughout"
-                + (f" given the evidence {known}" if known else "")
-            )
+            if known:
+                raise ValueError(
+                    f"evidence has probability zero: factor {f} is -inf throughout given {known}; drop or "
+                    "change one of these"
+                )
+            raise ValueError(f"no configuration of the field is possible: factor {f} is -inf throughout")
         left = tuple(v for v in scope if states[v] < 0)
         if left:
             kept.append(f)
             left_scopes.append(left)
             left_tables.append(part)
-    return kept, left_scopes, left_tables
+        else:
+            total += float(part)
+    return kept, left_scopes, left_tables, total
 
 
 def free_blocks(

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import numeric_array
-from pymc_mrf.graph.junction_tree import JunctionTree
+from pymc_mrf.graph.junction_tree import JunctionTree, check_tractable
+from pymc_mrf.graph.tree_arrays import TreeArrays
 from pymc_mrf.kernels import junction_tree as kernel
+
+SPARSER = "only a sparser graph, or evidence on more variables, needs fewer"
+"""Remedy where there is no other method."""
+
+
+class ImpossibleFieldError(ValueError):
+    """No configuration of a field has positive probability."""
 
 
 def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
@@ -54,28 +62,26 @@ class ExactInference(ABC):
         """Number of variables d."""
         return self.junction_tree.n_variables
 
-    def log_partition(self) -> float:
-        """Log of the sum of exp(-energy) over all configurations.
+    def _tree_arrays(self, remedy: str) -> TreeArrays:
+        check_tractable(self.junction_tree, remedy=remedy)
+        return self.junction_tree.arrays
 
-        Raises
-        ------
-        ValueError
-            If the junction tree is too large or no configuration is possible.
-        """
-        tree = self.junction_tree.arrays
+    def exact_log_partition(self) -> float:
+        """Log of the sum of exp(-energy) over all configurations."""
+        tree = self._tree_arrays(SPARSER)
         value = kernel.collect(tree, self.log_tables(), kernel.allocate(tree))
         return self._possible(value)
 
     def _possible(self, value: float) -> float:
         if value == -np.inf:
-            raise ValueError(
+            raise ImpossibleFieldError(
                 "no configuration of the field is possible: its -inf entries exclude all of them"
             )
         return float(value)
 
     def exact_marginals(self) -> np.ndarray:
         """Marginals of all factors, laid out as `log_tables`, (T,)."""
-        tree = self.junction_tree.arrays
+        tree = self._tree_arrays('use method="tree", "gibbs" or "bp" instead, or a sparser graph')
         tables = self.log_tables()
         marginals = np.empty_like(tables)
         work = kernel.allocate(tree)
@@ -84,16 +90,16 @@ class ExactInference(ABC):
 
     def exact_draws(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """`n` independent exact draws down the junction tree, (n, d) int8 state indices."""
-        tree = self.junction_tree.arrays
+        tree = self._tree_arrays('use method="tree" or "gibbs" instead, or a sparser graph')
         work = kernel.allocate(tree)
         self._possible(kernel.collect(tree, self.log_tables(), work))
         x = np.zeros((n, self.n_variables), dtype=np.int8)
         kernel.draw(tree, work, x, rng)
         return x
 
-    def map(self) -> np.ndarray:
+    def exact_mode(self) -> np.ndarray:
         """Find a most probable configuration, (d,) int8 state indices (max-product)."""
-        tree = self.junction_tree.arrays
+        tree = self._tree_arrays(SPARSER)
         z = np.zeros(self.n_variables, dtype=np.int8)
         self._possible(kernel.mode(tree, self.log_tables(), kernel.allocate(tree), z))
         return z

@@ -12,7 +12,7 @@ from pymc_mrf.fields import factor_methods
 from pymc_mrf.fields.belief_propagation import Convergence
 from pymc_mrf.fields.evidence import absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.fields.field import FixedField
+from pymc_mrf.fields.field import FixedField, Given
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import JunctionTree
 
@@ -64,6 +64,15 @@ class FactorGraphField(FixedField[FactorMarginals]):
     >>> field = FactorGraphField([(0, 1, 2)], [2, 2, 3], [np.zeros((2, 2, 3))])
     >>> round(field.log_partition(), 4)  # log 12
     2.4849
+
+    A cause and its effect: the most probable cause once the effect is seen, and the probability to see it.
+
+    >>> cause, effect = np.log([0.9, 0.1]), np.log([[0.99, 0.01], [0.2, 0.8]])
+    >>> field = FactorGraphField([(0,), (0, 1)], [2, 2], [cause, effect])
+    >>> field.map(evidence={1: 1}).tolist()
+    [1, 1]
+    >>> f"{np.exp(field.log_partition(evidence={1: 1})):.3f}"
+    '0.089'
     """
 
     _methods: ClassVar[Any] = factor_methods
@@ -111,20 +120,20 @@ class FactorGraphField(FixedField[FactorMarginals]):
     def _cards(self) -> Sequence[int]:
         return self.graph.cardinalities
 
-    def _given(self, states: np.ndarray) -> "tuple[FactorGraphField | None, np.ndarray, list[int]]":
+    def _given(self, states: np.ndarray) -> "Given[FactorGraphField]":
         free = np.flatnonzero(states < 0)
-        kept, scopes, tables = absorb_factors(self.graph.scopes, self.tables, states)
+        kept, scopes, tables, known = absorb_factors(self.graph.scopes, self.tables, states)
         if len(free) == self.graph.n_variables:
-            return self, free, kept
+            return Given(self, free, kept, known)
         if not len(free):
-            return None, free, kept
+            return Given(None, free, kept, known)
         position = {int(v): k for k, v in enumerate(free)}
         field = FactorGraphField(
             [[position[v] for v in scope] for scope in scopes],
             [self.graph.cardinalities[v] for v in free],
             tables,
         )
-        return field, free, kept
+        return Given(field, free, kept, known)
 
     def _nothing_free(self) -> tuple:
         return factor_methods.NOTHING_FREE

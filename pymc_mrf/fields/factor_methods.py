@@ -15,7 +15,7 @@ from pymc_mrf.graph.tree_partition import tree_partition
 if TYPE_CHECKING:
     from pymc_mrf.fields.factor_graph import FactorGraphField
 
-CHAINS = ("n_chains", "n_sweeps", "n_burn_in")
+CHAINS = ("n_chains", "n_sweeps", "n_burn_in", "rng")
 TREES = ("partition", "n_partitions")
 MARGINALS = {
     "exact": (),

@@ -1,15 +1,52 @@
 """What both kinds of fixed fields answer, by any method: marginals and draws, given evidence."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from pymc_mrf.checks import random_generator, whole_number
 from pymc_mrf.fields.evidence import evidence_states, free_blocks
-from pymc_mrf.fields.exact import ExactInference
+from pymc_mrf.fields.exact import ExactInference, ImpossibleFieldError
 from pymc_mrf.fields.methods import method_options
+
+
+class Given[F](NamedTuple):
+    """What evidence leaves of a field.
+
+    Attributes
+    ----------
+    rest : FixedField or None
+        Field of the free variables; None if there is none.
+    free : (n,) int array
+        Those variables.
+    kept : list of int
+        Factors of `rest`; of a pairwise field they go without saying.
+    known : float
+        Sum of the log potentials of which all variables are known.
+    """
+
+    rest: F | None
+    free: np.ndarray
+    kept: list[int]
+    known: float
+
+
+@contextmanager
+def _impossible_given(evidence: Mapping[Any, int] | None) -> Iterator[None]:
+    """Lay it on the evidence, if there is any, that no configuration is possible."""
+    try:
+        yield
+    except ImpossibleFieldError:
+        if not evidence:
+            raise
+        first = ", ".join(f"{label!r}: {state}" for label, state in list(evidence.items())[:6])
+        raise ValueError(
+            "evidence has probability zero: no possible configuration agrees with "
+            f"{{{first}{', ...' if len(evidence) > 6 else ''}}}; drop or change one of its entries"
+        ) from None
 
 
 class FixedField[M](ExactInference):
@@ -38,11 +75,8 @@ class FixedField[M](ExactInference):
         """Number of states of each variable."""
 
     @abstractmethod
-    def _given(self, states: np.ndarray) -> tuple[Self | None, np.ndarray, list[int]]:
-        """Return the field of the free variables, None if there is none, these, and its factors.
-
-        `states` (d,) are -1 where free; the factors of a pairwise field go without saying.
-        """
+    def _given(self, states: np.ndarray) -> Given[Self]:
+        """Reduce the field to the free variables; `states` (d,) are -1 there."""
 
     @abstractmethod
     def _nothing_free(self) -> tuple:
@@ -53,6 +87,55 @@ class FixedField[M](ExactInference):
         self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
     ) -> tuple:
         """Marginals of all variables and factors, from those of `_given`; `known` replaces a 1."""
+
+    def log_partition(self, *, evidence: Mapping[Any, int] | None = None) -> float:
+        """Log of the sum of exp(-energy) over all configurations that agree with the evidence.
+
+        Parameters
+        ----------
+        evidence : dict, optional
+            States of known variables, as in `marginals`. The result, less that without evidence, is the
+            log probability of the evidence.
+
+        Returns
+        -------
+        float
+            By the junction tree.
+
+        Raises
+        ------
+        ValueError
+            If the junction tree of the free variables is too large, the evidence names an unknown variable
+            or state, or no configuration is possible.
+        """
+        given = self._given(evidence_states(evidence, self._labels, self._cards))
+        with _impossible_given(evidence):
+            return given.known + (given.rest.exact_log_partition() if given.rest is not None else 0.0)
+
+    def map(self, *, evidence: Mapping[Any, int] | None = None) -> np.ndarray:
+        """Find a most probable configuration among those that agree with the evidence (max-product).
+
+        Parameters
+        ----------
+        evidence : dict, optional
+            States of known variables, as in `marginals`.
+
+        Returns
+        -------
+        (d,) int8 array
+            State indices.
+
+        Raises
+        ------
+        ValueError
+            As in `log_partition`.
+        """
+        z = evidence_states(evidence, self._labels, self._cards)
+        given = self._given(z)
+        if given.rest is not None:
+            with _impossible_given(evidence):
+                z[given.free] = given.rest.exact_mode()
+        return z
 
     def marginals(
         self,
@@ -82,10 +165,10 @@ class FixedField[M](ExactInference):
             "gibbs": single-site Gibbs sampling; counts of states (eq. 4.13) in a `PairwiseField`,
             Rao-Blackwellised estimates in a `FactorGraphField`.
         evidence : dict, optional
-            States (indices 0..K-1) of known variables, by node label or number; all answers are
-            conditional on it.
+            States (indices 0..K-1) of known variables, by node label (`PairwiseField`) or variable number
+            (`FactorGraphField`); all answers are conditional on it.
         rng : numpy.random.Generator or int, optional
-            Generator or seed, for "tree" and "gibbs".
+            Generator or seed, for "tree" and "gibbs" only.
         n_chains : int, optional
             Independent chains, at least 2 (default 64), for "tree" and "gibbs".
         n_sweeps, n_burn_in : int, optional
@@ -124,17 +207,18 @@ class FixedField[M](ExactInference):
             dict(
                 n_chains=n_chains, n_sweeps=n_sweeps, n_burn_in=n_burn_in,
                 partition=partition, n_partitions=n_partitions,
-                damping=damping, tolerance=tolerance, max_iterations=max_iterations,
+                damping=damping, tolerance=tolerance, max_iterations=max_iterations, rng=rng,
             ),
         )  # fmt: skip
-        rng = random_generator(rng, "rng")
+        rng = random_generator(options.pop("rng", None), "rng")
         states = evidence_states(evidence, self._labels, self._cards)
-        rest, _, kept = self._given(states)
+        rest, _, kept, _ = self._given(states)
         self._leave_known_out(options, states)
         if rest is None:
             answer = self._nothing_free()
         else:
-            answer = self._methods.marginals(rest, method, rng, **options)
+            with _impossible_given(evidence):
+                answer = self._methods.marginals(rest, method, rng, **options)
         single, joint, errors, convergence = answer
         full = self._complete(states, kept, single, joint)
         if errors is None:
@@ -167,8 +251,7 @@ class FixedField[M](ExactInference):
             "perfect", of a `PairwiseField` only: exact by coupling from the past, for binary fields that
             are attractive, or become so when the states of some nodes are swapped.
         evidence : dict, optional
-            States (indices 0..K-1) of known variables, by node label or number; the others are drawn
-            given them.
+            States of known variables, as in `marginals`; the others are drawn given them.
         rng : numpy.random.Generator or int, optional
             Generator or seed.
         n_sweeps : int, optional
@@ -197,11 +280,12 @@ class FixedField[M](ExactInference):
         )
         n, rng = whole_number(n, "n", 0), random_generator(rng, "rng")
         states = evidence_states(evidence, self._labels, self._cards)
-        rest, free, _ = self._given(states)
+        rest, free, _, _ = self._given(states)
         self._leave_known_out(options, states)
         x = np.tile(states, (n, 1))
         if rest is not None:
-            x[:, free] = self._methods.draws(rest, n, method, rng, **options)
+            with _impossible_given(evidence):
+                x[:, free] = self._methods.draws(rest, n, method, rng, **options)
         return x
 
     def _leave_known_out(self, options: dict[str, Any], states: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pymc_mrf.checks import is_number, whole_number
+from pymc_mrf.checks import number, whole_number
 
 DEFAULTS: dict[str, Any] = {
     "n_sweeps": 200,
@@ -15,6 +15,7 @@ DEFAULTS: dict[str, Any] = {
     "tolerance": 1e-8,
     "max_iterations": 1000,
     "max_sweeps": None,
+    "rng": None,
 }
 
 SMALLEST = {"n_sweeps": 1, "n_chains": 2, "n_burn_in": 0, "n_partitions": 1, "max_iterations": 1}
@@ -52,11 +53,10 @@ def method_options(
     for name, smallest in SMALLEST.items():
         if name in options:
             options[name] = whole_number(options[name], name, smallest)
-    damping, tolerance = options.get("damping", 0.0), options.get("tolerance", 1.0)
-    if not is_number(damping) or not 0.0 <= damping < 1.0:
-        raise ValueError(f"damping must be in [0, 1), not {damping!r}")
-    if not is_number(tolerance) or not 0.0 < tolerance < float("inf"):
-        raise ValueError(f"tolerance must be positive and finite, not {tolerance!r}")
+    if "damping" in options:
+        options["damping"] = number(options["damping"], "damping", 0.0, 1.0, closed=True)
+    if "tolerance" in options:
+        options["tolerance"] = number(options["tolerance"], "tolerance", 0.0)
     if given.get("partition") is not None and given.get("n_partitions") is not None:
         raise ValueError(
             "n_partitions is the number of partitions to be found, and partition gives one; pass one "

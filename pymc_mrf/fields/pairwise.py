@@ -12,7 +12,7 @@ from pymc_mrf.fields import pairwise_methods
 from pymc_mrf.fields.belief_propagation import Convergence
 from pymc_mrf.fields.evidence import absorb_pairs
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.fields.field import FixedField
+from pymc_mrf.fields.field import FixedField, Given
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -120,21 +120,22 @@ class PairwiseField(FixedField[Marginals]):
     def _cards(self) -> Sequence[int]:
         return [self.n_states] * self.graph.n_nodes
 
-    def _given(self, states: np.ndarray) -> "tuple[PairwiseField | None, np.ndarray, list[int]]":
+    def _given(self, states: np.ndarray) -> "Given[PairwiseField]":
         free = np.flatnonzero(states < 0)
-        node_tables = absorb_pairs(
+        node_tables, known = absorb_pairs(
             self.graph.edges, self.edge_tables, self.node_tables, states, self.graph.nodes
         )
         if len(free) == self.graph.n_nodes:
-            return self, free, []
+            return Given(self, free, [], known)
         if not len(free):
-            return None, free, []
+            return Given(None, free, [], known)
         labels = self.graph.nodes
         inside = np.all(states[self.graph.edges] < 0, axis=1)
         graph = PairwiseGraph(
             [labels[i] for i in free], [(labels[u], labels[v]) for u, v in self.graph.edges[inside]]
         )
-        return PairwiseField(graph, self.edge_tables[inside], node_tables[free]), free, []
+        field = PairwiseField(graph, self.edge_tables[inside], node_tables[free])
+        return Given(field, free, [], known)
 
     def _nothing_free(self) -> tuple:
         return pairwise_methods.nothing_free(self.n_states)

@@ -17,7 +17,7 @@ from pymc_mrf.graph.tree_partition import tree_partition
 if TYPE_CHECKING:
     from pymc_mrf.fields.pairwise import PairwiseField
 
-CHAINS = ("n_chains", "n_sweeps", "n_burn_in")
+CHAINS = ("n_chains", "n_sweeps", "n_burn_in", "rng")
 TREES = ("partition", "n_partitions")
 MARGINALS = {
     "exact": (),
@@ -108,6 +108,11 @@ def draws(
         return field.exact_draws(n, rng)
     tables = field.edge_tables, field.node_tables
     if method == "perfect":
+        if field.n_states != 2:
+            raise ValueError(
+                f'method="perfect" is for binary fields, and this one has {field.n_states} states per node; '
+                'use "exact", "tree" or "gibbs"'
+            )
         limit = {} if options["max_sweeps"] is None else {"max_sweeps": options["max_sweeps"]}
         return perfect_sample(field.graph, *tables, n, rng, **limit)
     x = start_states(field, rng)(n)

@@ -85,9 +85,8 @@ def _frustrated(graph: PairwiseGraph, parent: np.ndarray, u: int, v: int) -> str
     names = "--".join(str(graph.nodes[i]) for i in cycle)
     return (
         f"the couplings are frustrated: the cycle {names} has an odd number of repulsive edges, so no "
-        "exchange of states makes all of them attractive and coupling from the past does not apply; draw "
-        "from the junction tree (PairwiseField.sample) if it is small enough, else by Gibbs sweeps "
-        "(GibbsSimulator)"
+        "exchange of states makes all of them attractive and coupling from the past does not apply; use "
+        '"exact" in place of "perfect" if the junction tree is small enough, else "gibbs"'
     )
 
 
@@ -140,8 +139,8 @@ def perfect_sample(
     shape = numeric_array(node_tables, "node_tables", "iuf").shape
     if len(shape) == 2 and shape[1] != 2:
         raise ValueError(
-            f"node_tables has {shape[1]} states per node; coupling from the past is for binary fields: "
-            "draw from the junction tree (PairwiseField.sample) or by Gibbs sweeps (GibbsSimulator)"
+            f"node_tables has {shape[1]} states per node, and coupling from the past is for binary fields; "
+            'use PairwiseField.sample with method="exact", "tree" or "gibbs"'
         )
     nodes = checked_table(node_tables, (graph.n_nodes, 2), "node_tables")
     edges = checked_table(edge_tables, (graph.n_edges, 2, 2), "edge_tables")
@@ -175,7 +174,7 @@ def perfect_sample(
     if filled < n:
         raise RuntimeError(
             f"the chains of draw {filled} have not met within max_sweeps={max_sweeps} sweeps: the couplings "
-            "are too strong for coupling from the past; raise max_sweeps, or draw from the junction "
-            "tree (PairwiseField.sample) or by Gibbs sweeps (GibbsSimulator)"
+            'are too strong for coupling from the past; raise max_sweeps, or use "exact" in place of '
+            '"perfect" if the junction tree is small enough, else "gibbs"'
         )
     return x ^ flips.astype(np.int8)

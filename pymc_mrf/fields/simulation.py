@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, states_gibbs
 
@@ -120,11 +121,6 @@ def _choose(graph: PairwiseGraph, n_states: int, n_chains: int) -> str:
     return "packed" if _packed_pays(np.diff(graph.arrays.indptr), n_chains) else "dense"
 
 
-def _check_count(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
-
-
 class GibbsSimulator:
     """Single-site Gibbs sweeps of many chains of one field, in chromatic order (Geman & Geman, 1984).
 
@@ -166,13 +162,11 @@ class GibbsSimulator:
     """
 
     def __init__(self, graph: PairwiseGraph, n_states: int, n_chains: int) -> None:
-        _check_count("n_states", n_states, 2)
-        _check_count("n_chains", n_chains, 1)
+        self.graph = graph
+        self.n_states = whole_number(n_states, "n_states", 2)
+        self.n_chains = whole_number(n_chains, "n_chains", 1)
         if n_states > 127:
             raise ValueError(f"n_states must be at most 127, not {n_states}; states are int8 indices")
-        self.graph = graph
-        self.n_states = int(n_states)
-        self.n_chains = int(n_chains)
         self.kernel = _choose(graph, self.n_states, self.n_chains)
         self._chains: PackedChains | RowChains
         if self.kernel == "packed":
@@ -224,7 +218,7 @@ class GibbsSimulator:
         ):
             if table.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, not {table.shape}")
-        _check_count("n_sweeps", n_sweeps, 0)
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
         self._chains.advance(edge_tables, node_tables, n_sweeps, rng)
 
     def store(self, x: np.ndarray) -> None:

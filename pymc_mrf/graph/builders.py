@@ -2,14 +2,8 @@
 
 import numpy as np
 
-from pymc_mrf.checks import is_number, sequence
+from pymc_mrf.checks import is_number, sequence, whole_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-
-
-def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, not {value!r}")
-    return int(value)
 
 
 def _probability(name: str, value: float) -> float:
@@ -29,14 +23,14 @@ def grid(rows: int, columns: int) -> PairwiseGraph:
     """Rectangular lattice with nodes (row, column), first-order neighbours."""
     import networkx as nx
 
-    return as_graph(nx.grid_2d_graph(_positive("rows", rows), _positive("columns", columns)))
+    return as_graph(nx.grid_2d_graph(whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)))
 
 
 def chain(n_nodes: int) -> PairwiseGraph:
     """Path 0 - 1 - ... - (n_nodes - 1)."""
     import networkx as nx
 
-    return as_graph(nx.path_graph(_positive("n_nodes", n_nodes)))
+    return as_graph(nx.path_graph(whole_number(n_nodes, "n_nodes", 1)))
 
 
 def binary_tree(height: int) -> PairwiseGraph:
@@ -46,21 +40,21 @@ def binary_tree(height: int) -> PairwiseGraph:
     """
     import networkx as nx
 
-    return as_graph(nx.balanced_tree(2, _positive("height", height)))
+    return as_graph(nx.balanced_tree(2, whole_number(height, "height", 1)))
 
 
 def complete(n_nodes: int) -> PairwiseGraph:
     """Every pair of nodes is an edge, in lexicographic order."""
     import networkx as nx
 
-    return as_graph(nx.complete_graph(_positive("n_nodes", n_nodes)))
+    return as_graph(nx.complete_graph(whole_number(n_nodes, "n_nodes", 1)))
 
 
 def random(n_nodes: int, density: float, *, rng: np.random.Generator) -> PairwiseGraph:
     """Erdős–Rényi graph: every pair is an edge with probability `density`."""
     import networkx as nx
 
-    n_nodes = _positive("n_nodes", n_nodes)
+    n_nodes = whole_number(n_nodes, "n_nodes", 1)
     density = _probability("density", density)
     _check_generator(rng)
     return as_graph(nx.fast_gnp_random_graph(n_nodes, density, seed=int(rng.integers(2**32))))
@@ -80,7 +74,8 @@ def block_model(
     rng : numpy.random.Generator
     """
     sizes = [
-        _positive(f"sizes[{k}]", size) for k, size in enumerate(sequence(sizes, "sizes", "integers"))
+        whole_number(size, f"sizes[{k}]", 1)
+        for k, size in enumerate(sequence(sizes, "sizes", "integers"))
     ]
     if not sizes:
         raise ValueError("sizes is empty; give the number of nodes of each block")

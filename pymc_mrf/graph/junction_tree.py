@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pymc_mrf.graph.elimination import (
     higher_neighbors,
     maximal_cliques,
 )
+from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_arrays import TreeArrays, tree_arrays
 
@@ -166,21 +167,39 @@ def junction_tree(graph: PairwiseGraph, n_states: int) -> JunctionTree:
     return JunctionTree(graph.edges.tolist(), [n_states] * graph.n_nodes)
 
 
+@lru_cache(maxsize=64)
+def field_tree(graph: PairwiseGraph, n_states: int) -> JunctionTree:
+    """`junction_tree`, planned once per graph by everything that serves one model."""
+    return junction_tree(graph, n_states)
+
+
+@lru_cache(maxsize=64)
+def factor_graph_tree(graph: FactorGraph) -> JunctionTree:
+    """Junction tree of a factor graph, planned once per graph likewise."""
+    return JunctionTree(graph.scopes, graph.cardinalities)
+
+
 def is_cheap(tree: JunctionTree) -> bool:
     """Whether exact inference is chosen unasked: at most `AUTO_CELLS` table cells."""
     return tree.n_cells <= AUTO_CELLS
 
 
-def check_tractable(tree: JunctionTree, max_cells: int = MAX_CELLS) -> None:
-    """Raise a ValueError, before any table is allocated, if the tables exceed `max_cells` cells."""
+def check_tractable(
+    tree: JunctionTree,
+    max_cells: int = MAX_CELLS,
+    *,
+    remedy: str = "use an approximate method instead, or a sparser graph",
+) -> None:
+    """Raise a ValueError, before any table is allocated, if the tables exceed `max_cells` cells.
+
+    `remedy` tells what the user can do where this is called.
+    """
     if tree.n_cells > max_cells:
         gigabytes = _short(-(-tree.n_bytes // 10**9))
         raise ValueError(
             f"exact inference needs a junction tree of width {tree.width}, that is "
             f"{_short(tree.n_cells)} table cells or {gigabytes} GB of memory; the limit is "
-            f"{_short(max_cells)} cells. Use an approximate method instead "
-            '(likelihood="particles" or "pseudo"; method="pcd", "pseudo" or "gibbs"), '
-            "or a sparser graph"
+            f"{_short(max_cells)} cells; {remedy}"
         )
 
 

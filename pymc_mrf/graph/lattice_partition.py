@@ -4,7 +4,7 @@ Both cut a rectangular lattice into two trees, the least possible if it has a cy
 size. `pymc_mrf.graph.tree_partition` finds partitions of any graph, with more trees.
 """
 
-from pymc_mrf.graph.builders import _positive
+from pymc_mrf.checks import whole_number
 
 Cell = tuple[int, int]
 
@@ -70,7 +70,7 @@ def spiral_partition(rows: int, columns: int) -> list[list[Cell]]:
 
 def _cells(rows: int, columns: int) -> tuple[list[Cell], bool]:
     """All cells in the order of `grid`, and whether they form a chain."""
-    rows, columns = _positive("rows", rows), _positive("columns", columns)
+    rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
     return [(i, j) for i in range(rows) for j in range(columns)], min(rows, columns) == 1
 
 

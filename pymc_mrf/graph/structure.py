@@ -47,6 +47,9 @@ class GraphArrays(NamedTuple):
 class PairwiseGraph:
     """Undirected simple graph with ordered nodes and ordered edges, frozen.
 
+    Its attribute `nodes` holds labels; its attribute `edges`, (r, 2), holds no labels but the positions in
+    `nodes` of the two nodes of each edge.
+
     Parameters
     ----------
     nodes : sequence of hashable

@@ -12,7 +12,7 @@ sums over the *other* neighbours, never by dividing a message out, so that -inf 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.tree_sampling_log import log_sum
+from pymc_mrf.kernels.log_scores import log_sum
 
 
 @jit

@@ -1,7 +1,7 @@
 """Weighted particles of a binary field with few edges: local fields, Gibbs sweeps, resampling.
 
 The particles z with weights W of mean 1 represent the field. Local fields H_i = c beta_i + sum_j w_ij Z_j,
-with Z_j = c (y_j - m_j) and centred biases beta as in `pseudo_edges`, are kept for every node and particle,
+with Z_j = c (y_j - m_j) and centred biases beta as in `edge_slab`, are kept for every node and particle,
 so that a change of an edge or of a node's states costs as much as the node has neighbours. Arrays over
 particles are stored node by node and padded to a multiple of LANES by particles of weight 0.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.pseudo_edges import LOWEST, dot, exp_negative, total
 from pymc_mrf.kernels.random_lanes import LANES, STATE_SIZE, next_word, unit_interval
+from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, total
 
 N_ROWS = 12  # of the room for work
 

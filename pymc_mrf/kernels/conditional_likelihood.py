@@ -10,7 +10,7 @@ the fastest digit of a state's number. Tables must be finite.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.pseudo_edges import LOWEST, exp_negative
+from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative
 
 
 @jit

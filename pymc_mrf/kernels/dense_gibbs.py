@@ -38,7 +38,7 @@ EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
 
 
 @jit
-def exp_of_negative(x):
+def exp_negative_float32(x):
     """Return exp(x) for a float32 x <= 0; relative error below 3e-7 down to -87, exp(-87) below that."""
     x = max(x, LOWEST)
     n = np.rint(x * LOG2_E)
@@ -51,7 +51,7 @@ def exp_of_negative(x):
 @jit
 def smaller_tail(h):
     """Return sigmoid(-|h|) for a float32 h: the smaller of the two probabilities."""
-    e = exp_of_negative(-abs(h))
+    e = exp_negative_float32(-abs(h))
     return e / (ONE + e)
 
 
@@ -99,6 +99,22 @@ def draw_node(z_i, h, bits):
 
 
 @jit
+def load_block(x, z):
+    """Columns of `z` (d, BLOCK) from the rows of `x` (m, d), m <= BLOCK; the other columns stay."""
+    for c in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            z[i, c] = x[c, i]
+
+
+@jit
+def store_block(z, x):
+    """Rows of `x` (m, d) int8 from the first columns of `z` (d, BLOCK)."""
+    for c in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            x[c, i] = np.int8(z[i, c])
+
+
+@jit
 def gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` chromatic sweeps of a binary field, in place.
 
@@ -124,16 +140,11 @@ def gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng):
     state = np.empty(STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)
     for first in range(0, n_chains, BLOCK):
-        size = min(BLOCK, n_chains - first)
-        for c in range(size):
-            for i in range(n_nodes):
-                z[i, c] = x[first + c, i]
+        load_block(x[first : first + BLOCK], z)
         for _ in range(n_sweeps):
             for i in graph.order:
                 h[:] = b[i]
                 add_neighbors(h, z, w, graph.neighbors, graph.indptr[i], graph.indptr[i + 1])
                 draw_bits(words, state)
                 draw_node(z[i], h, bits)
-        for c in range(size):
-            for i in range(n_nodes):
-                x[first + c, i] = np.int8(z[i, c])
+        store_block(z, x[first : first + BLOCK])

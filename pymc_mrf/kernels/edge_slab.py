@@ -1,9 +1,13 @@
-"""What all engines of the edge sampler share: prior densities, and the proposal for one edge.
+"""What the engines of the edge sampler share: prior densities, the proposal for one edge, centred biases.
 
 Given all else, an edge is absent (parameter 0) or has a value x with density proportional to
 p / (1 - p) slab(x) exp(l(x) - l(0)). The proposal is independent of the edge's present state: absent or
-not by the odds of a Laplace approximation, the value from a heavy-tailed density at the mode. An
-acceptance step then leaves the conditional itself invariant (Hastings, 1970).
+not by the odds of a Laplace approximation, the value from a heavy-tailed density at the mode; under a
+tabulated slab by `slab_cells`. An acceptance step then leaves the conditional itself invariant (Hastings,
+1970).
+
+Edges move at constant *centred* biases beta_i = b_i + sum_j w_ij m_j, m the means of the data, which
+decorrelates weights and biases. If the biases are not the sampler's to move, m = 0 and beta = b.
 """
 
 from typing import NamedTuple
@@ -12,6 +16,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_posterior import Series, series_value
+from pymc_mrf.kernels.slab_cells import draw_in_cells, fit_cells, log_cell_density
 
 FLAT, SERIES, NORMAL, STUDENT, LAPLACE = 0, 1, 2, 3, 4
 
@@ -19,11 +24,16 @@ LEAST = 1e-3
 """Smallest probability with which either state of an edge is proposed."""
 
 MAX_SHIFT = 2.0  # of a Newton step
+MAX_NEWTON = 6  # steps towards a mode, at most
+REFINE = 0.25  # proposals of presence more probable than this get a better mode
+STRONG_SCORE = 3.5  # or if the score is that many standard deviations from zero
 WIDE = 0.05  # share of the Cauchy part, as wide as WIDTH scales, in the proposal of a value
 WIDTH = 3.0
 _C5 = 0.37960668982249444  # density of Student's t with 5 degrees of freedom at 0
 _CAUCHY = 1.0 / (np.pi * WIDTH)
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
+_LOG_HALF = np.log(0.5)
+NONE = np.zeros(0)
 
 
 class Densities(NamedTuple):
@@ -37,6 +47,10 @@ class Densities(NamedTuple):
         `constant` is the largest log density; `scale` is a rough width if the kind is SERIES.
     series : Series
         Log density if the kind is SERIES.
+    cells : (c + 1,) array
+        Ends of the cells of `slab_cells` if the kind is SERIES; else empty.
+    heights : (c,) array
+        Log density in each cell, on average.
     """
 
     kind: int
@@ -45,6 +59,25 @@ class Densities(NamedTuple):
     nu: np.ndarray
     constant: np.ndarray
     series: Series
+    cells: np.ndarray = NONE
+    heights: np.ndarray = NONE
+
+
+class Fit(NamedTuple):
+    """Proposal of a present edge's value.
+
+    Attributes
+    ----------
+    mode, precision : float
+    g, h, log_mass : float
+        Parabola and log mass of `slab_cells.fit_cells`, under a tabulated slab.
+    """
+
+    mode: float
+    precision: float
+    g: float = 0.0
+    h: float = 1.0
+    log_mass: float = 0.0
 
 
 class EdgePrior(NamedTuple):
@@ -90,7 +123,8 @@ def slope_and_precision(f, i, x):
     scale = f.scale[i]
     if f.kind == SERIES:
         h = 1e-3 * scale
-        here, up, down = series_value(f.series, x), series_value(f.series, x + h), 0.0
+        x = min(max(x, f.series.lower[0] + h), f.series.upper[-1] - h)  # differences within the support
+        here, up = series_value(f.series, x), series_value(f.series, x + h)
         down = series_value(f.series, x - h)
         least = 0.25 / (scale * scale)
         if not (np.isfinite(up) and np.isfinite(down)):
@@ -125,19 +159,34 @@ def in_support(slab, x):
 
 @jit
 def quadratic_mode(g, h, slab):
-    """Mode and precision of slab(x) exp(g x - h x^2 / 2), approximately."""
+    """Mode and precision of slab(x) exp(g x - h x^2 / 2), approximately; mean, if the slab is tabulated."""
+    if slab.kind == SERIES:
+        _, mean, variance = fit_cells(slab.cells, slab.heights, g, h)
+        return mean, 1.0 / variance
     x, precision = 0.0, 1.0
     for _ in range(1 if slab.kind == NORMAL else 3):
         slope, prior = slope_and_precision(slab, 0, x)
         precision = h + prior
         x += (g - h * x + slope) / precision
-    return in_support(slab, x), precision
+    return x, precision
 
 
 @jit
-def quadratic_log_odds(x, precision, g, h, slab):
-    """Log of the integral of slab(x) exp(g x - h x^2 / 2) by Laplace's method around `x`."""
-    return log_density(slab, 0, x) + (g - 0.5 * h * x) * x + HALF_LOG_2PI - 0.5 * np.log(precision)
+def quadratic_fit(g, h, slab):
+    """`Fit` to slab(x) exp(g x - h x^2 / 2), and the log of its integral, by Laplace's method or cells."""
+    if slab.kind == SERIES:
+        log_mass, mean, variance = fit_cells(slab.cells, slab.heights, g, h)
+        return Fit(mean, 1.0 / variance, g, h, log_mass), log_mass
+    x, precision = quadratic_mode(g, h, slab)
+    log_odds = log_density(slab, 0, x) + (g - 0.5 * h * x) * x + HALF_LOG_2PI - 0.5 * np.log(precision)
+    return Fit(x, precision, 0.0, 1.0, 0.0), log_odds
+
+
+@jit
+def expanded_fit(x, value, g, h, slab):
+    """`quadratic_fit` to value + g (y - x) - h (y - x)^2 / 2, a function of y, and a tabulated slab."""
+    fit, log_mass = quadratic_fit(g + h * x, h, slab)
+    return fit, value - (g + 0.5 * h * x) * x + log_mass
 
 
 @jit
@@ -163,3 +212,68 @@ def log_proposal(x, mode, precision):
     t = 1.0 + z2 / 5.0
     density = (1.0 - WIDE) * _C5 / (t * t * t) + WIDE * _CAUCHY / (1.0 + z2 / (WIDTH * WIDTH))
     return np.log(density) + 0.5 * np.log(precision)
+
+
+@jit
+def propose_fit(fit, cells, heights, rng):
+    """Draw a value: by `propose_value`; under a tabulated slab, every other time from its cells."""
+    if heights.shape[0] > 0 and rng.random() < 0.5:
+        return draw_in_cells(cells, heights, fit.g, fit.h, fit.log_mass, rng)
+    return propose_value(fit.mode, fit.precision, rng)
+
+
+@jit
+def log_fit(fit, cells, heights, x):
+    """Log density of `propose_fit` at x."""
+    value = log_proposal(x, fit.mode, fit.precision)
+    if heights.shape[0] == 0:
+        return value
+    return _LOG_HALF + np.logaddexp(
+        value, log_cell_density(cells, heights, fit.g, fit.h, fit.log_mass, x)
+    )
+
+
+@jit
+def bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x):
+    """Log prior of the biases of both ends at value x of the edge; derivative and curvature by x.
+
+    `b_u` and `b_v` are the biases at x = 0.
+    """
+    at_u, at_v = b_u - x * m_v, b_v - x * m_u
+    if bias.kind == NORMAL:  # four times as fast as by the general functions
+        location, scale, constant = bias.location, bias.scale, bias.constant
+        z_u, z_v = (at_u - location[u]) / scale[u], (at_v - location[v]) / scale[v]
+        c_u, c_v = m_v / scale[u], m_u / scale[v]
+        value = constant[u] + constant[v] - 0.5 * (z_u * z_u + z_v * z_v)
+        return value, c_u * z_u + c_v * z_v, c_u * c_u + c_v * c_v
+    slope_u, precision_u = slope_and_precision(bias, u, at_u)
+    slope_v, precision_v = slope_and_precision(bias, v, at_v)
+    return (
+        log_density(bias, u, at_u) + log_density(bias, v, at_v),
+        -m_v * slope_u - m_u * slope_v,
+        m_v * m_v * precision_u + m_u * m_u * precision_v,
+    )
+
+
+@jit
+def centred(field, w, b, beta):
+    """Fill the centred biases `beta` (d,) from weights and biases."""
+    beta[:] = b
+    for e in range(w.shape[0]):
+        if w[e] != 0.0:
+            beta[field.edges[e, 0]] += w[e] * field.m[field.edges[e, 1]]
+            beta[field.edges[e, 1]] += w[e] * field.m[field.edges[e, 0]]
+
+
+@jit
+def set_parameters(field, active, q, n_biases, w, b, beta):
+    """Weights and biases from the coordinates q (k + n_biases,) of a joint move."""
+    k = active.shape[0]
+    for a in range(k):
+        w[active[a]] = q[a]
+    if n_biases > 0:
+        beta[:] = q[k:]
+        b[:] = beta
+        for e in active:
+            b[field.edges[e, 0]] -= w[e] * field.m[field.edges[e, 1]]
+            b[field.edges[e, 1]] -= w[e] * field.m[field.edges[e, 0]]

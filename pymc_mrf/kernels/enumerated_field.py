@@ -8,7 +8,7 @@ probabilities rather than logs, every operation is a few passes over contiguous 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.pseudo_edges import LOWEST, exp_negative, total
+from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, total
 
 SMALLEST = 1e-300  # probabilities of pairs are kept above it
 

@@ -1,9 +1,9 @@
 """Edge moves of a binary field under its exact likelihood, by junction tree or enumeration.
 
 A change of one edge, with the biases of its ends shifted so that they stay centred at the data (see
-`pseudo_edges`), multiplies the probabilities of the four states of the pair by exp(x c), c the table
-(y_u - m_u)(y_v - m_v). So the pair's marginal gives the likelihood over the whole range of x: identity
-(A1) of the design, with four cells in place of two.
+`edge_slab`), multiplies the probabilities of the four states of the pair by exp(x c), c the table
+(y_u - m_u)(y_v - m_v). So the pair's marginal p, at x = 0, gives the likelihood over the whole range of x:
+the log-partition function grows by log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
 """
 
 from typing import NamedTuple
@@ -14,28 +14,28 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     MAX_SHIFT,
-    in_support,
+    SERIES,
+    Fit,
+    bias_terms,
+    expanded_fit,
     inclusion_probability,
     log_density,
-    log_proposal,
-    propose_value,
-    quadratic_mode,
-    slope_and_precision,
+    log_fit,
+    propose_fit,
 )
-from pymc_mrf.kernels.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
-from pymc_mrf.kernels.junction_tree import Workspace, log_partition_and_marginals
+from pymc_mrf.kernels.enumerated_field import multiply_pair, pair_probabilities
+from pymc_mrf.kernels.junction_tree import Workspace
 from pymc_mrf.kernels.junction_tree_focus import (
     Focus,
     calibrate,
     factor_log_table,
     update_factor,
 )
-from pymc_mrf.kernels.pseudo_edges import bias_terms
-from pymc_mrf.kernels.split_field import Rows, Windows, fill_window, log_partition_and_moments
+from pymc_mrf.kernels.slab_shape import scalars, simple_edge_terms, simple_mode
+from pymc_mrf.kernels.split_field import Rows, Windows, fill_window
 
 MAX_NEWTON = 20
-# change of a log potential beyond which listed probabilities, kept as such, would underflow
-STRONG = 300.0
+UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
 
 
 class ExactField(NamedTuple):
@@ -56,6 +56,8 @@ class ExactField(NamedTuple):
         Sum over rows of y.
     cells : (r, 4) array
         y_u y_v - m_v y_u - m_u y_v of the four states of each pair.
+    spreads : (r,) array
+        Largest minus smallest of the cells.
     order : (r,) int64 array
         Order of visits.
     """
@@ -67,6 +69,7 @@ class ExactField(NamedTuple):
     s: np.ndarray
     t: np.ndarray
     cells: np.ndarray
+    spreads: np.ndarray
     order: np.ndarray
 
 
@@ -126,8 +129,31 @@ def pair_terms(x, log_p, c, s, n):
 @jit
 def normalise_logs(log_p):
     """Subtract the log of the sum of exponentials, in place."""
-    top = log_p.max()
-    log_p -= top + np.log(np.exp(log_p - top).sum())
+    top = max(max(log_p[0], log_p[1]), max(log_p[2], log_p[3]))
+    mass = 0.0
+    for k in range(4):
+        mass += np.exp(log_p[k] - top)
+    top += np.log(mass)
+    for k in range(4):
+        log_p[k] -= top
+
+
+@jit
+def fit_pair(log_p, c, s, n, slab, bias, u, v, b_u, b_v, m_u, m_v):
+    """`Fit` of an edge's value under a tabulated slab, and the log odds of presence without the prior's.
+
+    The log-likelihood is expanded at the mean of the last fit.
+    """
+    x, fit, odds = 0.0, Fit(0.0, 1.0, 0.0, 1.0, 0.0), 0.0
+    for _ in range(MAX_NEWTON):
+        gain, g, h = pair_terms(x, log_p, c, s, n)
+        value, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x)
+        fit, odds = expanded_fit(x, gain + value, g + slope, h + precision, slab)
+        shift = fit.mode - x
+        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
+        if shift * shift * fit.precision < 0.01:
+            break
+    return fit, odds
 
 
 @jit
@@ -137,34 +163,43 @@ def update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng):
     Changes `w` and `b` in place; returns the change of w and whether a change was proposed and made.
     """
     slab, bias = prior.slab, prior.bias
+    simple = slab.kind != SERIES
+    shape, at_u, at_v = scalars(slab, 0), scalars(bias, u), scalars(bias, v)
     old, c, s, n = w[e], field.cells[e], field.s[e], field.n
     m_u, m_v = field.m[u], field.m[v]
     b_u, b_v = b[u] + old * m_v, b[v] + old * m_u  # without the edge
     prior_0, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, 0.0)
-    _, g, h = pair_terms(0.0, log_p, c, s, n)
-    x, H = quadratic_mode(g + slope, h + precision, slab)
-    odds = prior.log_odds[e]
-    for _ in range(MAX_NEWTON):
-        gain, g, h = pair_terms(x, log_p, c, s, n)
-        value, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x)
-        slab_slope, slab_precision = slope_and_precision(slab, 0, x)
-        H = h + precision + slab_precision
-        shift = (g + slope + slab_slope) / H
-        odds = prior.log_odds[e] + gain + value - prior_0 + log_density(slab, 0, x)
-        odds += 0.5 * shift * shift * H
-        x = in_support(slab, x + min(max(shift, -MAX_SHIFT), MAX_SHIFT))
-        if shift * shift * H < 0.01:
-            break
-    rho = inclusion_probability(odds + HALF_LOG_2PI - 0.5 * np.log(H))
-    new = propose_value(x, H, rng) if rng.random() < rho else 0.0
+    present = prior.log_odds[e] - prior_0
+    if simple:
+        _, g, h = pair_terms(0.0, log_p, c, s, n)
+        x, H, odds = simple_mode(g + slope, h + precision, shape)
+        for _ in range(MAX_NEWTON):
+            gain, g, h = pair_terms(x, log_p, c, s, n)
+            value, slope, precision = simple_edge_terms(shape, at_u, at_v, b_u, b_v, m_u, m_v, x)
+            H = h + precision
+            shift = (g + slope) / H
+            odds = gain + value + 0.5 * shift * shift * H
+            x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
+            if shift * shift * H < 0.01:
+                break
+        odds += HALF_LOG_2PI - 0.5 * np.log(H)
+        fit = Fit(x, H, 0.0, 1.0, 0.0)
+    else:
+        fit, odds = fit_pair(log_p, c, s, n, slab, bias, u, v, b_u, b_v, m_u, m_v)
+    rho = inclusion_probability(present + odds)
+    new = propose_fit(fit, slab.cells, slab.heights, rng) if rng.random() < rho else 0.0
     if new == 0.0 and old == 0.0:
         return 0.0, False, False
     log_ratio = 0.0
-    for value, sign in ((new, 1.0), (old, -1.0)):
-        if value != 0.0:
-            gain = pair_terms(value, log_p, c, s, n)[0] + prior.log_odds[e] - prior_0
-            gain += bias_terms(bias, u, v, b_u, b_v, m_u, m_v, value)[0] + log_density(slab, 0, value)
-            log_ratio += sign * (gain - np.log(rho / (1.0 - rho)) - log_proposal(value, x, H))
+    for y, sign in ((new, 1.0), (old, -1.0)):
+        if y != 0.0:
+            gain = pair_terms(y, log_p, c, s, n)[0] + present
+            if simple:
+                gain += simple_edge_terms(shape, at_u, at_v, b_u, b_v, m_u, m_v, y)[0]
+            else:
+                gain += bias_terms(bias, u, v, b_u, b_v, m_u, m_v, y)[0] + log_density(slab, 0, y)
+            gain -= log_fit(fit, slab.cells, slab.heights, y)
+            log_ratio += sign * (gain - np.log(rho / (1.0 - rho)))
     if corrected and not np.log(rng.random()) < log_ratio:
         return 0.0, True, False
     w[e] = new
@@ -245,8 +280,8 @@ def sweep_windows(field, w, b, prior, corrected, machine, rng):
             e = windows.order[a]
             u, v = field.edges[e, 0], field.edges[e, 1]
             at_u, at_v = windows.places[i, u], windows.places[i, v]
-            spread = field.cells[e].max() - field.cells[e].min()
-            strong = abs(w[e]) * spread > STRONG
+            spread = field.spreads[e]
+            strong = abs(w[e]) * spread > UNDERFLOW
             if strong:
                 old, m_u, m_v = w[e], field.m[u], field.m[v]
                 w[e], b[u], b[v] = 0.0, b[u] + old * m_v, b[v] + old * m_u
@@ -261,7 +296,7 @@ def sweep_windows(field, w, b, prior, corrected, machine, rng):
             change, proposed, accepted = update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng)
             n_proposed += proposed
             n_accepted += accepted
-            if strong or abs(change) * spread > STRONG:
+            if strong or abs(change) * spread > UNDERFLOW:
                 list_window(field, w, b, machine, i)
             elif change != 0.0:
                 for k in range(4):
@@ -298,99 +333,3 @@ def pack(field, w, b, tables):
     for i in range(b.shape[0]):
         for k in range(2):
             tables[4 * r + 2 * i + k] = b[i] * field.y[k]
-
-
-@jit
-def log_posterior_and_gradient(field, active, w, b, prior, n_biases, machine, out):
-    """Log posterior up to a constant; its approximate gradient by (k weights, centred biases)."""
-    r, k = w.shape[0], active.shape[0]
-    marginals = machine.marginals
-    if machine.enumerates:
-        A = log_partition_and_moments(
-            field.edges,
-            field.y,
-            w,
-            b,
-            machine.rows,
-            machine.W,
-            machine.P,
-            machine.h,
-            machine.moments,
-        )
-        fill_marginals(field.edges, machine.moments, marginals)
-    else:
-        pack(field, w, b, machine.work.tables)
-        A = log_partition_and_marginals(machine.tree, machine.work.tables, machine.work, marginals)
-    value = -field.n * A
-    for i in range(b.shape[0]):
-        value += b[i] * field.t[i]
-        if n_biases > 0:
-            p = marginals[4 * r + 2 * i : 4 * r + 2 * i + 2]
-            mean = p[0] * field.y[0] + p[1] * field.y[1]
-            value += log_density(prior.bias, i, b[i])
-            out[k + i] = field.t[i] - field.n * mean + slope_and_precision(prior.bias, i, b[i])[0]
-    for a in range(k):
-        e = active[a]
-        u, v = field.edges[e, 0], field.edges[e, 1]
-        m_u, m_v = field.m[u], field.m[v]
-        # s refers to centred biases; the uncentred sum belongs to the weight alone
-        value += w[e] * (field.s[e] + m_v * field.t[u] + m_u * field.t[v])
-        value += log_density(prior.slab, 0, w[e])
-        mean = 0.0
-        for j in range(4):
-            mean += marginals[4 * e + j] * field.cells[e, j]
-        out[a] = field.s[e] - field.n * mean + slope_and_precision(prior.slab, 0, w[e])[0]
-        if n_biases > 0:
-            out[a] -= m_v * slope_and_precision(prior.bias, u, b[u])[0]
-            out[a] -= m_u * slope_and_precision(prior.bias, v, b[v])[0]
-    return value
-
-
-@jit
-def hamiltonian_move(
-    field, active, w, b, beta, prior, n_biases, inverse_mass, step, n_steps, machine, rng, room
-):
-    """One trajectory, as `pseudo_joint.hamiltonian_move`; returns the acceptance probability."""
-    k = active.shape[0]
-    q, start, momentum, slope = room[0], room[1], room[2], room[3]
-    for a in range(k):
-        q[a] = w[active[a]]
-    q[k:] = beta[:n_biases]
-    start[:] = q
-    before = log_posterior_and_gradient(field, active, w, b, prior, n_biases, machine, slope)
-    after = before
-    for a in range(q.shape[0]):
-        momentum[a] = rng.standard_normal() / np.sqrt(inverse_mass[a])
-        before -= 0.5 * momentum[a] ** 2 * inverse_mass[a]
-    for _ in range(n_steps):
-        for a in range(q.shape[0]):
-            momentum[a] += 0.5 * step * slope[a]
-            q[a] += step * inverse_mass[a] * momentum[a]
-        set_parameters(field, active, q, n_biases, w, b, beta)
-        after = log_posterior_and_gradient(field, active, w, b, prior, n_biases, machine, slope)
-        for a in range(q.shape[0]):
-            momentum[a] += 0.5 * step * slope[a]
-    for a in range(q.shape[0]):
-        after -= 0.5 * momentum[a] ** 2 * inverse_mass[a]
-    log_ratio = after - before
-    accept = np.exp(min(log_ratio, 0.0)) if log_ratio == log_ratio else 0.0
-    for a in range(k):
-        if q[a] == 0.0:  # would be an absent edge
-            accept = 0.0
-    if not rng.random() < accept:
-        set_parameters(field, active, start, n_biases, w, b, beta)
-    return accept
-
-
-@jit
-def set_parameters(field, active, q, n_biases, w, b, beta):
-    """Weights and biases from the coordinates q (k + n_biases,)."""
-    k = active.shape[0]
-    for a in range(k):
-        w[active[a]] = q[a]
-    if n_biases > 0:
-        beta[:] = q[k:]
-        b[:] = beta
-        for e in active:
-            b[field.edges[e, 0]] -= w[e] * field.m[field.edges[e, 1]]
-            b[field.edges[e, 1]] -= w[e] * field.m[field.edges[e, 0]]

@@ -14,7 +14,7 @@ and `level` come from `scaled_factors`, and `z` (d,) is one chain.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.tree_sampling_log import largest, log_sum
+from pymc_mrf.kernels.log_scores import largest, log_sum
 
 TINY = 1e-250
 """Sums of probabilities below this are computed again from logarithms."""

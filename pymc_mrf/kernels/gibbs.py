@@ -11,6 +11,7 @@ biases, so that a node's conditional needs one local field and one logistic func
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.log_scores import draw_state
 
 
 @jit
@@ -63,25 +64,13 @@ def conditional_scores(scores, z, i, edge_tables, node_tables, graph):
 @jit
 def gibbs_sweeps_states(x, edge_tables, node_tables, graph, n_sweeps, rng):
     """Move every row of `x` (m, d) int8 in 0..K-1 by `n_sweeps` sweeps, in place."""
-    n_states = node_tables.shape[1]
-    scores = np.empty(n_states)
+    scores = np.empty(node_tables.shape[1])
     for c in range(x.shape[0]):
         z = x[c]
         for _ in range(n_sweeps):
             for i in graph.order:
                 conditional_scores(scores, z, i, edge_tables, node_tables, graph)
-                top = scores[0]
-                for a in range(1, n_states):
-                    top = max(top, scores[a])
-                total = 0.0
-                for a in range(n_states):
-                    total += np.exp(scores[a] - top)
-                    scores[a] = total
-                u = rng.random() * total
-                state = 0
-                while state < n_states - 1 and scores[state] <= u:
-                    state += 1
-                z[i] = state
+                z[i] = draw_state(scores, rng)
 
 
 @jit

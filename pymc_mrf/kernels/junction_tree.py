@@ -265,13 +265,6 @@ def log_partition_and_marginals(tree, tables, work, marginals):
 
 
 @jit
-def batch_log_partition_and_marginals(tree, tables, work, log_partition, marginals):
-    """Repeat for many fields: `tables` (B, T), results (B,) and (B, T)."""
-    for b in range(tables.shape[0]):
-        log_partition[b] = log_partition_and_marginals(tree, tables[b], work, marginals[b])
-
-
-@jit
 def column_of(tree, j, z):
     """Column of clique j's table that belongs to the states `z` of its separator."""
     column = 0

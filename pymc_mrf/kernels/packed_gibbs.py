@@ -153,7 +153,7 @@ def fill_scores(scores, edge_tables, node_tables, graph, start):
 
 
 @jit
-def exp_of_negative(a):
+def exp_minus(a):
     """Return exp(-a), a in [0, 60], within 2 eps; free of branches, so that loops over it vectorise."""
     n = np.int64(a * LOG2_E + 0.5)
     r = (n * LN2_HIGH - a) + n * LN2_LOW  # |r| <= ln 2 / 2; the series' error is below 5e-18
@@ -170,7 +170,7 @@ def fill_thresholds(T, score0, score1):
     for c in range(T.shape[0]):
         h = score1[c] - score0[c]
         possible &= score0[c] > -np.inf and score1[c] > -np.inf
-        e = exp_of_negative(min(abs(h), 60.0))
+        e = exp_minus(min(abs(h), 60.0))
         # the rarer state: a probability of at most 1 / 2 keeps its relative accuracy
         half = np.int64(e / (1.0 + e) * 2.0**63 + 0.5)
         rare = np.uint64(half if half > 0 else 1) << _ONE

@@ -10,13 +10,13 @@ def block_marginals(e, particles, graph, out):
 
     Systematic resampling keeps copies of a particle side by side, so that blocks are all but independent.
     """
-    w, B = particles.w, out.shape[0]
-    m = w.shape[0]
+    W, B = particles.W, out.shape[0]
+    m = W.shape[0]
     out[:] = 0.0
     if tabulate_edge(e, particles, graph) > 0:
         for c in range(m):
-            out[c * B // m] += w[c] * particles.pair[0, particles.cell[c]] / m
+            out[c * B // m] += W[c] * particles.pair[0, particles.cell[c]] / m
     else:
         for c in range(m):
             one, _ = particle_probabilities(e, c, particles, graph)
-            out[c * B // m] += w[c] * one / m
+            out[c * B // m] += W[c] * one / m

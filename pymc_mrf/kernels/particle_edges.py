@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, summing
+from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.binary_particles import (
     add_edge,
     fill_product,
@@ -41,27 +41,24 @@ from pymc_mrf.kernels.binary_particles import (
 from pymc_mrf.kernels.edge_slab import (
     HALF_LOG_2PI,
     LEAST,
+    MAX_NEWTON,
     MAX_SHIFT,
-    in_support,
+    REFINE,
+    SERIES,
+    STRONG_SCORE,
+    Fit,
+    bias_terms,
     inclusion_probability,
     log_density,
-    log_proposal,
-    propose_value,
-    quadratic_log_odds,
-    quadratic_mode,
+    log_fit,
+    propose_fit,
+    quadratic_fit,
     slope_and_precision,
 )
-from pymc_mrf.kernels.exact_edges import pair_terms
+from pymc_mrf.kernels.exact_edges import fit_pair, pair_terms
 from pymc_mrf.kernels.particle_groups import sharpening
-from pymc_mrf.kernels.pseudo_edges import (
-    MAX_NEWTON,
-    REFINE,
-    STRONG,
-    bias_terms,
-    dot,
-    total,
-)
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.vector_sums import dot, dot_two, total
 
 TINY = 1e-300
 LEAST_CELL = 1e-15  # of an estimated probability of a pair's state: rounding errors reach that far
@@ -75,10 +72,10 @@ class Tally(NamedTuple):
     moves : (2,) int64 array
         Proposals that would change an edge, and those accepted.
     resamplings : (1,) int64 array
-    least_size : (1,) array
-        Smallest effective size.
     refused : (1,) int64 array
         Pieces of joint moves that ended where the effective size was too small.
+    least_size : (1,) array
+        Smallest effective size.
     noise : (2,) array
         Sum, over the edges whose noise was measured, of the variance of the log-likelihood ratio between
         two values one standard deviation apart; their number.
@@ -104,16 +101,6 @@ class Means(NamedTuple):
 
     now: np.ndarray
     expected: np.ndarray
-
-
-@summing
-def dot_two(a, b, x):
-    """Inner products of a and b with x."""
-    s, t = 0.0, 0.0
-    for j in range(x.shape[0]):
-        s += a[j] * x[j]
-        t += b[j] * x[j]
-    return s, t
 
 
 @jit
@@ -193,10 +180,13 @@ def redraw_pair(W, P_u, P_v, f, lanes, T_u, T_v, flips_u, flips_v, uniform):
 
 
 @jit
-def refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior):
-    """Mode of the conditional density of a present edge by Newton's method from x; precision, log odds."""
+def refined_fit(e, u, v, log_p, x, s, n, field, b_u, b_v, prior):
+    """`Fit` of the conditional density of a present edge by Newton's method from x; the log odds."""
     c, m_u, m_v = field.cells[e], field.m[u], field.m[v]
     prior_0 = bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, 0.0)[0]
+    if prior.slab.kind == SERIES:
+        fit, odds = fit_pair(log_p, c, s, n, prior.slab, prior.bias, u, v, b_u, b_v, m_u, m_v)
+        return fit, odds + prior.log_odds[e] - prior_0
     odds, H = 0.0, 1.0
     for _ in range(MAX_NEWTON):
         gain, g, h = pair_terms(x, log_p, c, s, n)
@@ -206,10 +196,10 @@ def refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior):
         shift = (g + slope + slab_slope) / H
         odds = prior.log_odds[e] + gain + value - prior_0 + log_density(prior.slab, 0, x)
         odds += 0.5 * shift * shift * H
-        x = in_support(prior.slab, x + min(max(shift, -MAX_SHIFT), MAX_SHIFT))
+        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
         if shift * shift * H < 0.02:
             break
-    return x, H, odds + HALF_LOG_2PI - 0.5 * np.log(H)
+    return Fit(x, H, 0.0, 1.0, 0.0), odds + HALF_LOG_2PI - 0.5 * np.log(H)
 
 
 @jit
@@ -232,17 +222,19 @@ def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected
     is_known = not np.isnan(means.expected[e])
     s, n = field.s[e] + more * (means.expected[e] if is_known else mean), field.n + more
     g, h = s - n * mean, n * variance
-    x, H = quadratic_mode(g, h, slab)
-    rho = inclusion_probability(prior.log_odds[e] + quadratic_log_odds(x, H, g, h, slab))
-    if rho > REFINE or g * g >= STRONG * STRONG * field.n * variance:
+    fit, odds = quadratic_fit(g, h, slab)
+    rho = inclusion_probability(prior.log_odds[e] + odds)
+    if rho > REFINE or g * g >= STRONG_SCORE * STRONG_SCORE * field.n * variance:
         if not is_known:  # the mean of absence and presence, by their odds given the other edges
-            x, H, odds = refined_mode(e, u, v, log_p, x, field.s[e], field.n, field, b_u, b_v, prior)
+            fit, odds = refined_fit(
+                e, u, v, log_p, fit.mode, field.s[e], field.n, field, b_u, b_v, prior
+            )
             rho = inclusion_probability(odds)
-            present = (field.s[e] - pair_terms(x, log_p, c, field.s[e], field.n)[1]) / field.n
+            present = (field.s[e] - pair_terms(fit.mode, log_p, c, field.s[e], field.n)[1]) / field.n
             s = field.s[e] + more * (mean + rho * (present - mean))
-        x, H, odds = refined_mode(e, u, v, log_p, x, s, n, field, b_u, b_v, prior)
+        fit, odds = refined_fit(e, u, v, log_p, fit.mode, s, n, field, b_u, b_v, prior)
         rho = inclusion_probability(odds)
-    new = propose_value(x, H, rng) if uniform < rho else 0.0
+    new = propose_fit(fit, slab.cells, slab.heights, rng) if uniform < rho else 0.0
     if new == 0.0 and old == 0.0:
         return False, False
     prior_0 = bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, 0.0)[0]
@@ -251,7 +243,7 @@ def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected
         if value != 0.0:
             gain = pair_terms(value, log_p, c, s, n)[0] + prior.log_odds[e] - prior_0
             gain += bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, value)[0]
-            gain += log_density(slab, 0, value) - log_proposal(value, x, H)
+            gain += log_density(slab, 0, value) - log_fit(fit, slab.cells, slab.heights, value)
             log_ratio += sign * (gain - np.log(rho / (1.0 - rho)))
     if corrected and not np.log(rng.random()) < log_ratio:
         return True, False
@@ -350,7 +342,7 @@ def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, 
             # observations its exponent is convex in q, so that the bound is at 0 or, twice as many, at 1
             g, h = s[e] - n * mean, n * variance
             far = g if np.isnan(means.expected[e]) else g + n * (means.expected[e] - mean)
-            if uniform > LEAST and max(g * g, far * far) < STRONG * STRONG * h:
+            if uniform > LEAST and max(g * g, far * far) < STRONG_SCORE * STRONG_SCORE * h:
                 exponent = max(0.5 * g * g, 0.25 * far * far) / h
                 bound = highest[e] / np.sqrt(h) * np.exp(min(exponent, 50.0))
                 if uniform > bound and bound < REFINE:

@@ -124,7 +124,7 @@ def sweep_labels(
         Effective sample size.
     """
     scratch = np.empty(labels.shape[0] + 1)
-    size = effective_size(particles.w)
+    size = effective_size(particles.W)
     n_new, noise = 0, 0.0
     for e in range(first, labels.shape[0]):
         old = particles.eta[e]
@@ -169,8 +169,8 @@ def group_statistics(k, labels, particles, graph):
     ratio : float
         Variance of one particle's share in the mean, relative to that of T_k.
     """
-    total, share, mass, w = particles.total, particles.share, particles.mass, particles.w
-    m = w.shape[0]
+    total, share, mass, W = particles.total, particles.share, particles.mass, particles.W
+    m = W.shape[0]
     total[:] = 0
     share[:] = 0.0
     n_edges, deficit = 0, 0.0
@@ -184,26 +184,26 @@ def group_statistics(k, labels, particles, graph):
         if tabulate_edge(e, particles, graph) > 0:
             for c in range(m):
                 share[c] += particles.pair[0, particles.cell[c]]
-                deficit += w[c] * particles.pair[1, particles.cell[c]]
+                deficit += W[c] * particles.pair[1, particles.cell[c]]
         else:
             for c in range(m):
                 one, zero = particle_probabilities(e, c, particles, graph)
                 share[c] += one
-                deficit += w[c] * zero
+                deficit += W[c] * zero
     mass[: n_edges + 1] = 0.0
     low, high = n_edges, 0
     for c in range(m):
-        mass[total[c]] += w[c]
+        mass[total[c]] += W[c]
         low, high = min(low, total[c]), max(high, total[c])
     plain, spread = 0.0, 0.0
     for t in range(low, high + 1):
         plain += mass[t] * t / m
     for t in range(low, high + 1):
         spread += mass[t] * (t - plain) ** 2
-    mean = dot(w, share) / m
+    mean = dot(W, share) / m
     variance = 0.0
     for c in range(m):
-        variance += w[c] * (share[c] - mean) ** 2
+        variance += W[c] * (share[c] - mean) ** 2
     # at most 1, up to the error of the two variances
     return low, high, mean, deficit / m, variance / max(spread, variance, TINY)
 
@@ -292,9 +292,9 @@ def move_values(first, labels, eta, group_sums, n, widths, base, particles, grap
     size : float
         Effective sample size.
     """
-    w, mass = particles.w, particles.mass
-    m = w.shape[0]
-    size, noise = effective_size(w), 0.0
+    W, mass = particles.W, particles.mass
+    m = W.shape[0]
+    size, noise = effective_size(W), 0.0
     for k in range(first, eta.shape[0]):
         low, high, mean, deficit, ratio = group_statistics(k, labels, particles, graph)
         n_edges = 0
@@ -330,14 +330,14 @@ def move_values(first, labels, eta, group_sums, n, widths, base, particles, grap
             mass[t] = np.exp(delta * t - top)
         total = 0.0
         for c in range(m):
-            w[c] *= mass[particles.total[c]]
-            total += w[c]
+            W[c] *= mass[particles.total[c]]
+            total += W[c]
         for c in range(m):
-            w[c] *= m / total
+            W[c] *= m / total
         for e in range(labels.shape[0]):
             if labels[e] == k:
                 particles.eta[e] = now
-        size = effective_size(w)
+        size = effective_size(W)
         if size < least_size:
             return k + 1, noise, size
     return eta.shape[0], noise, size

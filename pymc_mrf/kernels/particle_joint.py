@@ -29,9 +29,9 @@ from pymc_mrf.kernels.binary_particles import (
     resample,
     sweep_particles,
 )
-from pymc_mrf.kernels.edge_slab import log_density, slope_and_precision
-from pymc_mrf.kernels.pseudo_edges import LOWEST, dot, exp_negative, total
+from pymc_mrf.kernels.edge_slab import log_density, set_parameters, slope_and_precision
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, total
 
 
 @jit
@@ -116,20 +116,6 @@ def gradient(field, active, w, b, prior, n_biases, n, s, mean, out):
             out[a] -= field.m[v] * out[k + u] + field.m[u] * out[k + v]
     for i in range(k, k + n_biases):
         out[i] += s[i] - n * mean[i]
-
-
-@jit
-def set_parameters(field, active, q, n_biases, w, b, beta):
-    """Weights and biases from the coordinates q (k + n_biases,)."""
-    k = active.shape[0]
-    for a in range(k):
-        w[active[a]] = q[a]
-    if n_biases > 0:
-        beta[:] = q[k:]
-        b[:] = beta
-        for e in active:
-            b[field.edges[e, 0]] -= w[e] * field.m[field.edges[e, 1]]
-            b[field.edges[e, 1]] -= w[e] * field.m[field.edges[e, 0]]
 
 
 @jit

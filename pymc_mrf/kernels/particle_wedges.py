@@ -24,6 +24,7 @@ from pymc_mrf.kernels.binary_particles import (
     sweep_particles,
     unlink,
 )
+from pymc_mrf.kernels.edge_slab import MAX_NEWTON
 from pymc_mrf.kernels.edge_wedges import (
     ANYWAY,
     CONVERGED,
@@ -43,8 +44,8 @@ from pymc_mrf.kernels.edge_wedges import (
 )
 from pymc_mrf.kernels.particle_edges import LEAST_CELL, TINY, fill_factors, variance_of_mean
 from pymc_mrf.kernels.particle_groups import sharpening
-from pymc_mrf.kernels.pseudo_edges import LOWEST, MAX_NEWTON, dot, exp_negative, total
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, total
 
 
 @jit
@@ -96,7 +97,8 @@ def fill_modes(wedge, log_p, c, c2, s, s2, n, prior, proposal, log_mass):
             terms = (s - n * mean, s2 - n * mean2, n * v11, n * v12, n * v22)
             step, step2, length = newton_step(wedge, k, x, x2, terms, prior, precision)
             log_mass[k] += 0.5 * length
-            x, x2 = after_step(prior.slab, x, step), after_step(prior.slab, x2, step2)
+            x = after_step(prior.slab, x, step) if k >= 2 else 0.0
+            x2 = after_step(prior.slab, x2, step2) if k % 2 else 0.0
             if length < CONVERGED:
                 break
         proposal.mode[k, 0], proposal.mode[k, 1] = x, x2

@@ -9,7 +9,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_slab import LAPLACE, slope_and_precision
-from pymc_mrf.kernels.exact_edges import log_posterior_and_gradient
+from pymc_mrf.kernels.exact_joint import log_posterior_and_gradient
 from pymc_mrf.kernels.pair_counts import population_count
 
 

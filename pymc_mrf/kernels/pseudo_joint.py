@@ -1,15 +1,16 @@
 """Joint moves of all present edges and the biases under a pseudo-likelihood: Hamiltonian Monte Carlo.
 
-Coordinates are the weights of the present edges and the centred biases of `pseudo_edges`; mass matrices
+Coordinates are the weights of the present edges and the centred biases of `edge_slab`; mass matrices
 are diagonal. Leapfrog steps and the acceptance rule are those of Neal (2011, sec. 5.2-5.3).
 """
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_slab import SERIES, log_density, slope_and_precision
-from pymc_mrf.kernels.pseudo_edges import dot, pair_dot, refresh, total
+from pymc_mrf.kernels.edge_slab import SERIES, log_density, set_parameters, slope_and_precision
+from pymc_mrf.kernels.pseudo_edges import refresh
 from pymc_mrf.kernels.slab_shape import scalars, simple_log_density, simple_slope_and_precision
+from pymc_mrf.kernels.vector_sums import dot, pair_dot, total
 
 
 @jit
@@ -20,7 +21,7 @@ def slab_sum(active, w, slab):
         for e in active:
             value += log_density(slab, 0, w[e])
         return value
-    shape = scalars(slab)
+    shape = scalars(slab, 0)
     for e in active:
         value += simple_log_density(shape, w[e])
     return value
@@ -42,27 +43,49 @@ def slab_slopes(active, w, slab, out):
         for a in range(active.shape[0]):
             out[a] = slope_and_precision(slab, 0, w[active[a]])[0]
         return
-    shape = scalars(slab)
+    shape = scalars(slab, 0)
     for a in range(active.shape[0]):
         out[a] = simple_slope_and_precision(shape, w[active[a]])[0]
 
 
 @jit
-def log_posterior(field, active, w, b, slab, bias):
-    """Log of prior times pseudo-likelihood, up to a constant; the state of `field` is up to date."""
+def bias_sum(b, bias):
+    """Sum of the log prior densities of all biases."""
     value = 0.0
     for i in range(b.shape[0]):
-        value += dot(field.T[i], field.L[i]) - field.A[i] + log_density(bias, i, b[i])
-    return value + slab_sum(active, w, slab)
+        if bias.kind == SERIES:
+            value += log_density(bias, i, b[i])
+        else:
+            value += simple_log_density(scalars(bias, i), b[i])
+    return value
+
+
+@jit
+def bias_slopes(b, bias, out):
+    """Fill `out` (d,) with the derivatives of the log prior densities of all biases."""
+    for i in range(b.shape[0]):
+        if bias.kind == SERIES:
+            out[i] = slope_and_precision(bias, i, b[i])[0]
+        else:
+            out[i] = simple_slope_and_precision(scalars(bias, i), b[i])[0]
+
+
+@jit
+def log_posterior(field, active, w, b, slab, bias):
+    """Log of prior times pseudo-likelihood, up to a constant; the state of `field` is up to date."""
+    value = slab_sum(active, w, slab) + bias_sum(b, bias)
+    for i in range(b.shape[0]):
+        value += dot(field.T[i], field.L[i]) - field.A[i]
+    return value
 
 
 @jit
 def gradient(field, active, w, b, slab, bias, n_biases, out):
     """Approximate gradient by the coordinates (k + n_biases,) at the state of `field`."""
     k = active.shape[0]
-    for i in range(n_biases):
-        out[k + i] = slope_and_precision(bias, i, b[i])[0]
     slab_slopes(active, w, slab, out)
+    if n_biases > 0:
+        bias_slopes(b, bias, out[k:])
     for a in range(k):
         e = active[a]
         u, v = field.edges[e, 0], field.edges[e, 1]
@@ -76,15 +99,7 @@ def gradient(field, active, w, b, slab, bias, n_biases, out):
 @jit
 def move_to(field, active, q, n_biases, w, b, beta):
     """Set weights, biases and the state of `field` from the coordinates q (k + n_biases,)."""
-    k = active.shape[0]
-    for a in range(k):
-        w[active[a]] = q[a]
-    if n_biases > 0:
-        beta[:] = q[k:]
-        b[:] = beta
-        for e in active:
-            b[field.edges[e, 0]] -= w[e] * field.m[field.edges[e, 1]]
-            b[field.edges[e, 1]] -= w[e] * field.m[field.edges[e, 0]]
+    set_parameters(field, active, q, n_biases, w, b, beta)
     refresh(field, w, beta)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.gibbs import binary_form, conditional_scores
+from pymc_mrf.kernels.log_scores import normalise
 
 
 @jit
@@ -20,21 +21,6 @@ def local_fields(z, weight, bias, graph, h):
         u, v = graph.edges[e, 0], graph.edges[e, 1]
         h[u] += weight[e] * z[v]
         h[v] += weight[e] * z[u]
-
-
-@jit
-def normalise(scores):
-    """Turn log scores (K,) into probabilities in place; return the log of their sum."""
-    top = scores[0]
-    for a in range(1, scores.shape[0]):
-        top = max(top, scores[a])
-    total = 0.0
-    for a in range(scores.shape[0]):
-        scores[a] = np.exp(scores[a] - top)
-        total += scores[a]
-    for a in range(scores.shape[0]):
-        scores[a] /= total
-    return top + np.log(total)
 
 
 @jit

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, summing
+from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.edge_slab import MAX_NEWTON
 from pymc_mrf.kernels.edge_wedges import (
     ANYWAY,
     CONVERGED,
@@ -20,23 +21,8 @@ from pymc_mrf.kernels.edge_wedges import (
     set_wedge,
     unmark,
 )
-from pymc_mrf.kernels.pseudo_edges import (
-    MAX_NEWTON,
-    copy_row,
-    dot,
-    dot_square,
-    node_terms,
-    pair_dot,
-)
-
-
-@summing
-def triple_dot(a, b, c):
-    """Sum of a b c."""
-    s = 0.0
-    for j in range(a.shape[0]):
-        s += a[j] * b[j] * c[j]
-    return s
+from pymc_mrf.kernels.pseudo_edges import node_terms
+from pymc_mrf.kernels.vector_sums import copy_row, dot, dot_square, pair_dot, triple_dot
 
 
 @jit
@@ -111,12 +97,14 @@ def update_wedge(u, e, e2, share, field, w, b, prior, corrected, work, rng):
         for _ in range(2):
             terms = (g - h11 * x - h12 * x2, g2 - h12 * x - h22 * x2, h11, h12, h22)
             step, step2, _ = newton_step(wedge, k, x, x2, terms, prior, precision)
-            x, x2 = after_step(prior.slab, x, step), after_step(prior.slab, x2, step2)
+            x = after_step(prior.slab, x, step) if k >= 2 else 0.0
+            x2 = after_step(prior.slab, x2, step2) if k % 2 else 0.0
         for _ in range(MAX_NEWTON):
             terms = shifted_wedge(field, wedge, k, L_u, L_v, L_v2, x, x2, rows, after)
             step, step2, length = newton_step(wedge, k, x, x2, terms, prior, precision)
             log_mass[k] = log_target(field, wedge, k, x, x2, after[3:].sum(), prior) + 0.5 * length
-            x, x2 = after_step(prior.slab, x, step), after_step(prior.slab, x2, step2)
+            x = after_step(prior.slab, x, step) if k >= 2 else 0.0
+            x2 = after_step(prior.slab, x2, step2) if k % 2 else 0.0
             if length < CONVERGED:
                 break
         proposal.mode[k, 0], proposal.mode[k, 1] = x, x2

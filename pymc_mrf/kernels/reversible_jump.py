@@ -180,7 +180,7 @@ def sequential_jumps(field, w, b, prior, width, machine, rng):
     b : (d,) array
     prior : EdgePrior
     width : (r,) array
-        Delta; below `exact_edges.STRONG`, so that listed probabilities do not underflow.
+        Delta; below `exact_edges.UNDERFLOW`, so that listed probabilities do not underflow.
     machine : exact_edges.Machine
     rng : numpy.random.Generator
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.enumerated_field import fill_probabilities, second_moments, sum_out
-from pymc_mrf.kernels.pseudo_edges import dot, exp_negative, total
+from pymc_mrf.kernels.vector_sums import dot, exp_negative, total
 
 LEAST_NODES = 3  # sums run over eight cells at once
 SPAN = 650.0  # exp(-SPAN) and 2^d exp(SPAN) are normal numbers

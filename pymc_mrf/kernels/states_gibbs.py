@@ -18,7 +18,14 @@ the sum of the largest absolute log potentials. States of probability zero are n
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.dense_gibbs import BLOCK, WORDS, draw_bits, exp_of_negative
+from pymc_mrf.kernels.dense_gibbs import (
+    BLOCK,
+    WORDS,
+    draw_bits,
+    exp_negative_float32,
+    load_block,
+    store_block,
+)
 from pymc_mrf.kernels.random_lanes import STATE_SIZE, seed_lanes
 
 DIRECT = 256
@@ -100,7 +107,7 @@ def fill_thresholds(thresholds, place, cells, scores, work):
     for a in range(n_states):
         score = scores[a]
         for cell in range(cells):
-            total[cell] += exp_of_negative(np.float32(score[cell] - top[cell]))
+            total[cell] += exp_negative_float32(np.float32(score[cell] - top[cell]))
             score[cell] = total[cell]
     for a in range(n_states - 1):
         score, threshold = scores[a], thresholds[a, place : place + cells]
@@ -180,7 +187,7 @@ def draw_scores(z_i, scores, top, bits):
     for a in range(n_states):
         score = scores[a]
         for c in range(BLOCK):
-            score[c] = exp_of_negative(score[c] - top[c])
+            score[c] = exp_negative_float32(score[c] - top[c])
     for a in range(1, n_states):
         below, score = scores[a - 1], scores[a]
         for c in range(BLOCK):
@@ -225,10 +232,7 @@ def gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rn
     state = np.empty(STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)
     for first in range(0, n_chains, BLOCK):
-        size = min(BLOCK, n_chains - first)
-        for c in range(size):
-            for i in range(n_nodes):
-                z[i, c] = x[first + c, i]
+        load_block(x[first : first + BLOCK], z)
         for _ in range(n_sweeps):
             for i in graph.order:
                 place, start, end = places[i], graph.indptr[i], graph.indptr[i + 1]
@@ -245,6 +249,4 @@ def gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rn
                     place += n_states ** (stop - start)
                     start = stop
                 draw_scores(z[i], scores, top, bits)
-        for c in range(size):
-            for i in range(n_nodes):
-                x[first + c, i] = z[i, c]
+        store_block(z, x[first : first + BLOCK])

@@ -7,27 +7,7 @@ Couplings of any strength and -inf entries; one chain at a time, and slower. Arg
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-
-
-@jit
-def largest(scores):
-    """Largest entry of `scores` (K,)."""
-    top = -np.inf
-    for a in range(scores.shape[0]):
-        top = max(top, scores[a])
-    return top
-
-
-@jit
-def log_sum(scores):
-    """Log of the sum of exp(scores) (K,)."""
-    top = largest(scores)
-    if top == -np.inf:
-        return top
-    total = 0.0
-    for a in range(scores.shape[0]):
-        total += np.exp(scores[a] - top)
-    return top + np.log(total)
+from pymc_mrf.kernels.log_scores import draw_state, largest, log_sum
 
 
 @jit
@@ -81,16 +61,7 @@ def draw_block(nu, z, edge_tables, edges, forest, b, rng):
                 scores[a] = nu[i, a]
         else:
             pair_scores(scores, nu[i], edge_tables, edges, forest.parent_edge[p], i, z[j])
-        top = largest(scores)
-        total = 0.0
-        for a in range(n_states):
-            total += np.exp(scores[a] - top)
-            scores[a] = total
-        u = rng.random() * total
-        state = 0
-        while state < n_states - 1 and scores[state] <= u:
-            state += 1
-        z[i] = state
+        z[i] = draw_state(scores, rng)
 
 
 @jit

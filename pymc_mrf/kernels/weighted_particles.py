@@ -1,6 +1,6 @@
 """Weighted particles of a pairwise field: edge marginals, changes of parameters, resampling.
 
-The particles z (d, m) with weights w (m,) of mean 1 represent p(. | eta). Moving one parameter by
+The particles z (d, m) with weights W (m,) of mean 1 represent p(. | eta). Moving one parameter by
 delta multiplies each weight by exp(delta f_e(z)), which is exact (Geyer, 1991; particle-filtered
 MCMC-MLE: Asuncion et al., 2010). The marginal of an edge is Rao-Blackwellised over its two ends: the
 conditional probability of f_e = 1 given all other nodes depends on a particle through the states of
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.log_scores import normalise
 
 MAX_CONFIGURATIONS = 4096  # of the neighbours of an edge, beyond which particles are visited one by one
 TINY = 1e-300
@@ -24,7 +25,7 @@ class Particles(NamedTuple):
     ----------
     z : (d, m) int8 array
         State indices, one particle per column.
-    w : (m,) array
+    W : (m,) array
         Weights with mean 1.
     eta : (r,) array
         Edge parameters that the weighted sample stands for.
@@ -38,7 +39,7 @@ class Particles(NamedTuple):
     """
 
     z: np.ndarray
-    w: np.ndarray
+    W: np.ndarray
     eta: np.ndarray
     statistic: np.ndarray
     node_tables: np.ndarray
@@ -84,20 +85,6 @@ def dot(a, b):
 
 
 @jit
-def normalise_scores(scores):
-    """exp(scores) (K,) divided by their sum, in place."""
-    top = scores[0]
-    for a in range(1, scores.shape[0]):
-        top = max(top, scores[a])
-    total = 0.0
-    for a in range(scores.shape[0]):
-        scores[a] = np.exp(scores[a] - top)
-        total += scores[a]
-    for a in range(scores.shape[0]):
-        scores[a] /= total
-
-
-@jit
 def tabulate_end(i, e, stride, particles, graph, out):
     """Conditionals of node i given its neighbours except along edge e, one per configuration.
 
@@ -122,7 +109,7 @@ def tabulate_end(i, e, stride, particles, graph, out):
             cell[c] += step * neighbour[c]
         size *= n_states
     for c in range(size):
-        normalise_scores(out[c])
+        normalise(out[c])
     return size
 
 
@@ -136,7 +123,7 @@ def local_conditional(i, e, c, particles, graph, out):
             b = particles.z[graph.neighbors[k], c]
             for a in range(out.shape[0]):
                 out[a] += particles.eta[f] * particles.statistic[a, b]
-    normalise_scores(out)
+    normalise(out)
 
 
 @jit
@@ -199,14 +186,14 @@ def particle_probabilities(e, c, particles, graph):
 @jit
 def edge_marginal(e, particles, graph):
     """Rao-Blackwellised P(f = 1) and P(f = 0) of edge e, and the variance of one particle's share."""
-    w, mass, pair = particles.w, particles.mass, particles.pair
-    m = w.shape[0]
+    W, mass, pair = particles.W, particles.mass, particles.pair
+    m = W.shape[0]
     one, zero, one_squared, zero_squared = 0.0, 0.0, 0.0, 0.0
     count = tabulate_edge(e, particles, graph)
     if count > 0:
         mass[:count] = 0.0
         for c in range(m):
-            mass[particles.cell[c]] += w[c]
+            mass[particles.cell[c]] += W[c]
         for k in range(count):
             p, q = pair[0, k], pair[1, k]
             one += mass[k] * p
@@ -216,10 +203,10 @@ def edge_marginal(e, particles, graph):
     else:
         for c in range(m):
             p, q = particle_probabilities(e, c, particles, graph)
-            one += w[c] * p
-            zero += w[c] * q
-            one_squared += w[c] * p * p
-            zero_squared += w[c] * q * q
+            one += W[c] * p
+            zero += W[c] * q
+            one_squared += W[c] * p * p
+            zero_squared += W[c] * q * q
     one /= m
     zero /= m
     # from the rarer of the two: the other loses digits
@@ -238,15 +225,15 @@ def indicate(e, particles, graph, out):
 @jit
 def change_edge(e, value, particles, graph):
     """Set the parameter of edge e, weights with it; return the effective sample size."""
-    w, f = particles.w, particles.share
-    m = w.shape[0]
+    W, f = particles.W, particles.share
+    m = W.shape[0]
     delta = value - particles.eta[e]
     particles.eta[e] = value
     indicate(e, particles, graph, f)
     one, zero = 0.0, 0.0
     for c in range(m):  # both by addition: a difference would not be zero where it should
-        one += w[c] * f[c]
-        zero += w[c] * (1.0 - f[c])
+        one += W[c] * f[c]
+        zero += W[c] * (1.0 - f[c])
     if one > 0.0 and zero > 0.0:
         if delta > 0.0:
             factor_one = m / (one + zero * np.exp(-delta))
@@ -255,33 +242,33 @@ def change_edge(e, value, particles, graph):
             factor_zero = m / (one * np.exp(delta) + zero)
             factor_one = factor_zero * np.exp(delta)
         for c in range(m):
-            w[c] *= factor_zero + f[c] * (factor_one - factor_zero)
-    return effective_size(w)
+            W[c] *= factor_zero + f[c] * (factor_one - factor_zero)
+    return effective_size(W)
 
 
 @jit
-def effective_size(w):
-    """Kish's effective sample size (sum w)^2 / sum w^2."""
-    return np.sum(w) ** 2 / dot(w, w)
+def effective_size(W):
+    """Kish's effective sample size (sum W)^2 / sum W^2."""
+    return np.sum(W) ** 2 / dot(W, W)
 
 
 @jit
 def resample(particles, rng):
     """Systematic resampling, in place; weights become equal."""
-    z, w = particles.z, particles.w
+    z, W = particles.z, particles.W
     d, m = z.shape
     ancestor = particles.total
-    scale = m / np.sum(w)
+    scale = m / np.sum(W)
     position = rng.random()
-    parent, reach = 0, w[0] * scale
+    parent, reach = 0, W[0] * scale
     for c in range(m):
         while reach < c + position and parent < m - 1:
             parent += 1
-            reach += w[parent] * scale
+            reach += W[parent] * scale
         ancestor[c] = parent
     row = np.empty(m, dtype=np.int8)
     for i in range(d):
         for c in range(m):
             row[c] = z[i, ancestor[c]]
         z[i] = row
-    w[:] = 1.0
+    W[:] = 1.0

@@ -9,25 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
-from pymc_mrf.graph.junction_tree import JunctionTree, is_cheap, junction_tree
+from pymc_mrf.graph.junction_tree import check_tractable, field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
 
-METHODS = ("auto", "exact", "perfect", "gibbs")
-DEFAULT_SWEEPS = 20
+DRAWS = ("auto", "exact", "perfect", "gibbs")
+"""How they may be drawn, from the most to the least exact."""
+
+AUXILIARY_SWEEPS = 20
 
 FEW = 16
 """Rows, and neighbours per node, up to which a sweep draws trees: see `AuxiliarySampler`."""
-
-
-@lru_cache(maxsize=16)
-def _plan(graph: PairwiseGraph, n_states: int) -> JunctionTree:
-    return junction_tree(graph, n_states)
 
 
 @lru_cache(maxsize=16)
@@ -38,15 +36,18 @@ def _tree_simulator(graph: PairwiseGraph) -> TreeSimulator:
     return TreeSimulator(graph, [[[index[label] for label in tree] for tree in found]])
 
 
-def check_options(method: str, n: int, n_sweeps: int) -> None:
-    """Refuse an unknown method and numbers that are not positive integers."""
-    if method not in METHODS:
-        options = ", ".join(f'"{option}"' for option in METHODS)
-        raise ValueError(f"method must be one of {options}, not {method!r}")
-    for label, value in (("n", n), ("n_sweeps", n_sweeps)):
-        integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not (integer and value > 0):
-            raise ValueError(f"{label} must be a positive integer, not {value!r}")
+def check_draws(draws: str) -> None:
+    """Refuse what is none of `DRAWS`."""
+    if not isinstance(draws, str) or draws not in DRAWS:
+        options = ", ".join(f'"{option}"' for option in DRAWS)
+        raise ValueError(f"draws must be one of {options}, not {draws!r}")
+
+
+def check_options(draws: str, n: int, n_sweeps: int) -> None:
+    """Refuse an unknown kind of draws and numbers that are not positive integers."""
+    check_draws(draws)
+    whole_number(n, "n", 1)
+    whole_number(n_sweeps, "n_sweeps", 1)
 
 
 class AuxiliarySampler:
@@ -59,7 +60,7 @@ class AuxiliarySampler:
         States per node, K.
     n : int
         Rows per draw.
-    method : {"auto", "exact", "perfect", "gibbs"}
+    draws : {"auto", "exact", "perfect", "gibbs"}
         "exact": independent draws by the junction tree. "perfect": independent draws by coupling from the
         past (see `pymc_mrf.fields.perfect.perfect_sample`), exact as well, for binary fields that can be
         made attractive; never chosen unasked, because a draw costs 3 to 600 times the 20 sweeps of
@@ -72,11 +73,13 @@ class AuxiliarySampler:
         Gibbs sweeps behind each draw.
     trees : bool
         Whether they may draw trees.
+    name : str
+        Of the field, for messages.
 
     Attributes
     ----------
-    method : str
-        The method used: "exact", "perfect" or "gibbs".
+    draws : str
+        The kind of draws: "exact", "perfect" or "gibbs".
     n_sweeps : int
         Sweeps behind each draw; 0 if draws are exact.
     trees : bool
@@ -85,8 +88,8 @@ class AuxiliarySampler:
     Raises
     ------
     ValueError
-        If a number or the method is not valid, "exact" is asked for and the junction tree is too wide, or
-        "perfect" is asked for and the field is not binary.
+        If a number or the kind of draws is not valid, "exact" is asked for and the junction tree is too
+        wide, or "perfect" is asked for and the field is not binary.
 
     Notes
     -----
@@ -106,30 +109,34 @@ class AuxiliarySampler:
         n_states: int,
         n: int,
         *,
-        method: str = "auto",
-        n_sweeps: int = DEFAULT_SWEEPS,
+        draws: str = "auto",
+        n_sweeps: int = AUXILIARY_SWEEPS,
         trees: bool = True,
+        name: str = "the field",
     ) -> None:
-        check_options(method, n, n_sweeps)
+        check_options(draws, n, n_sweeps)
         self.graph = graph
         self.n_states = n_states
         self.n = int(n)
-        if method == "perfect" and n_states != 2:
+        self._name = name
+        if draws == "perfect" and n_states != 2:
             raise ValueError(
-                f'method="perfect" is for binary fields, not for {n_states} states; use "gibbs" or "exact"'
+                f'draws="perfect" is for binary fields, but {name} has {n_states} states; use draws="gibbs" '
+                'or "exact"'
             )
-        if method in ("auto", "exact"):
-            tree = _plan(graph, n_states)
-            exact = method == "exact" or is_cheap(tree)
-            method = "exact" if exact else "gibbs"
-        self.method = method
-        self.n_sweeps = int(n_sweeps) if method == "gibbs" else 0
+        if draws in ("auto", "exact"):
+            tree = field_tree(graph, n_states)
+            exact = draws == "exact" or is_cheap(tree)
+            draws = "exact" if exact else "gibbs"
+        self.draws = draws
+        self.n_sweeps = int(n_sweeps) if draws == "gibbs" else 0
         few = max(self.n, 2 * graph.n_edges / graph.n_nodes) <= FEW
-        self.trees = trees and method == "gibbs" and few
-        if method == "exact":
+        self.trees = trees and draws == "gibbs" and few
+        if draws == "exact":
+            check_tractable(tree, remedy='use draws="gibbs" instead, or a sparser graph')
             self._tree = tree.arrays
             self._work = tree_kernels.allocate(self._tree)
-        elif method == "gibbs":
+        elif draws == "gibbs":
             self._simulator: TreeSimulator | GibbsSimulator = (
                 _tree_simulator(graph) if self.trees else GibbsSimulator(graph, n_states, self.n)
             )
@@ -164,9 +171,9 @@ class AuxiliarySampler:
         RuntimeError
             Under "perfect", if coupling from the past reaches its cap.
         """
-        if self.method == "perfect":
-            return perfect_sample(self.graph, edge_tables, node_tables, self.n, rng)
-        if self.method == "exact":
+        if self.draws == "perfect":
+            return self._perfect(edge_tables, node_tables, rng)
+        if self.draws == "exact":
             x = np.zeros((self.n, self.graph.n_nodes), dtype=np.int8)
             tree_kernels.pack_pairwise(edge_tables, node_tables, self._work.tables)
             tree_kernels.collect(self._tree, self._work.tables, self._work)
@@ -179,3 +186,16 @@ class AuxiliarySampler:
             x = np.array(start, dtype=np.int8)
         self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
         return x
+
+    def _perfect(self, edge_tables, node_tables, rng) -> np.ndarray:
+        """Coupling from the past, its refusals in the words of those who asked for `draws`."""
+        try:
+            return perfect_sample(self.graph, edge_tables, node_tables, self.n, rng)
+        except ValueError as error:
+            reason = str(error).split("; ")[0]  # remedies are for fixed fields
+        except RuntimeError:
+            raise RuntimeError(
+                f'draws="perfect": the couplings proposed for {self._name} are too strong for coupling from '
+                'the past, whose chains did not meet; use draws="gibbs"'
+            ) from None
+        raise ValueError(f'draws="perfect" does not serve {self._name}: {reason}; use draws="gibbs"')

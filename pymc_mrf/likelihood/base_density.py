@@ -22,6 +22,8 @@ def tabulate(
     bounds: tuple[float, float],
     center: float,
     rounding: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
+    *,
+    what: str = "the base",
 ) -> Series:
     """Approximate a log density by Legendre series on panels, adaptively.
 
@@ -36,6 +38,8 @@ def tabulate(
     rounding : callable
         Error in the argument with which `log_density` is evaluated, elementwise: nothing finer than
         its effect on the log density is resolved.
+    what : str
+        Whose density it is, for messages: "the base of theta".
 
     Returns
     -------
@@ -62,8 +66,9 @@ def tabulate(
         values = log_density((lower + half)[:, None] + half[:, None] * NODES)  # (p, nodes)
         if np.any(np.isnan(values) | (values == np.inf)):
             raise ValueError(
-                "the log density of the base is NaN or infinite inside its support "
-                f"(near {lower.min():.6g} to {upper.max():.6g} on the scale of the natural parameter)"
+                f"the log density of {what} is NaN or infinite inside its support (near "
+                f"{lower.min():.6g} to {upper.max():.6g} on the scale of the natural parameter); choose a "
+                "distribution whose density is finite there"
             )
         somewhere = (values > LOG_ZERO).any(axis=1)
         lower, upper, half, values, before, stuck = (
@@ -89,7 +94,7 @@ def tabulate(
         before, stuck = np.tile(tail[~good], 2), np.tile(stuck[~good], 2)
         if sum(len(part[0]) for part in done) + len(lower) > MAX_PANELS // 2:
             raise ValueError(
-                "the density of the base has too many kinks to be integrated; choose a smoother base"
+                f"the density of {what} has too many kinks to be integrated; choose a smoother distribution"
             )
     parts = [np.concatenate(arrays) for arrays in zip(*done, strict=True)]
     order = np.argsort(parts[0])

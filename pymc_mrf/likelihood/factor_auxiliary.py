@@ -7,15 +7,10 @@ import numpy as np
 
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.junction_tree import JunctionTree, is_cheap
+from pymc_mrf.graph.junction_tree import check_tractable, factor_graph_tree, is_cheap
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import junction_tree as tree_kernels
-from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, check_options
-
-
-@lru_cache(maxsize=16)
-def _plan(graph: FactorGraph) -> JunctionTree:
-    return JunctionTree(graph.scopes, graph.cardinalities)
+from pymc_mrf.likelihood.auxiliary import AUXILIARY_SWEEPS, check_options
 
 
 @lru_cache(maxsize=16)
@@ -33,44 +28,54 @@ class FactorAuxiliarySampler:
     graph : FactorGraph
     n : int
         Rows per draw.
-    method : {"auto", "exact", "gibbs"}
+    draws : {"auto", "exact", "gibbs"}
         As for `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`, but a sweep of "gibbs" draws the trees of
         a tree partition one by one (Rivasseau, 2005, figure 4.11). On an 8 x 8 Ising grid near its
         critical coupling such a sweep took 1.5 times as long as one over single variables, and half as
         many forgot the start.
     n_sweeps : int
         Sweeps behind each draw of "gibbs".
+    name : str
+        Of the field, for messages.
 
     Attributes
     ----------
-    method : str
-        The method used: "exact" or "gibbs".
+    draws : str
+        The kind of draws: "exact" or "gibbs".
     n_sweeps : int
         Sweeps behind each draw; 0 if draws are exact.
 
     Raises
     ------
     ValueError
-        If a number or the method is not valid, "exact" is asked for and the junction tree is too wide, or
-        "perfect" is asked for.
+        If a number or the kind of draws is not valid, "exact" is asked for and the junction tree is too
+        wide, or "perfect" is asked for.
     """
 
     def __init__(
-        self, graph: FactorGraph, n: int, *, method: str = "auto", n_sweeps: int = DEFAULT_SWEEPS
+        self,
+        graph: FactorGraph,
+        n: int,
+        *,
+        draws: str = "auto",
+        n_sweeps: int = AUXILIARY_SWEEPS,
+        name: str = "the field",
     ) -> None:
-        check_options(method, n, n_sweeps)
-        if method == "perfect":
+        check_options(draws, n, n_sweeps)
+        if draws == "perfect":
             raise ValueError(
-                'method="perfect" is for binary pairwise fields, not for factor graphs; use "gibbs" or '
-                '"exact"'
+                f'draws="perfect" is for binary pairwise fields, but {name} is a factor graph; use '
+                'draws="gibbs" or "exact"'
             )
         self.graph = graph
         self.n = int(n)
-        exact = method == "exact" or (method == "auto" and is_cheap(_plan(graph)))
-        self.method = "exact" if exact else "gibbs"
+        exact = draws == "exact" or (draws == "auto" and is_cheap(factor_graph_tree(graph)))
+        self.draws = "exact" if exact else "gibbs"
         self.n_sweeps = 0 if exact else int(n_sweeps)
         if exact:
-            self._tree = _plan(graph).arrays
+            tree = factor_graph_tree(graph)
+            check_tractable(tree, remedy='use draws="gibbs" instead, or a sparser graph')
+            self._tree = tree.arrays
             self._work = tree_kernels.allocate(self._tree)
         else:
             self._simulator = _simulator(graph)
@@ -93,7 +98,7 @@ class FactorAuxiliarySampler:
             State indices, a new array.
         """
         x = np.array(start, dtype=np.int8)
-        if self.method == "exact":
+        if self.draws == "exact":
             self._work.tables[: len(tables)] = tables
             tree_kernels.collect(self._tree, self._work.tables, self._work)
             tree_kernels.draw(self._tree, self._work, x, rng)

@@ -10,25 +10,25 @@ import numpy as np
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint, particle_wedges
-from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
+from pymc_mrf.kernels.edge_slab import EdgePrior, centred, precisions
 from pymc_mrf.kernels.exact_edges import ExactField
-from pymc_mrf.kernels.pseudo_edges import centred
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.likelihood.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
 from pymc_mrf.likelihood.wedges import make_wedges, order_of_visits
 
-LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
 WEDGES = 0.06  # looked at in a step, relative to the candidate edges, at most
-BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
 TRAJECTORY = 1.6  # length of a joint move, in standard deviations, as of the other engines
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
+MAX_LEAPFROG = 16  # steps of a piece
 MAX_PIECES = 16
 MEMORY = 100  # draws, about, over which expected means are averaged
 SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
 
 
-class ParticleEdges:
+class ParticleEdges(EdgeEngine):
     """Engine of the edge sampler: approximate moves of edges, weights and biases of a binary field.
 
     Memory is proportional to nodes times particles, plus edges.
@@ -73,7 +73,17 @@ class ParticleEdges:
         s = np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v]
         cells = y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v  # (r, 4)
         order = order_of_visits(x, graph)
-        self._field = ExactField(graph.edges, y, float(n), m, s, t, cells, order)
+        self._field = ExactField(
+            edges=graph.edges,
+            y=y,
+            n=float(n),
+            m=m,
+            s=s,
+            t=t,
+            cells=cells,
+            spreads=np.ptp(cells, axis=1),
+            order=order,
+        )
         self._x = x
         self._wedges = make_wedges(x, graph, WEDGES)
         self._moves_biases = moves_biases
@@ -83,11 +93,11 @@ class ParticleEdges:
         self._b = np.full(d, np.nan)  # biases that the particles stand for: so far none
         self._beta = np.zeros(d)
         self._tally = particle_edges.Tally(
-            np.zeros(2, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-            np.zeros(1),
-            np.zeros(2),
+            moves=np.zeros(2, dtype=np.int64),
+            resamplings=np.zeros(1, dtype=np.int64),
+            refused=np.zeros(1, dtype=np.int64),
+            least_size=np.zeros(1),
+            noise=np.zeros(2),
         )
         r = graph.n_edges
         self._means = particle_edges.Means(np.full(r, np.nan), np.full(r, np.nan))
@@ -127,6 +137,11 @@ class ParticleEdges:
             count[:] = 0
         self._tally.least_size[0] = self.n_particles
 
+    def statistics(self) -> dict[str, float]:
+        """Noise, smallest relative effective size and resamplings since the beginning of the last `sweep`."""
+        size = self.least_size / self.n_particles
+        return {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings}
+
     def get_state(self) -> tuple[np.ndarray, ...]:
         """States (d, m) int8, weights (m,), the w (r,) and b (d,) that they stand for; what was learnt."""
         particles, m = self._particles, self.n_particles
@@ -134,8 +149,9 @@ class ParticleEdges:
         learnt = np.array([self._reach, self._n_averaged]), self._means.expected.copy()
         return states, particles.W[:m].copy(), particles.w.copy(), self._b.copy(), *learnt
 
-    def set_state(self, states, weights, w, b, learnt, expected) -> None:
+    def set_state(self, *state: np.ndarray) -> None:
         """Restore what `get_state` gave."""
+        states, weights, w, b, learnt, expected = state
         particles, m = self._particles, self.n_particles
         particles.T[:, :m] = states
         particles.W[:m] = weights
@@ -214,7 +230,7 @@ class ParticleEdges:
         n_proposed, n_accepted = self._tally.moves
         return int(n_proposed), int(n_accepted)
 
-    def learn_means(self) -> None:
+    def learn_sweep(self) -> None:
         """Average the means of the edges' statistics at the present draw into the expected ones."""
         now, expected = self._means
         if self._n_averaged == 0:
@@ -254,7 +270,7 @@ class ParticleEdges:
         n_pieces = int(np.ceil(TRAJECTORY / longest))
         length = TRAJECTORY / n_pieces
         n_pieces = min(n_pieces, MAX_PIECES)
-        n_steps = int(np.ceil(length / step))
+        n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)
         accept = particle_joint.hamiltonian_moves(
             field,
             self._particles,

@@ -14,8 +14,9 @@ from pymc_mrf.kernels import gibbs, particle_drift, particle_groups
 from pymc_mrf.kernels import weighted_particles as kernels
 
 LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
+BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
 LEAST_PARTICLES = 256
-ROUNDING = 1e-9  # relative differences of parameters that are none
+ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 
 
@@ -75,12 +76,7 @@ class WeightedParticles:
     @property
     def n_particles(self) -> int:
         """Number of particles m."""
-        return len(self._particles.w)
-
-    @property
-    def effective_size(self) -> float:
-        """Effective sample size of the weights."""
-        return float(kernels.effective_size(self._particles.w))
+        return len(self._particles.W)
 
     @property
     def noise(self) -> float:
@@ -95,17 +91,17 @@ class WeightedParticles:
 
     def get_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Particles (d, m), weights (m,) and the parameters (r,) that they stand for; not copied."""
-        return self._particles.z, self._particles.w, self._particles.eta
+        return self._particles.z, self._particles.W, self._particles.eta
 
-    def set_state(self, z: np.ndarray, w: np.ndarray, eta: np.ndarray) -> None:
+    def set_state(self, z: np.ndarray, W: np.ndarray, eta: np.ndarray) -> None:
         """Restore what `get_state` gave."""
-        for target, source in zip(self.get_state(), (z, w, eta), strict=True):
+        for target, source in zip(self.get_state(), (z, W, eta), strict=True):
             target[:] = source
 
     def start(self, eta: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
         """Particles from the rows of the data, followed by `n_sweeps` sweeps at `eta` (r,)."""
         self._particles.z[:] = self._x[rng.integers(self.n, size=self.n_particles)].T
-        self._particles.w[:] = 1.0
+        self._particles.W[:] = 1.0
         self._particles.eta[:] = eta
         self.move(rng, n_sweeps)
 
@@ -159,10 +155,6 @@ class WeightedParticles:
         present = self._particles.eta
         for e in np.flatnonzero(np.abs(eta - present) > ROUNDING * (1.0 + np.abs(present))):
             self._follow(kernels.change_edge(e, eta[e], self._particles, self._graph), rng)
-
-    def edge_marginal(self, e: int) -> float:
-        """P(f = 1) on edge e at the present parameters."""
-        return kernels.edge_marginal(e, self._particles, self._graph)[0]
 
     def sweep_labels(self, labels, eta, sizes, n_groups, log_alpha, base, edge_work, rng):
         """Redraw every label in turn from eq. (4); as `ExactLikelihood.sweep_labels`."""

@@ -13,10 +13,11 @@ from pymc_mrf.kernels import packed_gibbs
 from pymc_mrf.kernels import persistent_langevin as langevin_kernels
 from pymc_mrf.kernels import reversible_jump as jump_kernels
 from pymc_mrf.kernels.edge_slab import EdgePrior
-from pymc_mrf.kernels.exact_edges import STRONG
-from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.kernels.exact_edges import UNDERFLOW
+from pymc_mrf.likelihood.exact_edges import ExactEdges
+from pymc_mrf.likelihood.particles import BURN_IN
 
-BURN_IN = 30  # sweeps of the chains at the start, from rows of the data
+MAX_JUMP = 0.5 * UNDERFLOW  # longest exact jump: listed probabilities must not underflow
 
 
 def feature_sums(x: np.ndarray, graph: PairwiseGraph, family: Family) -> np.ndarray:
@@ -71,11 +72,10 @@ class ExactFeatures(ExactEdges):
         self._momentum_room = np.empty((3, graph.n_edges + self._n_biases))
 
     def jump(self, w, b, prior: EdgePrior, width, rng) -> tuple[int, int, int, int]:
-        """Propose a jump of every edge in turn; `w` (r,) is changed in place, `width` is (r,).
+        """Propose a jump of every edge in turn; `w` (r,) is changed in place, `width` is (r,), <= MAX_JUMP.
 
         Returns the numbers of absent edges, of those added, of edges within `width`, of those deleted.
         """
-        width = np.minimum(width, 0.5 * STRONG)
         return jump_kernels.sequential_jumps(self._field, w, b, prior, width, self._machine, rng)
 
     def langevin(self, w, b, prior: EdgePrior, H, p, moved, step, alpha, rng) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import check_tree
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics, split_name
 from pymc_mrf.plots._collection import any_collection, visual_options
 
@@ -56,6 +57,7 @@ def plot_diagnostics(
     """
     from arviz_plots import visuals as azv
 
+    check_tree(dt, "dt")
     options = visual_options(visuals, ("lines", "means", "title", "xlabel", "legend"))
     data = sampler_statistics(dt, group)
     if var_names is not None:

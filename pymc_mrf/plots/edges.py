@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import is_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -75,6 +75,7 @@ def plot_edges(
         If the variable is not a finite vector of the graph's edges, `min_inclusion` is not a
         probability, or a mapping lacks a node or a category.
     """
+    check_tree(dt, "dt")
     options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend"))
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
@@ -142,6 +143,7 @@ def plot_inclusion(
         If the variable is not a finite vector of the graph's edges; also for an unknown backend or
         visual.
     """
+    check_tree(dt, "dt")
     names = ("inclusion", "mean", "inclusion_colorbar", "mean_colorbar", "labels")
     options = visual_options(visuals, names)
     graph = as_graph(graph)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, sampled_variable
 from pymc_mrf.checks import check_labels, sequence, whole_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.structure import coords as node_coords
@@ -80,6 +80,7 @@ def plot_latent_field(
         If the variable is no single row of integer states, its size is not that of the graph or shape, or
         neither tells the places of the nodes; also for an unknown panel or visual.
     """
+    check_tree(dt, "dt")
     options = visual_options(visuals, (*PANELS, "edges", "labels", "title", "colorbar"))
     values = _one_row(dt, var_name, group, coords)
     graph = None if graph is None else as_graph(graph)

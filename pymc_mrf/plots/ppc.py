@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, state_counts
-from pymc_mrf.checks import is_number
+from pymc_mrf.checks import number
 from pymc_mrf.plots._collection import any_collection, visual_options
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
@@ -70,6 +70,7 @@ def plot_ppc_edges(
     from arviz_plots import visuals as azv
 
     parts = ("intervals", "points", "missed_intervals", "missed_points")
+    check_tree(dt, "dt")
     options = visual_options(
         visuals, ("reference", *parts, "labels", "leaders", "title", "xlabel", "ylabel")
     )
@@ -150,6 +151,7 @@ def plot_ppc_magnetisation(
     """
     from arviz_plots import visuals as azv
 
+    check_tree(dt, "dt")
     options = visual_options(
         visuals, ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
     )
@@ -235,9 +237,7 @@ def interval_probability(ci_prob: float | None) -> float:
     from arviz_base import rcParams
 
     ci_prob = rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
-    if not is_number(ci_prob) or not 0.0 < ci_prob < 1.0:
-        raise ValueError(f"ci_prob must be between 0 and 1, not {ci_prob!r}")
-    return float(ci_prob)
+    return number(ci_prob, "ci_prob", 0.0, 1.0)
 
 
 def _check_sampled(predicted: xr.DataArray, var_name: str, group: str) -> None:

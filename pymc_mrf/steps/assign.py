@@ -10,7 +10,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.mrf_rv import field_node, free_parents
+from pymc_mrf.distributions.mrf_rv import field_node, free_parents, likelihoods_fed
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
@@ -30,11 +30,6 @@ GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     StrippedBetaGibbs,
     AuxiliaryVariableMH,
 )
-
-
-def likelihoods_fed(var) -> tuple[str, ...]:
-    """Kinds of likelihood of the fields that a free variable parametrises."""
-    return getattr(var.tag, "mrf_likelihoods", ())
 
 
 def is_dirichlet_process(var) -> bool:

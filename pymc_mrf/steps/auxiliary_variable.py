@@ -7,17 +7,18 @@ import pymc as pm
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
-from pymc_mrf.checks import is_number
+from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.mrf_rv import field_node
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.graph.junction_tree import is_cheap, junction_tree
+from pymc_mrf.graph.junction_tree import field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import auxiliary_draws, gibbs, packed_gibbs, pcd
 from pymc_mrf.kernels import auxiliary_groups as kernels
 from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
 from pymc_mrf.kernels.junction_tree import allocate
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
+from pymc_mrf.likelihood.auxiliary import check_draws
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
 from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.exchange_checks import Wording, short_chains
@@ -25,7 +26,6 @@ from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.intractable_fields import intractable_field
 from pymc_mrf.steps.observed_field import ObservedField
 
-DRAWS = ("auto", "exact", "perfect", "gibbs")
 SIMULATORS = {auxiliary_draws.EXACT: "exact", auxiliary_draws.PERFECT: "perfect"}  # the others: "gibbs"
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
@@ -94,7 +94,7 @@ class AuxiliaryVariableMH(GroupGibbs):
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If an argument is invalid, the variable feeds another kind of field or anything else, the data
         are incomplete, node parameters are random, or exact draws are asked for and the junction
         tree is too wide.
@@ -144,33 +144,27 @@ class AuxiliaryVariableMH(GroupGibbs):
         **kwargs,
     ) -> None:
         super().__init__(vars, **kwargs)
-        integers = {"n_proposals": n_proposals, "n_value_steps": n_value_steps, "n_sweeps": n_sweeps}
-        for label, value in integers.items():
-            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (integer and value > 0):
-                raise ValueError(f"{label} must be a positive integer, not {value!r}")
-        if not (is_number(sigma) and 0.0 < sigma < np.inf):
-            raise ValueError(f"sigma must be a positive number, not {sigma!r}")
+        self._n_proposals = whole_number(n_proposals, "n_proposals", 1)
+        self._n_value_steps = whole_number(n_value_steps, "n_value_steps", 1)
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
+        self._sigma = number(sigma, "sigma", 0.0)
         if auxiliary not in ("exchange", "moller"):
             raise ValueError(f'auxiliary must be "exchange" or "moller", not {auxiliary!r}')
-        if draws not in DRAWS:
-            raise ValueError(f"draws must be one of {', '.join(map(repr, DRAWS))}, not {draws!r}")
-        if not isinstance(restart, bool):
-            raise ValueError(f"restart must be True or False, not {restart!r}")
-        self._n_proposals, self._n_value_steps, self._sigma = n_proposals, n_value_steps, float(sigma)
-        self._moller, self._restart = auxiliary == "moller", restart
+        check_draws(draws)
+        self._moller, self._restart = auxiliary == "moller", flag(restart, "restart")
         field = self._field
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         kind = _kind(field, draws)
-        self._aux = _auxiliary(field, node_tables, statistic, kind, int(n_sweeps))
+        self._aux = _auxiliary(field, node_tables, statistic, kind, n_sweeps)
         self._draws = SIMULATORS.get(kind, "gibbs")
         self._intractable = None
         if self._draws == "gibbs":
             model = pm.modelcontext(kwargs.get("model"))
             rv = model[field.name]
-            node, length = field_node(rv), int(n_sweeps)
             # single nodes, as `_aux` draws
-            self._intractable = intractable_field(rv, node, model, "gibbs", length, trees=False)
+            self._intractable = intractable_field(
+                rv, field_node(rv), model, type(self).__name__, "gibbs", n_sweeps, trees=False
+            )
         self._s = np.empty(field.graph.n_edges)
         gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
         self._slope = {"agreement": 0.0, "ising": 2.0, "boltzmann": 1.0}[field.family.name]
@@ -304,7 +298,7 @@ class AuxiliaryVariableMH(GroupGibbs):
 def _kind(field: ObservedField, draws: str) -> int:
     """Which sampler of auxiliary data serves this field."""
     graph, n_states = field.graph, field.family.n_states
-    if draws == "exact" or (draws == "auto" and is_cheap(junction_tree(graph, n_states))):
+    if draws == "exact" or (draws == "auto" and is_cheap(field_tree(graph, n_states))):
         return auxiliary_draws.EXACT
     if draws == "perfect":
         degree = int(np.diff(graph.arrays.indptr).max())
@@ -331,7 +325,7 @@ def _auxiliary(
     exact, packed = kind == auxiliary_draws.EXACT, kind == auxiliary_draws.PACKED
     # parts that this kind does not use belong to a graph of two nodes
     small = PairwiseGraph([0, 1], [(0, 1)])
-    tree = junction_tree(graph if exact else small, n_states)
+    tree = field_tree(graph if exact else small, n_states)
     order = tree.factor_order if exact else np.arange(graph.n_edges)
     plan = packed_gibbs.plan((graph if packed else small).arrays)
     words = np.zeros((graph.n_nodes, packed_gibbs.n_words(n)), dtype=np.uint64)

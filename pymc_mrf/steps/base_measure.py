@@ -210,5 +210,7 @@ class BaseMeasureReader:
 
             exact = base.beta is not None
             rounding = np.zeros_like if exact else self._link.rounding
-            self._series = (base, tabulate(log_density, base.bounds, base.center, rounding))
+            what = f"the base of {self._name}"
+            series = tabulate(log_density, base.bounds, base.center, rounding, what=what)
+            self._series = (base, series)
         return self._series[1]

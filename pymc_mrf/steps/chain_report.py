@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 
+from pymc_mrf.steps.targets import LEAST_DRAWS
+
 WARNING_STAT = (SamplerWarning, None)
-LEAST_DRAWS = 50  # below which a variable may stand still by chance
 
 
 def chain_warning(messages: Sequence[str]) -> SamplerWarning | None:

@@ -24,7 +24,7 @@ from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
 from pymc_mrf.distributions.mrf_rv import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, arguments
 from pymc_mrf.steps.observed_field import children
-from pymc_mrf.steps.pymc_steps import check_step_arguments
+from pymc_mrf.steps.pymc_steps import check_step_arguments, warm_up
 
 EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
 """Of a precision or a variance in the standard deviation."""
@@ -227,9 +227,7 @@ class ConjugateHyperparameters(BlockedStep):
         self._counted = [v.name for v in model.value_vars if v in values]
         inputs = [v for v in model.value_vars if v in values]
         self._count = model.compile_fn(present, inputs=inputs, point_fn=False, **kwargs)
-        state = self.rng.bit_generator.state
-        self.step(model.initial_point() if initial_point is None else initial_point)  # compiles
-        self.rng.bit_generator.state = state
+        warm_up(self, model.initial_point() if initial_point is None else initial_point)
 
     @staticmethod
     def competence(var, has_grad):

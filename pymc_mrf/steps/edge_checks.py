@@ -2,32 +2,27 @@
 
 import numpy as np
 
-from pymc_mrf.fields.coupling_strength import STRONG, influence_radius
+from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.chain_report import ChainCount
 from pymc_mrf.steps.observed_field import ObservedField
-
-TARGET_NOISE = 0.5
-"""Noise of log-likelihood ratios, which are corrected for it, of which nothing is said."""
-
-N_KEPT = 20
-"""Draws of a chain, about, at which the strength of couplings is looked at."""
+from pymc_mrf.steps.targets import COUPLING_DRAWS, EDGE_NOISE
 
 
 def too_few_particles(name: str, squares: list[float], n_particles: int) -> list[str]:
     """Complain if the noise, root mean of its `squares` over the draws, is above its target."""
     rms = float(np.sqrt(np.mean(squares)))
-    if rms <= TARGET_NOISE:
+    if rms <= EDGE_NOISE:
         return []
-    enough = int(np.ceil(1.2 * n_particles * (rms / TARGET_NOISE) ** 2))
+    enough = int(np.ceil(1.2 * n_particles * (rms / EDGE_NOISE) ** 2))
     return [
         f"The {n_particles} particles of EdgeGibbs are too few for {name}: estimated log-likelihood "
-        f"ratios have a noise of {rms:.2f}, above {TARGET_NOISE:g}. Try n_particles={enough}"
+        f"ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
     ]
 
 
 def is_kept(count: ChainCount) -> bool:
     """Whether the draw just counted is one of those at which couplings are looked at."""
-    return (count.n_draws - 1) % max(count.length // N_KEPT, 1) == 0
+    return (count.n_draws - 1) % max(count.length // COUPLING_DRAWS, 1) == 0
 
 
 def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[str]:
@@ -45,12 +40,12 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[st
         tables = field.family.edge_tables(w[present])
         radii.append(influence_radius(graph.edges[present], tables, graph.n_nodes))
     radius = float(np.median(radii))
-    if radius < STRONG:
+    if radius < STRONG_INFLUENCE:
         return []
     return [
         f'The nodes of {field.name} are too strongly coupled for likelihood="pseudo": the influence of '
-        f"neighbours is {radius:.2f}, above {STRONG:g}, so that the draws of EdgeGibbs may be far from the "
-        'posterior. Use likelihood="exact" if the junction tree is small, else "particles"; '
+        f"neighbours is {radius:.2f}, above {STRONG_INFLUENCE:g}, so that the draws of EdgeGibbs may be far "
+        'from the posterior. Use likelihood="exact" if the junction tree is small, else "particles"; '
         "plot_ppc_edges shows what the fit misses"
     ]
 

@@ -10,9 +10,12 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.mrf_rv import field_node, likelihoods_fed
+from pymc_mrf.likelihood.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
-from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountState, chain_warning
 from pymc_mrf.steps.edge_checks import is_kept, never_changed, strong_couplings, too_few_particles
 from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior
@@ -21,18 +24,20 @@ from pymc_mrf.steps.edge_target import (
     bias_variable,
     edge_target,
     is_spike_and_slab,
+    simulation_options,
     warn_of_constant_columns,
 )
-from pymc_mrf.steps.observed_field import constant_value
-from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back
+from pymc_mrf.steps.observed_field import children, constant_value
+from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back, warm_up
 
-ENGINES: dict[str, type[ExactEdges] | type[PseudoEdges] | type[ParticleEdges]] = {
+ENGINES: dict[str, type[EdgeEngine]] = {
     "exact": ExactEdges,
     "pseudo": PseudoEdges,
     "particles": ParticleEdges,
 }
 # length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
 TRAJECTORY = 1.6
+LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
 MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8
 
@@ -50,6 +55,19 @@ class EdgeGibbsState(StepMethodState):
     count: ChainCountState
     noise: list
     weights: list
+
+
+def _belongs_to_nuts(rv) -> bool:
+    """Whether biases feed another likelihood beside a field; only the model of the context tells.
+
+    Without one, `EdgeGibbs.__new__` finds out.
+    """
+    try:
+        model = pm.modelcontext(None)
+    except TypeError:
+        return False
+    movable = rv in model.free_RVs and "particles" not in likelihoods_fed(rv)
+    return movable and len(children(rv, model)) > 1
 
 
 class EdgeGibbs(BlockedStep):
@@ -83,8 +101,8 @@ class EdgeGibbs(BlockedStep):
     vars : list of variables
         A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or the coupling of an
         `Ising` field; optionally the free variable that is the bias (field) of the same field, if its
-        prior is a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace. Other biases are read, and
-        left to other steps; under ``likelihood="particles"`` they must be constants.
+        prior is a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace and it feeds nothing else. Other
+        biases are read, and left to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step.
     n_particles : int, optional
@@ -152,32 +170,42 @@ class EdgeGibbs(BlockedStep):
         model = pm.modelcontext(kwargs.get("model"))
         values = get_value_vars_from_user_vars(vars, model)
         edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
-        if not edges and kwargs.get("initial_point") is not None:
-            return cls._without_edges(values, model, kwargs)
-        if len(edges) < 2:
-            return super().__new__(cls, values, *args, **kwargs)
-        steps, taken = [], []
+        blocks = []
         for value in edges:
             found = bias_variable(model.values_to_rvs[value], model)
-            mine = [value, *(v for v in values if model.values_to_rvs[v] is found)]
-            taken += mine
-            steps.append(cls(mine, *args, **kwargs))
-        if len(taken) < len(values):
-            steps.append(cls([v for v in values if v not in taken], *args, **kwargs))
-        return CompoundStep(steps)
+            blocks.append([value, *(v for v in values if model.values_to_rvs[v] is found)])
+        others = [v for v in values if not any(v in block for block in blocks)]
+        if others and kwargs.get("initial_point") is not None:
+            return cls._leave_biases(others, [v for v in values if v not in others], model, args, kwargs)
+        if len(edges) < 2:
+            return super().__new__(cls, values, *args, **kwargs)
+        if others:
+            blocks.append(others)
+        return CompoundStep([cls(block, *args, **kwargs) for block in blocks])
 
     @classmethod
-    def _without_edges(cls, values, model: pm.Model, kwargs):
-        """Give biases whose edges the user gave to another step to PyMC's own, if those can move them."""
-        for value in values:
+    def _leave_biases(cls, others, values, model: pm.Model, args, kwargs):
+        """Give biases that this step cannot move to PyMC's own, if those can; make the step for `values`.
+
+        Their edges may be in another step, or they feed another likelihood beside the field.
+        """
+        for value in others:
             rv = model.values_to_rvs[value]
-            if "particles" in getattr(rv.tag, "mrf_likelihoods", ()):
-                raise ValueError(
-                    f"{rv.name} is left to no step that can move it: it parametrises a field whose partition "
-                    "function is intractable. Pass it to the step of the edges, EdgeGibbs or "
-                    "PersistentLangevin, as well"
+            if "particles" not in likelihoods_fed(rv):
+                continue
+            fed = [child for child in children(rv, model) if field_node(child) is None]
+            remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
+            if fed:
+                remedy = (
+                    f'Declare the field with likelihood="exact" or "pseudo", or let {fed[0].name} depend on '
+                    f"something else than {rv.name}"
                 )
-        return hand_back(cls, values, model, kwargs, None, has_grad=True)
+            raise ValueError(
+                f"{rv.name} is left to no step that can move it: it parametrises a field whose partition "
+                f"function is intractable. {remedy}"
+            )
+        own = (lambda: cls(values, *args, **kwargs)) if values else None
+        return hand_back(cls, others, model, kwargs, own, has_grad=True)
 
     def __init__(
         self,
@@ -195,44 +223,27 @@ class EdgeGibbs(BlockedStep):
         model = pm.modelcontext(model)
         self.vars = get_value_vars_from_user_vars(vars, model)
         self.rng = get_random_generator(rng)
-        for label, value, least in (
-            ("n_joint", n_joint, 0),
-            ("n_particles", n_particles, 1),
-            ("n_sweeps", n_sweeps, 1),
-        ):
-            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (integer and value >= least):
-                kind = "positive" if least else "non-negative"
-                raise ValueError(f"{label} must be a {kind} integer, not {value!r}")
-        self._n_joint = int(n_joint)
+        self._n_joint = whole_number(n_joint, "n_joint", 0)
         rvs = [model.values_to_rvs[value] for value in self.vars]
         rv, bias_rv, field, likelihood = edge_target(rvs, model, "EdgeGibbs", tuple(ENGINES))
+        options = simulation_options(field, likelihood, n_particles, n_sweeps, 1)
         self._field = field
         d = field.graph.n_nodes
         self._name = model.rvs_to_values[rv].name
         self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
         self._prior = EdgePriorReader(rv, bias_rv, field.node_parameter, d, model, compile_kwargs)
         warn_of_constant_columns(field, stacklevel=4)
-        given = {"n_particles": n_particles, "n_sweeps": n_sweeps}
-        options: dict[str, Any] = {k: int(value) for k, value in given.items() if value is not None}
         if likelihood == "particles":
             self._check_biases(rv, bias_rv, bias_variable(rv, model))
-        elif options:
-            raise ValueError(
-                f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
-                f'likelihood="{likelihood}": leave it out, or declare the field with likelihood="particles"'
-            )
         engine = ENGINES[likelihood]
-        self._engine: Any = engine(field.x, field.graph, field.family, bias_rv is not None, **options)
+        self._engine = engine(field.x, field.graph, field.family, bias_rv is not None, **options)
         self._information = self._engine.information.copy()
         self._point = model.initial_point() if initial_point is None else initial_point
         self._default_start: np.ndarray | None = None
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
         self._reset()
-        state = self.rng.bit_generator.state
-        self.step(self._point)  # thrown away: everything compiles before chains fork
-        self.rng.bit_generator.state = state
+        warm_up(self, self._point)
         self._reset()
 
     def _check_biases(self, rv, bias_rv, found) -> None:
@@ -240,7 +251,10 @@ class EdgeGibbs(BlockedStep):
         field = self._field
         if bias_rv is None and field.node_parameter is not None:
             if constant_value(field.node_parameter) is None:
-                what = "give numbers, or a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace"
+                what = (
+                    "give numbers, or a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace that feeds "
+                    "nothing else"
+                )
                 if found is not None:
                     what = f"pass {found.name} too, as in step=EdgeGibbs([{rv.name}, {found.name}])"
                 raise ValueError(
@@ -251,12 +265,20 @@ class EdgeGibbs(BlockedStep):
     @property
     def particles(self) -> tuple:
         """States, weights and parameters of the particles, part of the resumable state; else empty."""
-        return self._engine.get_state() if isinstance(self._engine, ParticleEdges) else ()
+        return self._engine.get_state()
 
     @particles.setter
     def particles(self, state: tuple) -> None:
-        if state:
-            self._engine.set_state(*state)
+        self._engine.set_state(*state)
+
+    @property
+    def information(self) -> np.ndarray:
+        """What the engine has learnt about the scale of joint moves: part of the resumable state."""
+        return self._engine.information.copy()
+
+    @information.setter
+    def information(self, information: np.ndarray) -> None:
+        self._engine.information[:] = information
 
     def _reset(self) -> None:
         """Forget everything learnt."""
@@ -267,20 +289,20 @@ class EdgeGibbs(BlockedStep):
         self.count = ChainCount()
         self.noise: list[float] = []
         self.weights: list[np.ndarray] = []
-        self.information = self._information.copy()
-        if isinstance(self._engine, ParticleEdges):
-            self._engine.forget()
+        self.information = self._information
+        self._engine.forget()
 
     @staticmethod
     def competence(var, has_grad):
         """Ideal for a spike-and-slab variable, and for biases of the field that it feeds."""
         bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
-        if is_spike_and_slab(var) or bias:
+        if is_spike_and_slab(var) or (bias and not _belongs_to_nuts(var)):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain."""
+        """Forget the previous chain; refuse data set since the step was made."""
+        self._field.held.check_unchanged()
         super().setup_chain(rng, tune, draws)
         self._reset()
         self.tune = tune > 0
@@ -296,19 +318,18 @@ class EdgeGibbs(BlockedStep):
             if start is not None and np.array_equal(w, start):
                 w, b = pseudo_likelihood_start(field, prior, b, self._bias_name is not None, self.rng)
             self.started = True
-        engine, old = self._engine, w.copy()
-        engine.information[:] = self.information
-        n_proposed, n_accepted = engine.sweep(w, b, prior, self.rng)
-        if self.tune and isinstance(engine, ParticleEdges):
-            engine.learn_means()
+        old = w.copy()
+        n_proposed, n_accepted = self._engine.sweep(w, b, prior, self.rng)
+        if self.tune:
+            self._engine.learn_sweep()
         accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
         accepts = [accept for accept in accepts if not np.isnan(accept)]  # where anything was to move
         stats = {
             "edge_gibbs_n_active": int(np.count_nonzero(w)),
             "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
-            "edge_gibbs_joint_accept": float(np.mean(accepts)) if accepts else 1.0,
+            "edge_gibbs_joint_accept": sum(accepts) / len(accepts) if accepts else 1.0,
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
-            **self._particle_statistics(),
+            **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
         }
         # without an edge, nor a proposal of one, there is nothing that could have moved
         moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
@@ -324,39 +345,27 @@ class EdgeGibbs(BlockedStep):
         engine = self._engine
         if not self.tune:
             self.noise.append(noise**2)
-            if isinstance(engine, PseudoEdges) and is_kept(self.count):
+            if engine.assumes_weak_couplings and is_kept(self.count):
                 self.weights.append(w.copy())
         if not ends:
             return None
         complaints = never_changed(self._name, self.count)
-        if isinstance(engine, ParticleEdges) and self.noise:
+        if self.noise:
             complaints += too_few_particles(self._name, self.noise, engine.n_particles)
         if self.weights:
             complaints += strong_couplings(self._field, self.weights)
         return chain_warning(complaints)
 
-    def _particle_statistics(self) -> dict[str, float]:
-        """Noise, relative effective size and resamplings; of an exact likelihood: none, all, never."""
-        engine = self._engine
-        if not isinstance(engine, ParticleEdges):
-            return {"edge_gibbs_noise": 0.0, "edge_gibbs_ess": 1.0, "edge_gibbs_resamplings": 0}
-        return {
-            "edge_gibbs_noise": engine.noise,
-            "edge_gibbs_ess": engine.least_size / engine.n_particles,
-            "edge_gibbs_resamplings": engine.n_resamplings,
-        }
-
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
-        step = np.exp(self.log_step)
-        n_steps = int(np.clip(np.rint(TRAJECTORY / step), 1, MAX_LEAPFROG))
+        step = float(np.exp(self.log_step))
+        n_steps = min(max(round(TRAJECTORY / step), 1), MAX_LEAPFROG)
         accept = self._engine.joint(w, b, prior, step * self.rng.uniform(0.8, 1.2), n_steps, self.rng)
         if self.tune and not np.isnan(accept):
             self.n_tuned += 1
             self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)
-            self.log_step = min(self.log_step, float(np.log(TRAJECTORY)))
+            self.log_step = min(self.log_step, LONGEST_LOG_STEP)
             self._engine.learn(1.0 / (self.n_tuned + 10.0))
-            self.information = self._engine.information.copy()
         return accept
 
     @staticmethod

@@ -23,7 +23,7 @@ from pymc_mrf.kernels.edge_slab import (
     EdgePrior,
     log_density,
 )
-from pymc_mrf.likelihood.base_density import tabulate
+from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
 
 NO_SERIES = Series(np.zeros(1), np.ones(1), np.zeros((1, N_NODES)), np.zeros(1))
 KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LAPLACE}
@@ -168,25 +168,46 @@ class EdgePriorReader:
             return values if ends else np.where(np.isnan(values), -np.inf, values)
 
         self._check_slab(bool(np.isfinite(density(np.array([center]))[0])), parameters)
-        series = tabulate(density, bounds, center)
-        location, scale = location_and_scale(series)
+        series = tabulate(density, bounds, center, what=f"the slab of {self._name}")
+        x, cdf = distribution(series)
+        q1, median, q3 = np.interp([0.25, 0.5, 0.75], cdf, x)
+        scale = max((q3 - q1) / 1.349, 1e-12)
         highest = np.array([series.ceiling.max()])
-        return Densities(SERIES, np.array([location]), np.array([scale]), np.ones(1), highest, series)
+        cells, heights = cells_of(x, cdf)
+        return Densities(
+            SERIES, np.array([median]), np.array([scale]), np.ones(1), highest, series, cells, heights
+        )
 
 
-def location_and_scale(series: Series) -> tuple[float, float]:
-    """Median and normalised interquartile range of a density given as a series."""
-    points: list[np.ndarray] = []
+def distribution(series: Series) -> tuple[np.ndarray, np.ndarray]:
+    """Points x and the distribution function there, of a density given as a series."""
+    points: list[np.ndarray] = [series.lower[:1]]
     mass: list[np.ndarray] = []
     t = np.linspace(0.0, 1.0, 65)
-    for lower, upper, c in zip(series.lower, series.upper, series.coefficients, strict=True):
+    for lower, upper, c, ceiling in zip(*series, strict=True):
         here = lower + (upper - lower) * t
-        f = np.exp(np.polynomial.legendre.legval(2 * t - 1, c))
+        # the series of a narrow panel may mean nothing between its nodes, but its ceiling does
+        f = np.exp(np.minimum(np.polynomial.legendre.legval(2 * t - 1, c), ceiling))
         points.append(here[1:])
         mass.append(0.5 * (f[1:] + f[:-1]) * np.diff(here))
-    x, cdf = np.concatenate(points), np.cumsum(np.concatenate(mass))
-    q1, median, q3 = np.interp(np.array([0.25, 0.5, 0.75]) * cdf[-1], cdf, x)
-    return float(median), float(max((q3 - q1) / 1.349, 1e-12))
+    cdf = np.cumsum(np.concatenate([np.zeros(1), *mass]))
+    return np.concatenate(points), cdf / cdf[-1]
+
+
+def cells_of(x: np.ndarray, cdf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut a `distribution` into cells: their ends, and the log of the mean density in each.
+
+    The cells hold 5 % of the mass each, but ever less towards both ends, where a density may vanish or be
+    infinite.
+    """
+    tail = 10.0 ** -np.arange(1.0, 10.0, 0.5)[::-1]
+    levels = np.concatenate([[0.0], tail, np.arange(0.15, 0.88, 0.05), 1.0 - tail[::-1], [1.0]])
+    ends = np.unique(np.interp(levels, cdf, x))
+    mass = np.diff(np.interp(ends, x, cdf))
+    full = mass > 0
+    heights = np.full(len(mass), LOG_ZERO)
+    heights[full] = np.log(mass[full] / np.diff(ends)[full])
+    return ends, heights
 
 
 def log_densities(f: Densities, x: np.ndarray) -> np.ndarray:

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.mrf_rv import field_node, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.edge_prior import is_movable
@@ -61,15 +63,11 @@ def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -
             "of a field: pass it as the weight to pymc_mrf.BoltzmannMachine or as the coupling to "
             "pymc_mrf.Ising with `observed` data; for draws from the prior use pm.sample_prior_predictive"
         )
-    for given in rvs:
-        if model.rvs_to_transforms[given] is not None:
-            raise ValueError(
-                f"{step} moves values as they are, but {given.name} has a transform: declare it without "
-                "`transform`, or leave it out of `vars` if it is not the edges"
-            )
+    _check_transform(rv, model, step)
     if rv.ndim != 1:
         raise ValueError(
-            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"
+            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare one "
+            "SpikeAndSlab per field; they may share p and the slab's scale"
         )
     if model.rvs_to_values[rv].dtype != "float64":
         raise ValueError(
@@ -85,7 +83,15 @@ def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -
         )
     others = [other for other in rvs if other is not rv]
     biases = bias_variable(rv, model)
+    assert field.node_parameter is not None  # both families have one
+    near = set(ancestors([field.node_parameter], blockers=model.free_RVs))
     for other in others:
+        if other not in near:
+            raise ValueError(
+                f"{step} moves {rv.name} and the {field.family.node_parameter} of {field.name}: leave "
+                f"{other.name} out of `vars`"
+            )
+        _check_transform(other, model, step)
         if other is not biases:
             raise ValueError(
                 f"{step} moves the {field.family.node_parameter} of {field.name} if it is a vector of "
@@ -93,6 +99,40 @@ def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -
                 f"else; {other.name} is not: leave it out of `vars`, as in {step}([{rv.name}])"
             )
     return EdgeTarget(rv, others[0] if others else None, field, nodes[0].op.likelihood)
+
+
+def _check_transform(rv, model: pm.Model, step: str) -> None:
+    if model.rvs_to_transforms[rv] is not None:
+        raise ValueError(
+            f"{step} moves values as they are, but {rv.name} has a transform: declare it without "
+            "`transform`, or leave it out of `vars` if it is not the edges"
+        )
+
+
+def simulation_options(
+    field: ObservedField,
+    likelihood: str,
+    n_particles: int | None,
+    n_sweeps: int | None,
+    least_particles: int,
+) -> dict[str, int]:
+    """Options of a simulation that were given, by name.
+
+    Raises
+    ------
+    ValueError
+        If one is out of range, or nothing is simulated under this likelihood.
+    """
+    options = {}
+    for name, value, least in (("n_particles", n_particles, least_particles), ("n_sweeps", n_sweeps, 1)):
+        if value is not None:
+            options[name] = whole_number(value, name, least)
+    if options and likelihood != "particles":
+        raise ValueError(
+            f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
+            f'likelihood="{likelihood}": leave it out, or declare the field with likelihood="particles"'
+        )
+    return options
 
 
 def warn_of_constant_columns(field: ObservedField, stacklevel: int) -> None:

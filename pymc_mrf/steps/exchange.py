@@ -19,14 +19,14 @@ from rich.table import Column
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.mrf_rv import free_parents
-from pymc_mrf.likelihood.auxiliary import DEFAULT_SWEEPS, METHODS
+from pymc_mrf.distributions.mrf_rv import free_parents, likelihoods_fed
+from pymc_mrf.likelihood.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.steps.chain_report import WARNING_STAT, chain_warning
 from pymc_mrf.steps.coordinate_blocks import connected, named_blocks, target_acceptance
 from pymc_mrf.steps.exchange_checks import short_chains, standstill
 from pymc_mrf.steps.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.pseudo_posterior import pseudo_posterior
-from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back
+from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back, warm_up
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
 LEAST_LOG_SCALE = -10.0  # proposals must differ from the present state
@@ -68,7 +68,7 @@ class Exchange(BlockedStep):
     vars : list of variables
         Continuous free variables; together they must be all free variables from which the parameters
         of some fields, observed or latent, with ``likelihood="particles"`` are computed.
-    auxiliary : {"auto", "exact", "perfect", "gibbs"}
+    draws : {"auto", "exact", "perfect", "gibbs"}
         How auxiliary data are drawn; see `pymc_mrf.likelihood.auxiliary.AuxiliarySampler`.
     n_sweeps : int
         Gibbs sweeps behind each auxiliary data set, started from the observations: over trees of the graph
@@ -85,9 +85,10 @@ class Exchange(BlockedStep):
 
     Raises
     ------
-    ValueError
+    ValueError, RuntimeError
         If a variable reaches no such field, a field has another free parent, a discrete one or a
-        Dirichlet process, or an option is not valid.
+        Dirichlet process, or an option is not valid; RuntimeError if couplings are proposed that are too
+        strong for ``draws="perfect"``.
 
     Notes
     -----
@@ -104,7 +105,7 @@ class Exchange(BlockedStep):
     Sampler statistics: ``exchange_accept`` (mean acceptance probability), ``exchange_scale`` (mean scale
     of the proposals, relative to the covariance), ``exchange_draws`` (auxiliary draws: "exact" by
     the junction tree, "perfect" by coupling from the past, "gibbs"; the least exact of all fields) and
-    ``exchange_sweeps`` (Gibbs sweeps behind each of them, 0 if they are exact).
+    ``exchange_n_sweeps`` (Gibbs sweeps behind each of them, 0 if they are exact).
 
     References
     ----------
@@ -118,7 +119,7 @@ class Exchange(BlockedStep):
         "exchange_accept": (np.float64, []),
         "exchange_scale": (np.float64, []),
         "exchange_draws": (np.dtype("U16"), []),
-        "exchange_sweeps": (np.int64, []),
+        "exchange_n_sweeps": (np.int64, []),
         "warning": WARNING_STAT,
     }
 
@@ -141,8 +142,8 @@ class Exchange(BlockedStep):
         self,
         vars,
         *,
-        auxiliary: str = "auto",
-        n_sweeps: int = DEFAULT_SWEEPS,
+        draws: str = "auto",
+        n_sweeps: int = AUXILIARY_SWEEPS,
         n_updates: int = 5,
         blocks: Sequence[Sequence] | None = None,
         block_size: int = 10,
@@ -155,12 +156,11 @@ class Exchange(BlockedStep):
         model = pm.modelcontext(model)
         self.vars = get_value_vars_from_user_vars(vars, model)
         self.rng = get_random_generator(rng)
-        if auxiliary not in METHODS:
-            raise ValueError(f"auxiliary must be one of {', '.join(METHODS)}, not {auxiliary!r}")
+        check_draws(draws)
         self._n_updates = whole_number(n_updates, "n_updates", 1)
         self._block_size = whole_number(block_size, "block_size", 1)
         rvs = [model.values_to_rvs[value] for value in self.vars]
-        self._fields = served_fields(rvs, model, type(self).__name__, auxiliary, n_sweeps)
+        self._fields = served_fields(rvs, model, type(self).__name__, draws, n_sweeps)
         self._compile(rvs, model, compile_kwargs)
 
         default = model.initial_point()
@@ -184,9 +184,7 @@ class Exchange(BlockedStep):
         else:
             self._blocks = named_blocks(blocks, self.vars, self._ends, model)
         self._reset()
-        state = self.rng.bit_generator.state
-        self.step(self._point)  # thrown away: everything compiles before chains fork
-        self.rng.bit_generator.state = state
+        warm_up(self, self._point)
         self._reset()
 
     def _compile(self, rvs, model: pm.Model, compile_kwargs) -> None:
@@ -258,14 +256,16 @@ class Exchange(BlockedStep):
         which the constructor finds out. Sessions without intractable fields are left alone.
         """
         if var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES:
-            if "particles" in getattr(var.tag, "mrf_likelihoods", ()):
+            if "particles" in likelihoods_fed(var):
                 return Competence.IDEAL
             if not has_grad and IntractableLogPartition.used:
                 return UNTAGGED
         return Competence.INCOMPATIBLE
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain."""
+        """Forget the previous chain; refuse data set since the step was made."""
+        for field in self._fields:
+            field.held.check_unchanged()
         super().setup_chain(rng, tune, draws)
         self._reset()
         self.tune, self.checked, self.n_draws = tune > 0, tune == 0, draws
@@ -298,12 +298,12 @@ class Exchange(BlockedStep):
             if learns and self.tune:
                 self._learn(block, small, state[0])
             small += learns
-        sampler = max((f.sampler for f in self._fields), key=lambda s: METHODS.index(s.method))
+        sampler = max((f.sampler for f in self._fields), key=lambda s: DRAWS.index(s.draws))
         stats = {
             "exchange_accept": float(np.mean(accepts)),
             "exchange_scale": float(np.exp(self.log_scale.mean())),
-            "exchange_draws": sampler.method,
-            "exchange_sweeps": sampler.n_sweeps,
+            "exchange_draws": sampler.draws,
+            "exchange_n_sweeps": sampler.n_sweeps,
             "warning": self._speak(),
         }
         return {**point, **self._values(point, state[0])}, [stats]

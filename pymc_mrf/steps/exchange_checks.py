@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.steps.chain_report import LEAST_DRAWS
 from pymc_mrf.steps.intractable_fields import IntractableField
 from pymc_mrf.steps.pseudo_posterior import difference
+from pymc_mrf.steps.targets import LEAST_DRAWS
 
 N_SETS = 100
 """Auxiliary data sets that are drawn and prolonged: as expensive as 300 proposals."""
@@ -44,7 +44,7 @@ class Wording(NamedTuple):
 EXCHANGE = Wording(
     "Exchange",
     'Exchange(n_sweeps={n}), that is pm.sample(exchange={{"n_sweeps": {n}}})',
-    'auxiliary="exact" or likelihood="exact"',
+    'draws="exact" or likelihood="exact"',
 )
 
 
@@ -78,7 +78,7 @@ def short_chains(
         One complaint if the largest difference that is significant exceeds `TOLERANCE`; else one if
         chains never change a node that varies in the data: then lengths of chains say nothing.
     """
-    drawn = [field for field in fields if field.sampler.method == "gibbs"]
+    drawn = [field for field in fields if field.sampler.draws == "gibbs"]
     if not drawn:
         return []
     left = [np.zeros(field.x.shape[1], dtype=bool) for field in fields]
@@ -151,7 +151,7 @@ def _gap(fields, natural, slopes, k: int, left, rng) -> np.ndarray | None:
     for field, rows, by_unit, moves in zip(fields, natural, slopes, left, strict=True):
         if not field.is_valid(rows):
             return None
-        if field.sampler.method != "gibbs":
+        if field.sampler.draws != "gibbs":
             continue
         for u, unit in enumerate(field.units):
             counts = field.prolonged_statistics(u, rows[0 if len(rows) == 1 else unit[0]], LONGER, rng)

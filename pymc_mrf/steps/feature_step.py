@@ -10,26 +10,11 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pymc_mrf.likelihood.uncentred_edges import ExactFeatures, PersistentFeatures
 from pymc_mrf.steps.chain_report import ChainCount, chain_warning
 from pymc_mrf.steps.edge_prior import EdgePriorReader
-from pymc_mrf.steps.edge_target import edge_target, warn_of_constant_columns
-from pymc_mrf.steps.pymc_steps import check_step_arguments
+from pymc_mrf.steps.edge_target import edge_target, simulation_options, warn_of_constant_columns
+from pymc_mrf.steps.pymc_steps import check_step_arguments, warm_up
 
 LIKELIHOODS = ("exact", "particles")
-
-
-def check_number(name: str, value, low: float, *, below: float = np.inf, closed: bool = False) -> None:
-    """Raise unless low < value < below, or low <= value < below if `closed`."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (number and (low < value < below or (closed and value == low))):
-        bounds = f"{'at least' if closed else 'greater than'} {low:g}"
-        bounds += f" and below {below:g}" if np.isfinite(below) else ""
-        raise ValueError(f"{name} must be a finite number {bounds}, not {value!r}")
-
-
-def check_count(name: str, value, least: int) -> None:
-    """Raise unless `value` is an integer of at least `least`."""
-    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (integer and value >= least):
-        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
+SIMULATION = {"n_particles": 100, "n_sweeps": 1}  # Chen & Welling (2012), sec. 6.2
 
 
 class FeatureStep(BlockedStep):
@@ -49,8 +34,8 @@ class FeatureStep(BlockedStep):
     def __init__(
         self,
         vars,
-        n_particles: int,
-        n_sweeps: int,
+        n_particles: int | None,
+        n_sweeps: int | None,
         model: pm.Model | None,
         initial_point: dict[str, np.ndarray] | None,
         compile_kwargs: dict[str, Any] | None,
@@ -59,10 +44,9 @@ class FeatureStep(BlockedStep):
         model = pm.modelcontext(model)
         self.vars = get_value_vars_from_user_vars(vars, model)
         self.rng = get_random_generator(rng)
-        check_count("n_particles", n_particles, 2)
-        check_count("n_sweeps", n_sweeps, 1)
         rvs = [model.values_to_rvs[value] for value in self.vars]
         rv, bias_rv, field, likelihood = edge_target(rvs, model, type(self).__name__, LIKELIHOODS)
+        options = SIMULATION | simulation_options(field, likelihood, n_particles, n_sweeps, 2)
         self._field = field
         self._name = model.rvs_to_values[rv].name
         self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
@@ -78,16 +62,14 @@ class FeatureStep(BlockedStep):
             self._exact = ExactFeatures(field.x, field.graph, field.family, bias_rv is not None)
             self._engine = self._exact
         else:
-            self._chains = PersistentFeatures(field.x, field.graph, field.family, n_particles, n_sweeps)
+            self._chains = PersistentFeatures(field.x, field.graph, field.family, **options)
             self._engine = self._chains
         self._point = model.initial_point() if initial_point is None else initial_point
 
     def _warm_up(self) -> None:
-        """Take a step and throw it away: everything compiles before chains fork."""
+        """Take a step and forget it."""
         self._reset()
-        state = self.rng.bit_generator.state
-        self.step(self._point)
-        self.rng.bit_generator.state = state
+        warm_up(self, self._point)
         self._reset()
 
     def _reset(self) -> None:
@@ -114,7 +96,8 @@ class FeatureStep(BlockedStep):
         return Competence.INCOMPATIBLE
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain."""
+        """Forget the previous chain; refuse data set since the step was made."""
+        self._field.held.check_unchanged()
         super().setup_chain(rng, tune, draws)
         self._reset()
         self.count = ChainCount(tune, draws)

@@ -10,19 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import BlockedStep, Competence
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pymc.util import get_random_generator
 from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.mrf_rv import likelihoods_fed
 from pymc_mrf.kernels import crp
 from pymc_mrf.kernels.edge_posterior import allocate_edge_work, edge_posteriors
+from pymc_mrf.likelihood.particles import ROUNDING
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure, BaseMeasureReader, Link
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, chain_warning
 from pymc_mrf.steps.observed_field import ObservedField
-from pymc_mrf.steps.pymc_steps import check_step_arguments
-
-ROUNDING = 1e-9  # relative changes that come from theta = sigmoid(eta) and back
+from pymc_mrf.steps.pymc_steps import check_step_arguments, one_variable, warm_up
 
 
 class GroupGibbs(BlockedStep):
@@ -57,7 +57,7 @@ class GroupGibbs(BlockedStep):
         blocked: bool = False,
     ) -> None:
         model = pm.modelcontext(model)
-        [value] = get_value_vars_from_user_vars(vars, model)
+        value = one_variable(type(self).__name__, vars, model)
         self.vars = [value]
         self.rng = get_random_generator(rng)
         rv = model.values_to_rvs[value]
@@ -66,7 +66,8 @@ class GroupGibbs(BlockedStep):
             raise TypeError(f"{step} samples a pymc_mrf.DirichletProcess, but {rv.name} is none")
         if rv.ndim != 1:
             raise ValueError(
-                f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions"
+                f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare "
+                "one DirichletProcess per field; they may share alpha and the parameters of the base"
             )
         if value.dtype != "float64":
             raise ValueError(
@@ -93,21 +94,20 @@ class GroupGibbs(BlockedStep):
         self.count = ChainCount(tune, draws)
 
     def _warm_up(self) -> None:
-        """Take one step that is thrown away, so that everything compiles before chains fork."""
-        state = self.rng.bit_generator.state
-        self.step(self._point)
-        self.rng.bit_generator.state = state
+        """Take a step and forget it; to be called at the end of `__init__`."""
+        warm_up(self, self._point)
         self.started = False
 
     @classmethod
     def competence(cls, var, has_grad):
         """Ideal for a Dirichlet process that feeds a field for which the step is the default."""
         is_process = var.owner is not None and isinstance(var.owner.op, DirichletProcessRV)
-        served = is_process and cls.default_for in getattr(var.tag, "mrf_likelihoods", ())
+        served = is_process and cls.default_for in likelihoods_fed(var)
         return Competence.IDEAL if served else Competence.INCOMPATIBLE
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain."""
+        """Forget the previous chain; refuse data set since the step was made."""
+        self._field.held.check_unchanged()
         super().setup_chain(rng, tune, draws)
         self.tune = tune > 0
         self.started = False

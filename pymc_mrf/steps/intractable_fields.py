@@ -23,15 +23,16 @@ from pymc_mrf.kernels.configuration_counts import count_cells, count_configurati
 from pymc_mrf.kernels.possible_states import make_possible
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.factor_auxiliary import FactorAuxiliarySampler
+from pymc_mrf.steps.held_data import HeldData, observed_data
 
 
 def intractable_field(
-    rv, node, model: pm.Model, method: str, n_sweeps: int, trees: bool = True
+    rv, node, model: pm.Model, step: str, draws: str, n_sweeps: int, trees: bool = True
 ) -> "IntractableField":
     """Make the `IntractableField` of a model variable: `node` is the apply node of the field."""
     if isinstance(node.op, FactorGraphRV):
-        return IntractableFactorGraph(rv, node, model, method, n_sweeps)
-    return IntractablePairwiseField(rv, node, model, method, n_sweeps, trees)
+        return IntractableFactorGraph(rv, node, model, step, draws, n_sweeps)
+    return IntractablePairwiseField(rv, node, model, step, draws, n_sweeps, trees)
 
 
 class IntractableField(ABC):
@@ -44,7 +45,9 @@ class IntractableField(ABC):
     node : Apply
         Its field.
     model : pymc.Model
-    method : str
+    step : str
+        Name of the step that asks, for messages.
+    draws : str
     n_sweeps : int
         Of the auxiliary sampler.
 
@@ -57,24 +60,26 @@ class IntractableField(ABC):
         Symbolic, as users wrote them.
     units : list of (m,) int64 arrays
         Observations that share their parameters.
+    held : HeldData
+        To be asked at the start of every chain whether data and covariates are still those of the model.
     """
 
-    def __init__(self, rv, node, model: pm.Model, method: str, n_sweeps: int) -> None:
+    def __init__(self, rv, node, model: pm.Model, step: str, draws: str, n_sweeps: int) -> None:
         op = node.op
         self.name: str = rv.name
         self.graph = op.graph
         self.parameters = op.dist_params(node)
         self._op = op
-        self._method = method, n_sweeps
+        self._auxiliary = {"draws": draws, "n_sweeps": n_sweeps, "name": self.name}
         self._free: tuple[str, np.ndarray] | None = None
         [free] = [v for v in model.free_RVs if field_node(v) is node] or [None]
         if free is None:
-            value = model.rvs_to_values[rv]
-            data = np.asarray(value.get_value() if hasattr(value, "get_value") else value.eval())
+            data = observed_data(rv, model, op.n_variables)
             self._batch = data.shape[:-1]
             self.x = self._encode(data.reshape(-1, op.n_variables))
         else:
             self._find_latent(free, node, model)
+        self.held = HeldData(self.name, step, [model.rvs_to_values[rv], *self.parameters])
         self._set_units([np.arange(len(self.x))])
 
     def _find_latent(self, free, node, model: pm.Model) -> None:
@@ -263,9 +268,9 @@ class IntractablePairwiseField(IntractableField):
     `trees`: whether the sweeps of its auxiliary sampler may draw trees.
     """
 
-    def __init__(self, rv, node, model, method, n_sweeps, trees) -> None:
+    def __init__(self, rv, node, model, step, draws, n_sweeps, trees) -> None:
         self._trees = trees
-        super().__init__(rv, node, model, method, n_sweeps)
+        super().__init__(rv, node, model, step, draws, n_sweeps)
 
     def _encode(self, rows):
         return self._op.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
@@ -277,11 +282,8 @@ class IntractablePairwiseField(IntractableField):
         return rng.integers(self._op.family.n_states, size=(n, self.graph.n_nodes), dtype=np.int8)
 
     def _sampler(self, n):
-        method, n_sweeps = self._method
         n_states = self._op.family.n_states
-        return AuxiliarySampler(
-            self.graph, n_states, n, method=method, n_sweeps=n_sweeps, trees=self._trees
-        )
+        return AuxiliarySampler(self.graph, n_states, n, trees=self._trees, **self._auxiliary)
 
     @property
     def _shapes(self):
@@ -321,7 +323,8 @@ class IntractableFactorGraph(IntractableField):
         super().__init__(rv, node, *args)
 
     def _encode(self, rows):
-        return rows.astype(np.int8)
+        columns = np.tile(np.arange(rows.shape[1]), len(rows))
+        return self._encode_cells(rows.reshape(-1), columns).reshape(rows.shape)
 
     def _encode_cells(self, values, columns):
         wrong = ~((values >= 0) & (values < self._links.cards[columns]) & (values == np.floor(values)))
@@ -329,7 +332,7 @@ class IntractableFactorGraph(IntractableField):
             k = int(np.flatnonzero(wrong)[0])
             raise ValueError(
                 f"a value of {self.name} is {values[k]}, but the states of variable {columns[k]} are "
-                f"0..{self._links.cards[columns[k]] - 1}; give other start values"
+                f"0..{self._links.cards[columns[k]] - 1}; give other data, or start values of missing cells"
             )
         return values.astype(np.int8)
 
@@ -337,8 +340,7 @@ class IntractableFactorGraph(IntractableField):
         return (rng.random((n, self.graph.n_variables)) * self._links.cards).astype(np.int8)
 
     def _sampler(self, n):
-        method, n_sweeps = self._method
-        return FactorAuxiliarySampler(self.graph, n, method=method, n_sweeps=n_sweeps)
+        return FactorAuxiliarySampler(self.graph, n, **self._auxiliary)
 
     @property
     def _shapes(self):

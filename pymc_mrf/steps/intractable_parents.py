@@ -52,11 +52,11 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
 
 
 def served_fields(
-    rvs: list, model: pm.Model, step: str, method: str, n_sweeps: int
+    rvs: list, model: pm.Model, step: str, draws: str, n_sweeps: int
 ) -> list[IntractableField]:
     """Intractable fields whose parameters are computed from the free variables `rvs`.
 
-    `method` and `n_sweeps` are those of the auxiliary samplers.
+    `draws` and `n_sweeps` are those of the auxiliary samplers.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def served_fields(
         seen.add(node)
         check_parents(rv, node, rvs, model, step)
         reached |= parents
-        fields.append(intractable_field(rv, node, model, method, n_sweeps))
+        fields.append(intractable_field(rv, node, model, step, draws, n_sweeps))
     for rv in rvs:
         if rv not in reached:
             raise ValueError(

@@ -16,16 +16,17 @@ from pymc.distributions.distribution import PartialObservedRV
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
+from pymc_mrf.fields.pairwise_sweep import PairwiseSweep
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
+from pymc_mrf.graph.tying_factors import tying_factors
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
-from pymc_mrf.steps.latent_links import tying_factors
-from pymc_mrf.steps.pairwise_sweep import PairwiseSweep
+from pymc_mrf.steps.latent_warnings import impossible_row
 from pymc_mrf.steps.point_inputs import PointInputs
 
 EXACT_CELLS = 2**13
@@ -220,7 +221,12 @@ class LatentField(ABC):
         k = np.clip(self._encode(flat), 0, self.states.shape[1] - 1)
         wrong = self.states[np.arange(len(flat)), k] != flat
         if wrong.any():
-            raise ValueError(f"a start value of the latent field is {flat[wrong][0]}, which is no state")
+            n = int(np.flatnonzero(wrong)[0])
+            states = ", ".join(f"{state:g}" for state in np.unique(self.states[n]))
+            raise ValueError(
+                f"the start value of {self.label(*np.argwhere(self.free)[n].tolist())} is {flat[n]}, but its "
+                f'states are {states}: give one of them, pm.sample(initvals={{"{self._name}": ...}})'
+            )
         x[self.free] = k
         self._translated = np.array(value), x
         return x
@@ -278,10 +284,8 @@ class LatentField(ABC):
             flat = self._flat(tables, evidence, c)
             work.tables[: len(flat)] = flat
             if tree_kernels.collect(arrays, work.tables, work) == -np.inf:
-                raise ValueError(
-                    "no configuration of the latent field is possible: its tables or the terms that "
-                    "depend on it are -inf throughout"
-                )
+                row = None if self._n_rows == 1 else int(self._rows[c])
+                raise ValueError(impossible_row(self._name, row, not self.free[c].all()))
             tree_kernels.draw(arrays, work, x[c : c + 1], rng)
 
 

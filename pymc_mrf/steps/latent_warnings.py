@@ -1,4 +1,4 @@
-"""What `TreeGibbs` warns of before it samples."""
+"""What `TreeGibbs` warns of before it samples, and says where nothing is possible."""
 
 import warnings
 
@@ -33,4 +33,20 @@ def warn_of_no_evidence(name: str, terms: list[str], states: np.ndarray, stackle
         f"of the other variables. If {name} indexes an array, each of its states "
         f"({', '.join(map(str, every))}) must pick an entry of its own{remedy}",
         stacklevel=stacklevel,
+    )
+
+
+def impossible_row(name: str, row: int | None, observed: bool) -> str:
+    """Message of an error: no configuration is possible, in this row if the field has several.
+
+    `observed` tells whether some of the row's cells are observed.
+    """
+    cells = (
+        f", or its observed cells contradict them; check observed of {name.removesuffix('_unobserved')}"
+        if observed
+        else ""
+    )
+    return (
+        f"no configuration of {name}{'' if row is None else f' in row {row}'} is possible: the tables of the "
+        f"field or the terms that depend on it are -inf throughout{cells}"
     )

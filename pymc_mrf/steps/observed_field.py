@@ -8,6 +8,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.mrf_rv import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.steps.held_data import HeldData, observed_data
 
 
 def children(rv, model: pm.Model) -> list:
@@ -58,12 +59,15 @@ class ObservedField:
     x : (n, d) int8 array
         Observed state indices.
     node_parameter : TensorVariable or None
+    held : HeldData
+        To be asked at the start of every chain whether `x` is still the data of the model.
 
     Raises
     ------
     ValueError
         If `rv` feeds anything else, is not itself the edge parameter, the field is not completely
-        observed, or its likelihood is of another kind.
+        observed, its data have another number of columns than it has nodes, or its likelihood is of another
+        kind.
     """
 
     def __init__(self, rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> None:
@@ -89,10 +93,20 @@ class ObservedField:
         self.graph: PairwiseGraph = op.graph
         self.family: Family = op.family
         if strip_views(parameters[0]) is not rv:
+            reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
+            others = [v.name for v in model.free_RVs if v in reached and v is not rv]
+            remedy = (
+                f"pass {rv.name} as it is, and put a scale or shift into its distribution's parameters"
+            )
+            if others:
+                remedy = (
+                    f"sums and differences with others ({', '.join(others)}) are not supported: declare one "
+                    f"{rv.owner.op._print_name[0]} per field; they may share hyperparameters, such as p and "
+                    "the scale of a slab"
+                )
             raise ValueError(
                 f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
-                f"not an expression of it; pass {rv.name} as it is, and put a scale or shift into the "
-                "parameters of its distribution"
+                f"not an expression of it; {remedy}"
             )
         if op.likelihood not in likelihoods:
             options = " or ".join(f'"{option}"' for option in likelihoods)
@@ -101,10 +115,10 @@ class ObservedField:
                 f"declare the field with likelihood={options}"
             )
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
-        value = model.rvs_to_values[child]
-        data = value.get_value() if hasattr(value, "get_value") else value.eval()
-        rows = np.asarray(data).reshape(-1, self.graph.n_nodes)
+        rows = observed_data(child, model, self.graph.n_nodes).reshape(-1, self.graph.n_nodes)
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
+        # with the prior of `rv`, which is an ancestor of the field
+        self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
 
     def constant_node_parameter(self) -> np.ndarray:
         """Node parameters (d,), zeros if the family has none; an error that names them if not constant."""

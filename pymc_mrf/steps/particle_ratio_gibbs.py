@@ -6,14 +6,14 @@ import numpy as np
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.checks import number, whole_number
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.likelihood.particles import LEAST_PARTICLES, WeightedParticles
+from pymc_mrf.likelihood.particles import BURN_IN, LEAST_PARTICLES, WeightedParticles
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 
-BURN_IN = 30  # sweeps of the particles at the start of a chain, from the rows of the data
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
 CHECK_EVERY = 50  # draws between two looks at whether the particles keep up
 CHECK_SWEEPS = 10  # times n_sweeps: sweeps that would move particles that lag behind
@@ -30,6 +30,7 @@ class ParticleRatioState(StepMethodState):
     particles: tuple
     drift: float
     n_unchecked: int
+    squares: dict
 
 
 class ParticleRatioGibbs(GroupGibbs):
@@ -79,8 +80,9 @@ class ParticleRatioGibbs(GroupGibbs):
     ``particle_ratio_ess`` (smallest effective size in the step, relative to the particles),
     ``particle_ratio_resamplings`` and ``particle_ratio_drift`` (how far ten times as many sweeps would
     move the edge marginals, in standard deviations of the data's frequencies, beyond what is noise: negative
-    if less; found anew every 50 draws). A warning at the end of a chain says if noise or drift, root mean
-    square over its draws, exceed `target_noise`.
+    if less; found anew every 50 draws), and ``particle_ratio_target_noise``, the argument. A warning at the
+    end of a chain says if the noise, root mean square over its draws, exceeds `target_noise`, or the drift
+    both.
 
     Copies that resampling makes of a particle count as particles of their own in the noise. On the field
     of the US Senate (99 nodes, 279 edges) batch means over blocks of particles, which do not, gave
@@ -102,6 +104,7 @@ class ParticleRatioGibbs(GroupGibbs):
         "particle_ratio_ess": (np.float64, []),
         "particle_ratio_resamplings": (np.int64, []),
         "particle_ratio_drift": (np.float64, []),
+        "particle_ratio_target_noise": (np.float64, []),
     }
 
     def __init__(
@@ -115,32 +118,24 @@ class ParticleRatioGibbs(GroupGibbs):
     ) -> None:
         super().__init__(vars, **kwargs)
         field = self._field
-        self._check_arguments(target_noise, n_particles, n_sweeps)
+        self._target_noise = number(target_noise, "target_noise", 0.0, 1.0)
+        self._n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
+        if n_particles is not None:
+            n_particles = whole_number(n_particles, "n_particles", 1)
         n = len(field.x)
         m = n_particles or max(int(np.ceil(n / target_noise**2)), LEAST_PARTICLES)
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
-        self._engine = WeightedParticles(field.x, field.graph, statistic, node_tables, m, n_sweeps)
-        self._target_noise, self._n_sweeps = float(target_noise), int(n_sweeps)
+        self._engine = WeightedParticles(field.x, field.graph, statistic, node_tables, m, self._n_sweeps)
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / n, max_iterations=ITERATIONS)[0][: len(edges)]
         self._eta_start = self._link.natural(field.family.parameter(estimate))
         self._warm_up()
 
-    @staticmethod
-    def _check_arguments(target_noise, n_particles, n_sweeps) -> None:
-        number = isinstance(target_noise, float | int | np.floating)
-        if not (number and 0.0 < target_noise < 1.0):
-            raise ValueError(f"target_noise must be a number between 0 and 1, not {target_noise!r}")
-        for label, value in (("n_particles", n_particles), ("n_sweeps", n_sweeps)):
-            integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (integer and value > 0):
-                raise ValueError(f"{label} must be a positive integer, not {value!r}")
-
     def _count_from(self, tune: int, draws: int) -> None:
         super()._count_from(tune, draws)
         self.drift, self.n_unchecked = 0.0, 0
-        self._squares: dict[str, list[float]] = {"noise": [], "drift": []}
+        self.squares: dict[str, list[float]] = {"noise": [], "drift": []}
 
     def stop_tuning(self) -> None:
         """Look at the particles anew in the first draw that counts."""
@@ -187,18 +182,19 @@ class ParticleRatioGibbs(GroupGibbs):
             "particle_ratio_noise": engine.noise,
             "particle_ratio_ess": engine.least_size / engine.n_particles,
             "particle_ratio_resamplings": engine.n_resamplings,
+            "particle_ratio_target_noise": self._target_noise,
         }
         if self.n_unchecked == 0:
             self.drift = engine.drift(CHECK_SWEEPS * self._n_sweeps, self.rng)
         self.n_unchecked = (self.n_unchecked + 1) % CHECK_EVERY
         if not self.tune:
-            self._squares["noise"].append(stats["particle_ratio_noise"] ** 2)
-            self._squares["drift"].append(self.drift * abs(self.drift))
+            self.squares["noise"].append(stats["particle_ratio_noise"] ** 2)
+            self.squares["drift"].append(self.drift * abs(self.drift))
         return eta, {**stats, "particle_ratio_drift": self.drift}
 
     def _complaints(self) -> list[str]:
         messages = super()._complaints()
-        found = {name: float(np.sqrt(max(np.mean(s), 0.0))) for name, s in self._squares.items() if s}
+        found = {name: float(np.sqrt(max(np.mean(s), 0.0))) for name, s in self.squares.items() if s}
         target, m = self._target_noise, self._engine.n_particles
         if found.get("noise", 0.0) > target:
             enough = int(np.ceil(1.2 * m * (found["noise"] / target) ** 2))

@@ -7,17 +7,17 @@ import pymc as pm
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.checks import number
 from pymc_mrf.kernels.edge_slab import SERIES
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
-from pymc_mrf.steps.feature_step import FeatureStep, check_number
+from pymc_mrf.steps.feature_step import FeatureStep
+from pymc_mrf.steps.targets import LEAST_DRAWS, LEAST_RANGE, MOMENTUM_ERRORS, MOMENTUM_TOLERANCE
 
 STEP_SIZE = 1e-3  # Chen & Welling (2012), sec. 6.2
 EXACT_STEP_SIZE = 0.3  # where tuning starts from
 TARGET_ACCEPT = 0.9  # a rejection turns the momentum around, so that it must be rare
 MAX_STEP_SIZE = 1.5  # leapfrog steps are unstable beyond 2
 DATA_WEIGHT = 10.0  # steps of tuning that the curvature at the data counts for
-TOLERANCE = 0.2  # of the mean square of the momenta, which should be 1
-LEAST_RANGE = 0.5  # posterior standard deviations that the value which moves most must range over
 
 
 @dataclass_state
@@ -67,10 +67,11 @@ class PersistentLangevin(FeatureStep):
         exact likelihood.
     alpha : float
         Share of the momentum that is kept, in [0, 1): 0.9 in sec. 6.2.
-    n_particles : int
-        Gibbs chains, n in the paper: 100 in sec. 6.2. Not used under the exact likelihood.
-    n_sweeps : int
-        Sweeps of all chains in a step, N_Gibbs: 1 in sec. 6.2.
+    n_particles : int, optional
+        Gibbs chains, n in the paper, under ``likelihood="particles"`` only: 100 by default, as in sec. 6.2.
+    n_sweeps : int, optional
+        Sweeps of all chains in a step, N_Gibbs, under ``likelihood="particles"`` only: 1 by default, as in
+        sec. 6.2.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
@@ -99,14 +100,16 @@ class PersistentLangevin(FeatureStep):
     Sampler statistics: ``persistent_langevin_n_active`` (present edges), ``_accept`` (acceptance
     probability; 1 under particles), ``_step_size``, ``_range`` (how far the value that moved most has ranged
     since tuning, in standard deviations C of the preconditioner; NaN in tuning and before there was anything
-    to move) and ``_momentum``: mean square of the momenta after a
-    step, whose average over a run is 1 where discretisation and noise of the gradient do no harm. With N
-    observations and n chains noise adds some step_size^2 N / (n (1 - alpha^2)) to it, and more where the
-    chains move slowly: in the last example it was 1.35. On the block model of sec. 6.1 (n = 100), whose
-    chains do move slowly, it was 1.0003 at the paper's step, 1.007 at 10 times and 24 at 100 times that.
-    Warnings at the end of a chain say if, under particles, the momenta were significantly further than 0.2
-    from 1, and if in 50 draws or more the range was below 0.5. (Whether more sweeps would move the chains, as
-    in `ParticleRatioGibbs`, is no test here: the noise of 100 chains hides it.)
+    to move), ``_momentum`` and ``_momentum_error``. The momentum is the mean square of the momenta after a
+    step, whose average over a run is 1 where discretisation and noise of the gradient do no harm; its error
+    (NaN under the exact likelihood, and where nothing moves) is the standard error that the average of s such
+    steps has, times sqrt(s). With N observations and n chains noise adds some
+    step_size^2 N / (n (1 - alpha^2)) to the average, and more where the chains move slowly: in the last
+    example it was 1.35. On the block model of sec. 6.1 (n = 100), whose chains do move slowly, it was 1.0003
+    at the paper's step, 1.007 at 10 times and 24 at 100 times that. Warnings at the end of a chain say if,
+    under particles, the average was further than 0.2 plus three standard errors from 1, and if in 50 draws
+    or more the range was below 0.5 or there was never an edge. (Whether more sweeps would move the chains,
+    as in `ParticleRatioGibbs`, is no test here: the noise of 100 chains hides it.)
 
     References
     ----------
@@ -121,6 +124,7 @@ class PersistentLangevin(FeatureStep):
         "persistent_langevin_step_size": (np.float64, []),
         "persistent_langevin_range": (np.float64, []),
         "persistent_langevin_momentum": (np.float64, []),
+        "persistent_langevin_momentum_error": (np.float64, []),
         "warning": WARNING_STAT,
     }
 
@@ -130,8 +134,8 @@ class PersistentLangevin(FeatureStep):
         *,
         step_size: float | None = None,
         alpha: float = 0.9,
-        n_particles: int = 100,
-        n_sweeps: int = 1,
+        n_particles: int | None = None,
+        n_sweeps: int | None = None,
         model: pm.Model | None = None,
         initial_point: dict[str, np.ndarray] | None = None,
         compile_kwargs: dict[str, Any] | None = None,
@@ -139,10 +143,9 @@ class PersistentLangevin(FeatureStep):
         blocked: bool = True,
     ) -> None:
         if step_size is not None:
-            check_number("step_size", step_size, 0.0)
-        check_number("alpha", alpha, 0.0, below=1.0, closed=True)
+            step_size = number(step_size, "step_size", 0.0)
+        self._alpha = number(alpha, "alpha", 0.0, 1.0, closed=True)
         super().__init__(vars, n_particles, n_sweeps, model, initial_point, compile_kwargs, rng)
-        self._alpha = float(alpha)
         self._adapts = step_size is None and self._exact is not None
         if step_size is None:
             step_size = STEP_SIZE if self._exact is None else EXACT_STEP_SIZE
@@ -200,8 +203,9 @@ class PersistentLangevin(FeatureStep):
                 self.log_step = min(self.log_step, float(np.log(MAX_STEP_SIZE)))
             new = self._engine.curvature(prior)
             self.curvature = self.curvature + (new - self.curvature) / (self.n_tuned + DATA_WEIGHT)
-        if not self.tune and self.moved.any():
-            self.heat += square, 2.0 / np.count_nonzero(self.moved), 1.0
+        error = self._momentum_error()
+        if not (self.tune or np.isnan(error)):
+            self.heat += square, error**2, 1.0
         distance = self._range(np.concatenate([w, b]) - old)
         stats = {
             "persistent_langevin_n_active": int(np.count_nonzero(w)),
@@ -209,8 +213,21 @@ class PersistentLangevin(FeatureStep):
             "persistent_langevin_step_size": step,
             "persistent_langevin_range": distance,
             "persistent_langevin_momentum": square,
+            "persistent_langevin_momentum_error": error,
         }
         return stats, distance >= LEAST_RANGE
+
+    def _momentum_error(self) -> float:
+        """Error of the average of their mean square over s such steps, times sqrt(s); NaN if it says nothing.
+
+        Exact gradients and an accept step leave the momenta nothing to tell.
+        """
+        n = np.count_nonzero(self.moved)
+        if self._exact is not None or n == 0:
+            return np.nan
+        # p^2 of a stationary p <- alpha p + ... has the autocorrelations alpha^(2 k)
+        kept = self._alpha**2
+        return float(np.sqrt(2.0 / n * (1.0 + kept) / (1.0 - kept)))
 
     def _range(self, change: np.ndarray) -> float:
         """Follow the moves of this step alone, `change` (r + d,); the longest range so far.
@@ -229,7 +246,8 @@ class PersistentLangevin(FeatureStep):
 
     def _complaints(self) -> list[str]:
         distance, step = self._range(np.zeros_like(self.momentum)), float(np.exp(self.log_step))
-        complaints = [] if self._chains is None else self._lagging(step)
+        complaints = self._without_edges()
+        complaints += [] if self._chains is None else self._lagging(step)
         if not self.count.stood_still or np.isnan(distance):
             return complaints
         return [
@@ -239,15 +257,24 @@ class PersistentLangevin(FeatureStep):
             f"Take a larger step_size than {step:.2g}, or sample longer",
         ]
 
+    def _without_edges(self) -> list[str]:
+        """Complain if there was never an edge whose value could be moved."""
+        places = self.path[0, : self._field.graph.n_edges]  # NaN where no edge has been
+        if self.count.n_draws < LEAST_DRAWS or not np.isnan(places).all():
+            return []
+        return [
+            f"{self._name} had no edges in {self.count.n_draws} draws: PersistentLangevin neither adds nor "
+            f"removes any. Combine it with ReversibleJump([{self._name}]) if it is alone, or start from the "
+            "edges that there are (initvals={...})"
+        ]
+
     def _lagging(self, step: float) -> list[str]:
         """Complain if noise or lag of the particles heats the momenta."""
         total, variance, n = self.heat
         if n == 0:
             return []
-        mean, kept = total / n, self._alpha**2
-        # p^2 of a stationary p <- alpha p + ... has the autocorrelations alpha^(2 k)
-        error = np.sqrt(variance * (1.0 + kept) / (1.0 - kept)) / n
-        if abs(mean - 1.0) - 3.0 * error <= TOLERANCE:
+        mean, error = total / n, np.sqrt(variance) / n
+        if abs(mean - 1.0) <= MOMENTUM_TOLERANCE + MOMENTUM_ERRORS * error:
             return []
         m = len(self.particles)
         return [

@@ -1,8 +1,9 @@
-"""Variables that a step of this package claimed by mistake go back to PyMC's own steps.
+"""What steps have in common with each other, and with PyMC's own.
 
-Step assignment sees one variable at a time, without its model, and a frozen model has lost the tags that
-tell what a variable feeds. Steps therefore claim more variables than they can serve, find out which ones
-in `__new__`, and hand the others back.
+Variables that a step of this package claimed by mistake go back to PyMC's own steps. Step assignment sees one
+variable at a time, without its model, and a frozen model has lost the tags that tell what a variable feeds.
+Steps therefore claim more variables than they can serve, find out which ones in `__new__`, and hand the
+others back.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pymc as pm
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, CompoundStep
+from pymc.util import get_value_vars_from_user_vars
 
 
 def check_step_arguments(step: str, vars: Any, model: Any) -> None:
@@ -59,6 +61,31 @@ def check_step_arguments(step: str, vars: Any, model: Any) -> None:
                 f"{step}: {name} is no free variable of the model; pass those of the same model, as in "
                 "model[name]"
             )
+
+
+def one_variable(step: str, vars: Any, model: pm.Model) -> Any:
+    """Value variable of the only entry of `vars`.
+
+    Raises
+    ------
+    ValueError
+        If there are several.
+    """
+    values = get_value_vars_from_user_vars(vars, model)
+    if len(values) != 1:
+        names = [model.values_to_rvs[value].name for value in values]
+        raise ValueError(
+            f"{step} takes one variable, but got {', '.join(names)}: make one {step} for each of them, as in "
+            f"step=[{', '.join(f'{step}([{name}])' for name in names)}]"
+        )
+    return values[0]
+
+
+def warm_up(step: BlockedStep, point: dict[str, np.ndarray]) -> None:
+    """Take a step that is thrown away, so that everything compiles before chains fork."""
+    state = step.rng.bit_generator.state
+    step.step(point)
+    step.rng.bit_generator.state = state
 
 
 def hand_back(

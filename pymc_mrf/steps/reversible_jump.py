@@ -7,8 +7,10 @@ import pymc as pm
 from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
+from pymc_mrf.checks import number
+from pymc_mrf.likelihood.uncentred_edges import MAX_JUMP
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
-from pymc_mrf.steps.feature_step import FeatureStep, check_number
+from pymc_mrf.steps.feature_step import FeatureStep
 
 WIDTH = 0.01  # Chen & Welling (2012), sec. 6.2
 EXACT_WIDTH = 8.0  # large jumps: nearly every edge that might be absent lies within
@@ -53,11 +55,13 @@ class ReversibleJump(FeatureStep):
         `Ising` field. The biases are read, whatever their prior.
     width : float, optional
         Delta_a = width / sqrt(N Var f_a), Var f_a the variance of the edge's feature in the data. By
-        default 0.01 under particles (sec. 6.2) and 8 under the exact likelihood.
-    n_particles : int
-        Gibbs chains, n in the paper: 100 in sec. 6.2. Not used under the exact likelihood.
-    n_sweeps : int
-        Sweeps of all chains in a step, N_Gibbs: 1 in sec. 6.2.
+        default 0.01 under particles (sec. 6.2) and 8 under the exact likelihood, which allows Delta_a up
+        to 150.
+    n_particles : int, optional
+        Gibbs chains, n in the paper, under ``likelihood="particles"`` only: 100 by default, as in sec. 6.2.
+    n_sweeps : int, optional
+        Sweeps of all chains in a step, N_Gibbs, under ``likelihood="particles"`` only: 1 by default, as in
+        sec. 6.2.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
@@ -104,8 +108,8 @@ class ReversibleJump(FeatureStep):
         vars,
         *,
         width: float | None = None,
-        n_particles: int = 100,
-        n_sweeps: int = 1,
+        n_particles: int | None = None,
+        n_sweeps: int | None = None,
         model: pm.Model | None = None,
         initial_point: dict[str, np.ndarray] | None = None,
         compile_kwargs: dict[str, Any] | None = None,
@@ -121,10 +125,14 @@ class ReversibleJump(FeatureStep):
             )
         if width is None:
             width = WIDTH if self._exact is None else EXACT_WIDTH
-        check_number("width", width, 0.0)
-        r = self._field.graph.n_edges
-        self._relative_width = float(width)
-        self._width = self._relative_width / np.sqrt(self._engine.data_curvature[:r])
+        self._relative_width = number(width, "width", 0.0)
+        spread = np.sqrt(self._engine.data_curvature[: self._field.graph.n_edges])
+        if self._exact is not None and self._relative_width > MAX_JUMP * spread.min():
+            raise ValueError(
+                f"width must be at most {MAX_JUMP * spread.min():.3g} for the data of {self._field.name}, so "
+                f"that no jump is longer than {MAX_JUMP:g} and exact ratios do not underflow, not {width!r}"
+            )
+        self._width = self._relative_width / spread
         self._warm_up()
 
     def _move(self, w, b, prior) -> tuple[dict[str, Any], bool]:

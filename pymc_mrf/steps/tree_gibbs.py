@@ -11,7 +11,7 @@ import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pymc.util import get_random_generator
 from rich.progress import TextColumn
 from rich.table import Column
 
@@ -21,7 +21,7 @@ from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountStat
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
 from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties
-from pymc_mrf.steps.pymc_steps import check_step_arguments
+from pymc_mrf.steps.pymc_steps import check_step_arguments, one_variable, warm_up
 
 MIN_SWEEPS = 2
 SWEPT_NODES = 2048
@@ -150,7 +150,7 @@ class TreeGibbs(BlockedStep):
         blocked: bool = False,
     ) -> None:
         model = pm.modelcontext(model)
-        [value] = get_value_vars_from_user_vars(vars, model)
+        value = one_variable(type(self).__name__, vars, model)
         self.vars = [value]
         self.rng = get_random_generator(rng)
         if n_sweeps is not None:
@@ -186,9 +186,7 @@ class TreeGibbs(BlockedStep):
         if self._evidence.ignores_states:
             warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states, stacklevel=3)
         self._reset()
-        state = self.rng.bit_generator.state
-        self.step(point)  # thrown away: everything compiles before chains fork
-        self.rng.bit_generator.state = state
+        warm_up(self, point)
         self._reset()
 
     def _reset(self) -> None:
@@ -254,6 +252,18 @@ class TreeGibbs(BlockedStep):
     def _residual(self, point, evidence: Evidence, x: np.ndarray) -> float:
         return self._evidence.residual(point, evidence, x[self._field.free].astype(np.int64))
 
+    def _acceptance(self, old: float, new: float) -> float:
+        """Metropolis acceptance probability from log densities; impossible states are left at once."""
+        if np.isnan(old) or np.isnan(new) or np.inf in (old, new):
+            raise ValueError(
+                f"a term that depends on {self._name} (one of: {', '.join(self._evidence.terms)}) is NaN or "
+                "infinite at a configuration that the others allow; write it so that its log density is "
+                "finite wherever the field may be, or -inf"
+            )
+        if old == -np.inf:
+            return 1.0
+        return float(np.exp(min(new - old, 0.0))) if new > -np.inf else 0.0
+
     def _sweep_once(self, point, x, tables, evidence, weights) -> tuple[np.ndarray, float]:
         """Sweep; accept with what the evidence misses, which is nothing if it is complete.
 
@@ -262,7 +272,7 @@ class TreeGibbs(BlockedStep):
         new = x.copy()
         self._field.sweep(new, tables, weights, self._n_sweeps, self.rng)
         old_residual = self._residual(point, evidence, x)
-        accept = _acceptance(old_residual, self._residual(point, evidence, new))
+        accept = self._acceptance(old_residual, self._residual(point, evidence, new))
         return (new if accept == 1.0 or self.rng.random() < accept else x), accept
 
     def _propose_parts(self, point, x, tables, evidence, weights) -> tuple[np.ndarray, float]:
@@ -274,7 +284,7 @@ class TreeGibbs(BlockedStep):
             own = [t if len(t) == 1 else t[c : c + 1] for t in tables]
             simulate(new[c : c + 1], own, weights[c : c + 1], 1, self.rng)
             proposed = self._residual(point, evidence, new)
-            accept = _acceptance(residual, proposed)
+            accept = self._acceptance(residual, proposed)
             accepts.append(accept)
             if self.rng.random() < accept:
                 x, residual = new, proposed
@@ -357,15 +367,3 @@ class TreeGibbs(BlockedStep):
             return {"tree_gibbs_changed": stats["tree_gibbs_changed"]}
 
         return (update,)
-
-
-def _acceptance(old: float, new: float) -> float:
-    """Metropolis acceptance probability from log densities; impossible states are left at once."""
-    if np.isnan(old) or np.isnan(new) or np.inf in (old, new):
-        raise ValueError(
-            "a term of the model that depends on a latent field is NaN or infinite at a possible "
-            "configuration"
-        )
-    if old == -np.inf:
-        return 1.0
-    return float(np.exp(min(new - old, 0.0))) if new > -np.inf else 0.0

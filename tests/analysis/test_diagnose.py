@@ -99,17 +99,71 @@ def test_statistics_out_of_range_in_one_chain(good, rng, name, values, told):
     healthy = {"ess": 0.7, "range": 4.0, "momentum": 1.0, "acceptance": 0.4, "accept": 0.5}
     usual = next((v for end, v in healthy.items() if name.endswith(end)), 0.01)
     statistic = np.full((CHAINS, DRAWS), usual)
-    assert diagnose(tree({"a": good}, {name: statistic})).ok
+    beside = {"persistent_langevin_momentum_error": np.zeros((CHAINS, DRAWS))}
+    if name.startswith("particle_ratio"):
+        beside = particles()
+    statistics = beside | {name: statistic}
+    assert diagnose(tree({"a": good}, statistics)).ok
     statistic[2] = values
-    found = diagnose(tree({"a": good}, {name: statistic}))
+    found = diagnose(tree({"a": good}, statistics))
     [against] = [f for f in found.findings if f.level == "against"]
     assert against.text == told
     assert against.remedy
 
 
-def test_drift_with_both_signs_is_none(good, rng):
+def particles(noise=0.01, drift=0.0, target=0.3):
+    values = {"noise": noise, "drift": drift, "target_noise": target}
+    return {f"particle_ratio_{k}": np.full((CHAINS, DRAWS), v) for k, v in values.items()}
+
+
+def test_drift_with_both_signs_is_none(good):
     drift = np.where(np.arange(DRAWS) % 2, 0.5, -0.5) * np.ones((CHAINS, 1))
-    assert diagnose(tree({"a": good}, {"particle_ratio_drift": drift})).ok
+    assert diagnose(tree({"a": good}, particles() | {"particle_ratio_drift": drift})).ok
+
+
+def test_particles_are_judged_as_by_their_step(good):
+    def against(**options):
+        return said(diagnose(tree({"a": good}, particles(**options))), "against", "ParticleRatioGibbs")
+
+    assert against(noise=0.4) == ["noise of the log ratio 0.4, above 0.3"]
+    assert against(noise=0.4, target=0.5) == []
+    assert against(drift=0.4) == ["drift of the particles 0.4, above 0.3"]
+    assert against(drift=0.4, target=0.5) == []
+    # as much as noise explains
+    assert against(drift=0.6, noise=0.7) == ["noise of the log ratio 0.7, above 0.3"]
+    assert len(against(drift=0.8, noise=0.7)) == 2
+
+
+def test_steps_with_targets_of_their_own(good):
+    noise = np.full((CHAINS, DRAWS, 2), 0.4)
+    target = np.stack([np.full((CHAINS, DRAWS), t) for t in (0.5, 0.3)], axis=-1)
+    statistics = {"particle_ratio_noise": noise, "particle_ratio_target_noise": target}
+    found = diagnose(tree({"a": good}, statistics))
+    assert said(found, "against", "ParticleRatioGibbs[0]") == []
+    assert len(said(found, "against", "ParticleRatioGibbs[1]")) == 1
+
+
+def test_momenta_are_judged_beyond_their_error(good):
+    def judged(error, mean=0.5):
+        momentum = np.ones((CHAINS, DRAWS))
+        momentum[1] = mean
+        name = "persistent_langevin_momentum"
+        statistics = {name: momentum, f"{name}_error": np.full((CHAINS, DRAWS), error)}
+        return [f for f in diagnose(tree({"a": good}, statistics)).findings if "momentum" in f.text]
+
+    assert [f.level for f in judged(3.0)] == ["for"]  # three errors of 3 / sqrt(400), and 0.2
+    [found] = judged(1.0)
+    assert (found.level, found.text) == ("against", "momentum 0.5, below 0.65")
+    [found] = judged(1.0, mean=1.5)
+    assert (found.level, found.text) == ("against", "momentum 1.5, above 1.35")
+    assert judged(np.nan) == []
+
+
+def test_few_draws_need_not_range_far(rng):
+    for draws, n_findings in ((40, 0), (60, 1)):
+        statistics = {"persistent_langevin_range": np.full((CHAINS, draws), 0.02)}
+        found = diagnose(tree({"a": rng.standard_normal((CHAINS, draws))}, statistics))
+        assert len(said(found, "against", "PersistentLangevin")) == n_findings
 
 
 def test_acceptance_without_proposals_is_no_evidence(good):
@@ -187,7 +241,7 @@ def test_numbers_of_groups_and_edges_that_never_change(good):
 def test_auxiliary_chains_divergences_and_approximations(good):
     statistics = {
         "exchange_draws": np.full((CHAINS, DRAWS), "gibbs"),
-        "exchange_sweeps": np.full((CHAINS, DRAWS), 20),
+        "exchange_n_sweeps": np.full((CHAINS, DRAWS), 20),
         "diverging": np.zeros((CHAINS, DRAWS), dtype=bool),
         "stripped_beta_moment_gap": np.full((CHAINS, DRAWS), 0.01),
         "auxiliary_mh_label_acceptance": np.full((CHAINS, DRAWS), np.nan),
@@ -240,6 +294,43 @@ def test_pseudo_likelihood_of_factor_graphs_is_not_judged(rng):
     assert "not looked at" in text
 
 
+@pytest.mark.parametrize(("likelihood", "level"), [("particles", "against"), ("pseudo", "note")])
+def test_log_likelihoods_that_are_none(likelihood, level, rng):
+    x = rng.integers(2, size=(10, 3))
+    with pm.Model() as model:
+        w = pm.Normal("w", 0, 1, shape=3)
+        graph = pmrf.graphs.complete(3)
+        pmrf.BoltzmannMachine("x", w, 0.0, graph=graph, observed=x, likelihood=likelihood)
+    groups = {"posterior": {"w": rng.normal(0.0, 0.01, (2, 100, 3))}}
+    assert not any(
+        "log_likelihood" in f.text for f in diagnose(az.from_dict(groups), model=model).findings
+    )
+    idata = az.from_dict({**groups, "log_likelihood": {"x": rng.standard_normal((2, 100, 10))}})
+    [finding] = [f for f in diagnose(idata, model=model).findings if "log_likelihood" in f.text]
+    assert (finding.level, finding.subject) == (level, "x")
+    assert "log_predictive of conditional_log_likelihood" in finding.remedy
+
+
+def test_steps_that_make_no_zeros(rng):
+    x = rng.integers(2, size=(10, 3))
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        pmrf.BoltzmannMachine("x", w, 0.0, graph=pmrf.graphs.complete(3), observed=x)
+    draws = {"w": rng.standard_normal((2, 100, 3))}
+    words = "was moved by a step that cannot make or unmake zeros"
+    numbers = rng.integers(1, 3, (2, 100))
+    for name, level in [
+        ("accept", "against"),
+        ("persistent_langevin_n_active", "note"),
+        ("reversible_jump_n_active", None),
+        ("edge_gibbs_n_active", None),
+    ]:
+        found = [
+            f for f in diagnose(tree(draws, {name: numbers}), model=model).findings if f.text == words
+        ]
+        assert [(f.level, f.subject) for f in found] == ([] if level is None else [(level, "w")])
+
+
 def test_too_little_for_r_hat_is_no_evidence():
     found = diagnose(tree({"a": np.random.default_rng(1).standard_normal((1, 4))}))
     assert not said(found, "for", "a")
@@ -249,7 +340,7 @@ def test_too_little_for_r_hat_is_no_evidence():
 def test_bad_input_is_named(good):
     with pytest.raises(TypeError, match=r"xarray\.DataTree"):
         diagnose(good)
-    with pytest.raises(ValueError, match="idata has no group 'prior'; it has 'posterior'"):
+    with pytest.raises(ValueError, match="the DataTree has no group 'prior'; it has 'posterior'"):
         diagnose(tree({"a": good}), group="prior")
     with pytest.raises(ValueError, match="the posterior group has no variable 'b'; it has 'a'"):
         diagnose(tree({"a": good}), var_names="b")

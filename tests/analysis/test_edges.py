@@ -194,7 +194,9 @@ def test_bad_input_is_named(rng):
         edges.edge_density(tree, "w")
     with pytest.raises(ValueError, match="is empty"):
         edges.edge_inclusion(tree.isel(draw=slice(0)), "theta")
-    with pytest.raises(ValueError, match=r"threshold must be at least 0 and less than 1, not 50"):
+    with pytest.raises(
+        ValueError, match=r"threshold must be a number of at least 0 and below 1, not 50"
+    ):
         edges.median_graph(tree, "theta", GRAPH, threshold=50)
     with pytest.raises(ValueError, match="theta has 4 entries but the graph has 2 edges"):
         edges.median_graph(tree, "theta", nx.path_graph(3))

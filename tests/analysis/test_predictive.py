@@ -73,6 +73,20 @@ def test_families_with_node_parameters(rng, family, states):
     assert float(lpl[0, 1]) == pytest.approx(expected)
 
 
+def test_node_variables_are_not_passed_over(rng):
+    z = rng.integers(0, 2, (3, 4))
+    options = {"family": "boltzmann", "var_name": "theta"}
+    tree = as_posterior(rng.normal(size=(1, 2, 4)), bias=rng.normal(size=(1, 2, 4)), p=np.ones((1, 2)))
+    with pytest.raises(ValueError, match="has 'bias' on nodes: pass node='bias', or node=0 for none"):
+        log_pseudo_likelihood(z, GRAPH, tree, **options)
+    none = log_pseudo_likelihood(z, GRAPH, tree, node=0, **options)
+    alone = tree.posterior["theta"]
+    np.testing.assert_array_equal(none, log_pseudo_likelihood(z, GRAPH, alone, **options))
+    tree = tree.posterior.to_dataset().assign_coords(bias_dim_0=["k", "l", "m", "n"])
+    named = xr.DataTree.from_dict({"posterior": tree})  # after something else
+    np.testing.assert_array_equal(none, log_pseudo_likelihood(z, GRAPH, named, **options))
+
+
 def test_scalars_stand_for_all_edges_and_nodes(rng):
     x = rng.choice([-1, 1], (3, 4))
     tree = as_posterior(np.zeros((1, 2, 4)), coupling=np.array([[0.3, -0.2]]))

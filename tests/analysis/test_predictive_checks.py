@@ -51,7 +51,7 @@ def test_bad_input_is_named(tree):
         edge_agreement(tree, "x", graph=nx.path_graph(4))
     with pytest.raises(ValueError, match="the observed_data group has no variable 'y'; it has 'x'"):
         edge_agreement(tree, "y", graph=GRAPH, group="observed_data")
-    with pytest.raises(ValueError, match="idata has no group 'prior_predictive'"):
+    with pytest.raises(ValueError, match="the DataTree has no group 'prior_predictive'"):
         edge_agreement(tree, "x", graph=GRAPH, group="prior_predictive")
     with pytest.raises(TypeError, match=r"xarray\.DataTree"):
         edge_agreement({}, "x", graph=GRAPH)

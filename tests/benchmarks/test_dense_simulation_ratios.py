@@ -1,6 +1,6 @@
 """Dense and K-state fields against the obvious loop and named peers, printed: ``make bench``.
 
-Times are printed, never asserted; that all programs sample the same distribution is.
+Times are printed, never asserted; where programs are compared, that they sample the same distribution is.
 """
 
 from importlib.util import find_spec

@@ -1,6 +1,6 @@
 """Speed against named peers, measured in one run and printed: ``make bench``.
 
-Times are printed, never asserted; that both programs give the same answer is.
+Times are printed, never asserted; where another program is run, that both give the same answer is.
 """
 
 from importlib.util import find_spec

@@ -60,3 +60,4 @@ def test_auxiliary_data_to_the_same_error(title):
             f"\n{title}, coupling {coupling}: sweeps of trees {result.sweeps['tree']}, of single nodes "
             f"{result.sweeps['site']}; CPU time of single nodes over that of trees: {ratios}"
         )
+        assert result.z < 6.0

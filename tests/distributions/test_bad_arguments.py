@@ -89,6 +89,8 @@ def test_shapes_and_coordinates_of_another_graph():
         ValueError, match="shape=4 does not fit: its last entry must be 3, the number of n"
     ):
         pmrf.AgreementMRF.dist(0.5, graph=CYCLE, shape=4)
+    with pytest.raises(ValueError, match=r"shape=\(\) does not fit"):
+        pmrf.AgreementMRF.dist(0.5, graph=CYCLE, shape=())
     dims = ("obs", "node")
     for nodes in ([0, 1], [2, 1, 0]):
         with pytest.raises(ValueError, match="coordinates of dimension 'node' are not the nodes"):

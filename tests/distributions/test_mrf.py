@@ -9,6 +9,7 @@ import pytensor
 import pytest
 
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, coords
 from tests.reference import enumeration
@@ -182,6 +183,25 @@ def test_fields_without_any_observed_cell_are_latent(shape, dtype):
     assert model.initial_point()["x"].shape == shape
     with pm.Model(), pytest.raises(ValueError, match="its last dimension must be the 4 nodes"):
         Ising("x", 0.3, graph=GRAPH, observed=np.ma.masked_all(5, dtype=int))
+
+
+@pytest.mark.parametrize(
+    ("field", "shape"),
+    [
+        (lambda: Ising("x", 0.6, np.zeros((2, 4)), graph=GRAPH), (2, 4)),
+        (lambda: Ising("x", np.zeros((1, 3)), np.zeros((5, 4)), graph=GRAPH), (5, 4)),
+        (lambda: BoltzmannMachine("x", np.zeros((3, 2, 3)), np.zeros((2, 4)), graph=GRAPH), (3, 2, 4)),
+        (lambda: AgreementMRF("x", np.full((2, 3), 0.6), graph=GRAPH), (2, 4)),
+        (lambda: Potts("x", 0.6, np.zeros((2, 4, 3)), graph=GRAPH, n_states=3), (2, 4)),
+        (lambda: Ising("x", 0.6, pm.Normal("h", size=(2, 4)), graph=GRAPH), (2, 4)),
+    ],
+)
+def test_latent_fields_take_their_rows_from_their_parameters(field, shape):
+    with pm.Model() as model:
+        x = field()
+    start = model.initial_point()["x"]
+    assert start.shape == x.type.shape == shape
+    assert np.all(start == start.flat[0])
 
 
 def test_two_graphs_have_two_samplers():

@@ -97,7 +97,10 @@ def test_single_column():
         (dict(x=[["a", "b"]]), "numeric"),
         (dict(x=np.ma.masked_invalid([[0.0, np.nan]])), "masked"),
         (dict(x=[[0, 1], [2, 0]], n_states=2), "n_states is 2, but x has 3"),
-        (dict(x=[[0, 1]], pseudo_count=-1.0), "pseudo_count must be finite and >= 0"),
+        (
+            dict(x=[[0, 1]], pseudo_count=-1.0),
+            "pseudo_count must be a finite number of at least 0, not -1",
+        ),
         (dict(x=[[0, 1]], nodes=["a", "a"]), "the label 'a' occurs twice"),
     ],
 )

@@ -140,8 +140,10 @@ def test_too_few_iterations_are_reported(x):
     [
         ({"combine": "or"}, 'combine must be "joint", "max" or "min"'),
         ({"family": "agreement"}, 'family must be "boltzmann" or "ising"'),
-        ({"bias_sd": 0.0}, "bias_sd must be positive, not 0.0"),
-        ({"tolerance": -1.0}, "tolerance must be positive"),
+        ({"bias_sd": 0.0}, "bias_sd must be a number above 0, or infinite, not 0.0"),
+        ({"bias_sd": np.nan}, "bias_sd must be a number above 0, or infinite, not nan"),
+        ({"tolerance": -1.0}, "tolerance must be a finite number above 0, not -1.0"),
+        ({"tolerance": "a"}, "tolerance must be a finite number above 0, not 'a'"),
         ({"max_iterations": 0}, "max_iterations must be a positive integer"),
         ({"penalties": [0.1, 0.2]}, "penalties must decrease"),
         ({"penalties": [0.1, 0.0]}, "finite positive numbers"),

@@ -123,5 +123,6 @@ def test_one_group_on_a_grid(rng):
         np.zeros(1), labels, np.array([0.5]), particles, family.edge_statistic, np.zeros((16, 2)),
         GibbsSimulator(graph, 2, 200), 200, rng,
     )  # fmt: skip
-    assert abs(eta[0]) < 0.1
-    assert gap < 0.02
+    # over 30 seeds the estimate had a standard deviation of 0.0017, and the gap was 1e-4 at most
+    assert abs(eta[0]) < 0.01
+    assert gap < 0.001

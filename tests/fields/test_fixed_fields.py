@@ -126,9 +126,16 @@ def test_pairwise_refusals():
 def test_a_wide_field_is_refused_before_it_costs_anything():
     graph = builders.complete(70)
     field = PairwiseField(graph, np.zeros((graph.n_edges, 2, 2)), np.zeros((70, 2)))
-    for call in (field.log_partition, field.marginals, field.map, lambda: field.sample(1)):
-        with pytest.raises(ValueError, match=r"width 69.*GB.*approximate"):
+    for call, remedy in (
+        (field.log_partition, "; only a sparser graph, or evidence"),
+        (field.map, "; only a sparser graph, or evidence"),
+        (field.marginals, '; use method="tree", "gibbs" or "bp" instead, or a sparser graph'),
+        (lambda: field.sample(1), '; use method="tree" or "gibbs" instead, or a sparser graph'),
+    ):
+        with pytest.raises(ValueError, match=rf"width 69.*GB.*{remedy}"):
             call()
+    known = dict.fromkeys(range(66), 1)
+    assert field.log_partition(evidence=known) == pytest.approx(4 * np.log(2))
 
 
 def test_factor_graph_refusals():

@@ -107,7 +107,7 @@ def test_the_kernel_follows_degree_and_chains(graph, n_chains, kernel):
 
 @pytest.mark.parametrize("value", [0, 2.0, True, None])
 def test_numbers_must_be_counts(value):
-    with pytest.raises(ValueError, match=r"n_chains must be an integer of at least 1"):
+    with pytest.raises(ValueError, match=r"n_chains must be a positive integer"):
         GibbsSimulator(STAR, 2, value)
     with pytest.raises(ValueError, match=r"n_states must be an integer of at least 2"):
         GibbsSimulator(STAR, value, 10)
@@ -125,5 +125,5 @@ def test_arrays_must_fit(case, rng):
         simulator.sweep(x, edge_tables[1:], node_tables, 1, rng)
     with pytest.raises(ValueError, match=r"node_tables must have shape"):
         simulator.sweep(x, edge_tables, node_tables[:, :1], 1, rng)
-    with pytest.raises(ValueError, match=r"n_sweeps must be an integer of at least 0, not -1"):
+    with pytest.raises(ValueError, match=r"n_sweeps must be a non-negative integer, not -1"):
         simulator.sweep(x, edge_tables, node_tables, -1, rng)

@@ -114,7 +114,7 @@ def test_costs_are_known_before_anything_is_allocated():
     assert tree.n_cells == 2**60
     assert tree.n_bytes == 16 * 2**60
     assert not is_cheap(tree)
-    with pytest.raises(ValueError, match=r"width 59, that is 10\^18 table cells.*GB.*particles"):
+    with pytest.raises(ValueError, match=r"width 59, that is 10\^18 table cells.*GB.*approximate"):
         check_tractable(tree)
     with pytest.raises(ValueError, match="width 59"):
         _ = tree.arrays
@@ -131,6 +131,8 @@ def test_bounds_are_where_the_documentation_says():
     check_tractable(small)
     with pytest.raises(ValueError, match="the limit is 100 cells"):
         check_tractable(small, max_cells=100)
+    with pytest.raises(ValueError, match=r"cells; buy more$"):
+        check_tractable(small, max_cells=100, remedy="buy more")
 
 
 def test_frozen_picklable_and_identified_by_content():

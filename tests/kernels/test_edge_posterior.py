@@ -154,7 +154,7 @@ def test_series_follow_the_density_and_end_with_the_support(rng):
 
 
 def test_rough_densities_are_refused():
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        tabulate(lambda eta: np.full_like(eta, np.nan), (0.0, 1.0), 0.5)
+    with pytest.raises(ValueError, match=r"log density of the slab of w is NaN or infinite .*; choose"):
+        tabulate(lambda eta: np.full_like(eta, np.nan), (0.0, 1.0), 0.5, what="the slab of w")
     with pytest.raises(ValueError, match="too many kinks"):
         tabulate(lambda eta: np.sign(np.sin(1e6 * eta)), (0.0, 1.0), 0.5)

@@ -234,19 +234,6 @@ def test_mode_is_the_enumerated_maximum(scale, rng):
         assert value == pytest.approx(weights[best], rel=1e-13)
 
 
-def test_batch_equals_one_at_a_time(rng):
-    graph = builders.grid(2, 3)
-    tree = junction_tree(graph, 2).arrays
-    work = kernel.allocate(tree)
-    tables = rng.normal(size=(5, len(work.tables)))
-    values, marginals = np.empty(5), np.empty_like(tables)
-    kernel.batch_log_partition_and_marginals(tree, tables, work, values, marginals)
-    out = np.empty(tables.shape[1])
-    for b in range(5):
-        assert kernel.log_partition_and_marginals(tree, tables[b], work, out) == values[b]
-        np.testing.assert_array_equal(out, marginals[b])
-
-
 @pytest.mark.parametrize("n_states", [2, 3])
 def test_compiled_equals_python(n_states, rng):
     graph = builders.grid(2, 2)

@@ -8,10 +8,19 @@ from scipy import integrate, special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import edge_slab, enumerated_field, exact_edges, pseudo_edges, pseudo_joint
+from pymc_mrf.kernels import (
+    edge_slab,
+    enumerated_field,
+    exact_edges,
+    exact_joint,
+    pseudo_edges,
+    pseudo_joint,
+    slab_shape,
+    vector_sums,
+)
 from pymc_mrf.kernels.edge_slab import FLAT, LAPLACE, NORMAL, STUDENT, Densities
-from pymc_mrf.likelihood.exact import ExactEdges
-from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.likelihood.exact_edges import ExactEdges
+from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edge_prior import NO_SERIES
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import exact_log_likelihood, pseudo_log_likelihood
@@ -40,14 +49,16 @@ def student(location, scale, nu):
 @pytest.mark.parametrize("n", [8, 24, 104])
 def test_sums(n, rng):
     a, b, c, d = rng.normal(size=(4, n))
-    np.testing.assert_allclose(pseudo_edges.dot(a, b), (a * b).sum())
-    np.testing.assert_allclose(pseudo_edges.pair_dot(a, b, c, d), (a * b + c * d).sum())
-    np.testing.assert_allclose(pseudo_edges.dot_square(a, b), (a * b**2).sum())
-    np.testing.assert_allclose(pseudo_edges.total(a), a.sum())
-    np.testing.assert_allclose(pseudo_edges.total_positive(a), a[a > 0].sum())
-    np.testing.assert_allclose(pseudo_edges.product(a), a.prod())
+    np.testing.assert_allclose(vector_sums.dot(a, b), (a * b).sum())
+    np.testing.assert_allclose(vector_sums.pair_dot(a, b, c, d), (a * b + c * d).sum())
+    np.testing.assert_allclose(vector_sums.dot_square(a, b), (a * b**2).sum())
+    np.testing.assert_allclose(vector_sums.dot_two(a, b, c), (a @ c, b @ c))
+    np.testing.assert_allclose(vector_sums.triple_dot(a, b, c), (a * b * c).sum())
+    np.testing.assert_allclose(vector_sums.total(a), a.sum())
+    np.testing.assert_allclose(vector_sums.total_positive(a), a[a > 0].sum())
+    np.testing.assert_allclose(vector_sums.product(a), a.prod())
     a[3] = np.inf
-    assert pseudo_edges.total_positive(a) == pseudo_edges.total(a) == np.inf
+    assert vector_sums.total_positive(a) == vector_sums.total(a) == np.inf
 
 
 @pytest.mark.parametrize("kind", ["normal", "student", "laplace"])
@@ -58,15 +69,15 @@ def test_scalar_densities(kind):
         slab = normal(1, 0.8)
     elif kind == "laplace":
         slab = slab._replace(kind=LAPLACE, constant=np.array([-np.log(3.4)]))
-    shape = pseudo_edges.scalars(slab)
+    shape = slab_shape.scalars(slab, 0)
     for x in (-40.0, -0.4, 0.0, 2.0):
-        got = pseudo_edges.simple_log_density(shape, x)
+        got = slab_shape.simple_log_density(shape, x)
         np.testing.assert_allclose(got, edge_slab.log_density(slab, 0, x))
-        got = pseudo_edges.simple_slope_and_precision(shape, x)
+        got = slab_shape.simple_slope_and_precision(shape, x)
         np.testing.assert_allclose(got, edge_slab.slope_and_precision(slab, 0, x))
-    x, H, odds = pseudo_edges.simple_mode(3.0, 7.0, shape)
+    x, H, odds = slab_shape.simple_mode(3.0, 7.0, shape)
     np.testing.assert_allclose((x, H), edge_slab.quadratic_mode(3.0, 7.0, slab))
-    np.testing.assert_allclose(odds, edge_slab.quadratic_log_odds(x, H, 3.0, 7.0, slab))
+    np.testing.assert_allclose(odds, edge_slab.quadratic_fit(3.0, 7.0, slab)[1])
 
 
 # the pair is separable: no row has both in the second state, and the weight wanders far out
@@ -124,7 +135,7 @@ def test_trajectories_stretch_to_the_norms(rng):
 
 def test_exp_negative(rng):
     x = np.concatenate([-rng.uniform(0, 50, 500), [-700.0, 0.0, -1e-300]])
-    got = np.array([pseudo_edges.exp_negative(v) for v in x])
+    got = np.array([vector_sums.exp_negative(v) for v in x])
     np.testing.assert_allclose(got, np.exp(x), rtol=1e-12)
 
 
@@ -156,7 +167,7 @@ def test_pseudo_likelihood_and_its_gradient(family, moves_biases, rng):
     beta, n_biases = np.empty(5), 5 if moves_biases else 0
 
     def value(w, b):
-        pseudo_edges.centred(field, w, b, beta)
+        edge_slab.centred(field, w, b, beta)
         pseudo_edges.refresh(field, w, beta)
         return pseudo_joint.log_posterior(field, active, w, b, slab, bias)
 
@@ -198,7 +209,7 @@ def test_exact_likelihood_and_its_gradient(family, enumerates, rng):
     active, out = np.flatnonzero(w), np.empty(9)
 
     def value(w, b):
-        return exact_edges.log_posterior_and_gradient(field, active, w, b, prior, 5, machine, out)
+        return exact_joint.log_posterior_and_gradient(field, active, w, b, prior, 5, machine, out)
 
     def expected(w, b):
         density = stats.norm(0, 0.8).logpdf(w[active]).sum() + stats.norm(0, 2).logpdf(b).sum()
@@ -295,8 +306,7 @@ def test_densities_and_laplace(rng):
         np.testing.assert_allclose(slope, (exact(x + 1e-5) - exact(x - 1e-5)) / 2e-5, rtol=1e-6)
     # a normal slab makes Laplace's method exact
     slab, g, h = normal(1, 0.9), 3.0, 7.0
-    x, H = edge_slab.quadratic_mode(g, h, slab)
     expected = integrate.quad(
         lambda t: stats.norm(0, 0.9).pdf(t) * np.exp(g * t - 0.5 * h * t * t), -10, 10
     )[0]
-    np.testing.assert_allclose(edge_slab.quadratic_log_odds(x, H, g, h, slab), np.log(expected))
+    np.testing.assert_allclose(edge_slab.quadratic_fit(g, h, slab)[1], np.log(expected))

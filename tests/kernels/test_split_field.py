@@ -8,7 +8,7 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import edge_slab, exact_edges, split_field
-from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.likelihood.exact_edges import ExactEdges
 from tests.kernels.test_pseudo_edges import normal
 from tests.reference import enumeration
 

@@ -10,12 +10,12 @@ from scipy import special, stats
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import edge_wedges, particle_edges, particle_wedges, pseudo_edges
+from pymc_mrf.kernels import edge_slab, edge_wedges, particle_edges, particle_wedges, pseudo_edges
 from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
 from pymc_mrf.kernels.edge_wedges import Proposal, make_wedge
 from pymc_mrf.likelihood import wedges as visits
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
-from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edge_prior import NO_SERIES
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
@@ -167,7 +167,7 @@ def test_pseudo_likelihood_keeps_its_state(family, moves_biases, rng, monkeypatc
         field = engine._field
         kept = [part.copy() for part in (field.L, field.R, field.V, field.v, field.A)]
         beta = np.empty(6)
-        pseudo_edges.centred(field, w, b, beta)
+        edge_slab.centred(field, w, b, beta)
         np.testing.assert_allclose(beta, engine._beta, atol=1e-12)
         pseudo_edges.refresh(field, w, beta)
         for old, new in zip(kept, (field.L, field.R, field.V, field.v, field.A), strict=True):
@@ -329,7 +329,7 @@ def test_all_structures_with_particles(rng, monkeypatch):
     w, b = np.zeros(6), BIAS.copy()
     for _ in range(200):  # single edges tell the means to be expected
         engine.sweep(w, b, prior(GRAPH), rng)
-        engine.learn_means()
+        engine.learn_sweep()
     only_wedges(engine, monkeypatch)
     w, _ = draws_of(engine, prior(GRAPH), BIAS, 4000, rng, joint=False)
     exact = structure_posterior(
@@ -343,6 +343,7 @@ def test_all_structures_with_particles(rng, monkeypatch):
     error = [float(az.mcse(column[None].astype(float))) for column in (w != 0.0).T]
     assert max(error) < 0.015
     assert np.all(np.abs((w != 0.0).mean(axis=0) - exact.inclusion) < 0.03 + 2.0 * np.array(error))
+    # off by 0.009 in a run like this one, its largest standard error; four more are left for other seeds
     np.testing.assert_allclose(w.mean(axis=0), exact.weight, atol=0.05)
 
 

@@ -36,8 +36,8 @@ def random_particles(graph, statistic, m, rng):
     node_tables = rng.normal(size=(graph.n_nodes, n_states))
     particles = kernels.allocate(m, graph.n_edges, statistic, node_tables)
     particles.z[:] = rng.integers(n_states, size=particles.z.shape)
-    particles.w[:] = rng.gamma(2.0, size=m)
-    particles.w[:] /= particles.w.mean()
+    particles.W[:] = rng.gamma(2.0, size=m)
+    particles.W[:] /= particles.W.mean()
     particles.eta[:] = rng.normal(size=graph.n_edges)
     return particles
 
@@ -49,7 +49,7 @@ def exhaustive(graph, statistic, eta, node_tables, copies=1):
     particles.z[:] = configs.T
     particles.eta[:] = eta
     p = enumeration.probabilities(graph.edges, eta[:, None, None] * statistic, node_tables)
-    particles.w[:] = np.repeat(p, copies) * len(p)
+    particles.W[:] = np.repeat(p, copies) * len(p)
     return particles
 
 
@@ -69,7 +69,7 @@ def test_edge_marginal_is_the_weighted_mean_of_conditionals(graph, statistic, rn
         share = reference.shares(
             particles.z, e, graph.edges, particles.eta, statistic, particles.node_tables
         )
-        mean, spread = reference.weighted_mean_and_variance(share, particles.w)
+        mean, spread = reference.weighted_mean_and_variance(share, particles.W)
         np.testing.assert_allclose([one, zero, variance], [mean, 1.0 - mean, spread], atol=1e-12)
 
 
@@ -95,7 +95,7 @@ def test_weights_follow_a_change_exactly(graph, statistic, rng):
         eta[e] = value
         size = kernels.change_edge(e, value, particles, graph.arrays)
         p = enumeration.probabilities(graph.edges, eta[:, None, None] * statistic, node_tables)
-        np.testing.assert_allclose(particles.w / len(p), p, rtol=1e-10)
+        np.testing.assert_allclose(particles.W / len(p), p, rtol=1e-10)
         assert size == pytest.approx(1.0 / (p**2).sum())
     marginal = enumeration.marginals(graph.edges, eta[:, None, None] * statistic, node_tables)[1]
     for e in range(graph.n_edges):
@@ -107,22 +107,22 @@ def test_large_changes_neither_overflow_nor_lose_the_weights(rng):
     particles = random_particles(TRIANGLE, AGREE, 30, rng)
     for value in (900.0, -900.0, 900.0):
         kernels.change_edge(0, value, particles, TRIANGLE.arrays)
-        assert particles.w.mean() == pytest.approx(1.0)
+        assert particles.W.mean() == pytest.approx(1.0)
 
 
 def test_resampling_is_systematic(rng):
     particles = random_particles(TRIANGLE, AGREE, 50, rng)
     # states that name the particle: 50 < 128
     particles.z[:] = np.arange(50)
-    w, counts = particles.w.copy(), []
+    W, counts = particles.W.copy(), []
     for _ in range(2000):
         particles.z[:] = np.arange(50)
-        particles.w[:] = w
+        particles.W[:] = W
         kernels.resample(particles, rng)
-        assert np.all(particles.w == 1.0)
+        assert np.all(particles.W == 1.0)
         counts.append(np.bincount(particles.z[1], minlength=50))
-        assert np.all(np.abs(counts[-1] - w) < 1.0)
-    assert_mean_close(counts, w)
+        assert np.all(np.abs(counts[-1] - W) < 1.0)
+    assert_mean_close(counts, W)
 
 
 @pytest.mark.parametrize(("graph", "statistic"), CASES)
@@ -136,13 +136,13 @@ def test_group_statistics(graph, statistic, rng):
     total = reference.edge_sums(particles.z, graph.edges, statistic)[members].sum(axis=0)
     arguments = graph.edges, particles.eta, statistic, particles.node_tables
     share = sum(reference.shares(particles.z, e, *arguments) for e in members)
-    _plain, spread = reference.weighted_mean_and_variance(total, particles.w)
-    mean, variance = reference.weighted_mean_and_variance(share, particles.w)
+    _plain, spread = reference.weighted_mean_and_variance(total, particles.W)
+    mean, variance = reference.weighted_mean_and_variance(share, particles.W)
     assert (low, high) == (total.min(), total.max())
     assert found == pytest.approx(mean)
     assert deficit == pytest.approx(len(members) - mean)
     assert ratio == pytest.approx(variance / max(spread, variance))
-    mass = np.bincount(total.astype(int), particles.w, minlength=high + 1)
+    mass = np.bincount(total.astype(int), particles.W, minlength=high + 1)
     np.testing.assert_allclose(particles.mass[low : high + 1], mass[low:])
 
 
@@ -186,9 +186,9 @@ def draw_label_of(e, copies, x, node_tables, labels, values, n_draws, rng):
     others = np.unique(np.delete(labels, e))
     counts = np.zeros(len(others) + 1)
     fresh = exhaustive(TRIANGLE, AGREE, values[labels], node_tables, copies)
-    w, present = fresh.w.copy(), fresh.eta.copy()
+    W, present = fresh.W.copy(), fresh.eta.copy()
     for _ in range(n_draws):
-        fresh.w[:], fresh.eta[:] = w, present
+        fresh.W[:], fresh.eta[:] = W, present
         eta = np.append(values, np.zeros(3))
         after, sizes = labels.copy(), np.bincount(labels, minlength=6)
         _, _, n_new, _, _ = particle_groups.sweep_labels(
@@ -237,11 +237,11 @@ def test_group_values_are_drawn_from_their_conditional(rng):
             0, *arguments, particles, TRIANGLE.arrays, 0.0, rng
         )
         assert next_group == 1
-        assert size == pytest.approx(kernels.effective_size(particles.w))
+        assert size == pytest.approx(kernels.effective_size(particles.W))
         draws.append(eta[0])
     # weights have followed through 2000 moves
     p = enumeration.probabilities(TRIANGLE.edges, eta[0] * np.tile(AGREE, (3, 1, 1)), node_tables)
-    np.testing.assert_allclose(particles.w[::500] / 8, p, rtol=1e-8)
+    np.testing.assert_allclose(particles.W[::500] / 8, p, rtol=1e-8)
     thinned = np.array(draws)[::3]
     statistic = stats.kstest(thinned, lambda value: np.interp(value, GRID, cdf))
     assert statistic.pvalue > ALPHA
@@ -278,6 +278,6 @@ def test_compiled_equals_python(rng):
         eta = eta[: found[1]]
         sums, widths = np.bincount(labels, s), np.full(len(eta), 2.0)
         move(0, labels, eta, sums, n, widths, BASE, particles, TRIANGLE.arrays, 0.0, generator)
-        results.append((np.array(found), labels, eta, particles.w))
+        results.append((np.array(found), labels, eta, particles.W))
     for compiled, python in zip(*results, strict=True):
         np.testing.assert_allclose(compiled, python, rtol=1e-10)

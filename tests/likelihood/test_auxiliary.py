@@ -25,7 +25,7 @@ def counts(x, n_states):
 @pytest.mark.parametrize("method", ["exact", "gibbs"])
 @pytest.mark.parametrize("n_states", [2, 3])
 def test_draws_follow_the_field(method, n_states, rng):
-    sampler = AuxiliarySampler(GRAPH, n_states, 20_000, method=method, n_sweeps=40)
+    sampler = AuxiliarySampler(GRAPH, n_states, 20_000, draws=method, n_sweeps=40)
     edge_tables, node_tables = tables(n_states, rng)
     p = enumeration.probabilities(EDGES, edge_tables, node_tables)
     x = sampler.draw(edge_tables, node_tables, rng)
@@ -41,7 +41,7 @@ def test_draws_follow_the_field(method, n_states, rng):
 
 @pytest.mark.parametrize("n_states", [2, 3])
 def test_tree_draws_of_few_rows_follow_the_field(n_states, rng):
-    sampler = AuxiliarySampler(GRAPH, n_states, 16, method="gibbs", n_sweeps=20)
+    sampler = AuxiliarySampler(GRAPH, n_states, 16, draws="gibbs", n_sweeps=20)
     assert sampler.trees
     expected = []
     for _ in range(2):  # two fields by the same object
@@ -59,7 +59,7 @@ def test_one_tree_sweep_does_not_forget_a_frozen_start(rng):
     field = 3.0 * np.eye(2) * np.ones((4, 1, 1)), np.zeros((4, 2))
     p = enumeration.probabilities(EDGES, *field)
     start = np.zeros((16, 4), dtype=np.int8)
-    sampler = AuxiliarySampler(GRAPH, 2, 16, method="gibbs", n_sweeps=1)
+    sampler = AuxiliarySampler(GRAPH, 2, 16, draws="gibbs", n_sweeps=1)
     x = np.concatenate([sampler.draw(*field, rng, start=start) for _ in range(200)])
     assert chi_square_pvalue(counts(x, 2), p) < ALPHA
 
@@ -69,7 +69,7 @@ def test_one_tree_sweep_does_not_forget_a_frozen_start(rng):
 )
 def test_few_rows_of_sparse_graphs_are_drawn_by_trees(n, degree, trees):
     graph = PairwiseGraph.from_networkx(nx.random_regular_graph(degree, 60, seed=1))
-    assert AuxiliarySampler(graph, 2, n, method="gibbs").trees == trees
+    assert AuxiliarySampler(graph, 2, n, draws="gibbs").trees == trees
     assert not AuxiliarySampler(GRAPH, 2, n).trees  # exact
 
 
@@ -80,7 +80,7 @@ def test_gibbs_draws_start_where_they_are_told(rng):
     start = np.repeat([[0], [1]], 50, axis=0) * np.ones(4, dtype=np.int8)
     start = start.astype(np.int8)
     copy = start.copy()
-    sampler = AuxiliarySampler(GRAPH, 2, 100, method="gibbs", n_sweeps=1)
+    sampler = AuxiliarySampler(GRAPH, 2, 100, draws="gibbs", n_sweeps=1)
     x = sampler.draw(edge_tables, node_tables, rng, start=start)
     np.testing.assert_array_equal(start, copy)
     assert (x == start).mean() > 0.95
@@ -90,30 +90,37 @@ def test_gibbs_draws_start_where_they_are_told(rng):
 
 def test_the_best_available_method_is_chosen_and_named():
     small = AuxiliarySampler(GRAPH, 2, 5)
-    assert (small.method, small.n_sweeps) == ("exact", 0)
+    assert (small.draws, small.n_sweeps) == ("exact", 0)
     wide = PairwiseGraph.from_networkx(nx.complete_graph(24))
     sampler = AuxiliarySampler(wide, 2, 5, n_sweeps=7)
-    assert (sampler.method, sampler.n_sweeps) == ("gibbs", 7)
-    forced = AuxiliarySampler(GRAPH, 2, 5, method="gibbs", n_sweeps=3)
-    assert (forced.method, forced.n_sweeps) == ("gibbs", 3)
+    assert (sampler.draws, sampler.n_sweeps) == ("gibbs", 7)
+    forced = AuxiliarySampler(GRAPH, 2, 5, draws="gibbs", n_sweeps=3)
+    assert (forced.draws, forced.n_sweeps) == ("gibbs", 3)
 
 
 def test_perfect_draws_need_attractive_couplings(rng):
-    sampler = AuxiliarySampler(GRAPH, 2, 20_000, method="perfect")
-    assert (sampler.method, sampler.n_sweeps) == ("perfect", 0)
+    sampler = AuxiliarySampler(GRAPH, 2, 20_000, draws="perfect", name="x")
+    assert (sampler.draws, sampler.n_sweeps) == ("perfect", 0)
     edge_tables = np.array([0.3, 0.8, 0.5, 0.4])[:, None, None] * np.eye(2)
     node_tables = rng.normal(0, 0.4, (4, 2))
     x = sampler.draw(edge_tables, node_tables, rng)
     assert_frequencies(counts(x, 2), enumeration.probabilities(EDGES, edge_tables, node_tables))
-    with pytest.raises(ValueError, match="the couplings are frustrated"):
+    with pytest.raises(
+        ValueError,
+        match=r'draws="perfect" does not serve x: the couplings are frustr.*; use draws="gibbs"$',
+    ):
         sampler.draw(-edge_tables, node_tables, rng)
-    with pytest.raises(ValueError, match='method="perfect" is for binary fields, not for 3 states'):
-        AuxiliarySampler(GRAPH, 3, 5, method="perfect")
+    with pytest.raises(RuntimeError, match=r'proposed for x are too strong .*; use draws="gibbs"$'):
+        sampler.draw(40 * edge_tables, node_tables, rng)
+    with pytest.raises(
+        ValueError, match='draws="perfect" is for binary fields, but x has 3 states; use draws="gibbs"'
+    ):
+        AuxiliarySampler(GRAPH, 3, 5, draws="perfect", name="x")
 
 
 def test_pickling_keeps_the_draws(rng):
     for method in ("exact", "perfect", "gibbs"):
-        sampler = AuxiliarySampler(GRAPH, 2, 10, method=method, n_sweeps=3)
+        sampler = AuxiliarySampler(GRAPH, 2, 10, draws=method, n_sweeps=3)
         other = cloudpickle.loads(cloudpickle.dumps(sampler))
         arguments = np.abs(rng.normal(size=4))[:, None, None] * np.eye(2), rng.normal(size=(4, 2))
         first = sampler.draw(*arguments, np.random.default_rng(1))
@@ -123,7 +130,7 @@ def test_pickling_keeps_the_draws(rng):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "swendsen"}, "method must be one of \"auto\", .* not 'swendsen'"),
+        ({"draws": "swendsen"}, "draws must be one of \"auto\", .* not 'swendsen'"),
         ({"n_sweeps": 0}, "n_sweeps must be a positive integer, not 0"),
         ({"n_sweeps": True}, "n_sweeps must be a positive integer, not True"),
     ],
@@ -135,5 +142,5 @@ def test_bad_options_are_refused(arguments, message):
 
 def test_exact_draws_from_too_wide_a_tree_are_refused():
     wide = PairwiseGraph.from_networkx(nx.complete_graph(40))
-    with pytest.raises(ValueError, match="exact inference needs a junction tree of width 39"):
-        AuxiliarySampler(wide, 2, 5, method="exact")
+    with pytest.raises(ValueError, match=r'a junction tree of width 39.*; use draws="gibbs" instead'):
+        AuxiliarySampler(wide, 2, 5, draws="exact")

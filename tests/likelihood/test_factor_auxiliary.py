@@ -49,8 +49,8 @@ def test_counts_match_a_twin(rng):
 @pytest.mark.parametrize("method", ["exact", "gibbs"])
 @pytest.mark.parametrize("hard", [False, True])
 def test_draws_follow_the_field(method, hard, rng):
-    sampler = FactorAuxiliarySampler(GRAPH, 20_000, method=method, n_sweeps=30)
-    assert (sampler.method, sampler.n_sweeps) == (method, 30 if method == "gibbs" else 0)
+    sampler = FactorAuxiliarySampler(GRAPH, 20_000, draws=method, n_sweeps=30)
+    assert (sampler.draws, sampler.n_sweeps) == (method, 30 if method == "gibbs" else 0)
     expected = []
     for _ in range(2):  # two fields, by the same object
         found = tables(rng, hard)
@@ -71,7 +71,7 @@ def test_one_sweep_does_not_forget_a_frozen_field(rng):
     found = np.zeros(16)
     found[[0, 7, 8, 15]] = 9.0
     start = np.zeros((500, 4), dtype=np.int8)
-    x = FactorAuxiliarySampler(graph, 500, method="gibbs", n_sweeps=1).draw(found, rng, start=start)
+    x = FactorAuxiliarySampler(graph, 500, draws="gibbs", n_sweeps=1).draw(found, rng, start=start)
     assert (x == 0).mean() > 0.95
     x = FactorAuxiliarySampler(graph, 500).draw(found, rng, start=start)
     assert 0.3 < (x == 0).mean() < 0.7
@@ -79,18 +79,20 @@ def test_one_sweep_does_not_forget_a_frozen_field(rng):
 
 def test_choice_and_bad_options():
     wide = FactorGraph(list(itertools.combinations(range(24), 3)), [2] * 24)
-    assert FactorAuxiliarySampler(wide, 3).method == "gibbs"
+    assert FactorAuxiliarySampler(wide, 3).draws == "gibbs"
     sampler = cloudpickle.loads(cloudpickle.dumps(FactorAuxiliarySampler(GRAPH, 3)))
-    assert sampler.method == "exact"
-    with pytest.raises(ValueError, match='"perfect" is for binary pairwise fields, not for factor'):
-        FactorAuxiliarySampler(GRAPH, 3, method="perfect")
-    with pytest.raises(ValueError, match=r"method must be one of .*, not 'bethe'"):
-        FactorAuxiliarySampler(GRAPH, 3, method="bethe")
+    assert sampler.draws == "exact"
+    with pytest.raises(
+        ValueError, match=r'draws="perfect" is for binary pairwise .* but x is a factor graph'
+    ):
+        FactorAuxiliarySampler(GRAPH, 3, draws="perfect", name="x")
+    with pytest.raises(ValueError, match=r"draws must be one of .*, not 'bethe'"):
+        FactorAuxiliarySampler(GRAPH, 3, draws="bethe")
     with pytest.raises(ValueError, match="n_sweeps must be a positive integer, not 0"):
         FactorAuxiliarySampler(GRAPH, 3, n_sweeps=0)
     big = FactorGraph(list(itertools.combinations(range(40), 2)), [2] * 40)
     with pytest.raises(ValueError, match="width 39"):
-        FactorAuxiliarySampler(big, 3, method="exact")
+        FactorAuxiliarySampler(big, 3, draws="exact")
 
 
 def search(graph, found, z, free=None, n_changes=100_000):

@@ -21,10 +21,10 @@ def engine(graph, rng, n=200, m=4000):
 @pytest.mark.parametrize("graph", [SQUARE, HUBS], ids=["tabulated", "one by one"])
 def test_blocks_add_up_to_the_marginal(graph, rng):
     likelihood = engine(graph, rng, m=100)
-    z, w, eta = likelihood.get_state()
+    z, W, eta = likelihood.get_state()
     z[:] = rng.integers(2, size=z.shape)
-    w[:] = rng.gamma(2.0, size=100)
-    w[:] /= w.mean()
+    W[:] = rng.gamma(2.0, size=100)
+    W[:] /= W.mean()
     eta[:] = rng.normal(size=len(eta))
     out = np.empty(7)
     for e in range(0, graph.n_edges, 4):

@@ -10,7 +10,7 @@ from scipy import stats
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
-from pymc_mrf.likelihood.exact import ExactEdges
+from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particle_edges import BURN_IN, ParticleEdges
 from pymc_mrf.steps.edge_prior import NO_SERIES
 from tests.reference import enumeration
@@ -53,7 +53,7 @@ def test_state_round_trip(rng):
     w, b = np.zeros(6), np.zeros(4)
     for _ in range(3):
         first.sweep(w, b, PRIOR, rng)
-        first.learn_means()
+        first.learn_sweep()
         first.joint(w, b, PRIOR, 0.3, 1, rng)
     second.set_state(*first.get_state())
     for one, other in zip(first.get_state(), second.get_state(), strict=True):
@@ -112,7 +112,7 @@ def inclusion(this, rng, n_sweeps=4000):
         if i < 200:
             this.learn(0.1)
             if isinstance(this, ParticleEdges):
-                this.learn_means()
+                this.learn_sweep()
         if i >= 200:
             present += w != 0.0
     return present / (n_sweeps - 200)
@@ -124,7 +124,7 @@ def test_expected_means_are_averages_over_the_draws(rng):
     seen = []
     for _ in range(30):
         this.sweep(w, b, PRIOR, rng)
-        this.learn_means()
+        this.learn_sweep()
         seen.append(this._means.now.copy())
     average = seen[0]
     for k, now in enumerate(seen):
@@ -161,7 +161,7 @@ def test_edges_that_compete_for_the_same_data_are_not_found_too_rarely(rng):
             this.joint(w, b, prior, 0.4, 4, rng)
             if i < 300 and isinstance(this, ParticleEdges):
                 this.learn(0.1)
-                this.learn_means()
+                this.learn_sweep()
             counts.append(np.count_nonzero(w))
         numbers.append(np.array(counts[300:], dtype=float))
     errors = [float(az.mcse(counts[None], method="mean")) for counts in numbers]

@@ -1,5 +1,7 @@
 """Messages of the plots and of the analysis about results, labels and options."""
 
+import inspect
+
 import arviz as az
 import matplotlib
 import networkx as nx
@@ -73,6 +75,20 @@ def test_networks(tree, plot, options, error, message):
         plot(tree, "theta", graph=GRAPH, **options)
 
 
+PLOTS = [getattr(pmrf, name) for name in pmrf.__all__ if name.startswith("plot_")]
+PLOTS = [plot for plot in PLOTS if "dt" in inspect.signature(plot).parameters]
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_what_is_no_result(plot):
+    needed = {"var_name": "theta", "graph": GRAPH}
+    options = {name: needed[name] for name in inspect.signature(plot).parameters if name in needed}
+    with pytest.raises(
+        TypeError, match=r"^dt must be the xarray\.DataTree that pymc\.sample returns, not int"
+    ):
+        plot(3, **options)
+
+
 @pytest.mark.parametrize("value", ["a", [0.5], True, np.nan])
 def test_numbers(tree, value):
     calls = {
@@ -82,8 +98,12 @@ def test_numbers(tree, value):
         "min_inclusion must be between": lambda: pmrf.plot_edges(
             tree, "theta", graph=GRAPH, min_inclusion=value
         ),
-        "ci_prob must be between": lambda: pmrf.plot_ppc_edges(tree, "x", graph=GRAPH, ci_prob=value),
-        "threshold must be at least 0": lambda: pmrf.median_graph(tree, "theta", GRAPH, threshold=value),
+        "ci_prob must be a number above 0": lambda: pmrf.plot_ppc_edges(
+            tree, "x", graph=GRAPH, ci_prob=value
+        ),
+        "threshold must be a number of at": lambda: pmrf.median_graph(
+            tree, "theta", GRAPH, threshold=value
+        ),
         "prior_inclusion (must be|has)": lambda: pmrf.edge_inclusion(
             tree, "theta", prior_inclusion=value
         ),

@@ -19,8 +19,9 @@ def tree(rng):
     statistics = {
         "exchange_accept": rng.random((2, 60)),
         "exchange_draws": np.full((2, 60), "gibbs"),
-        "exchange_sweeps": np.full((2, 60), 20),
+        "exchange_n_sweeps": np.full((2, 60), 20),
         "group_gibbs_n_groups": rng.integers(2, 5, (2, 60)),
+        "conjugate_n_present": rng.integers(2, 5, (2, 60)),
         "auxiliary_mh_label_acceptance": np.full((2, 60), np.nan),
         "tree_gibbs_changed": rng.random((2, 60, 2)),
         "exchange_scale": np.full((2, 60), 0.3),
@@ -33,7 +34,7 @@ def test_a_plot_per_statistic_and_a_line_per_chain(tree, tmp_path):
     pc = plot_diagnostics(tree, backend="matplotlib")
     shown = list(pc.viz["lines"].data_vars)
     changed = ["tree_gibbs_changed[0]", "tree_gibbs_changed[1]"]
-    assert shown == ["exchange_accept", *changed, "group_gibbs_n_groups"]
+    assert shown == ["conjugate_n_present", "exchange_accept", *changed, "group_gibbs_n_groups"]
     values = tree.sample_stats["tree_gibbs_changed"].values
     line = pc.get_viz("lines", "tree_gibbs_changed[1]", chain=1)
     np.testing.assert_array_equal(line.get_ydata(), values[1, :, 1])
@@ -59,7 +60,7 @@ def test_chosen_statistics_on_any_backend(tree):
 def test_bad_input_is_named(tree):
     with pytest.raises(ValueError, match="var_names has 'energy'; the sample_stats group has"):
         plot_diagnostics(tree, var_names="energy")
-    with pytest.raises(ValueError, match="idata has no group 'warmup_sample_stats'"):
+    with pytest.raises(ValueError, match="the DataTree has no group 'warmup_sample_stats'"):
         plot_diagnostics(tree, group="warmup_sample_stats")
     with pytest.raises(ValueError, match="no statistics of steps of pymc_mrf"):
         plot_diagnostics(tree, group="posterior")

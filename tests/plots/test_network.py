@@ -5,7 +5,7 @@ import pytest
 
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._network import separate
-from pymc_mrf.plots.network import plot_groups
+from pymc_mrf.plots.groups import plot_groups
 from tests.analysis.posteriors import as_posterior
 
 matplotlib.use("Agg")

@@ -105,7 +105,7 @@ def test_bad_input_is_named(checked, rng):
     tree = checked[0]
     with pytest.raises(ValueError, match="x has 4 nodes but the graph has 7"):
         plot_ppc_edges(tree, "x", graph=nx.path_graph(7))
-    with pytest.raises(ValueError, match="ci_prob must be between 0 and 1, not 89"):
+    with pytest.raises(ValueError, match="ci_prob must be a number above 0 and below 1, not 89"):
         plot_ppc_edges(tree, "x", graph=GRAPH, ci_prob=89)
     with pytest.raises(ValueError, match="graph has no edges"):
         plot_ppc_edges(tree, "x", graph=nx.empty_graph(4))

@@ -167,7 +167,8 @@ def test_estimates_do_not_depend_on_the_chain():
         steps = [AuxiliaryVariableMH([model["theta"]], rng=seed) for seed in (1, 2)]
     np.testing.assert_array_equal(steps[0]._estimate, steps[1]._estimate)
     exact = pmrf.fit(agreement_data(200, seed=1), GRAPH, method="exact")
-    np.testing.assert_allclose(steps[0]._estimate, exact.eta, atol=0.1)
+    # a fixed seed: off by 0.024 at most over 12 data sets, where standard errors of the estimate are 0.2
+    np.testing.assert_allclose(steps[0]._estimate, exact.eta, atol=0.05)
     labels, base = np.array([0, 0, 1, 1, 2]), steps[0]._prior.read(model.initial_point())
     np.testing.assert_array_equal(*(step._tied_estimate(labels, base) for step in steps))
 
@@ -217,17 +218,17 @@ def test_never_chosen_unasked():
         ({"n_proposals": 0}, "n_proposals must be a positive integer, not 0"),
         ({"n_value_steps": 1.5}, "n_value_steps must be a positive integer, not 1.5"),
         ({"n_sweeps": True}, "n_sweeps must be a positive integer, not True"),
-        ({"sigma": 0.0}, "sigma must be a positive number, not 0.0"),
-        ({"sigma": np.inf}, "sigma must be a positive number, not inf"),
+        ({"sigma": 0.0}, "sigma must be a finite number above 0, not 0.0"),
+        ({"sigma": np.inf}, "sigma must be a finite number above 0, not inf"),
         ({"auxiliary": "murray"}, 'auxiliary must be "exchange" or "moller", not \'murray\''),
-        ({"draws": "best"}, "draws must be one of 'auto', 'exact', 'perfect', 'gibbs', not 'best'"),
+        ({"draws": "best"}, "draws must be one of .*, not 'best'"),
         ({"restart": 1}, "restart must be True or False, not 1"),
         ({"draws": "perfect"}, "needs an attractive field"),
     ],
 )
 def test_bad_options_are_refused(options, message):
     model = agreement_model(agreement_data(20, seed=1))
-    with model, pytest.raises(ValueError, match=message):
+    with model, pytest.raises((TypeError, ValueError), match=message):
         AuxiliaryVariableMH([model["theta"]], **options)
 
 

@@ -4,22 +4,14 @@ import networkx as nx
 import numpy as np
 import pymc as pm
 import pytest
+from pymc.step_methods.compound import BlockedStep
 
 import pymc_mrf as pmrf
 
 CYCLE = nx.cycle_graph(3)
 X = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 1, 1]])
-STEPS = [
-    pmrf.ExactGibbs,
-    pmrf.ParticleRatioGibbs,
-    pmrf.StrippedBetaGibbs,
-    pmrf.AuxiliaryVariableMH,
-    pmrf.ReversibleJump,
-    pmrf.PersistentLangevin,
-    pmrf.Exchange,
-    pmrf.TreeGibbs,
-    pmrf.ConjugateHyperparameters,
-]
+PUBLIC = [getattr(pmrf, name) for name in pmrf.__all__]
+STEPS = [thing for thing in PUBLIC if isinstance(thing, type) and issubclass(thing, BlockedStep)]
 
 
 def grouped(observed=X):
@@ -75,6 +67,19 @@ def test_a_field_with_missing_cells():
         pmrf.ExactGibbs([model["theta"]], model=model)
 
 
+@pytest.mark.parametrize("step", [pmrf.ExactGibbs, pmrf.TreeGibbs])
+def test_several_variables(step):
+    with pm.Model() as model:
+        for name in "ab":
+            theta = pmrf.DirichletProcess(f"theta_{name}", 1.0, pm.Uniform.dist(0, 1), shape=3)
+            pmrf.AgreementMRF(name, theta, graph=CYCLE, observed=X)
+    message = (
+        rf"{step.__name__} takes one variable, but got theta_a, theta_b: .*{step.__name__}\(\[theta_b"
+    )
+    with pytest.raises(ValueError, match=message):
+        step([model["theta_a"], model["theta_b"]], model=model, blocked=True)
+
+
 @pytest.mark.parametrize(
     ("step", "options", "message"),
     [
@@ -83,7 +88,7 @@ def test_a_field_with_missing_cells():
             {"n_iterations": None},
             "n_iterations must be a positive integer, not None",
         ),
-        (pmrf.AuxiliaryVariableMH, {"sigma": True}, "sigma must be a positive number, not True"),
+        (pmrf.AuxiliaryVariableMH, {"sigma": True}, "sigma must be a finite number above 0, not True"),
     ],
 )
 def test_options(step, options, message):

@@ -2,6 +2,7 @@
 
 import pickle
 
+import arviz as az
 import cloudpickle
 import numpy as np
 import pymc as pm
@@ -14,6 +15,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.statistics import assert_mean_close
 
 GRAPH = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)])
 SAMPLE = {"progressbar": False, "quiet": True}
@@ -210,8 +212,14 @@ def test_other_things_that_are_refused():
     with model:
         with pytest.raises(TypeError, match="samples one pymc_mrf\\.SpikeAndSlab, but got b"):
             EdgeGibbs([model["b"]])
+        with pytest.raises(
+            ValueError, match="EdgeGibbs moves w and the bias of x: leave p out of `vars`"
+        ):
+            EdgeGibbs([model["w"], model["p"]])
         with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not -1"):
             EdgeGibbs([model["w"]], n_joint=-1)
+        with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not None"):
+            EdgeGibbs([model["w"]], n_joint=None)
     with pytensor.config.change_flags(floatX="float32"):
         model = edge_model("pseudo")
         with model, pytest.raises(ValueError, match="double precision"):
@@ -244,6 +252,63 @@ def test_biases_without_their_edges_go_to_another_step():
         edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
         with pytest.raises(ValueError, match="b is left to no step that can move it"):
             pm.sample(10, tune=10, step=edges, chains=1, cores=1, **SAMPLE)
+
+
+def test_biases_that_feed_another_likelihood_go_to_nuts():
+    """Two nodes, one edge: posterior means on a grid."""
+    graph, x, z = pmrf.graphs.complete(2), data()[:20, :2], np.array([1.5, -1.5])
+
+    def shared_biases(likelihood):
+        with pm.Model() as model:
+            w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=1)
+            b = pm.Normal("b", 0, 1, shape=2)
+            pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
+            pm.Normal("z", b, 0.5, observed=z)
+        return model
+
+    model, run = shared_biases("exact"), {"chains": 1, "cores": 1, "random_seed": 1, **SAMPLE}
+    idata = pm.sample(10, tune=10, model=model, **run)  # without a context
+    assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)
+    with model:
+        idata = pm.sample(2000, tune=500, target_accept=0.9, **run)
+    assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)
+    b0, b1, w = np.meshgrid(*[np.linspace(-4, 4, 81)] * 3, indexing="ij")
+    log_normal = np.log1p(np.exp(b0) + np.exp(b1) + np.exp(b0 + b1 + w))
+    log_p = b0 * x[:, 0].sum() + b1 * x[:, 1].sum() + w * (x[:, 0] * x[:, 1]).sum() - 20 * log_normal
+    log_p -= 0.5 * (b0**2 + b1**2) + 2.0 * ((z[0] - b0) ** 2 + (z[1] - b1) ** 2)
+    # the slab in cells of width 0.1, the spike at w = 0
+    mass = np.exp(-0.5 * w**2) / np.sqrt(2 * np.pi) * 0.1 + (np.abs(w) < 1e-9)
+    mass = mass * np.exp(log_p - log_p.max())
+    for i, b in enumerate((b0, b1)):
+        expected = (mass * b).sum() / mass.sum()
+        draws = idata.posterior.b.values[0, :, i]
+        assert_mean_close(draws, expected, ess=float(az.ess(draws[None])))
+    model = shared_biases("particles")
+    with pytest.raises(
+        ValueError, match=r"b is left to no step .* or let z depend on something else than b"
+    ):
+        pm.sample(10, tune=10, model=model, **run)
+    with model, pytest.raises(ValueError, match="that feeds nothing else; b is not: leave it out"):
+        EdgeGibbs([model["w"], model["b"]])
+
+
+def test_groups_with_common_edges_are_refused():
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        difference = SpikeAndSlab("difference", 0.5, pm.Normal.dist(0, 1), shape=6)
+        pmrf.Ising("x", w + difference, graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
+        words = (
+            r"not an expression of it; sums .* with others \(difference\) .* one SpikeAndSlab per field"
+        )
+        with pytest.raises(ValueError, match=words):
+            EdgeGibbs([model["w"]])
+    with pm.Model() as model:
+        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=(2, 6))
+        pmrf.Ising("x", w[0], graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
+        with pytest.raises(
+            ValueError, match="2 dimensions: declare one SpikeAndSlab per field; they may"
+        ):
+            EdgeGibbs([model["w"]])
 
 
 @pytest.mark.parametrize(

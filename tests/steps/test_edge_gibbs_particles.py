@@ -70,6 +70,8 @@ def test_all_structures_of_four_nodes(n, m):
     [w] = draws_of(fixed_bias_model(x, likelihood="particles"), ["w"], n_particles=m)
     exact = reference(x, "exact", fixed_p(0.4))
     assert_inclusion(w, exact.inclusion)
+    # at these seeds off by 0.009 at most with m = 5 n and by 0.024 with m = n, where two of the largest
+    # standard errors are 0.025 and 0.027
     np.testing.assert_allclose(w.mean(axis=(0, 1)), exact.weight, atol=0.05)
     # negative control: another p is another posterior
     other = reference(x, "exact", fixed_p(0.6))

@@ -129,7 +129,10 @@ def test_langevin_dynamics_that_hardly_move(likelihood):
     assert float(said.split("further than ")[1].split()[0]) < 1e-6
     assert "larger step_size than 1e-09" in said
     assert last_words(step, model, draws=40, w=START) == ""
-    assert last_words(step, model) == ""  # no edges: nothing is there to move
+    said = last_words(step, model)
+    assert "w had no edges in 100 draws: PersistentLangevin neither adds nor removes any" in said
+    assert "Combine it with ReversibleJump([w])" in said
+    assert last_words(step, model, draws=40) == ""
 
 
 def test_particles_that_do_not_keep_up():
@@ -167,6 +170,53 @@ def test_langevin_dynamics_that_hardly_move_are_diagnosed():
         [way] = [f for f in mine if "way of the value" in f.text]
         assert way.level == level
         assert not [f for f in mine if "acceptance" in f.text]
+
+
+def test_exact_momenta_are_no_finding():
+    """The mean square of the one momentum of one edge varies much; acceptance makes up for it."""
+    x = np.random.default_rng(2).integers(2, size=(60, 2))
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=1)
+        graph = pmrf.graphs.chain(2)
+        pmrf.BoltzmannMachine("x", w, graph=graph, observed=x, likelihood="exact")
+        idata = pm.sample(
+            200,
+            tune=50,
+            chains=2,
+            cores=1,
+            step=PersistentLangevin([w]),
+            initvals={"w": np.ones(1)},
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+        )
+    assert np.isnan(idata.sample_stats["persistent_langevin_momentum_error"]).all()
+    means = idata.sample_stats["persistent_langevin_momentum"].mean("draw")
+    assert (abs(means - 1.0) > 0.2).any()  # for the test to say something
+    found = pmrf.diagnose(idata, model=model).findings
+    assert not [f for f in found if "momentum" in f.text]
+
+
+def test_momenta_are_diagnosed_as_the_step_judges_them():
+    model = fixed_bias_model(boltzmann_data(80, seed=1), likelihood="particles")
+    options = {"step_size": 0.2, "alpha": 0.9}
+    for n_particles, level in ((17, "against"), (1000, "for")):
+        idata = pm.sample(
+            1000,
+            tune=20,
+            chains=1,
+            cores=1,
+            step=weights_step(model, PersistentLangevin, n_particles=n_particles, **options),
+            initvals={"w": START},
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            model=model,
+        )
+        [found] = [f for f in pmrf.diagnose(idata, model=model).findings if "momentum" in f.text]
+        assert found.level == level
 
 
 def latent_model(strength):

@@ -149,7 +149,7 @@ def test_geweke_joint_distribution():
     """x | J exactly and J | x in turn leave the prior of the coupling invariant."""
     n_data, n_steps = 3, 6000
     model = shared_coupling(X[:n_data], sd=0.7)
-    step = Exchange(model.free_RVs, model=model, auxiliary="exact")
+    step = Exchange(model.free_RVs, model=model, draws="exact")
     step.setup_chain(np.random.default_rng(5), 0, n_steps)
     step.log_scale[:] = np.log(1.5)
     [field] = step._fields
@@ -301,8 +301,8 @@ def test_blocks():
     assert [list(b) for b in step._blocks] == [[0], [1]]
     with pytest.raises(ValueError, match="blocks must hold each of b0, b1 exactly once"):
         Exchange(model.free_RVs, model=model, blocks=[["b0"]])
-    with pytest.raises(ValueError, match=r"auxiliary must be one of .*, not 'bethe'"):
-        Exchange(model.free_RVs, model=model, auxiliary="bethe")
+    with pytest.raises(ValueError, match=r"draws must be one of .*, not 'bethe'"):
+        Exchange(model.free_RVs, model=model, draws="bethe")
     with pytest.raises(ValueError, match="block_size must be a positive integer, not 0"):
         Exchange(model.free_RVs, model=model, block_size=0)
     touched = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 1, 0]], dtype=bool)

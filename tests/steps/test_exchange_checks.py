@@ -40,13 +40,13 @@ def strong_and_weak():
 
 def test_short_auxiliary_chains_are_reported_under_strong_coupling_alone():
     strong, weak = strong_and_weak()
-    options = {"auxiliary": "gibbs", "n_sweeps": 1}
+    options = {"draws": "gibbs", "n_sweeps": 1}
     step = Exchange(strong.free_RVs, model=strong, **options)
     start = strong.initial_point()
     assert re.search(TOO_SHORT, said(step, start, 3))
     assert not said(step, start, 3, tune=0)  # nothing is known of the posterior
     assert not said(Exchange(strong.free_RVs, model=strong), start, 3)  # exact draws
-    step = Exchange(weak.free_RVs, model=weak, auxiliary="gibbs", n_sweeps=4)
+    step = Exchange(weak.free_RVs, model=weak, draws="gibbs", n_sweeps=4)
     for seed in range(5):
         assert not said(step, weak.initial_point(), 3, seed=seed)
 
@@ -66,7 +66,7 @@ def test_short_chains_of_a_factor_graph_are_reported():
             observed=x, likelihood="particles",
         )  # fmt: skip
     for n_sweeps, short in ((1, True), (30, False)):
-        step = Exchange(model.free_RVs, model=model, auxiliary="gibbs", n_sweeps=n_sweeps)
+        step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=n_sweeps)
         assert ("is too small" in said(step, model.initial_point(), 3)) == short
 
 
@@ -100,9 +100,9 @@ def test_frozen_auxiliary_chains_are_reported():
         FactorGraphMRF(
             "x", tables, scopes=scopes, cardinalities=[2] * 3, observed=x, likelihood="particles"
         )
-    step = Exchange(model.free_RVs, model=model, auxiliary="gibbs")
+    step = Exchange(model.free_RVs, model=model, draws="gibbs")
     assert "never changed 3 nodes of x" in said(step, model.initial_point(), 3)
-    assert not said(Exchange(model.free_RVs, model=model, auxiliary="exact"), model.initial_point(), 3)
+    assert not said(Exchange(model.free_RVs, model=model, draws="exact"), model.initial_point(), 3)
 
 
 def test_impossible_starts_are_left_and_rejections_are_no_moves():

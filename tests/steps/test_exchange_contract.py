@@ -21,6 +21,7 @@ from tests.steps.test_exchange import (
     SAMPLE,
     X,
     groups,
+    potts_model,
     regression,
     run,
 )
@@ -46,7 +47,7 @@ def test_state_round_trip():
 @pytest.mark.parametrize("auxiliary", ["exact", "gibbs"])
 def test_same_seed_same_draws_whatever_the_cores(auxiliary):
     model = regression()
-    step = Exchange(model.free_RVs, model=model, auxiliary=auxiliary, n_sweeps=3)
+    step = Exchange(model.free_RVs, model=model, draws=auxiliary, n_sweeps=3)
     runs = []
     for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
         options = {"step": step, "chains": 2, "cores": cores, "mp_ctx": context, "random_seed": 7}
@@ -62,15 +63,23 @@ def test_same_seed_same_draws_whatever_the_cores(auxiliary):
         assert np.issubdtype(runs[0].sample_stats[name].dtype, np.dtype(dtype).type)
         assert runs[0].sample_stats[name].dims == ("chain", "draw")
     assert np.all(runs[0].sample_stats["exchange_draws"] == auxiliary)
-    assert np.all(runs[0].sample_stats["exchange_sweeps"] == (3 if auxiliary == "gibbs" else 0))
+    assert np.all(runs[0].sample_stats["exchange_n_sweeps"] == (3 if auxiliary == "gibbs" else 0))
+
+
+def test_perfect_draws_of_more_than_two_states_are_refused():
+    model = potts_model(X, "particles")
+    with pytest.raises(
+        ValueError, match='draws="perfect" is for binary fields, but x has 3 states; use'
+    ):
+        Exchange(model.free_RVs, model=model, draws="perfect")
 
 
 def test_automatic_choice_and_options():
     with groups(n_groups=2):
-        options = {"auxiliary": "gibbs", "n_sweeps": 4, "blocks": [["J"], ["field"]], "n_updates": 2}
+        options = {"draws": "gibbs", "n_sweeps": 4, "blocks": [["J"], ["field"]], "n_updates": 2}
         idata = pm.sample(20, tune=20, chains=1, cores=1, random_seed=1, exchange=options, **SAMPLE)
     assert {"exchange_accept", "step_size"} <= set(idata.sample_stats)
-    assert np.all(idata.sample_stats["exchange_sweeps"] == 4)
+    assert np.all(idata.sample_stats["exchange_n_sweeps"] == 4)
 
 
 def test_points_are_not_changed_in_place_and_keys_keep_their_order():
@@ -104,7 +113,7 @@ def test_adaptation_stops_with_tuning():
 
 def test_memory_does_not_grow():
     model = regression()
-    step = Exchange(model.free_RVs, model=model, auxiliary="gibbs", n_sweeps=1, n_updates=1)
+    step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=1, n_updates=1)
     tracemalloc.start()
     point = model.initial_point()
     for _ in range(3000):  # until interned objects are all there

@@ -73,7 +73,7 @@ def exact_moments(x, n_states):
 def test_posterior_is_exact(n_states, auxiliary):
     x = draw_data(0.3, 8, n_states, seed=1)
     model = strength_model(x, n_states)
-    step = Exchange(model.free_RVs, model=model, auxiliary=auxiliary, n_sweeps=10)
+    step = Exchange(model.free_RVs, model=model, draws=auxiliary, n_sweeps=10)
     draws = run(step, model.initial_point(), 1200, tune=50)[:, 0]
     assert max(np.abs(moments_gaps(draws, *exact_moments(x, n_states)))) < Z
 
@@ -115,7 +115,7 @@ def noisy_or(x, likelihood="particles"):
 def test_impossible_combinations(auxiliary):
     x = np.array([[0, 0, 0, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]] * 2)
     model = noisy_or(x)
-    step = Exchange(model.free_RVs, model=model, auxiliary=auxiliary, n_sweeps=10)
+    step = Exchange(model.free_RVs, model=model, draws=auxiliary, n_sweeps=10)
     draws = run(step, model.initial_point(), 1200, tune=50)[:, 0]
     logp = noisy_or(x, "exact").compile_logp()
     exact = quadrature(
@@ -151,7 +151,7 @@ def test_contract():
         FactorGraphMRF(
             "x", rows, scopes=SCOPES, cardinalities=[2] * 6, likelihood="particles", observed=x
         )
-    step = Exchange(model.free_RVs, model=model, auxiliary="gibbs", n_sweeps=3)
+    step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=3)
     assert [len(unit) for unit in step._fields[0].units] == [3, 3]
     assert [list(block) for block in step._blocks] == [[0], [1]]
     step.setup_chain(np.random.default_rng(1), 20, 5)
@@ -164,7 +164,7 @@ def test_contract():
     again.sampling_state = state
     second, _ = again.step(point)
     np.testing.assert_array_equal(first["v"], second["v"])
-    assert (stats[0]["exchange_draws"], stats[0]["exchange_sweeps"]) == ("gibbs", 3)
+    assert (stats[0]["exchange_draws"], stats[0]["exchange_n_sweeps"]) == ("gibbs", 3)
     runs = [run(step, model.initial_point(), 10, seed=s, tune=5) for s in (3, 3, 4)]
     np.testing.assert_array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], runs[2])
@@ -234,7 +234,7 @@ def test_latent_fields_say_when_they_cannot_start():
             likelihood="particles",
         )  # fmt: skip
     np.testing.assert_array_equal(model.initial_point()["x"], 0)
-    with model, pytest.raises(ValueError, match="no configuration of the latent field is possible"):
+    with model, pytest.raises(ValueError, match="no configuration of x is possible"):
         pm.sample(5, tune=5, chains=1, cores=1, **SAMPLE)
 
 

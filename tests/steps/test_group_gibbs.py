@@ -147,8 +147,10 @@ def test_trees(step):
     if step is pmrf.ExactGibbs:
         gaps = standardised_gaps(theta, exact)
         assert max(np.abs(list(gaps.values()))) < Z, gaps
-    else:
-        np.testing.assert_allclose(theta.mean(axis=(0, 1)), exact.mean, atol=0.03)
+    else:  # which costs 0.016 at most: the same in runs of three seeds
+        error = np.array([float(az.mcse(theta[..., e])) for e in range(3)])
+        assert error.max() < 0.002
+        assert np.all(np.abs(theta.mean(axis=(0, 1)) - exact.mean) < 0.02 + Z * error)
 
 
 def test_geweke_joint_distribution():

@@ -157,10 +157,13 @@ def test_state_round_trip():
     model = agreement_model(agreement_data(50, seed=1))
     with model:
         method = ParticleRatioGibbs([model["theta"]])
-    method.setup_chain(np.random.default_rng(1), 5, 5)
+    method.setup_chain(np.random.default_rng(1), 1, 5)
     point = model.initial_point()
-    for _ in range(3):
+    for i in range(3):
+        if i == 1:
+            method.stop_tuning()
         point, _ = method.step(point)
+    assert len(method.squares["noise"]) == 2
     state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
     again = cloudpickle.loads(cloudpickle.dumps(method))
     first, stats = method.step(point)
@@ -220,9 +223,10 @@ def test_refused_arguments():
     model = agreement_model(agreement_data(20, seed=1))
     for options, message in (
         ({"n_particles": 0}, "n_particles must be a positive integer, not 0"),
+        ({"n_sweeps": None}, "n_sweeps must be a positive integer, not None"),
         ({"n_sweeps": 1.5}, r"n_sweeps must be a positive integer, not 1\.5"),
-        ({"target_noise": 0.0}, r"target_noise must be a number between 0 and 1, not 0\.0"),
-        ({"target_noise": "low"}, "target_noise must be a number between 0 and 1, not 'low'"),
+        ({"target_noise": 0.0}, r"target_noise must be a number above 0 and below 1, not 0\.0"),
+        ({"target_noise": "low"}, "target_noise must be a number above 0 and below 1, not 'low'"),
     ):
         with model, pytest.raises(ValueError, match=message):
             ParticleRatioGibbs([model["theta"]], **options)

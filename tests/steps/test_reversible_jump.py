@@ -143,6 +143,8 @@ def test_particles_near_the_settings_of_the_paper(n):
     [w] = draws_of(model, steps_of(model, ["w"], settings), ["w"], 60_000, tune=2000)
     exact = reference(x, "exact", fixed_p(0.4))
     included = (w != 0).astype(float)
+    # room for the errors that the steps document, 0.015 and 0.012 at most, and for 2.7 of the largest
+    # standard errors, 0.024 and 0.020 for 80 observations; this run is off by 0.020 and 0.022 there
     assert np.max(np.abs(included.mean(axis=(0, 1)) - exact.inclusion)) < 0.08
     assert np.max(np.abs(w.mean(axis=(0, 1)) - exact.weight)) < 0.08
 

@@ -214,9 +214,9 @@ def test_variables_and_counts_that_are_refused(kind, likelihood):
         for value in (1, 2.5, True):
             with pytest.raises(ValueError, match="n_particles must be an integer of at least 2, not"):
                 kind([model["w"]], n_particles=value)
-        with pytest.raises(ValueError, match="n_sweeps must be an integer of at least 1, not 0"):
+        with pytest.raises(ValueError, match="n_sweeps must be a positive integer, not 0"):
             kind([model["w"]], n_sweeps=0)
-        with pytest.raises(ValueError, match="p has a transform"):
+        with pytest.raises(ValueError, match="leave p out of `vars`"):
             kind([model["w"], model["p"]])
     with pytensor.config.change_flags(floatX="float32"):
         model = edge_model(likelihood)
@@ -227,16 +227,37 @@ def test_variables_and_counts_that_are_refused(kind, likelihood):
 def test_options_that_are_refused():
     model = edge_model("particles")
     with model:
-        with pytest.raises(ValueError, match="width must be a finite number greater than 0, not -1"):
+        with pytest.raises(ValueError, match="width must be a finite number above 0, not -1"):
             ReversibleJump([model["w"]], width=-1)
         with pytest.raises(ValueError, match="leave b to PersistentLangevin"):
             ReversibleJump([model["w"], model["b"]])
         for value in (0.0, np.nan, "fast"):
-            with pytest.raises(ValueError, match="step_size must be a finite number greater than 0"):
+            with pytest.raises(ValueError, match="step_size must be a finite number above 0"):
                 PersistentLangevin([model["w"]], step_size=value)
         for value in (-0.1, 1.0):
-            with pytest.raises(ValueError, match="alpha must be a finite number at least 0 and below 1"):
+            with pytest.raises(ValueError, match="alpha must be a number of at least 0 and below 1"):
                 PersistentLangevin([model["w"]], alpha=value)
+
+
+@pytest.mark.parametrize("name", ["n_particles", "n_sweeps"])
+@pytest.mark.parametrize("kind", STEPS)
+def test_options_of_a_simulation_are_refused_without_one(kind, name):
+    with pytest.raises(
+        ValueError, match=f'{name} is .* simulated, but x has likelihood="exact": leave it'
+    ):
+        build(kind, edge_model("exact"), **{name: 9})
+
+
+def test_exact_jumps_have_a_greatest_width():
+    model = edge_model("exact")
+    with pytest.raises(
+        ValueError, match=r"width must be at most .* data of x, .*, not 1000000\.0"
+    ) as refused:
+        build(ReversibleJump, model, width=1e6)
+    most = float(str(refused.value).split("at most ")[1].split()[0])
+    build(ReversibleJump, model, width=0.99 * most)
+    with pytest.raises(ValueError, match="width must be at most"):
+        build(ReversibleJump, model, width=1.01 * most)
 
 
 def test_slabs_that_end_need_an_accept_step():

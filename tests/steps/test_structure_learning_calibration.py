@@ -11,8 +11,8 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edge_slab import EdgePrior
-from pymc_mrf.likelihood.exact import ExactEdges
-from pymc_mrf.likelihood.pseudo import PseudoEdges
+from pymc_mrf.likelihood.exact_edges import ExactEdges
+from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edge_prior import closed_form, flat

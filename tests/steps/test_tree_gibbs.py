@@ -396,7 +396,9 @@ def test_messages():
         with pytest.raises(ValueError, match=f"{option} must be a positive integer, not 0"):
             make(model, **{option: 0})
     step = make(model)
-    with pytest.raises(ValueError, match="a start value of the latent field is 5, which is no state"):
+    with pytest.raises(
+        ValueError, match=r"start value of node .* of x is 5, but its states are .*initvals"
+    ):
         step.step(model.initial_point() | {"x": np.full(9, 5)})
     with pm.Model() as model:
         x = pmrf.Ising("x", 0.2, graph=PairwiseGraph(range(3), [(0, 1), (1, 2)]))
@@ -404,6 +406,17 @@ def test_messages():
             pm.Potential(name, pm.math.switch(pm.math.eq(x[1], state), -np.inf, 0.0))
     with pytest.raises(ValueError, match=r"no state of node 1 of x is possible: .* undefined \(p, q\)"):
         make(model)
+
+
+@pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw x at once")
+def test_a_term_without_a_density_is_named():
+    with pm.Model() as model:
+        x = pmrf.Ising("x", 0.2, graph=pmrf.graphs.chain(3), shape=(3,))
+        pm.Potential("root", pm.math.sqrt(pm.math.sum(x)))
+    with pytest.raises(
+        ValueError, match=r"a term that depends on x \(one of: root\) is NaN or infinite .*; write"
+    ):
+        make(model).step(model.initial_point())
 
 
 def noisy_or(observed=1):

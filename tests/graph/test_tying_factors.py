@@ -4,6 +4,7 @@ import itertools
 import re
 import warnings
 
+import arviz as az
 import networkx as nx
 import numpy as np
 import pymc as pm
@@ -11,11 +12,11 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.tying_factors import tying_factors
 from pymc_mrf.steps import latent_field
-from pymc_mrf.steps.latent_links import tying_factors
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
 from tests.reference import latent_field as reference
-from tests.statistics import assert_frequencies
+from tests.statistics import Z, assert_frequencies
 
 EQUAL = np.array([[0.3, -np.inf], [-np.inf, 0.0]])
 WEAK = np.array([[0.2, 0.0], [0.0, -0.1]])
@@ -235,11 +236,13 @@ def test_hard_core_fields_have_no_ties(monkeypatch):
         for states in itertools.product((0, 1), repeat=9)
         if not any(states[u] and states[v] for u, v in scopes)
     ]
-    point, mean = model.initial_point(), np.zeros(9)
-    for _ in range(2000):
+    point, draws = model.initial_point(), np.empty((2000, 9))
+    for t in range(2000):
         point, _ = step.step(point)
-        mean += point["x"] / 2000
-    assert np.abs(mean - np.mean(sets, axis=0)).max() < 0.06
+        draws[t] = point["x"]
+    error = np.array([float(az.mcse(column[None])) for column in draws.T])
+    assert error.max() < 0.06 / Z
+    assert np.all(np.abs(draws.mean(axis=0) - np.mean(sets, axis=0)) < Z * error)
 
 
 def test_a_safe_state_of_more_than_two_is_no_excuse():

@@ -3,14 +3,15 @@
 Besag (1975): every variable given all others, so that a change of one edge touches two variables only.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_edges, pseudo_joint, pseudo_wedges
-from pymc_mrf.kernels.edge_slab import EdgePrior, precisions
+from pymc_mrf.kernels.edge_slab import EdgePrior, centred, precisions
+from pymc_mrf.likelihood.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.wedges import make_wedges
 
 WEDGES = 0.04  # looked at in a step, relative to the candidate edges, at most
@@ -19,7 +20,7 @@ WIDEST = 0.9  # quantile over the nodes
 MAX_STRETCH = 8.0
 
 
-class PseudoEdges:
+class PseudoEdges(EdgeEngine):
     """Engine of the edge sampler: exact moves for prior times pseudo-likelihood.
 
     Parameters
@@ -41,6 +42,8 @@ class PseudoEdges:
         them mean and mean square of the norm of each node's weights, so scaled, which tell how far to move.
     """
 
+    assumes_weak_couplings: ClassVar[bool] = True
+
     def __init__(self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool) -> None:
         n, d = x.shape
         low, high = family.states
@@ -54,20 +57,20 @@ class PseudoEdges:
         u, v = graph.edges.T
         s = np.einsum("en,en->e", T[u], Z[v]) + np.einsum("en,en->e", T[v], Z[u])
         self._field = pseudo_edges.PseudoField(
-            graph.edges,
-            T,
-            Z,
-            n,
-            c,
-            m,
-            (Z**2).sum(axis=1) / n,
-            s,
-            np.zeros((d, N)),
-            np.zeros((d, N)),
-            np.zeros((d, N)),
-            np.zeros(d),
-            np.zeros(d),
-            np.zeros((20, N)),
+            edges=graph.edges,
+            T=T,
+            Z=Z,
+            n=n,
+            c=c,
+            m=m,
+            z2=(Z**2).sum(axis=1) / n,
+            s=s,
+            L=np.zeros((d, N)),
+            R=np.zeros((d, N)),
+            V=np.zeros((d, N)),
+            v=np.zeros(d),
+            A=np.zeros(d),
+            room=np.zeros((20, N)),
         )
         self._wedges = make_wedges(x, graph, WEDGES)
         self._moves_biases = moves_biases
@@ -90,11 +93,9 @@ class PseudoEdges:
         Returns the numbers of proposals that would change a single edge, and of those accepted.
         """
         field = self._field
-        pseudo_edges.centred(field, w, b, self._beta)
+        centred(field, w, b, self._beta)
         pseudo_edges.refresh(field, w, self._beta)
-        counts = pseudo_edges.sweep_edges(
-            field, w, b, prior.log_odds, prior.slab, prior.bias, corrected, rng
-        )
+        counts = pseudo_edges.sweep_edges(field, w, b, prior, corrected, rng)
         pseudo_wedges.sweep_wedges(field, self._wedges, w, b, prior, corrected, rng)
         return counts
 
@@ -118,7 +119,7 @@ class PseudoEdges:
         """
         _, mean, square, _ = self._learnt()
         widest = np.quantile(square - mean**2, WIDEST)
-        return float(np.clip(np.sqrt(max(widest, 0.0)), 1.0, MAX_STRETCH))
+        return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
 
     def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """Move all present edges and the biases jointly, after `sweep`; the acceptance probability.
@@ -139,7 +140,7 @@ class PseudoEdges:
         self._norms = np.sqrt(np.bincount(u, squares, len(b)) + np.bincount(v, squares, len(b)))
         if n_biases:
             mass = np.concatenate([mass, field.c**2 * variance + precisions(prior.bias)])
-        pseudo_edges.centred(field, w, b, self._beta)
+        centred(field, w, b, self._beta)
         return pseudo_joint.hamiltonian_move(
             field,
             active,

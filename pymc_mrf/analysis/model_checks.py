@@ -1,0 +1,56 @@
+"""What the model tells of a run: log likelihoods that are none, and vectors whose step cannot make zeros."""
+
+from typing import Any
+
+import xarray as xr
+
+from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
+
+
+def log_likelihood_findings(idata: xr.DataTree, model: Any) -> list[Finding]:
+    """Name the fields whose stored ``log_likelihood`` is not the log of a probability."""
+    from pymc_mrf.distributions.mrf_rv import field_node
+
+    if "log_likelihood" not in idata.children:
+        return []
+    found = []
+    remedy = (
+        "compare models by log_predictive of conditional_log_likelihood, or declare the field with "
+        'likelihood="exact"'
+    )
+    for rv in model.observed_RVs:
+        node = field_node(rv)
+        if node is None or rv.name not in idata["log_likelihood"].data_vars:
+            continue
+        if node.op.likelihood == "particles":
+            text = (
+                "its log_likelihood is an unnormalised energy: arviz.loo and compare of it mean nothing"
+            )
+            found.append(Finding(AGAINST, str(rv.name), None, text, remedy))
+        if node.op.likelihood == "pseudo":
+            text = (
+                "its log_likelihood is the pseudo-likelihood, not to be compared by arviz.loo or compare "
+                "with a likelihood"
+            )
+            found.append(Finding(NOTE, str(rv.name), None, text, remedy))
+    return found
+
+
+def zero_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
+    """Name the `SpikeAndSlab` vectors that no step moved which adds and removes edges."""
+    from pymc_mrf.steps.edge_target import is_spike_and_slab
+
+    if group != "posterior" or "sample_stats" not in idata.children:
+        return []
+    statistics = [str(name) for name in idata["sample_stats"].data_vars]
+    if any(name.startswith(("edge_gibbs_", "reversible_jump_")) for name in statistics):
+        return []
+    # values of the edges of a graph that the user gave
+    given = any(name.startswith("persistent_langevin_") for name in statistics)
+    text = "was moved by a step that cannot make or unmake zeros"
+    remedy = "combine it with ReversibleJump" if given else "leave it to pm.sample()"
+    return [
+        Finding(NOTE if given else AGAINST, str(rv.name), None, text, remedy)
+        for rv in model.free_RVs
+        if is_spike_and_slab(rv) and rv.name in idata[group].data_vars
+    ]

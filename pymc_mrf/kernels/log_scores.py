@@ -1,0 +1,54 @@
+"""Log scores (K,) of the states of one variable: largest, sum, probabilities, draw."""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import inlined, jit
+
+
+@jit
+def largest(scores):
+    """Largest entry of `scores` (K,)."""
+    top = -np.inf
+    for a in range(scores.shape[0]):
+        top = max(top, scores[a])
+    return top
+
+
+@jit
+def log_sum(scores):
+    """Log of the sum of exp(scores) (K,)."""
+    top = largest(scores)
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for a in range(scores.shape[0]):
+        total += np.exp(scores[a] - top)
+    return top + np.log(total)
+
+
+@jit
+def normalise(scores):
+    """Turn `scores` (K,) into probabilities in place; return the log of the sum of their exponentials."""
+    top = largest(scores)
+    total = 0.0
+    for a in range(scores.shape[0]):
+        scores[a] = np.exp(scores[a] - top)
+        total += scores[a]
+    for a in range(scores.shape[0]):
+        scores[a] /= total
+    return top + np.log(total)
+
+
+@inlined
+def draw_state(scores, rng):
+    """Draw a state with probability proportional to exp(scores) (K,); the scores are lost."""
+    top = largest(scores)
+    total = 0.0
+    for a in range(scores.shape[0]):
+        total += np.exp(scores[a] - top)
+        scores[a] = total
+    u = rng.random() * total
+    state = 0
+    while state < scores.shape[0] - 1 and scores[state] <= u:
+        state += 1
+    return state

@@ -1,0 +1,66 @@
+"""The data that a step reads when it is made: their shape, and whether they are still those of the model."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.type import TensorType
+
+
+def observed_data(rv, model: pm.Model, n_variables: int) -> np.ndarray:
+    """Values (..., d) of an observed field.
+
+    Raises
+    ------
+    ValueError
+        If their last dimension is not `n_variables`, which `pymc.set_data` lets pass.
+    """
+    value = model.rvs_to_values[rv]
+    data = np.asarray(value.get_value() if isinstance(value, SharedVariable) else value.eval())
+    if data.ndim == 0 or data.shape[-1] != n_variables:
+        raise ValueError(
+            f"the data of {rv.name} have the shape {data.shape}, but their last dimension must be the "
+            f"{n_variables} variables of the field: pass such data to pm.set_data"
+        )
+    return data
+
+
+class HeldData:
+    """What ``pm.Data`` held when a step was made.
+
+    Parameters
+    ----------
+    name, step : str
+        Names of the field and of the step, for messages.
+    variables : iterable of Variable
+        What the step reads of the model: data and parameters of the field.
+    """
+
+    def __init__(self, name: str, step: str, variables: Iterable[Any]) -> None:
+        self._name, self._step = name, step
+        self._shared = [
+            v
+            for v in ancestors(variables)
+            if isinstance(v, SharedVariable) and isinstance(v.type, TensorType)
+        ]
+        self._values = [v.get_value(borrow=True) for v in self._shared]
+
+    def check_unchanged(self) -> None:
+        """Refuse to sample with other data than those that the step has read.
+
+        Raises
+        ------
+        ValueError
+            If ``pm.Data`` were set to other values since.
+        """
+        for variable, old in zip(self._shared, self._values, strict=True):
+            new = variable.get_value(borrow=True)
+            # a variable that is set gets a new array; another process has copies of the old
+            if new is not old and not np.array_equal(new, old, equal_nan=True):
+                raise ValueError(
+                    f"{variable.name}, the data of {self._name}, changed after {self._step} was made: make "
+                    "the step after pm.set_data"
+                )

@@ -1,0 +1,31 @@
+"""Statistics of the steps: all of them known by name, settings apart."""
+
+import arviz as az
+import numpy as np
+
+import pymc_mrf as pmrf
+from pymc_mrf.analysis.sampler_statistics import sampler_statistics, split_name
+
+
+def test_every_statistic_of_every_step_is_known():
+    public = [getattr(pmrf, name) for name in pmrf.__all__]
+    steps = [step for step in public if hasattr(step, "stats_dtypes_shapes")]
+    assert len(steps) == 10
+    for step in steps:
+        for name in step.stats_dtypes_shapes:
+            assert name == "warning" or split_name(name) is not None, name
+    assert split_name("conjugate_n_present") == ("ConjugateHyperparameters", "entries that are not 0")
+
+
+def test_settings_are_left_out_unless_asked_for(rng):
+    values = {
+        "particle_ratio_noise": rng.random((2, 5)),
+        "particle_ratio_target_noise": np.full((2, 5), 0.3),
+        "exchange_draws": np.full((2, 5), "gibbs"),
+        "exchange_n_sweeps": np.full((2, 5), 20),
+        "energy": rng.random((2, 5)),
+    }
+    idata = az.from_dict({"posterior": {"a": rng.random((2, 5))}, "sample_stats": values})
+    assert set(sampler_statistics(idata).data_vars) == {"particle_ratio_noise"}
+    with_settings = {"particle_ratio_noise", "particle_ratio_target_noise", "exchange_n_sweeps"}
+    assert set(sampler_statistics(idata, settings=True).data_vars) == with_settings
