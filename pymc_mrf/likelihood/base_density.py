@@ -15,6 +15,7 @@ STUCK = 4  # halvings without gain
 # far below the maximum fewer digits are needed, and PyMC's densities have fewer: the tolerance grows by
 # a factor e for each so many logs, up to e^25
 DIGITS_LOST = 20.0
+NEGLIGIBLE = 100.0  # below the largest log density of a panel too narrow to be halved
 
 
 def tabulate(
@@ -75,9 +76,11 @@ def tabulate(
             v[somewhere] for v in (lower, upper, half, values, before, stuck)
         )
         narrow = upper - lower <= NARROW * (1.0 + np.abs(lower))
-        values = np.maximum(values, LOG_ZERO)
+        top = values.max(axis=1)
+        # where a jump is not resolved any more, LOG_ZERO would take all digits from the other values
+        values = np.maximum(values, np.where(narrow, top - NEGLIGIBLE, LOG_ZERO)[:, None])
         coefficients = values @ TO_COEFFICIENTS
-        top, bottom = values.max(axis=1), values.min(axis=1)
+        bottom = values.min(axis=1)
         slope = 1.0 + np.abs(np.diff(values)).max(axis=1) / half
         peak = max(peak, values.max(initial=-np.inf))
         lost = np.exp(np.minimum((peak - top) / DIGITS_LOST, 25.0))

@@ -26,6 +26,8 @@ from pymc_mrf.kernels.edge_slab import (
 from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
 
 NO_SERIES = Series(np.zeros(1), np.ones(1), np.zeros((1, N_NODES)), np.zeros(1))
+# probabilities of the outer cells, 10^-1, 10^-1.5, ..., as far as they are numbers
+TAIL = np.r_[np.arange(1.0, 10.0, 0.5), 11, 13, 16, 20, 26, 34, 45, 60, 80, 110, 150, 200, 300]
 KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LAPLACE}
 
 
@@ -169,44 +171,55 @@ class EdgePriorReader:
 
         self._check_slab(bool(np.isfinite(density(np.array([center]))[0])), parameters)
         series = tabulate(density, bounds, center, what=f"the slab of {self._name}")
-        x, cdf = distribution(series)
-        q1, median, q3 = np.interp([0.25, 0.5, 0.75], cdf, x)
+        x, mass = interval_masses(series)
+        q1, median, q3 = np.interp([0.25, 0.5, 0.75], np.r_[0.0, np.cumsum(mass)] / mass.sum(), x)
         scale = max((q3 - q1) / 1.349, 1e-12)
-        highest = np.array([series.ceiling.max()])
-        cells, heights = cells_of(x, cdf)
+        cells, heights = cells_of(x, mass)
+        highest = np.array([max(series.ceiling.max(), heights.max())])
         return Densities(
             SERIES, np.array([median]), np.array([scale]), np.ones(1), highest, series, cells, heights
         )
 
 
-def distribution(series: Series) -> tuple[np.ndarray, np.ndarray]:
-    """Points x and the distribution function there, of a density given as a series."""
+def interval_masses(series: Series) -> tuple[np.ndarray, np.ndarray]:
+    """Points x (k + 1,) and the mass between them (k,), of a density given as a series."""
     points: list[np.ndarray] = [series.lower[:1]]
     mass: list[np.ndarray] = []
-    t = np.linspace(0.0, 1.0, 65)
+    t = np.linspace(0.0, 1.0, 257)
     for lower, upper, c, ceiling in zip(*series, strict=True):
         here = lower + (upper - lower) * t
         # the series of a narrow panel may mean nothing between its nodes, but its ceiling does
         f = np.exp(np.minimum(np.polynomial.legendre.legval(2 * t - 1, c), ceiling))
+        if here[0] > points[-1][-1]:  # no density in between
+            points.append(here[:1])
+            mass.append(np.zeros(1))
         points.append(here[1:])
         mass.append(0.5 * (f[1:] + f[:-1]) * np.diff(here))
-    cdf = np.cumsum(np.concatenate([np.zeros(1), *mass]))
-    return np.concatenate(points), cdf / cdf[-1]
+    return np.concatenate(points), np.concatenate(mass)
 
 
-def cells_of(x: np.ndarray, cdf: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cut a `distribution` into cells: their ends, and the log of the mean density in each.
+def cells_of(x: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut `interval_masses` into cells: their ends, and the log of the mean density in each.
 
     The cells hold 5 % of the mass each, but ever less towards both ends, where a density may vanish or be
-    infinite.
+    infinite, and where the data may be in spite of it.
     """
-    tail = 10.0 ** -np.arange(1.0, 10.0, 0.5)[::-1]
-    levels = np.concatenate([[0.0], tail, np.arange(0.15, 0.88, 0.05), 1.0 - tail[::-1], [1.0]])
-    ends = np.unique(np.interp(levels, cdf, x))
-    mass = np.diff(np.interp(ends, x, cdf))
-    full = mass > 0
-    heights = np.full(len(mass), LOG_ZERO)
-    heights[full] = np.log(mass[full] / np.diff(ends)[full])
+    below = np.r_[0.0, np.cumsum(mass)]
+    above = np.r_[np.cumsum(mass[::-1])[::-1], 0.0]
+    total = below[-1]
+    tail = np.log(total) - np.log(10.0) * TAIL
+    with_mass = np.flatnonzero(mass)
+    first, last = with_mass[0], with_mass[-1] + 1
+    low = np.interp(tail, np.log(below[first + 1 :]), x[first + 1 :])
+    high = np.interp(tail, np.log(above[:last][::-1]), x[:last][::-1])
+    middle = np.interp(np.arange(0.15, 0.88, 0.05) * total, below, x)
+    ends = np.unique(np.concatenate([x[[first, last]], low, middle, high]))
+    # differences of the smaller of the two sums keep their digits
+    lower, upper = np.interp(ends, x, below), np.interp(ends, x, above)
+    inside = np.where(lower[1:] < 0.5 * total, np.diff(lower), -np.diff(upper))
+    heights = np.full(len(inside), LOG_ZERO)
+    full = inside > 0
+    heights[full] = np.log(inside[full] / np.diff(ends)[full])
     return ends, heights
 
 

@@ -7,6 +7,9 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.kernels import slab_cells
+from pymc_mrf.likelihood.base_density import tabulate
+from pymc_mrf.steps.edge_prior import cells_of, interval_masses
 from tests.statistics import Z
 
 SLABS = {
@@ -70,3 +73,50 @@ def test_one_edge(name, likelihood, rng):
         bias = 0.01 if likelihood == "particles" else 0.0
         assert abs(series.mean() - expected[what]) < Z * error + bias, what
         assert ess > 300, what
+
+
+def cells(log_density, bounds, center):
+    return cells_of(*interval_masses(tabulate(log_density, bounds, center)))
+
+
+@pytest.mark.parametrize(
+    "slab", [stats.halfnorm(scale=0.15), stats.expon(scale=0.1), stats.logistic(0, 0.05)]
+)
+def test_data_far_in_the_tail_of_a_slab(slab):
+    g, h = 150.0, 75.0
+    x = np.linspace(0.0, 4.0, 200_001)
+    log_f = slab.logpdf(x) + g * x - 0.5 * h * x * x
+    f = np.exp(log_f - log_f.max())
+    mean = np.average(x, weights=f)
+    deviation = np.sqrt(np.average((x - mean) ** 2, weights=f))
+    assert slab.sf(mean) < 1e-4
+    log_mass, got, variance = slab_cells.fit_cells(
+        *cells(slab.logpdf, slab.support(), slab.median()), g, h
+    )
+    # cells so far out are wide, and the acceptance step corrects; with one cell for all beyond a
+    # probability of 10^-9.5 the mean was off by eight deviations under the half normal
+    assert abs(got - mean) < 2 * deviation and 0.5 < np.sqrt(variance) / deviation < 2.0
+    expected = np.log(f.sum() * (x[1] - x[0])) + log_f.max()
+    assert (
+        expected > 10.0 and abs(log_mass - expected) < 0.1 * expected
+    )  # presence is certain either way
+
+
+def test_cells_of_slabs_that_are_no_probability_densities():
+    """The cells integrate the density that the ratios of acceptance use."""
+    ends, heights = cells(lambda x: -0.5 * x * x - 3.0, (-np.inf, np.inf), 0.0)
+    log_mass, mean, variance = slab_cells.fit_cells(ends, heights, 0.0, 0.0)
+    np.testing.assert_allclose(log_mass, 0.5 * np.log(2 * np.pi) - 3.0, atol=1e-3)
+    np.testing.assert_allclose((mean, variance), (0.0, 1.0), atol=0.05)
+
+
+@pytest.mark.parametrize("a", [0.2, 0.3, 1 / 3, 0.5])
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-1.0, 1.0)])
+def test_cells_of_slabs_with_inner_jumps(a, bounds):
+    series = tabulate(lambda x: np.where(np.abs(x) < a, 0.0, -np.inf), bounds, 0.0)
+    assert series.ceiling.max() < 1.0
+    ends, heights = cells_of(*interval_masses(series))
+    assert np.isfinite(ends).all() and np.isfinite(heights).all()
+    log_mass, mean, variance = slab_cells.fit_cells(ends, heights, 0.0, 0.0)
+    np.testing.assert_allclose((log_mass, mean), (np.log(2 * a), 0.0), atol=1e-3)
+    np.testing.assert_allclose(variance, a * a / 3, rtol=0.05)
