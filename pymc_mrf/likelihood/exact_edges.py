@@ -22,6 +22,32 @@ CELL_COST = 16
 on random graphs of 8 to 16 nodes."""
 
 
+def binary_field(
+    x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool, order: np.ndarray
+) -> tuple[exact_edges.ExactField, np.ndarray]:
+    """Make the kernels' view of a field, its edges visited in `order`, and its engine's `information`."""
+    n, d = x.shape
+    y = np.array(family.states, dtype=np.float64)
+    values = y[x]  # (n, d)
+    u, v = graph.edges.T
+    m = values.mean(axis=0) if moves_biases else np.zeros(d)
+    y_u, y_v = np.repeat(y, 2), np.tile(y, 2)
+    t = values.sum(axis=0)
+    cells = y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v  # (r, 4)
+    field = exact_edges.ExactField(
+        edges=graph.edges,
+        y=y,
+        n=float(n),
+        m=m,
+        s=np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v],
+        t=t,
+        cells=cells,
+        spreads=np.ptp(cells, axis=1),
+        order=order,
+    )
+    return field, n * values.var(axis=0) + 0.5
+
+
 class ExactEdges(EdgeEngine):
     """Engine of the edge sampler: exact moves of edges, weights and biases of a binary field.
 
@@ -48,29 +74,11 @@ class ExactEdges(EdgeEngine):
     """
 
     def __init__(self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool) -> None:
-        n, d = x.shape
-        y = np.array(family.states, dtype=np.float64)
-        values = y[x]  # (n, d)
-        u, v = graph.edges.T
-        m = values.mean(axis=0) if moves_biases else np.zeros(d)
-        y_u, y_v = np.repeat(y, 2), np.tile(y, 2)
-        t = values.sum(axis=0)
-        s = np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v]
-        cells = y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v  # (r, 4)
+        d = graph.n_nodes
         tree = field_tree(graph, 2)
         self._tree = tree.arrays
         order = tree.factor_order[tree.factor_order < graph.n_edges]
-        self._field = exact_edges.ExactField(
-            edges=graph.edges,
-            y=y,
-            n=float(n),
-            m=m,
-            s=s,
-            t=t,
-            cells=cells,
-            spreads=np.ptp(cells, axis=1),
-            order=order,
-        )
+        self._field, self.information = binary_field(x, graph, family, moves_biases, order)
         enumerates = LEAST_NODES <= d <= MAX_ENUMERATED and 2**d <= CELL_COST * tree.n_cells
         # the layout is unused, and so kept small, with a junction tree
         edges, nodes = (graph.edges, d) if enumerates else (graph.edges[:0], LEAST_NODES)
@@ -91,7 +99,6 @@ class ExactEdges(EdgeEngine):
             rows=allocate_rows(windows),
         )
         self._moves_biases = moves_biases
-        self.information = n * values.var(axis=0) + 0.5
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
         """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.

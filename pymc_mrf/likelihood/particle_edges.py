@@ -10,10 +10,11 @@ import numpy as np
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint, particle_wedges
-from pymc_mrf.kernels.edge_slab import EdgePrior, centred, precisions
-from pymc_mrf.kernels.exact_edges import ExactField
+from pymc_mrf.kernels.edge_slab import EdgePrior, centred
+from pymc_mrf.kernels.exact_joint import inverse_masses
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.likelihood.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.exact_edges import binary_field
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
 from pymc_mrf.likelihood.wedges import make_wedges, order_of_visits
 
@@ -64,26 +65,8 @@ class ParticleEdges(EdgeEngine):
         n_sweeps: int = 1,
     ) -> None:
         n, d = x.shape
-        y = np.array(family.states, dtype=np.float64)
-        values = y[x]  # (n, d)
-        u, v = graph.edges.T
-        m = values.mean(axis=0) if moves_biases else np.zeros(d)
-        y_u, y_v = np.repeat(y, 2), np.tile(y, 2)
-        t = values.sum(axis=0)
-        s = np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v]
-        cells = y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v  # (r, 4)
         order = order_of_visits(x, graph)
-        self._field = ExactField(
-            edges=graph.edges,
-            y=y,
-            n=float(n),
-            m=m,
-            s=s,
-            t=t,
-            cells=cells,
-            spreads=np.ptp(cells, axis=1),
-            order=order,
-        )
+        self._field, self.information = binary_field(x, graph, family, moves_biases, order)
         self._x = x
         self._wedges = make_wedges(x, graph, WEDGES)
         self._moves_biases = moves_biases
@@ -102,7 +85,6 @@ class ParticleEdges(EdgeEngine):
         r = graph.n_edges
         self._means = particle_edges.Means(np.full(r, np.nan), np.full(r, np.nan))
         self._n_averaged = 0
-        self.information = n * values.var(axis=0) + 0.5
         self._reach = 1.0
         self.reset_statistics()
 
@@ -260,11 +242,8 @@ class ParticleEdges(EdgeEngine):
         k = len(active) + n_biases
         if not k:
             return np.nan
-        u, v = field.edges[active].T
-        mass = self.information[u] * self.information[v] / field.n
-        mass += precisions(prior.slab)[0]
-        if n_biases:
-            mass = np.concatenate([mass, self.information + precisions(prior.bias)])
+        inverse_mass = np.empty(k)
+        inverse_masses(field, active, prior, self.information, n_biases, inverse_mass)
         # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
         longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * field.n / k)
         n_pieces = int(np.ceil(TRAJECTORY / longest))
@@ -279,7 +258,7 @@ class ParticleEdges(EdgeEngine):
             b,
             prior,
             n_biases,
-            1.0 / mass,
+            inverse_mass,
             min(step, length),
             n_steps,
             n_pieces,
