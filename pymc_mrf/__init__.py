@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
     from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-    from pymc_mrf.steps.exact_gibbs import ExactGibbs
+    from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
     from pymc_mrf.steps.exchange import Exchange
     from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
     from pymc_mrf.steps.persistent_langevin import PersistentLangevin
@@ -79,6 +79,7 @@ __all__ = [
     "ParticleRatioGibbs",
     "PersistentLangevin",
     "Potts",
+    "PseudoGibbs",
     "ReversibleJump",
     "SpikeAndSlab",
     "StrippedBetaGibbs",
@@ -141,6 +142,7 @@ _HOMES = {
     "ParticleRatioGibbs": "pymc_mrf.steps.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.steps.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
+    "PseudoGibbs": "pymc_mrf.steps.exact_gibbs",
     "ReversibleJump": "pymc_mrf.steps.reversible_jump",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
     "StrippedBetaGibbs": "pymc_mrf.steps.stripped_beta",

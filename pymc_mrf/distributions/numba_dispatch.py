@@ -27,7 +27,6 @@ from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import (
     crp,
-    edge_posterior,
     factor_pseudo_likelihood,
     factor_tree_sampling,
     gibbs,
@@ -41,7 +40,6 @@ from pymc_mrf.kernels import (
 VERSION = source_version(
     sys.modules[__name__],
     crp,
-    edge_posterior,
     factor_pseudo_likelihood,
     factor_tree_sampling,
     gibbs,

@@ -42,6 +42,14 @@ class PackedChains:
         """Unpack into rows of states."""
         packed_gibbs.unpack(self.z, x)
 
+    def load_columns(self, x: np.ndarray) -> None:
+        """Pack columns of states."""
+        packed_gibbs.pack_columns(x, self.z)
+
+    def store_columns(self, x: np.ndarray) -> None:
+        """Unpack into columns of states."""
+        packed_gibbs.unpack_columns(self.z, x)
+
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs without unpacking."""
         pair_counts.pair_counts_packed(self.z, self.n_chains, self.graph.edges, counts)
@@ -66,6 +74,14 @@ class RowChains:
     def store(self, x: np.ndarray) -> None:
         """Copy into rows of states."""
         x[:] = self.x
+
+    def load_columns(self, x: np.ndarray) -> None:
+        """Copy columns of states."""
+        self.x[:] = x.T
+
+    def store_columns(self, x: np.ndarray) -> None:
+        """Copy into columns of states."""
+        x[:] = self.x.T
 
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
@@ -197,6 +213,20 @@ class GibbsSimulator:
         self.load(x)
         self.advance(edge_tables, node_tables, n_sweeps, rng)
         self.store(x)
+
+    def sweep_columns(
+        self,
+        x: np.ndarray,
+        edge_tables: np.ndarray,
+        node_tables: np.ndarray,
+        n_sweeps: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """As `sweep`, of states `x` (d, m) int8 with one chain per column."""
+        self._check_states(x.T)
+        self._chains.load_columns(x)
+        self.advance(edge_tables, node_tables, n_sweeps, rng)
+        self._chains.store_columns(x)
 
     def load(self, x: np.ndarray) -> None:
         """Take over the states `x` (m, d) int8, one chain per row."""

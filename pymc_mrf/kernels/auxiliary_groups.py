@@ -16,10 +16,11 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.auxiliary_draws import EXACT, draw_statistics, set_edge_tables
 from pymc_mrf.kernels.crp import remove_label
-from pymc_mrf.kernels.edge_posterior import draw_edge, integrate_edge, series_value
+from pymc_mrf.kernels.edge_terms import sigmoid
 from pymc_mrf.kernels.exact_groups import logit_at_zero
 from pymc_mrf.kernels.junction_tree_counts import binomial
 from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
+from pymc_mrf.kernels.series import draw_base, series_value
 
 
 @jit
@@ -48,13 +49,6 @@ def accept(log_ratio, rng):
 
 
 @jit
-def sigmoid(eta):
-    """1 / (1 + exp(-eta)), accurate in both tails."""
-    e = np.exp(-abs(eta))
-    return 1.0 / (1.0 + e) if eta >= 0.0 else e / (1.0 + e)
-
-
-@jit
 def sweep_labels(
     labels,
     eta,
@@ -67,7 +61,6 @@ def sweep_labels(
     reference,
     s_auxiliary,
     base,
-    edge_work,
     aux,
     rng,
 ):
@@ -91,17 +84,15 @@ def sweep_labels(
         eta~, for `moller` only.
     s_auxiliary : (r,) array, changed in place
         s(Z), for `moller` only.
-    base : Series
-        Log density of the base measure over eta.
-    edge_work : EdgeWork
+    base : BaseDensity
+        Base measure over eta.
     aux : Auxiliary
     rng : numpy.random.Generator
 
     Returns
     -------
     n_groups, n_new, n_accepted, n_changes : int
-        Groups; edges that opened one; proposals of another value accepted and made. -1 groups if
-        the integral of the base did not converge.
+        Groups; edges that opened one; proposals of another value accepted and made.
     """
     r = labels.shape[0]
     here, proposal, s_new = np.empty(r), np.empty(r), np.empty(r)
@@ -117,11 +108,7 @@ def sweep_labels(
     if single:
         set_edge_tables(aux, here)
         calibrate(aux.tree, aux.tables, aux.focus)
-    # no data: the panels are left ready for draws from the base itself
-    log_total = integrate_edge(0.0, 0.0, 0.0, base, edge_work)
     n_new = n_accepted = n_changes = 0
-    if np.isnan(log_total):
-        return -1, n_new, n_accepted, n_changes
     for e in aux.order:
         old = here[e]
         alone = sizes[labels[e]] == 1
@@ -139,7 +126,7 @@ def sweep_labels(
                 value = eta[k_new]
             else:
                 k_new = n_groups
-                value = draw_edge(log_total, edge_work, rng)
+                value = draw_base(base, rng)
             change = value != here[e]
             n_changes += change
             if single:
@@ -182,7 +169,7 @@ def log_prior(eta, base, slope):
 
     `slope` is d eta / d parameter, or 0 for parameters theta = sigmoid(eta).
     """
-    value = series_value(base, eta)
+    value = series_value(base.series, eta)
     if slope == 0.0:  # d eta / d theta = 1 / (theta (1 - theta))
         value += abs(eta) + 2.0 * np.log1p(np.exp(-abs(eta)))
     return value
@@ -213,7 +200,7 @@ def move_values(labels, eta, s, n_steps, sigma, slope, base, moller, reference, 
         sigma_Q, on the scale of the parameter that users write.
     slope : float
         See `log_prior`.
-    base : Series
+    base : BaseDensity
     moller : bool
     reference : (r,) array
         The tied eta~ of this grouping, at which Y is drawn to begin with; for `moller` only.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_posterior import Series, series_value
+from pymc_mrf.kernels.series import Series, series_value
 from pymc_mrf.kernels.slab_cells import draw_in_cells, fit_cells, log_cell_density
 
 FLAT, SERIES, NORMAL, STUDENT, LAPLACE = 0, 1, 2, 3, 4

@@ -382,3 +382,26 @@ def unpack(z, x):
             bit = np.uint8(1 << (b & 7))
             for i in range(d):
                 row[i] = 1 if np.uint8(octet[i] & bit) else 0
+
+
+@jit
+def pack_columns(x, z):
+    """As `pack`, of states `x` (d, m) with one chain per column."""
+    d, m = x.shape
+    for i in range(d):
+        for w in range(z.shape[1]):
+            word = np.uint64(0)
+            for b in range(min(64, m - 64 * w)):
+                word |= np.uint64(x[i, 64 * w + b]) << np.uint64(b)
+            z[i, w] = word
+
+
+@jit
+def unpack_columns(z, x):
+    """As `unpack`, into states `x` (d, m) with one chain per column."""
+    d, m = x.shape
+    for i in range(d):
+        for w in range((m + 63) // 64):
+            word = z[i, w]
+            for b in range(min(64, m - 64 * w)):
+                x[i, 64 * w + b] = np.int8((word >> np.uint64(b)) & np.uint64(1))

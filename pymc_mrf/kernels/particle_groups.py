@@ -1,7 +1,16 @@
-"""Group moves of edge parameters with a likelihood estimated from weighted particles.
+"""View of a likelihood estimated from particles for `group_labels`, and moments of groups of edges.
 
-The counterpart of `kernels.exact_groups`: Neal (2000), Algorithm 2; Liu & Page (2013), eq. (4), with
-each edge's likelihood by identity (A1) from its estimated marginal.
+The particles z (d, m) are equally probable draws of the field at parameters eta0, the anchor; parameters have
+moved on to eta since. The marginal of one edge at eta is an average over particles of the conditional
+probability of f = 1 given all nodes but the two ends, weighted by
+
+    exp(sum of (eta_f - eta0_f) f_f(z) over the changed edges f),                  (Geyer, 1991)
+
+where edges that touch an end enter by the ratio of the pair's normalising constants at eta and at eta0, for
+the states of the ends are integrated out. Only edges near the one in question are counted: weights of changes
+everywhere would be as uneven as the field is large, while a change far away hardly matters (localisation, as
+in particle filters of fields: Rebeschini & van Handel, 2015). In small graphs all edges are near, and nothing
+is left out.
 
 The error of the estimated log-likelihood l of one parameter is, to first order, a random multiple
 eps of mu(eta), the probability of f = 1 as a function of the parameter, less any constant. Drawn
@@ -13,27 +22,75 @@ is the error's variance relative to that of the data, and 1 / (1 - rho) - 1 in p
 exact for Gaussian likelihoods of any precision under a flat prior. So estimated likelihoods enter here
 with n / (1 - rho) observations, rho measured from the particles. Copies that resampling makes of a
 particle count as particles of their own in rho, which is therefore too small where resampling is frequent.
-The further observations of a group's value are centred on the likelihood's own mode rather than on the
-posterior mean, a difference of the order of rho as well.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.crp import draw_label, open_group, remove_label
-from pymc_mrf.kernels.edge_posterior import edge_log_likelihood, integrate_edge, series_value
-from pymc_mrf.kernels.weighted_particles import (
-    TINY,
-    change_edge,
-    dot,
-    edge_marginal,
-    effective_size,
-    particle_probabilities,
-    tabulate_edge,
-)
+from pymc_mrf.kernels.edge_terms import add_term
+from pymc_mrf.kernels.group_labels import register_view
+from pymc_mrf.kernels.log_scores import normalise
 
 MAX_NOISE = 0.5  # variance ratio up to which an estimated likelihood is corrected
-SLICE_UPDATES = 4  # of every group value: they cost little beside the statistics of its edges
+MAX_CONFIGURATIONS = 4096  # of the neighbours of an edge, beyond which particles are visited one by one
+TINY = 1e-300
+
+
+class ParticleView(NamedTuple):
+    """Particles of a field, its data and its present parameters.
+
+    Attributes
+    ----------
+    edge_of : (r,) int64 array
+        Edge of the field that each entry parametrises, -1 for none.
+    s : (edges,) array
+        Sum of f over the n observations.
+    n : float
+    z : (d, m) int8 array
+        State indices, one particle per column.
+    eta, anchor : (edges,) arrays
+        Present parameters, and those that the particles stand for.
+    statistic : (K, K) array
+        f, symmetric, with values in {0, 1}.
+    node_tables : (d, K) array
+    graph : GraphArrays
+    near_ptr : (edges + 1,) int64 array
+    near : int64 array
+        Edges near edge e that do not touch it are ``near[near_ptr[e] : near_ptr[e + 1]]``.
+    least_size : float
+        Effective size, relative to m, below which the particles have to be renewed.
+    log_weight, weight : (m,) arrays
+    cell : (m,) int64 array
+    conditionals : (4, MAX_CONFIGURATIONS, K) array, log_norm : (4, MAX_CONFIGURATIONS) array
+    pair : (3, MAX_CONFIGURATIONS) array, mass : (2, MAX_CONFIGURATIONS) array
+        Room for work.
+    record : (4,) array
+        Sum of noise ratios, their number, smallest relative effective size since they were reset; whether the
+        last effective size was below `least_size`.
+    """
+
+    edge_of: np.ndarray
+    s: np.ndarray
+    n: float
+    z: np.ndarray
+    eta: np.ndarray
+    anchor: np.ndarray
+    statistic: np.ndarray
+    node_tables: np.ndarray
+    graph: NamedTuple
+    near_ptr: np.ndarray
+    near: np.ndarray
+    least_size: float
+    log_weight: np.ndarray
+    weight: np.ndarray
+    cell: np.ndarray
+    conditionals: np.ndarray
+    log_norm: np.ndarray
+    pair: np.ndarray
+    mass: np.ndarray
+    record: np.ndarray
 
 
 @jit
@@ -43,301 +100,362 @@ def sharpening(variance_ratio):
 
 
 @jit
-def laplace_integral(s, n, lam, base):
-    """Approximation of `edge_posterior.integrate_edge` by Laplace's method."""
-    p = (s + 0.5) / (n + 1.0)  # kept inside (0, 1)
-    mode = np.log(p) - np.log1p(-p) - lam
-    mode = min(max(mode, base.lower[0]), base.upper[-1])
-    height = edge_log_likelihood(mode, s, n, lam) + series_value(base, mode)
-    return height + 0.5 * np.log(2.0 * np.pi / ((n + 1.0) * p * (1.0 - p)))
+def nearby_edges(graph, most):
+    """Up to `most` edges near each edge that do not touch it, by breadth-first search; (ptr, edges)."""
+    r, d = graph.edges.shape[0], graph.indptr.shape[0] - 1
+    ptr = np.zeros(r + 1, dtype=np.int64)
+    out = np.empty(min(most, r) * r, dtype=np.int64)
+    seen_node, seen_edge = np.full(d, -1), np.full(r, -1)
+    queue = np.empty(d, dtype=np.int64)
+    n_out = 0
+    for e in range(r):
+        queue[0], queue[1] = graph.edges[e, 0], graph.edges[e, 1]
+        seen_node[queue[0]], seen_node[queue[1]] = e, e
+        head, tail, found = 0, 2, 0
+        while head < tail and found < most:
+            i = queue[head]
+            for k in range(graph.indptr[i], graph.indptr[i + 1]):
+                f, j = graph.edge_ids[k], graph.neighbors[k]
+                if seen_edge[f] != e:
+                    seen_edge[f] = e
+                    if head >= 2 and found < most:
+                        out[n_out] = f
+                        n_out += 1
+                        found += 1
+                if seen_node[j] != e:
+                    seen_node[j] = e
+                    queue[tail] = j
+                    tail += 1
+            head += 1
+        ptr[e + 1] = n_out
+    return ptr, out[:n_out].copy()
 
 
 @jit
-def expected_marginal(eta, sizes, n_groups, log_new, s, n, lam, scratch):
-    """P(f = 1) of an edge averaged over the labels that it may get, with their probabilities.
-
-    Arguments as in `crp.draw_label`.
-    """
-    top = log_new
-    for k in range(n_groups):
-        scratch[k] = np.log(sizes[k]) + edge_log_likelihood(eta[k], s, n, lam)
-        top = max(top, scratch[k])
-    total = np.exp(log_new - top)
-    mean = total * (s + 0.5) / (n + 1.0)  # the mode of a new value, kept inside (0, 1)
-    for k in range(n_groups):
-        weight = np.exp(scratch[k] - top)
-        total += weight
-        mean += weight * 0.5 * (1.0 + np.tanh(0.5 * (eta[k] + lam)))
-    return mean / total
+def add_log_weight(view, f, out):
+    """Add (eta_f - eta0_f) f_f(z) of every particle to `out` (m,)."""
+    delta = view.eta[f] - view.anchor[f]
+    K = view.statistic.shape[0]
+    table = np.empty(K * K)
+    for a in range(K):
+        for b in range(K):
+            table[a * K + b] = delta * view.statistic[a, b]
+    z_u, z_v = view.z[view.graph.edges[f, 0]], view.z[view.graph.edges[f, 1]]
+    for c in range(out.shape[0]):
+        out[c] += table[z_u[c] * K + z_v[c]]
 
 
 @jit
-def sweep_labels(
-    first,
-    labels,
-    eta,
-    sizes,
-    n_groups,
-    s,
-    n,
-    log_alpha,
-    base,
-    particles,
-    graph,
-    least_size,
-    edge_work,
-    rng,
-):
-    """Redraw the labels of edges first, first + 1, ... until the effective size is below `least_size`.
-
-    Parameters
-    ----------
-    first : int
-    labels : (r,) int64 array, changed in place
-    eta : (r,) array, changed in place
-        Values of the groups in the first n_groups entries.
-    sizes : (r,) int64 array, changed in place
-    n_groups : int
-    s : (r,) array
-        Sum of f over the n observations.
-    n, log_alpha : float
-    base : Series
-        Log density of the base measure over eta.
-    particles : Particles
-        Weights and parameters follow every change.
-    graph : GraphArrays
-    least_size : float
-    edge_work : EdgeWork
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    next : int
-        The edge to go on with; r after the last.
-    n_groups : int
-        -1 if an integral over the base did not converge.
-    n_new : int
-    noise : float
-        Sum over the visited edges of the variance of the log-likelihood ratio between two values one
-        standard deviation apart.
-    size : float
-        Effective sample size.
-    """
-    scratch = np.empty(labels.shape[0] + 1)
-    size = effective_size(particles.W)
-    n_new, noise = 0, 0.0
-    for e in range(first, labels.shape[0]):
-        old = particles.eta[e]
-        one, zero, variance = edge_marginal(e, particles, graph)
-        one, zero = max(one, TINY), max(zero, TINY)
-        lam = np.log(one) - np.log(zero) - old
-        ratio = n * variance / (size * one * zero)
-        noise += ratio
-        n_groups = remove_label(e, labels, eta, sizes, n_groups)
-        log_new = log_alpha + laplace_integral(s[e], n, lam, base)
-        center = expected_marginal(eta, sizes, n_groups, log_new, s[e], n, lam, scratch)
-        more = n * (sharpening(ratio) - 1.0)
-        s_e, n_e = s[e] + more * center, n + more
-        log_new = log_alpha + integrate_edge(s_e, n_e, lam, base, edge_work)
-        if np.isnan(log_new):
-            return e, -1, n_new, noise, size
-        k = draw_label(eta, sizes, n_groups, log_new, s_e, n_e, lam, scratch, rng)
-        if k == n_groups:
-            open_group(e, s_e, n_e, lam, base, labels, eta, sizes, n_groups, edge_work, rng)
-            n_groups += 1
-            n_new += 1
-        else:
-            labels[e] = k
-            sizes[k] += 1
-        if eta[k] != old:
-            size = change_edge(e, eta[k], particles, graph)
-            if size < least_size:
-                return e + 1, n_groups, n_new, noise, size
-    return labels.shape[0], n_groups, n_new, noise, size
+def local_conditional(view, eta, i, e, c, out):
+    """Conditional of node i of particle c at `eta`, edge e left out, into `out` (K,); its log norm."""
+    out[:] = view.node_tables[i]
+    for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
+        f = view.graph.edge_ids[k]
+        if f != e:
+            b = view.z[view.graph.neighbors[k], c]
+            for a in range(out.shape[0]):
+                out[a] += eta[f] * view.statistic[a, b]
+    return normalise(out)
 
 
 @jit
-def group_statistics(k, labels, particles, graph):
-    """T_k(z), the sum of f over the edges of group k, per particle, and what its edges say of its mean.
+def tabulate_end(view, eta, i, e, out, log_norm):
+    """Conditionals of node i at `eta` given its neighbours except along edge e, one per configuration.
 
-    Returns
-    -------
-    low, high : int
-        Smallest and largest T_k that occur; `mass` has the weight of each value.
-    mean, deficit : float
-        Rao-Blackwellised E[T_k], and E[size of the group - T_k] to full relative precision.
-    ratio : float
-        Variance of one particle's share in the mean, relative to that of T_k.
+    Writes them to `out` (configurations, K), their log norms to `log_norm` (configurations,), and returns
+    the number of configurations.
     """
-    total, share, mass, W = particles.total, particles.share, particles.mass, particles.W
-    m = W.shape[0]
-    total[:] = 0
-    share[:] = 0.0
-    n_edges, deficit = 0, 0.0
-    for e in range(labels.shape[0]):
-        if labels[e] != k:
+    K = view.statistic.shape[0]
+    out[0] = view.node_tables[i]
+    size = 1
+    for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
+        f = view.graph.edge_ids[k]
+        if f == e:
             continue
-        n_edges += 1
-        z_u, z_v = particles.z[graph.edges[e, 0]], particles.z[graph.edges[e, 1]]
-        for c in range(m):
-            total[c] += np.int32(particles.statistic[z_u[c], z_v[c]])
-        if tabulate_edge(e, particles, graph) > 0:
+        for b in range(K - 1, -1, -1):  # downwards: the first block is overwritten last
+            for c in range(size):
+                for a in range(K):
+                    out[b * size + c, a] = out[c, a] + eta[f] * view.statistic[a, b]
+        size *= K
+    for c in range(size):
+        log_norm[c] = normalise(out[c])
+    return size
+
+
+@jit
+def find_cells(view, i, e, stride):
+    """Add `stride` times the configuration of the neighbours of node i, edge e left out, to the cells."""
+    K = view.statistic.shape[0]
+    cell = view.cell
+    for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
+        if view.graph.edge_ids[k] != e:
+            z = view.z[view.graph.neighbors[k]]
+            for c in range(cell.shape[0]):
+                cell[c] += stride * z[c]
+            stride *= K
+
+
+@jit
+def n_configurations(view, e):
+    """Number of configurations of the neighbours of edge e; 0 if there are too many to be tabulated."""
+    count = 1
+    for i in view.graph.edges[e]:
+        for _ in range(view.graph.indptr[i + 1] - view.graph.indptr[i] - 1):
+            count *= view.statistic.shape[0]
+            if count > MAX_CONFIGURATIONS:
+                return 0
+    return count
+
+
+@jit
+def ends_changed(view, e):
+    """Whether an edge that touches e, or e itself, has moved from its anchor."""
+    for i in view.graph.edges[e]:
+        for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
+            f = view.graph.edge_ids[k]
+            if view.eta[f] != view.anchor[f]:
+                return True
+    return False
+
+
+@jit
+def pair_probabilities(P_u, P_v, eta, statistic):
+    """P(f = 1), P(f = 0) and log norm of an edge whose ends have conditionals P_u, P_v (K,) without it."""
+    one, zero = 0.0, 0.0
+    for a in range(P_u.shape[0]):
+        for b in range(P_u.shape[0]):
+            if statistic[a, b] == 1.0:
+                one += P_u[a] * P_v[b]
+            else:
+                zero += P_u[a] * P_v[b]
+    high = max(eta, 0.0)
+    one *= np.exp(eta - high)
+    zero *= np.exp(-high)
+    total = one + zero
+    if total == 0.0:  # both below the smallest number: undecided
+        return 0.5, 0.5, high
+    return one / total, zero / total, high + np.log(total)
+
+
+@jit
+def particle_pair(view, e, c, changed):
+    """P(f = 1), P(f = 0) of edge e given the rest of particle c, and the log of the pair's weight."""
+    u, v = view.graph.edges[e]
+    P_u, P_v = view.conditionals[0, 0], view.conditionals[1, 0]
+    ratio = 0.0
+    if changed:
+        ratio -= local_conditional(view, view.anchor, u, e, c, P_u)
+        ratio -= local_conditional(view, view.anchor, v, e, c, P_v)
+        ratio -= pair_probabilities(P_u, P_v, view.anchor[e], view.statistic)[2]
+    norm = local_conditional(view, view.eta, u, e, c, P_u)
+    norm += local_conditional(view, view.eta, v, e, c, P_v)
+    one, zero, pair = pair_probabilities(P_u, P_v, view.eta[e], view.statistic)
+    return one, zero, ratio + norm + pair if changed else 0.0
+
+
+@jit
+def tabulate_edge(view, e, changed):
+    """As `particle_pair` for every configuration of the neighbours, into `pair`; fills `cell`."""
+    u, v = view.graph.edges[e]
+    P, L, pair = view.conditionals, view.log_norm, view.pair
+    n_u = tabulate_end(view, view.eta, u, e, P[0], L[0])
+    n_v = tabulate_end(view, view.eta, v, e, P[1], L[1])
+    if changed:
+        tabulate_end(view, view.anchor, u, e, P[2], L[2])
+        tabulate_end(view, view.anchor, v, e, P[3], L[3])
+    for b in range(n_v):
+        for a in range(n_u):
+            k = a + n_u * b
+            one, zero, norm = pair_probabilities(P[0, a], P[1, b], view.eta[e], view.statistic)
+            pair[0, k], pair[1, k], pair[2, k] = one, zero, 0.0
+            if changed:
+                before = pair_probabilities(P[2, a], P[3, b], view.anchor[e], view.statistic)[2]
+                pair[2, k] = L[0, a] + L[1, b] + norm - L[2, a] - L[3, b] - before
+    view.cell[:] = 0
+    find_cells(view, u, e, 1)
+    find_cells(view, v, e, n_u)
+
+
+@jit
+def weigh(view, e):
+    """Weights of the particles by changed edges near edge e that do not touch it; whether there are any."""
+    log_weight, weight = view.log_weight, view.weight
+    found = False
+    for k in range(view.near_ptr[e], view.near_ptr[e + 1]):
+        f = view.near[k]
+        if view.eta[f] != view.anchor[f]:
+            if not found:
+                log_weight[:] = 0.0
+                found = True
+            add_log_weight(view, f, log_weight)
+    if found:
+        top = np.max(log_weight)
+        for c in range(weight.shape[0]):
+            weight[c] = np.exp(log_weight[c] - top)
+    return found
+
+
+@jit
+def edge_marginal(view, e):
+    """P(f = 1) and P(f = 0) of edge e, the variance of that estimate, and the relative effective size."""
+    m = view.z.shape[1]
+    weighted, changed = weigh(view, e), ends_changed(view, e)
+    count = n_configurations(view, e)
+    pair, mass = view.pair, view.mass
+    if count > 0:
+        tabulate_edge(view, e, changed)
+        mass[:, :count] = 0.0
+        if weighted:
             for c in range(m):
-                share[c] += particles.pair[0, particles.cell[c]]
-                deficit += W[c] * particles.pair[1, particles.cell[c]]
+                w = view.weight[c]
+                mass[0, view.cell[c]] += w
+                mass[1, view.cell[c]] += w * w
         else:
             for c in range(m):
-                one, zero = particle_probabilities(e, c, particles, graph)
-                share[c] += one
-                deficit += W[c] * zero
-    mass[: n_edges + 1] = 0.0
-    low, high = n_edges, 0
-    for c in range(m):
-        mass[total[c]] += W[c]
-        low, high = min(low, total[c]), max(high, total[c])
-    plain, spread = 0.0, 0.0
-    for t in range(low, high + 1):
-        plain += mass[t] * t / m
-    for t in range(low, high + 1):
-        spread += mass[t] * (t - plain) ** 2
-    mean = dot(W, share) / m
+                mass[0, view.cell[c]] += 1.0
+            mass[1, :count] = mass[0, :count]
+        if changed:
+            top = np.max(pair[2, :count])
+            for k in range(count):
+                ratio = np.exp(pair[2, k] - top)
+                mass[0, k] *= ratio
+                mass[1, k] *= ratio * ratio
+        rows, one_of, zero_of, first, second = count, pair[0], pair[1], mass[0], mass[1]
+    else:
+        one_of, zero_of, first = np.empty(m), np.empty(m), np.empty(m)
+        for c in range(m):
+            one_of[c], zero_of[c], first[c] = particle_pair(view, e, c, changed)
+        top = np.max(first)
+        for c in range(m):
+            first[c] = np.exp(first[c] - top) * (view.weight[c] if weighted else 1.0)
+        rows, second = m, first * first
+    total, squares, one, zero = 0.0, 0.0, 0.0, 0.0
+    for k in range(rows):
+        total += first[k]
+        squares += second[k]
+        one += first[k] * one_of[k]
+        zero += first[k] * zero_of[k]
+    one, zero = one / total, zero / total
     variance = 0.0
+    for k in range(rows):
+        # of the rarer of the two: the other loses digits
+        gap = zero_of[k] - zero if zero < one else one_of[k] - one
+        variance += second[k] * gap * gap
+    return one, zero, variance / (total * total), total * total / (squares * m)
+
+
+@jit
+def describe_particles(view, e, x, terms):
+    """Identity (A1) with an estimated marginal."""
+    edge = view.edge_of[e]
+    if edge < 0:
+        return
+    one, zero, variance, size = edge_marginal(view, edge)
+    one, zero = max(one, TINY), max(zero, TINY)
+    ratio = view.n * variance / (one * zero)
+    record = view.record
+    record[0] += ratio
+    record[1] += 1.0
+    record[2] = min(record[2], size)
+    record[3] = size < view.least_size
+    terms.total[0] += view.s[edge]
+    more = view.n * (sharpening(ratio) - 1.0)
+    add_term(terms, view.n, np.log(one) - np.log(zero) - x, more)
+
+
+@jit
+def follow_particles(view, e, x, value):
+    """Change the parameter; the anchor stays."""
+    edge = view.edge_of[e]
+    if edge < 0:
+        return False
+    view.eta[edge] = value
+    return view.record[3] > 0.0
+
+
+register_view(ParticleView, describe_particles, follow_particles)
+
+
+@jit
+def total_log_weights(view, out):
+    """Log weights (m,) of all particles by all changed edges."""
+    out[:] = 0.0
+    for f in range(view.eta.shape[0]):
+        if view.eta[f] != view.anchor[f]:
+            add_log_weight(view, f, out)
+
+
+@jit
+def resample(z, weights, rng):
+    """Systematic resampling of the columns of `z` (d, m) by `weights` (m,), in place, copies side by side."""
+    d, m = z.shape
+    ancestor = np.empty(m, dtype=np.int64)
+    scale = m / np.sum(weights)
+    position = rng.random()
+    parent, reach = 0, weights[0] * scale
     for c in range(m):
-        variance += W[c] * (share[c] - mean) ** 2
-    # at most 1, up to the error of the two variances
-    return low, high, mean, deficit / m, variance / max(spread, variance, TINY)
+        while reach < c + position and parent < m - 1:
+            parent += 1
+            reach += weights[parent] * scale
+        ancestor[c] = parent
+    row = np.empty(m, dtype=np.int8)
+    for i in range(d):
+        for c in range(m):
+            row[c] = z[i, ancestor[c]]
+        z[i] = row
 
 
 @jit
-def calibrate(mass, low, high, size, mean, deficit, n_particles):
-    """Give the distribution of T, with weights `mass` on low..high, the mean that its edges say.
-
-    The weights are tilted exponentially. Where no tilt has that mean, because all particles agree or
-    nearly so, two neighbouring values take their place. A rare value of T then has the weight that its
-    Rao-Blackwellised probability gives it, not that of the few particles that show it, which matters for
-    strong edges. Returns the new ends; `deficit` is `size` - `mean` to full relative precision.
-    """
-    if not low + 1e-9 < mean < high - 1e-9:
-        first = min(int(mean), size - 1)
-        upper = mean - first
-        lower = deficit if first == size - 1 else 1.0 - upper
-        for t in range(min(low, first), max(high, first + 1) + 1):
-            mass[t] = 0.0
-        mass[first] = min(max(lower, TINY), 1.0) * n_particles
-        mass[first + 1] = min(max(upper, TINY), 1.0) * n_particles
-        return min(low, first), max(high, first + 1)
-    tau = 0.0
-    for _ in range(30):
-        a0, a1, a2 = 0.0, 0.0, 0.0
-        for t in range(low, high + 1):
-            q = mass[t] * np.exp(tau * (t - high))
-            a0 += q
-            a1 += q * t
-            a2 += q * t * t
-        step = (mean - a1 / a0) / max(a2 / a0 - (a1 / a0) ** 2, 1e-12)
-        tau += min(max(step, -1.0), 1.0)
-        if abs(step) < 1e-10:
-            break
-    total = 0.0
-    for t in range(low, high + 1):
-        mass[t] *= np.exp(tau * (t - high))
-        total += mass[t]
-    for t in range(low, high + 1):
-        mass[t] *= n_particles / total
-    return low, high
+def edge_shares(view, e, out):
+    """Conditional probability of f = 1 of edge e given the other nodes, in every particle, into `out` (m,)."""
+    if n_configurations(view, e) > 0:
+        tabulate_edge(view, e, False)
+        for c in range(out.shape[0]):
+            out[c] = view.pair[0, view.cell[c]]
+    else:
+        for c in range(out.shape[0]):
+            out[c] = particle_pair(view, e, c, False)[0]
 
 
 @jit
-def log_mean_exp(delta, mass, low, high, n_particles):
-    """Log of the weighted mean of exp(delta T), T having the weights `mass`."""
-    top = delta * (high if delta > 0.0 else low)
-    total = 0.0
-    for t in range(low, high + 1):
-        if mass[t] > 0.0:
-            total += mass[t] * np.exp(delta * t - top)
-    return top + np.log(total / n_particles)
+def group_sums(view, groups, out):
+    """Sum of f over the edges of each group `groups` (edges,) in every particle, into `out` (G, m)."""
+    out[:] = 0.0
+    K = view.statistic.shape[0]
+    flat = view.statistic.ravel()
+    for e in range(groups.shape[0]):
+        total = out[groups[e]]
+        z_u, z_v = view.z[view.graph.edges[e, 0]], view.z[view.graph.edges[e, 1]]
+        for c in range(out.shape[1]):
+            total[c] += flat[z_u[c] * K + z_v[c]]
 
 
 @jit
-def move_values(first, labels, eta, group_sums, n, widths, base, particles, graph, least_size, rng):
-    """Redraw the values of groups first, first + 1, ... until the effective size is below `least_size`.
-
-    Along one group the log-likelihood is known from the particles in all its cumulants:
-    phi S_k - n log E exp((phi - phi_k) T_k), by the distribution of T_k of `calibrate`; for a group of one
-    edge that is identity (A1). It is slice-sampled
-    (Neal, 2003, sec. 4, fixed interval), then the weights follow.
+def group_shares(view, groups, out, one, zero):
+    """Sums over groups of the conditional probabilities of f = 1; parameters must be at their anchor.
 
     Parameters
     ----------
-    first : int
-    labels : (r,) int64 array
-    eta : (K,) array, changed in place
-    group_sums : (K,) array
-        Sum of f over observations and edges of the group.
-    n : float
-    widths : (K,) array
-        Interval of each group, placed at random around its value.
-    base : Series
-    particles : Particles
-    graph : GraphArrays
-    least_size : float
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    next : int
-        The group to go on with; K after the last.
-    noise : float
-        Sum over the visited groups, as in `sweep_labels`.
-    size : float
-        Effective sample size.
+    view : ParticleView
+    groups : (edges,) int64 array
+    out : (G, m) array
+        Overwritten.
+    one, zero : (edges,) arrays
+        Overwritten: P(f = 1) and P(f = 0).
     """
-    W, mass = particles.W, particles.mass
-    m = W.shape[0]
-    size, noise = effective_size(W), 0.0
-    for k in range(first, eta.shape[0]):
-        low, high, mean, deficit, ratio = group_statistics(k, labels, particles, graph)
-        n_edges = 0
-        for e in range(labels.shape[0]):
-            n_edges += labels[e] == k
-        low, high = calibrate(mass, low, high, n_edges, mean, deficit, m)
-        ratio *= n / size
-        noise += ratio
-        power = sharpening(ratio)
-        old, S = eta[k], group_sums[k]
-        here = series_value(base, old)
-        now = old
-        for _ in range(SLICE_UPDATES):
-            level = here + np.log(rng.random())
-            left = now - widths[k] * rng.random()
-            right = left + widths[k]
-            while True:
-                value = left + rng.random() * (right - left)
-                delta = value - old
-                log_partition = log_mean_exp(delta, mass, low, high, m)
-                there = power * (S * delta - n * log_partition) + series_value(base, value)
-                if there > level:
-                    break
-                if value < now:
-                    left = value
-                else:
-                    right = value
-            now, here = value, there
-        eta[k] = now
-        delta = now - old
-        top = delta * (high if delta > 0.0 else low)
-        for t in range(low, high + 1):
-            mass[t] = np.exp(delta * t - top)
+    out[:] = 0.0
+    m = out.shape[1]
+    here = np.empty(m)
+    for e in range(groups.shape[0]):
+        share = out[groups[e]]
+        edge_shares(view, e, here)
         total = 0.0
         for c in range(m):
-            W[c] *= mass[particles.total[c]]
-            total += W[c]
-        for c in range(m):
-            W[c] *= m / total
-        for e in range(labels.shape[0]):
-            if labels[e] == k:
-                particles.eta[e] = now
-        size = effective_size(W)
-        if size < least_size:
-            return k + 1, noise, size
-    return eta.shape[0], noise, size
+            share[c] += here[c]
+            total += here[c]
+        one[e] = total / m
+        zero[e] = 1.0 - one[e]
+        if zero[e] < 1e-6 and n_configurations(view, e) > 0:  # to full relative precision
+            zero[e] = 0.0
+            for c in range(m):
+                zero[e] += view.pair[1, view.cell[c]] / m

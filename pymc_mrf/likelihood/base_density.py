@@ -1,11 +1,14 @@
-"""Base densities as piecewise Legendre series, the form in which the kernels integrate them."""
+"""Densities as piecewise Legendre series, and the envelopes under which kernels draw from them."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from pymc_mrf.kernels.edge_posterior import MAX_PANELS, N_NODES, NARROW, NODES, TO_COEFFICIENTS, Series
+from pymc_mrf.kernels.series import N_NODES, NODES, TO_COEFFICIENTS, BaseDensity, Series
 
+NARROW = 1e-10  # panels are not halved below this width (relative beyond 1): kinks, jumps
+MAX_PANELS = 2048
+CELLS = 32  # of the envelope, on every panel
 LOG_ZERO = -1e30  # stands for the logarithm of a density of 0 or beyond all use
 STEEP = 1e6  # largest change of the log density on a panel that matters
 TOLERANCE = 1e-11  # of the log density, relative beyond 1
@@ -114,3 +117,31 @@ def _ceiling(lower, upper, coefficients) -> np.ndarray:
     # the series of a narrow panel may mean nothing between its nodes
     nodes = coefficients @ np.polynomial.legendre.legvander(NODES, N_NODES - 1).T
     return np.where(narrow, nodes.max(axis=1), bound)
+
+
+def envelope(series: Series) -> BaseDensity:
+    """Add a piecewise constant envelope to a log density, cell by cell a little above it.
+
+    On each of `CELLS` cells of a panel the envelope is the larger end value and a quarter of the largest
+    second difference nearby, which is twice what a parabola rises above its ends.
+    """
+    lower, upper, coefficients, ceiling = series
+    grid = np.linspace(-1.0, 1.0, CELLS + 1)
+    values = coefficients @ np.polynomial.legendre.legvander(grid, N_NODES - 1).T  # (p, CELLS + 1)
+    bend = np.abs(np.diff(values, 2))  # (p, CELLS - 1)
+    bend = np.maximum(np.pad(bend, ((0, 0), (0, 1)), "edge"), np.pad(bend, ((0, 0), (1, 0)), "edge"))
+    height = np.maximum(values[:, 1:], values[:, :-1]) + 0.25 * bend + 1e-9
+    height = np.minimum(height, ceiling[:, None])  # series of narrow panels mean nothing between nodes
+    ends = lower[:, None] + (upper - lower)[:, None] * (0.5 * (1.0 + grid))
+    ends[:, -1] = upper
+    mass = np.exp(height) * np.diff(ends)
+    used = mass > 0.0
+    total = mass.sum()
+    return BaseDensity(
+        series,
+        np.ascontiguousarray(ends[:, :-1][used]),
+        np.ascontiguousarray(ends[:, 1:][used]),
+        height[used] - np.log(total),
+        np.cumsum(mass[used]) / total,
+        float(np.log(total)),
+    )

@@ -1,136 +1,120 @@
-"""The exact likelihood of a field as a function of one edge at a time, by junction tree.
-
-Identity (A1): with mu the probability of f = 1 on edge e at the present parameters, moving eta_e alone
-by delta changes the log-partition function by log(1 - mu + mu exp(delta)). So one edge marginal gives
-the likelihood of the data as a function of that edge's parameter over its whole range, exactly.
-"""
+"""The exact likelihood of a field for group samplers: by junction tree, in closed form on forests."""
 
 import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import exact_groups, gibbs
 from pymc_mrf.kernels import junction_tree as kernels
-from pymc_mrf.kernels.junction_tree_focus import allocate_focus
+from pymc_mrf.kernels.exact_groups import ExactView, FixedView
+from pymc_mrf.kernels.junction_tree_focus import allocate_focus, calibrate
+from pymc_mrf.likelihood.group_engine import N_REFERENCE, GroupEngine
 
 
-class ExactLikelihood:
-    """Engine: exact moves of labels and group values for one field and its data.
-
-    Parameters
-    ----------
-    x : (n, d) int8 array
-        Observed state indices.
-    graph : PairwiseGraph
-    statistic : (K, K) array
-        Table of f, with values in {0, 1}; eta multiplies it.
-    node_tables : (d, K) array
-        Log tables of the nodes.
+class ExactLikelihood(GroupEngine):
+    """Engine of fields of small treewidth; see `GroupEngine`.
 
     Raises
     ------
     ValueError
         If the junction tree is too wide.
-
-    Attributes
-    ----------
-    n : int
-    s : (r,) array
-        Sum of f over the observations.
     """
 
-    def __init__(
-        self, x: np.ndarray, graph: PairwiseGraph, statistic: np.ndarray, node_tables: np.ndarray
-    ) -> None:
-        self.n = len(x)
-        self.s = np.empty(graph.n_edges)
-        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
-        self._statistic = statistic
-        self._node_tables = node_tables
-        tree = field_tree(graph, node_tables.shape[1])
+    def __init__(self, x, graph, statistic, node_tables, entries, n_entries) -> None:
+        super().__init__(x, graph, statistic, node_tables, entries, n_entries)
+        tree = field_tree(graph, len(statistic))
         self._tree = tree.arrays
-        order = tree.factor_order
-        self._order = order[order < graph.n_edges]  # the other factors are single nodes
+        edges = tree.factor_order[tree.factor_order < graph.n_edges]  # the others are single nodes
+        others = np.flatnonzero(self.edge_of < 0)
+        self.order = np.concatenate([entries[edges], others])
         self._work = kernels.allocate(self._tree)
-        self._focus = allocate_focus(self._tree)
-
-    def sweep_labels(self, labels, eta, sizes, n_groups, log_alpha, base, edge_work, rng):
-        """Redraw every label in turn from eq. (4), exactly; see `kernels.exact_groups`."""
-        self._pack(eta[labels])
-        return exact_groups.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            n_groups,
+        self._marginals = np.empty_like(self._work.tables)
+        size = statistic.size
+        self._view = ExactView(
+            self.edge_of,
             self.s,
             float(self.n),
-            log_alpha,
-            base,
-            self._statistic,
-            self._order,
+            statistic.ravel().copy(),
             self._tree,
-            self._work.tables,
-            self._focus,
-            edge_work,
-            rng,
+            allocate_focus(self._tree),
+            *np.empty((3, size)),
         )
 
-    def slice_values(self, labels, eta, base, rng) -> int:
-        """Slice-sampling update of every group value eta (K,) in place; number of evaluations."""
-        # some eight posterior standard deviations if agreements are independent: few rejections, and
-        # no evaluations spent on finding the ends of the slice; a function of data and labels only
-        sums, trials = np.bincount(labels, self.s), np.bincount(labels) * float(self.n)
-        p = (sums + 0.5) / (trials + 1.0)
-        widths = 8.0 / np.sqrt((trials + 1.0) * p * (1.0 - p))
-        kernels.pack_pairwise(
-            np.zeros((len(labels), *self._statistic.shape)), self._node_tables, self._work.tables
+    def view(self, eta):
+        """Calibrated anew in every sweep, so that rounding errors do not add up over the chain."""
+        self._pack(eta)
+        calibrate(self._tree, self._work.tables, self._view.focus)
+        return self._view
+
+    def log_likelihood(self, eta):
+        """One pass over the junction tree in both directions."""
+        self._pack(eta)
+        log_partition = kernels.log_partition_and_marginals(
+            self._tree, self._work.tables, self._work, self._marginals
         )
-        return exact_groups.slice_values(
-            labels,
-            eta,
-            sums,
-            float(self.n),
-            widths,
-            base,
-            self._statistic,
-            self._tree,
-            self._work.tables,
-            self._work,
-            rng,
-        )
+        pairs = self._marginals[: self.graph.n_edges * self.statistic.size]
+        moments = pairs.reshape(-1, self.statistic.size) @ self.statistic.ravel()
+        value = self.s @ eta[self.entries] - self.n * log_partition
+        value += self._node_score() if self.node_tables.any() else 0.0
+        return float(value), self._to_entries(self.s - self.n * moments)
+
+    def _node_score(self) -> float:
+        """Sum of the node tables over the data: a constant, which makes logp comparable."""
+        return float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
+
+    def learn(self, eta, rng):
+        """Exact draws at `eta`."""
+        z = self.draw(eta, N_REFERENCE, rng)
+        u, v = self.graph.edges.T
+        self.reference = self.statistic.astype(np.int8)[z[:, u], z[:, v]].T.copy()
+
+    def draw(self, eta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Independent states (n, d) int8 of the field at `eta` (r,)."""
+        self._pack(eta)
+        kernels.collect(self._tree, self._work.tables, self._work)
+        z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
+        kernels.draw(self._tree, self._work, z, rng)
+        return z
 
     def _pack(self, eta: np.ndarray) -> None:
-        kernels.pack_pairwise(eta[:, None, None] * self._statistic, self._node_tables, self._work.tables)
+        tables = eta[self.entries][:, None, None] * self.statistic
+        kernels.pack_pairwise(tables, self.node_tables, self._work.tables)
 
 
-class ForestLikelihood:
-    """Engine for forests without node terms: edges are independent, everything is in closed form.
+class ForestLikelihood(GroupEngine):
+    """Engine of forests without node terms: edges are independent, everything is in closed form.
 
     On a forest the agreements of the edges are independent, each with probability
     exp(eta) / (exp(eta) + K - 1) (Liu & Page, 2013, sec. 4.1, for K = 2), so that the posterior is that
-    of a Dirichlet process mixture of Binomials.
-
-    Parameters
-    ----------
-    x : (n, d) int8 array
-    graph : PairwiseGraph
-        Without cycles.
-    statistic : (K, K) array
-        The identity: f is agreement.
+    of a Dirichlet process mixture of Binomials. Parameters as of `GroupEngine`, f being agreement.
 
     Attributes
     ----------
-    n : int
-    s, lam : (r,) arrays
+    lam : (edges,) array
+        Logit of the probability of agreement at eta = 0.
     """
 
-    def __init__(self, x: np.ndarray, graph: PairwiseGraph, statistic: np.ndarray) -> None:
-        self.n = len(x)
-        self.s = np.empty(graph.n_edges)
-        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
+    def __init__(self, x, graph, statistic, node_tables, entries, n_entries) -> None:
+        super().__init__(x, graph, statistic, node_tables, entries, n_entries)
         self.lam = np.full(graph.n_edges, -np.log(len(statistic) - 1.0))
+        n = self._to_entries(np.full(graph.n_edges, float(self.n)))
+        self._view = FixedView(self._to_entries(self.s), n, self._to_entries(self.lam))
 
-    def group_statistics(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Statistics s, n and lam, each (K,), of the likelihood of tied values."""
-        trials = np.bincount(labels) * float(self.n)
-        return np.bincount(labels, self.s), trials, np.full(len(trials), self.lam[0])
+    def view(self, eta):
+        """Likelihoods that never change."""
+        return self._view
+
+    def log_likelihood(self, eta):
+        """Sum of Binomial log-likelihoods."""
+        z = eta[self.entries] + self.lam
+        value = self.s @ eta[self.entries] - self.n * np.logaddexp(0.0, z).sum()
+        p = np.exp(-np.logaddexp(0.0, -z))
+        return float(value), self._to_entries(self.s - self.n * p)
+
+    def learn(self, eta, rng):
+        """Nothing: the information of the data serves."""
+
+    def information(self, labels, n_groups):
+        """Diagonal, at the pooled frequencies of the groups."""
+        groups = labels[self.entries]
+        trials = np.bincount(groups, minlength=n_groups) * float(self.n)
+        p = (np.bincount(groups, self.s, minlength=n_groups) + 0.5) / (trials + 1.0)
+        return np.diag(trials * p * (1.0 - p))

@@ -1,124 +1,168 @@
-"""The likelihood of a field from weighted particles, as a function of one edge or one group at a time.
-
-Identity (A1) needs one edge marginal at the present parameters. Here it comes from m particles that
-carry weights: a changed parameter changes the weights exactly, Gibbs sweeps keep the particles moving,
-and they are resampled when the weights have become uneven. See `pymc_mrf.kernels.weighted_particles`
-and `pymc_mrf.kernels.particle_groups`.
-"""
+"""The likelihood of a field from particles, for group samplers; see `pymc_mrf.kernels.particle_groups`."""
 
 import numpy as np
 
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs, particle_drift, particle_groups
-from pymc_mrf.kernels import weighted_particles as kernels
+from pymc_mrf.kernels import particle_groups as kernels
+from pymc_mrf.likelihood.group_engine import GroupEngine
 
-LEAST_SIZE = 0.5  # effective size, relative to m, below which particles are resampled
+LEAST_SIZE = (
+    0.5  # effective size of one edge's marginal, relative to m, below which particles are renewed
+)
+LEAST_PARTICLES = 2048
 BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
-LEAST_PARTICLES = 256
-ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
+N_NEAR = (
+    48  # edges around an edge whose changes enter its marginal by weights, beside those that touch it
+)
+N_CHUNKS = 8  # parts of a sweep over the labels of a large field, with moves of the particles in between
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
+MOST_SNAPSHOTS = 16  # of the particles, over which sums of groups are averaged
+FEW = 100.0  # particles times variance of a group's sum of f, below which its distribution is not known
+LEAST_POWER = 0.5  # of the weights, below which resampling is no better than moving alone
 
 
-class WeightedParticles:
-    """Engine: approximate moves of labels and group values for one field and its data.
+class ParticleLikelihood(GroupEngine):
+    """Engine of fields of any treewidth; approximate. Parameters as of `GroupEngine`, and:
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices.
-    graph : PairwiseGraph
-    statistic : (K, K) array
-        Table of f, symmetric with values in {0, 1}; eta multiplies it.
-    node_tables : (d, K) array
-        Log tables of the nodes.
     n_particles : int
         Particles, m.
     n_sweeps : int
-        Gibbs sweeps of all particles in `move` and after resampling. Of single nodes: draws of whole trees
+        Gibbs sweeps of all particles whenever they are renewed. Of single nodes: draws of whole trees
         took 1.2 to 5 times as long to the same error with 256 particles (``docs/results.md``, "Speed of
         tree sampling"), and take longer still with more.
 
     Attributes
     ----------
-    n : int
-    s : (r,) array
-        Sum of f over the observations.
-    noise : float
-        Standard deviation of the estimated log-likelihood ratio between two values one posterior
-        standard deviation apart, root mean square over the labels and values drawn since
-        `reset_statistics`.
-    least_size : float
-        Smallest effective sample size since `reset_statistics`.
-    n_resamplings : int
+    n_renewals : int
         Since `reset_statistics`.
     """
 
     def __init__(
-        self,
-        x: np.ndarray,
-        graph: PairwiseGraph,
-        statistic: np.ndarray,
-        node_tables: np.ndarray,
-        n_particles: int,
-        n_sweeps: int,
+        self, x, graph, statistic, node_tables, entries, n_entries, n_particles: int, n_sweeps: int
     ) -> None:
-        self.n = len(x)
-        self.s = np.empty(graph.n_edges)
-        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
-        self._x = x
-        self._graph = graph.arrays
+        super().__init__(x, graph, statistic, node_tables, entries, n_entries)
+        r, m, K = graph.n_edges, n_particles, len(statistic)
         self._n_sweeps = n_sweeps
-        self._particles = kernels.allocate(n_particles, graph.n_edges, statistic, node_tables)
-        self._simulator = GibbsSimulator(graph, node_tables.shape[1], n_particles)
+        self._simulator = GibbsSimulator(graph, K, m)
+        near_ptr, near = kernels.nearby_edges(graph.arrays, N_NEAR)
+        is_large = r > N_NEAR
+        # neighbouring edges in different chunks: few of the edges near one have changed with it
+        self.order = (
+            np.random.default_rng(0).permutation(n_entries) if is_large else np.arange(n_entries)
+        )
+        self.chunk = -(-n_entries // N_CHUNKS) if is_large else n_entries
+        size = kernels.MAX_CONFIGURATIONS
+        self._view = kernels.ParticleView(
+            edge_of=self.edge_of,
+            s=self.s,
+            n=float(self.n),
+            z=np.zeros((graph.n_nodes, m), dtype=np.int8),
+            eta=np.zeros(r),
+            anchor=np.zeros(r),
+            statistic=np.ascontiguousarray(statistic, dtype=np.float64),
+            node_tables=np.ascontiguousarray(node_tables, dtype=np.float64),
+            graph=graph.arrays,
+            near_ptr=near_ptr,
+            near=near,
+            least_size=LEAST_SIZE,
+            log_weight=np.zeros(m),
+            weight=np.zeros(m),
+            cell=np.zeros(m, dtype=np.int64),
+            conditionals=np.zeros((4, size, K)),
+            log_norm=np.zeros((4, size)),
+            pair=np.zeros((3, size)),
+            mass=np.zeros((2, size)),
+            record=np.zeros(4),
+        )
         self.reset_statistics()
 
     @property
     def n_particles(self) -> int:
         """Number of particles m."""
-        return len(self._particles.W)
+        return self._view.z.shape[1]
 
     @property
     def noise(self) -> float:
-        """See the attributes of the class."""
-        return float(np.sqrt(self._noise / max(self._n_ratios, 1)))
+        """Noise of the estimated log-likelihood ratio of two values one posterior sd apart.
+
+        Root mean square over the labels drawn since `reset_statistics`.
+        """
+        return float(np.sqrt(self._view.record[0] / max(self._view.record[1], 1.0)))
+
+    @property
+    def least_size(self) -> float:
+        """Smallest effective size of an edge's marginal, relative to m, since `reset_statistics`."""
+        return float(self._view.record[2])
+
+    def edge_noise(self) -> float:
+        """`noise` at the present parameters, over all edges."""
+        found = [kernels.edge_marginal(self._view, e)[:3] for e in range(len(self.s))]
+        one, zero, variance = np.array(found).T
+        return float(np.sqrt(np.mean(self.n * variance / np.maximum(one * zero, kernels.TINY))))
 
     def reset_statistics(self) -> None:
         """Start counting anew."""
-        self._noise, self._n_ratios = 0.0, 0
-        self.least_size = float(self.n_particles)
-        self.n_resamplings = 0
+        self._view.record[:] = 0.0, 0.0, 1.0, 0.0
+        self.n_renewals = 0
 
-    def get_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Particles (d, m), weights (m,) and the parameters (r,) that they stand for; not copied."""
-        return self._particles.z, self._particles.W, self._particles.eta
+    def get_state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Particles (d, m) and the parameters (edges,) that they stand for; not copied."""
+        return self._view.z, self._view.anchor
 
-    def set_state(self, z: np.ndarray, W: np.ndarray, eta: np.ndarray) -> None:
+    def set_state(self, z: np.ndarray, anchor: np.ndarray) -> None:
         """Restore what `get_state` gave."""
-        for target, source in zip(self.get_state(), (z, W, eta), strict=True):
-            target[:] = source
+        self._view.z[:] = z
+        self._view.anchor[:] = anchor
+        self._view.eta[:] = anchor
+
+    def set_node_tables(self, node_tables) -> None:
+        """Take over other node tables; the particles follow when they are renewed next."""
+        self._view.node_tables[:] = node_tables
 
     def start(self, eta: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
         """Particles from the rows of the data, followed by `n_sweeps` sweeps at `eta` (r,)."""
-        self._particles.z[:] = self._x[rng.integers(self.n, size=self.n_particles)].T
-        self._particles.W[:] = 1.0
-        self._particles.eta[:] = eta
+        self._view.z[:] = self.x[rng.integers(self.n, size=self.n_particles)].T
+        self._view.eta[:] = eta[self.entries]
         self.move(rng, n_sweeps)
 
     def move(self, rng: np.random.Generator, n_sweeps: int | None = None) -> None:
-        """Gibbs sweeps at the present parameters; the weights stay as they are."""
-        particles = self._particles
-        edge_tables = particles.eta[:, None, None] * particles.statistic
-        x = np.ascontiguousarray(particles.z.T)
+        """Gibbs sweeps at the present parameters, for which the particles stand from now on."""
+        view = self._view
+        edge_tables = view.eta[:, None, None] * view.statistic
         n_sweeps = self._n_sweeps if n_sweeps is None else n_sweeps
-        self._simulator.sweep(x, edge_tables, particles.node_tables, n_sweeps, rng)
-        particles.z[:] = x.T
+        self._simulator.sweep_columns(view.z, edge_tables, view.node_tables, n_sweeps, rng)
+        view.anchor[:] = view.eta
 
-    def resample_move(self, rng: np.random.Generator) -> None:
-        """Systematic resampling, then `move`."""
-        kernels.resample(self._particles, rng)
-        self.n_resamplings += 1
+    def renew(self, rng: np.random.Generator) -> None:
+        """Resample by the weights of all changes, where they are even enough for that, and `move`.
+
+        Weights that are too uneven are raised to the largest power that leaves them even enough; where that
+        is small, in fields with many changes, the particles are left to the sweeps.
+        """
+        log_weights = self._view.log_weight
+        kernels.total_log_weights(self._view, log_weights)
+        log_weights -= log_weights.max()
+        for power in (1.0, 0.75, LEAST_POWER):
+            weights = np.exp(power * log_weights)
+            if weights.sum() ** 2 > 0.1 * len(weights) * (weights @ weights):
+                kernels.resample(self._view.z, weights, rng)
+                break
+        self.n_renewals += 1
         self.move(rng)
+
+    def change(self, eta: np.ndarray, rng: np.random.Generator) -> None:
+        """Carry the particles over to the parameters `eta` (r,), at which a new sweep begins."""
+        self._view.eta[:] = eta[self.entries]
+        if not np.allclose(self._view.eta, self._view.anchor, rtol=1e-9, atol=0.0):
+            self.renew(rng)
+        else:
+            self._view.anchor[:] = self._view.eta
+
+    def view(self, eta):
+        """The particles; parameters that have changed are followed by `change`."""
+        return self._view
 
     def drift(self, n_sweeps: int, rng: np.random.Generator) -> float:
         """How far `n_sweeps` more sweeps move edge marginals; the particles stay as they are.
@@ -133,86 +177,109 @@ class WeightedParticles:
             the standard deviation of an edge's frequency in the data. Negative where the particles move
             less than their noise: squares with signs have mean zero if there is no drift.
         """
-        particles = self._particles
         n_edges = min(len(self.s), DRIFT_EDGES)
         edges = np.linspace(0, len(self.s) - 1, n_edges).astype(np.int64)
-        z = particles.z.copy()
+        z = self._view.z.copy()
+        blocks = np.arange(DRIFT_BLOCKS) * self.n_particles // DRIFT_BLOCKS
         before, after = np.empty((2, n_edges, DRIFT_BLOCKS))
+        shares = np.empty(self.n_particles)
         for out in (before, after):
             for e, row in zip(edges, out, strict=True):
-                particle_drift.block_marginals(e, particles, self._graph, row)
+                kernels.edge_shares(self._view, e, shares)
+                row[:] = np.add.reduceat(shares, blocks) / self.n_particles
             if out is before:
                 self.move(rng, n_sweeps)
-        particles.z[:] = z
+        self._view.z[:] = z
         p, shift = before.sum(axis=1), after - before
         noise = DRIFT_BLOCKS * shift.var(axis=1, ddof=1)
         scale = self.n / np.maximum(p * (1.0 - p), 0.5 / self.n)
         square = float(np.mean(scale * (shift.sum(axis=1) ** 2 - noise)))
         return float(np.copysign(np.sqrt(abs(square)), square))
 
-    def change(self, eta: np.ndarray, rng: np.random.Generator) -> None:
-        """Carry particles and weights over to the parameters `eta` (r,), but for rounding."""
-        present = self._particles.eta
-        for e in np.flatnonzero(np.abs(eta - present) > ROUNDING * (1.0 + np.abs(present))):
-            self._follow(kernels.change_edge(e, eta[e], self._particles, self._graph), rng)
+    def log_likelihood(self, eta):
+        """Not known: see `grouped`."""
+        raise NotImplementedError("particles know ratios near the present parameters only")
 
-    def sweep_labels(self, labels, eta, sizes, n_groups, log_alpha, base, edge_work, rng):
-        """Redraw every label in turn from eq. (4); as `ExactLikelihood.sweep_labels`."""
-        e, total = 0, 0
-        while e < len(labels) and n_groups >= 0:
-            first = e
-            e, n_groups, n_new, noise, size = particle_groups.sweep_labels(
-                first,
-                labels,
-                eta,
-                sizes,
-                n_groups,
-                self.s,
-                float(self.n),
-                log_alpha,
-                base,
-                self._particles,
-                self._graph,
-                LEAST_SIZE * self.n_particles,
-                edge_work,
-                rng,
-            )
-            total += n_new
-            self._count(noise, e - first)
-            self._follow(size, rng)
-        return n_groups, total
+    def learn(self, eta, rng):
+        """Nothing: the particles serve."""
 
-    def move_values(self, labels, eta, base, rng) -> None:
-        """Redraw every group value eta (K,) given labels, in place."""
-        sums, trials = np.bincount(labels, self.s), np.bincount(labels) * float(self.n)
-        # some eight posterior standard deviations if the edges were independent
-        p = (sums + 0.5) / (trials + 1.0)
-        widths = 8.0 / np.sqrt((trials + 1.0) * p * (1.0 - p))
-        k = 0
-        while k < len(eta):
-            first = k
-            k, noise, size = particle_groups.move_values(
-                first,
-                labels,
-                eta,
-                sums,
-                float(self.n),
-                widths,
-                base,
-                self._particles,
-                self._graph,
-                LEAST_SIZE * self.n_particles,
-                rng,
-            )
-            self._count(noise, k - first)
-            self._follow(size, rng)
+    def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
+        """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
-    def _count(self, noise: float, n_ratios: int) -> None:
-        self._noise += noise
-        self._n_ratios += n_ratios
+        The mean of a sum is Rao-Blackwellised, or averaged over further sweeps of the particles where there
+        are fewer of them than observations and that is more precise.
+        """
+        m = self.n_particles
+        groups = labels[self.entries]
+        sums, average, shares = np.empty((3, n_groups, m))
+        one, zero = np.empty((2, len(groups)))
+        n_snapshots = (
+            int(np.clip(np.ceil(4.0 * self.n / m), 1, MOST_SNAPSHOTS)) if self.n > 0.5 * m else 1
+        )
+        kernels.group_sums(self._view, groups, average)
+        for _ in range(n_snapshots - 1):
+            self.move(rng)
+            kernels.group_sums(self._view, groups, sums)
+            average += sums
+        average /= n_snapshots
+        kernels.group_shares(self._view, groups, shares, one, zero)
+        kernels.group_sums(self._view, groups, sums)
+        estimates = np.where(np.less(average.var(axis=1), shares.var(axis=1))[:, None], average, shares)
+        self._moments = one, zero, sums, estimates.mean(axis=1), np.cov(estimates, ddof=0) / m
 
-    def _follow(self, size: float, rng: np.random.Generator) -> None:
-        """Keep the smallest effective size; resample and move where it is too small."""
-        self.least_size = min(self.least_size, size)
-        if size < LEAST_SIZE * self.n_particles:
-            self.resample_move(rng)
+    def grouped(self, labels, values):
+        """Log-likelihood near the present `values` (K,), from what `measure` found.
+
+        With T the sums of f over the groups and D = new values - values,
+
+            A(D) - A(0) = log mean exp(D . T) + D . (t - mean T),
+
+        the means over particles, t being the better estimate of E T. A group in which hardly any particle
+        shows both values of f enters by sum_e log(1 - mu_e + mu_e exp(D_e)) instead, as if alone.
+        The error of t, of covariance V relative to C / n with C = Cov T, is corrected for as in
+        `kernels.particle_groups`: the curvature n C becomes n C^(1/2) (1 - V)^-1 C^(1/2) about the
+        likelihood's mode.
+        """
+        K, m = len(values), self.n_particles
+        groups = labels[self.entries]
+        one, zero, sums, mean, noise = self._moments
+        data = np.bincount(groups, self.s, minlength=K)
+        independent = np.bincount(groups, one * zero, minlength=K)
+        rare = independent * m < FEW
+        of_rare = rare[groups]
+        odds_groups, one, zero = groups[of_rare], one[of_rare], zero[of_rare]
+        T = sums[~rare] - sums[~rare].mean(axis=1, keepdims=True)
+        C = np.diag(independent + 0.5 / self.n)
+        C[np.ix_(~rare, ~rare)] = T @ T.T / m + np.diag(np.full(len(T), 0.5 / self.n))
+        root = np.linalg.cholesky(C)
+        inverse = np.linalg.inv(root)
+        ratio, axes = np.linalg.eigh(self.n * inverse @ noise.reshape(K, K) @ inverse.T)
+        gain = 1.0 / (1.0 - np.clip(ratio, 0.0, kernels.MAX_NOISE)) - 1.0
+        axes = root @ axes  # (K, K)
+        penalty = self.n * (axes * gain) @ axes.T
+        mode = np.linalg.solve(C, data / self.n - mean)
+        self._information = self.n * C + penalty
+
+        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+            D = x - values
+            tilt = D[~rare] @ T
+            top = tilt.max()
+            weights = np.exp(tilt - top)
+            total = weights.sum()
+            log_partition = top + np.log(total / m) + D[~rare] @ mean[~rare]
+            expected = np.empty(K)
+            expected[~rare] = mean[~rare] + T @ weights / total
+            if of_rare.any():
+                odds = np.exp(np.clip(D, -50.0, 50.0))[odds_groups]
+                log_partition += np.log(zero + one * odds).sum()
+                shares = np.bincount(odds_groups, one * odds / (zero + one * odds), minlength=K)
+                expected[rare] = shares[rare]
+            beyond = penalty @ (D - mode)
+            value = D @ data - self.n * log_partition - 0.5 * (D - mode) @ beyond
+            return float(value), data - self.n * expected - beyond
+
+        return log_likelihood
+
+    def information(self, labels, n_groups):
+        """Curvature at the values that `grouped` was asked for last."""
+        return self._information

@@ -14,6 +14,7 @@ from pymc_mrf.estimation.tied_pcd import tied_pcd
 from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.exact_groups import FixedView
 
 
 def floor_count(n, probability):
@@ -44,6 +45,8 @@ class StrippedBeta:
         floor(n p_e).
     lam : (r,) array
         Logit of an isolated edge's probability of agreement at eta = 0, -log(K - 1).
+    view : FixedView
+        These likelihoods, for label sweeps.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class StrippedBeta:
         self._shift = -np.log(family.n_states - 1.0)
         self.lam = np.full(graph.n_edges, self._shift)
         self.s = floor_count(self.n, self._alone(eta))
+        self.view = FixedView(self.s, np.full(graph.n_edges, float(self.n)), self.lam)
         u, v = graph.edges.T
         self._mean_agreement = (x[:, u] == x[:, v]).mean(axis=0)  # (r,)
         self._simulator = GibbsSimulator(graph, family.n_states, n_particles)

@@ -14,7 +14,7 @@ from pymc_mrf.distributions.mrf_rv import field_node, free_parents, likelihoods_
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.exact_gibbs import ExactGibbs
+from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs
 from pymc_mrf.steps.intractable_parents import intractable_fields
@@ -26,6 +26,7 @@ from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     ExactGibbs,
+    PseudoGibbs,
     ParticleRatioGibbs,
     StrippedBetaGibbs,
     AuxiliaryVariableMH,

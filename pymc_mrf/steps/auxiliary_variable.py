@@ -152,7 +152,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             raise ValueError(f'auxiliary must be "exchange" or "moller", not {auxiliary!r}')
         check_draws(draws)
         self._moller, self._restart = auxiliary == "moller", flag(restart, "restart")
-        field = self._field
+        field = self._field = self._the_field()
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         kind = _kind(field, draws)
         self._aux = _auxiliary(field, node_tables, statistic, kind, n_sweeps)
@@ -218,12 +218,10 @@ class AuxiliaryVariableMH(GroupGibbs):
             self._moller,
             self._estimate,
             self.s_auxiliary,
-            self._prior.series(base),
-            self._edge_work,
+            self._prior.density(base),
             self._aux,
             self.rng,
         )
-        self._check_integrals(np.where(n_groups > 0, 0.0, np.nan))
         # handed on to the statistics of the same step
         self._label_acceptance = n_accepted / n_changes if n_changes else np.nan
         return n_groups, n_new
@@ -242,7 +240,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             self._n_value_steps,
             self._sigma,
             self._slope,
-            self._prior.series(base),
+            self._prior.density(base),
             self._moller,
             reference[labels],
             self._aux,

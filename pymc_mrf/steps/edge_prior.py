@@ -12,7 +12,6 @@ from pytensor.tensor.random.op import RandomVariable
 from scipy.special import gammaln
 
 from pymc_mrf.distributions.spike_and_slab import arguments
-from pymc_mrf.kernels.edge_posterior import N_NODES, Series
 from pymc_mrf.kernels.edge_slab import (
     FLAT,
     LAPLACE,
@@ -23,6 +22,7 @@ from pymc_mrf.kernels.edge_slab import (
     EdgePrior,
     log_density,
 )
+from pymc_mrf.kernels.series import N_NODES, Series
 from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
 
 NO_SERIES = Series(np.zeros(1), np.ones(1), np.zeros((1, N_NODES)), np.zeros(1))

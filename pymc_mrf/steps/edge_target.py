@@ -11,7 +11,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.mrf_rv import field_node, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.edge_prior import is_movable
-from pymc_mrf.steps.observed_field import ObservedField, children
+from pymc_mrf.steps.observed_field import ObservedField, children, observed_field
 
 
 def is_spike_and_slab(rv) -> bool:
@@ -74,7 +74,7 @@ def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -
             f"{step} needs double precision, but {rv.name} is {rv.dtype}; "
             'set pytensor.config.floatX = "float64"'
         )
-    field = ObservedField(rv, model, step, likelihoods)
+    field = observed_field(rv, model, step, likelihoods)
     if field.family.name not in ("ising", "boltzmann"):
         raise ValueError(
             f"{step} samples couplings of Ising and weights of BoltzmannMachine, but {rv.name} is "

@@ -16,13 +16,13 @@ from rich.table import Column
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.mrf_rv import likelihoods_fed
-from pymc_mrf.kernels import crp
-from pymc_mrf.kernels.edge_posterior import allocate_edge_work, edge_posteriors
-from pymc_mrf.likelihood.particles import ROUNDING
-from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure, BaseMeasureReader, Link
+from pymc_mrf.kernels import group_labels
+from pymc_mrf.steps.base_measure import BaseMeasure, BaseMeasureReader, Link
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, chain_warning
-from pymc_mrf.steps.observed_field import ObservedField
+from pymc_mrf.steps.observed_field import ObservedField, observed_fields
 from pymc_mrf.steps.pymc_steps import check_step_arguments, one_variable, warm_up
+
+ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
 
 
 class GroupGibbs(BlockedStep):
@@ -67,15 +67,15 @@ class GroupGibbs(BlockedStep):
         if rv.ndim != 1:
             raise ValueError(
                 f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare "
-                "one DirichletProcess per field; they may share alpha and the parameters of the base"
+                "one DirichletProcess per group of fields; they may share alpha and the parameters of the base"
             )
         if value.dtype != "float64":
             raise ValueError(
                 f"{step} tells groups by exact equality and needs double precision, but {rv.name} is "
                 f'{value.dtype}; set pytensor.config.floatX = "float64"'
             )
-        self._field = ObservedField(rv, model, step, self.serves)
-        self._link = Link(self._field.family)
+        self._fields = observed_fields(rv, model, step, self.serves)
+        self._link = Link(self._fields[0].family)
         self._prior = BaseMeasureReader(rv, model, self._link, compile_kwargs)
         self._name = value.name
         self._point = model.initial_point() if initial_point is None else initial_point
@@ -83,11 +83,21 @@ class GroupGibbs(BlockedStep):
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
         self._prior.read(self._point)  # refuses a base that does not fit before sampling
-        self._edge_work = allocate_edge_work()
-        self._integrated: tuple[BaseMeasure, np.ndarray] | None = None
         self.tune = True
         self.started = False
         self._count_from(0, 0)
+
+    def _the_field(self) -> ObservedField:
+        """The field of a step that serves one only, every entry being the parameter of one edge."""
+        [field, *others] = self._fields
+        r = len(np.atleast_1d(self._point[self._name]))
+        if others or not np.array_equal(field.entries, np.arange(r)):
+            names = ", ".join(field.name for field in self._fields)
+            raise ValueError(
+                f"{type(self).__name__} samples the edge parameters of one field, all in its order, but "
+                f"{self._name} feeds {names}; use ExactGibbs or ParticleRatioGibbs"
+            )
+        return field
 
     def _count_from(self, tune: int, draws: int) -> None:
         """Begin to count the steps of a chain."""
@@ -107,7 +117,8 @@ class GroupGibbs(BlockedStep):
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:
         """Forget the previous chain; refuse data set since the step was made."""
-        self._field.held.check_unchanged()
+        for field in self._fields:
+            field.held.check_unchanged()
         super().setup_chain(rng, tune, draws)
         self.tune = tune > 0
         self.started = False
@@ -116,6 +127,7 @@ class GroupGibbs(BlockedStep):
     def step(self, point):
         """Redraw all labels, then all group values."""
         base = self._prior.read(point)
+        self._read_point(point)
         theta = point[self._name]
         if not self.started:
             # PyMC's default start, all entries in one group, is replaced; any other is the user's
@@ -127,21 +139,25 @@ class GroupGibbs(BlockedStep):
         values, labels = np.unique(theta, return_inverse=True)
         labels = labels.reshape(-1).astype(np.int64)
         n_groups = len(values)
-        eta, sizes = np.empty(len(theta)), np.zeros(len(theta), dtype=np.int64)
+        r = len(theta)
+        eta, sizes = np.empty(r + group_labels.N_AUXILIARY), np.zeros(r, dtype=np.int64)
         eta[:n_groups] = self._link.natural(values)
         sizes[:n_groups] = np.bincount(labels)
         n_groups, n_new = self._sweep_labels(labels, eta, sizes, n_groups, base)
-        eta, stats = self._draw_values(labels, eta[:n_groups], base)
+        eta, stats = self._draw_values(labels, eta[:n_groups].copy(), base)
         theta = np.asarray(self._link.parameter(eta), dtype=theta.dtype)[labels]
         stats |= {"group_gibbs_n_groups": n_groups, "group_gibbs_n_new": n_new}
         moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
-        stats["warning"] = self._speak(moved)
-        return {**point, self._name: theta}, [stats]
-
-    def _speak(self, moved: bool):
-        """Count a draw; at the end of a chain, say what speaks against it."""
         ends = self.count.add(self.tune, moved)
-        return chain_warning(self._complaints()) if ends else None
+        stats["warning"] = chain_warning(self._complaints()) if ends else None
+        return self._new_point(point, theta), [stats]
+
+    def _read_point(self, point) -> None:
+        """Take from `point` what else the step needs to know; by default nothing."""
+
+    def _new_point(self, point, theta: np.ndarray) -> dict:
+        """Point with the new parameters."""
+        return {**point, self._name: theta}
 
     def _complaints(self) -> list[str]:
         """Say what speaks against the chain that ends here, each with its remedy."""
@@ -164,56 +180,6 @@ class GroupGibbs(BlockedStep):
     @abstractmethod
     def _draw_values(self, labels, eta, base: BaseMeasure) -> tuple[np.ndarray, dict]:
         """Redraw group values (K,) given labels; return them and the engine's statistics."""
-
-    def _sweep_fixed_labels(self, engine, labels, eta, sizes, n_groups: int, base: BaseMeasure):
-        """Label sweep of an engine whose edge likelihoods (s, n, lam) never change."""
-        series = self._prior.series(base)
-        if self._integrated is None or self._integrated[0].parameters != base.parameters:
-            n = np.full(len(engine.s), float(engine.n))
-            self._integrated = (base, self._integrals(engine.s, n, engine.lam, base))
-        log_new = np.log(base.alpha) + self._integrated[1]
-        likelihood = (engine.s, float(engine.n), engine.lam)
-        return crp.sweep_labels(
-            labels, eta, sizes, n_groups, *likelihood, log_new, series, self._edge_work, self.rng
-        )
-
-    def _integrals(self, s, n, lam, base: BaseMeasure) -> np.ndarray:
-        """Log of each likelihood's integral over the base."""
-        if base.beta is not None and not np.any(lam):
-            from scipy.special import betaln
-
-            a, b = base.beta
-            return betaln(a + s, b + n - s) - betaln(a, b)
-        rows, where = np.unique(np.stack([s, n, lam], axis=1), axis=0, return_inverse=True)
-        log_integral, eta = np.empty(len(rows)), np.empty(len(rows))
-        likelihood = (np.ascontiguousarray(column) for column in rows.T)
-        edge_posteriors(
-            *likelihood, self._prior.series(base), self._edge_work, self.rng, log_integral, eta
-        )
-        self._check_integrals(log_integral)
-        return log_integral[where.reshape(-1)]
-
-    def _independent_values(self, s, n, lam, base: BaseMeasure) -> np.ndarray:
-        """Draw each group value from base times likelihood, (K,)."""
-        if base.beta is not None and not np.any(lam):
-            a, b = base.beta
-            # logit of a Beta variable as a difference of log Gammas: no rounding to 0 or 1
-            eta = np.log(self.rng.standard_gamma(a + s))
-            eta -= np.log(self.rng.standard_gamma(b + n - s))
-            return np.clip(eta, *LOGIT_BOUNDS)  # representable inside (0, 1)
-        log_integral, eta = np.empty(len(s)), np.empty(len(s))
-        edge_posteriors(
-            s, n, lam, self._prior.series(base), self._edge_work, self.rng, log_integral, eta
-        )
-        self._check_integrals(log_integral)
-        return eta
-
-    def _check_integrals(self, log_integral) -> None:
-        if not np.all(np.isfinite(log_integral)):
-            raise ValueError(
-                f"the integral of the likelihood over the base of {self._name} did not converge: the "
-                "base puts no mass where the data are possible, or its density is too rough"
-            )
 
     @staticmethod
     def _progressbar_config(n_chains=1):

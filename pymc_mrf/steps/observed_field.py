@@ -1,14 +1,22 @@
-"""The observed field that a free variable parametrises, found in a model and checked."""
+"""The observed fields that a free variable parametrises, found in a model and checked."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
+from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.mrf_rv import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.held_data import HeldData, observed_data
+
+INDEXING = (Subtensor, AdvancedSubtensor)
 
 
 def children(rv, model: pm.Model) -> list:
@@ -38,13 +46,82 @@ def _not_observed(field, model: pm.Model) -> str:
     )
 
 
+def entries_of(parameter, rv) -> np.ndarray | None:
+    """Which entry of the vector `rv` each entry of `parameter` is; None if it is anything else."""
+    n_entries = (
+        rv.owner.op.n if isinstance(rv.owner.op, DirichletProcessRV) else parameter.type.shape[-1]
+    )
+    node = strip_views(parameter)
+    if node is not rv and not isinstance(rv.owner.op, DirichletProcessRV):
+        return None
+    while node is not rv:
+        if node.owner is None or not isinstance(node.owner.op, INDEXING):
+            return None
+        node = strip_views(node.owner.inputs[0])
+    positions = pt.constant(np.arange(n_entries, dtype=rv.dtype))
+    values = graph_replace([parameter], {rv: positions}, strict=False)
+    [value] = constant_fold(values, raise_not_constant=False)
+    return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
+
+
+def observed_fields(
+    rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]
+) -> list["ObservedField"]:
+    """Find all observed fields whose edge parameters are `rv`, or entries of it.
+
+    Parameters and errors as of `ObservedField`.
+
+    Raises
+    ------
+    ValueError
+        If `rv` feeds anything else or fields of different families or likelihoods, or one of the fields is
+        not completely observed, or its likelihood is of another kind.
+    """
+    found = children(rv, model)
+    fields = [child for child in found if field_node(child) is not None]
+    if any(child in model.free_RVs for child in fields) or not fields:
+        what = f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
+        if fields:
+            what = _not_observed(next(c for c in fields if c in model.free_RVs), model)
+        raise ValueError(f"{step} samples the edge parameters of an observed field, but {what}")
+    if len(found) > len(fields):
+        names = ", ".join(child.name for child in found if child not in fields)
+        raise ValueError(
+            f"{step} samples the edge parameters of fields and nothing else, but {rv.name} also feeds {names}; "
+            "give that a variable of its own"
+        )
+    read = [ObservedField(rv, child, model, step, likelihoods) for child in fields]
+    for field in read[1:]:
+        if field.family != read[0].family or field.likelihood != read[0].likelihood:
+            raise ValueError(
+                f"{step} samples fields of one family under one likelihood, but {rv.name} feeds "
+                f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood}") and {field.name} '
+                f'({field.family.name}, "{field.likelihood}"): declare them alike, with the same `likelihood=`'
+            )
+    return read
+
+
+def observed_field(rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> "ObservedField":
+    """`observed_fields` where there may be one only."""
+    fields = observed_fields(rv, model, step, likelihoods)
+    if len(fields) > 1:
+        names = ", ".join(field.name for field in fields)
+        raise ValueError(
+            f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
+            f"feeds {names}; give each its own variable"
+        )
+    return fields[0]
+
+
 class ObservedField:
-    """Data, graph and family of the one field whose edge parameters are `rv`.
+    """Data, graph and family of a field whose edge parameters are `rv`.
 
     Parameters
     ----------
     rv : TensorVariable
         Free variable of `model`.
+    child : TensorVariable
+        The field, an observed variable of `model`.
     model : pymc.Model
     step : str
         Name of the step that asks, for messages.
@@ -53,11 +130,13 @@ class ObservedField:
 
     Attributes
     ----------
-    name : str
+    name, likelihood : str
     graph : PairwiseGraph
     family : Family
     x : (n, d) int8 array
         Observed state indices.
+    entries : (edges,) int64 array
+        Entry of `rv` that is the parameter of each edge.
     node_parameter : TensorVariable or None
     held : HeldData
         To be asked at the start of every chain whether `x` is still the data of the model.
@@ -65,38 +144,27 @@ class ObservedField:
     Raises
     ------
     ValueError
-        If `rv` feeds anything else, is not itself the edge parameter, the field is not completely
-        observed, its data have another number of columns than it has nodes, or its likelihood is of another
-        kind.
+        If its edge parameters are not entries of `rv`, its data have another number of columns than it has
+        nodes, or its likelihood is of another kind.
     """
 
-    def __init__(self, rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> None:
-        found = children(rv, model)
-        fields = [child for child in found if field_node(child) is not None]
-        if any(child in model.free_RVs for child in fields) or not fields:
-            what = f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
-            if fields:
-                what = _not_observed(next(c for c in fields if c in model.free_RVs), model)
-            raise ValueError(f"{step} samples the edge parameters of an observed field, but {what}")
-        if len(found) > 1:
-            names = ", ".join(child.name for child in found)
-            raise ValueError(
-                f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
-                f"feeds {names}; give each its own variable"
-            )
-        [child] = fields
+    def __init__(self, rv, child, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> None:
         node = field_node(child)
         op = node.op
         parameters = op.dist_params(node)
         self.name: str = child.name
+        self.likelihood: str = op.likelihood
         self._step = step
+        self._model = model
         self.graph: PairwiseGraph = op.graph
         self.family: Family = op.family
-        if strip_views(parameters[0]) is not rv:
+        entries = entries_of(parameters[0], rv)
+        if entries is None:
             reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
             others = [v.name for v in model.free_RVs if v in reached and v is not rv]
             remedy = (
-                f"pass {rv.name} as it is, and put a scale or shift into its distribution's parameters"
+                f"pass {rv.name} as it is, or entries of it, and put a scale or shift into its "
+                "distribution's parameters"
             )
             if others:
                 remedy = (
@@ -108,6 +176,13 @@ class ObservedField:
                 f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
                 f"not an expression of it; {remedy}"
             )
+        if len(np.unique(entries)) < len(entries):
+            twice = np.flatnonzero(np.bincount(entries) > 1)[0]
+            raise ValueError(
+                f"{step} needs a parameter of its own for every edge of {self.name}, but entry {twice} of "
+                f"{rv.name} is that of several: groups find by themselves which edges are alike"
+            )
+        self.entries = entries
         if op.likelihood not in likelihoods:
             options = " or ".join(f'"{option}"' for option in likelihoods)
             raise ValueError(
@@ -133,3 +208,26 @@ class ObservedField:
                 "give numbers, or use a prior of the edge parameters that NUTS or Exchange can move"
             )
         return np.broadcast_to(value.reshape(-1), d)
+
+    def node_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
+        """Function of a point of the sampler that gives the node parameters (d,)."""
+        if self.node_parameter is None or constant_value(self.node_parameter) is not None:
+            constant = self.constant_node_parameter()
+            return lambda point: constant
+        model, d = self._model, self.graph.n_nodes
+        [parameter] = model.replace_rvs_by_values([self.node_parameter])
+        needed = set(ancestors([parameter]))
+        inputs = [v for v in model.value_vars if v in needed]
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        read = model.compile_fn(parameter, inputs=inputs, point_fn=False, **kwargs)
+
+        def node_parameter(point: dict) -> np.ndarray:
+            value = np.asarray(read(*(point[v.name] for v in inputs)), dtype=np.float64)
+            if value.size != d:
+                raise ValueError(
+                    f"{self._step} needs one {self.family.node_parameter} per node of {self.name}, but it "
+                    f"has the shape {value.shape}: it must not differ between rows"
+                )
+            return value.reshape(-1)
+
+        return node_parameter

@@ -9,10 +9,12 @@ from pymc.step_methods.state import dataclass_state
 from pymc_mrf.checks import number, whole_number
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.likelihood.particles import BURN_IN, LEAST_PARTICLES, WeightedParticles
+from pymc_mrf.likelihood.particles import BURN_IN, LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.chain_report import ChainCountState
-from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.engine_gibbs import EngineGibbs
+from pymc_mrf.steps.group_values import GroupValuesState
+from pymc_mrf.steps.observed_field import ObservedField
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
 CHECK_EVERY = 50  # draws between two looks at whether the particles keep up
@@ -27,13 +29,14 @@ class ParticleRatioState(StepMethodState):
     tune: bool
     started: bool
     count: ChainCountState
+    values: GroupValuesState
     particles: tuple
     drift: float
     n_unchecked: int
     squares: dict
 
 
-class ParticleRatioGibbs(GroupGibbs):
+class ParticleRatioGibbs(EngineGibbs):
     """Grouped edge parameters of a field of any treewidth.
 
     Leaves invariant: an approximation of the posterior, whose error vanishes as the particles increase.
@@ -97,40 +100,59 @@ class ParticleRatioGibbs(GroupGibbs):
     name = "particle_ratio_gibbs"
     serves = ("particles", "exact")
     default_for = "particles"
+    n_label_sweeps = 1
     _state_class = ParticleRatioState
     stats_dtypes_shapes: ClassVar[dict] = {
-        **GroupGibbs.stats_dtypes_shapes,
+        **EngineGibbs.stats_dtypes_shapes,
         "particle_ratio_noise": (np.float64, []),
         "particle_ratio_ess": (np.float64, []),
-        "particle_ratio_resamplings": (np.int64, []),
+        "particle_ratio_renewals": (np.int64, []),
         "particle_ratio_drift": (np.float64, []),
         "particle_ratio_target_noise": (np.float64, []),
     }
+    _engines: list[ParticleLikelihood]
 
     def __init__(
         self,
         vars,
         *,
-        target_noise: float = 0.3,
+        target_noise: float = 0.5,
         n_particles: int | None = None,
         n_sweeps: int = 2,
         **kwargs,
     ) -> None:
-        super().__init__(vars, **kwargs)
-        field = self._field
         self._target_noise = number(target_noise, "target_noise", 0.0, 1.0)
         self._n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         if n_particles is not None:
             n_particles = whole_number(n_particles, "n_particles", 1)
-        n = len(field.x)
-        m = n_particles or max(int(np.ceil(n / target_noise**2)), LEAST_PARTICLES)
-        node_tables, statistic = self._link.tables(field.constant_node_parameter())
-        self._engine = WeightedParticles(field.x, field.graph, statistic, node_tables, m, self._n_sweeps)
+        self._n_particles = n_particles
+        self._estimates: list[np.ndarray] = []
+        super().__init__(vars, **kwargs)
+
+    def _make_engine(self, field: ObservedField, *arguments) -> ParticleLikelihood:
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
-        estimate = maximise(problem, ridge=RIDGE / n, max_iterations=ITERATIONS)[0][: len(edges)]
-        self._eta_start = self._link.natural(field.family.parameter(estimate))
-        self._warm_up()
+        estimate = maximise(problem, ridge=RIDGE / len(field.x), max_iterations=ITERATIONS)[0]
+        eta = np.zeros(len(self._point[self._name]))
+        eta[field.entries] = self._link.natural(field.family.parameter(estimate[: len(edges)]))
+        self._estimates.append(eta)
+        m = self._n_particles
+        if m is None:
+            # the number belongs to data and model: the same for every chain and run
+            pilot = ParticleLikelihood(*arguments, LEAST_PARTICLES, self._n_sweeps)
+            pilot.start(eta, BURN_IN, np.random.default_rng(0))
+            m = max(
+                int(np.ceil(LEAST_PARTICLES * (pilot.edge_noise() / self._target_noise) ** 2)),
+                LEAST_PARTICLES,
+            )
+        return ParticleLikelihood(*arguments, m, self._n_sweeps)
+
+    def _start(self) -> np.ndarray:
+        members = [
+            np.isin(np.arange(len(eta)), engine.entries)
+            for eta, engine in zip(self._estimates, self._engines, strict=True)
+        ]
+        return np.sum(self._estimates, axis=0) / np.maximum(np.sum(members, axis=0), 1)
 
     def _count_from(self, tune: int, draws: int) -> None:
         super()._count_from(tune, draws)
@@ -144,48 +166,47 @@ class ParticleRatioGibbs(GroupGibbs):
 
     @property
     def particles(self) -> tuple:
-        """States, weights and parameters of the particles: part of the resumable state."""
-        return tuple(a.copy() for a in self._engine.get_state())
+        """States of the particles and their parameters, of every field: part of the resumable state."""
+        return tuple(tuple(a.copy() for a in engine.get_state()) for engine in self._engines)
 
     @particles.setter
     def particles(self, state: tuple) -> None:
-        self._engine.set_state(*state)
+        for engine, own in zip(self._engines, state, strict=True):
+            engine.set_state(*own)
 
     def _begin(self, eta, base: BaseMeasure):
-        if eta is None:
-            eta = k_means_start(self._eta_start, base, self.rng)
-        self._engine.start(eta, BURN_IN, self.rng)
+        eta = super()._begin(eta, base)
+        for engine in self._engines:
+            engine.start(eta, BURN_IN, self.rng)
         return eta
 
+    def _renew(self) -> None:
+        for engine in self._engines:
+            engine.renew(self.rng)
+
     def _sweep_labels(self, labels, eta, sizes, n_groups, base):
-        self._engine.reset_statistics()
-        self._engine.change(eta[labels], self.rng)
-        n_groups, n_new = self._engine.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            n_groups,
-            np.log(base.alpha),
-            self._prior.series(base),
-            self._edge_work,
-            self.rng,
-        )
-        self._check_integrals(np.where(n_groups > 0, 0.0, np.nan))
-        return n_groups, n_new
+        for engine in self._engines:
+            engine.reset_statistics()
+            engine.change(eta[labels], self.rng)
+        counts = super()._sweep_labels(labels, eta, sizes, n_groups, base)
+        self._renew()
+        return counts
 
     def _draw_values(self, labels, eta, base):
-        eta = eta.copy()
-        engine = self._engine
-        engine.move_values(labels, eta, self._prior.series(base), self.rng)
-        engine.move(self.rng)
-        stats = {
-            "particle_ratio_noise": engine.noise,
-            "particle_ratio_ess": engine.least_size / engine.n_particles,
-            "particle_ratio_resamplings": engine.n_resamplings,
+        for engine in self._engines:
+            engine.measure(labels, len(eta), self.rng)
+        eta, stats = super()._draw_values(labels, eta, base)
+        for engine in self._engines:
+            engine.change(eta[labels], self.rng)
+        stats |= {
+            "particle_ratio_noise": max(engine.noise for engine in self._engines),
+            "particle_ratio_ess": min(engine.least_size for engine in self._engines),
+            "particle_ratio_renewals": max(engine.n_renewals for engine in self._engines),
             "particle_ratio_target_noise": self._target_noise,
         }
         if self.n_unchecked == 0:
-            self.drift = engine.drift(CHECK_SWEEPS * self._n_sweeps, self.rng)
+            sweeps = CHECK_SWEEPS * self._n_sweeps
+            self.drift = max(engine.drift(sweeps, self.rng) for engine in self._engines)
         self.n_unchecked = (self.n_unchecked + 1) % CHECK_EVERY
         if not self.tune:
             self.squares["noise"].append(stats["particle_ratio_noise"] ** 2)
@@ -195,7 +216,7 @@ class ParticleRatioGibbs(GroupGibbs):
     def _complaints(self) -> list[str]:
         messages = super()._complaints()
         found = {name: float(np.sqrt(max(np.mean(s), 0.0))) for name, s in self.squares.items() if s}
-        target, m = self._target_noise, self._engine.n_particles
+        target, m = self._target_noise, max(engine.n_particles for engine in self._engines)
         if found.get("noise", 0.0) > target:
             enough = int(np.ceil(1.2 * m * (found["noise"] / target) ** 2))
             messages.append(

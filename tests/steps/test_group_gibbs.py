@@ -16,7 +16,6 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
-from pymc_mrf.kernels import junction_tree as tree_kernels
 from tests.reference import enumeration
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
@@ -163,16 +162,12 @@ def test_geweke_joint_distribution():
     rng = np.random.default_rng(8)
     step.setup_chain(rng, 0, n_steps)
     point = model.initial_point()
-    engine = step._exact
-    tree, work = engine._tree, engine._work
-    draws = np.empty((n_data, 4), dtype=np.int8)
+    [engine] = step._engines
     counts = np.zeros(n_steps)
     means = np.zeros(n_steps)
     for t in range(n_steps):
         point, _ = step.step(point)
-        engine._pack(special.logit(point["theta"]))
-        tree_kernels.collect(tree, work.tables, work)
-        tree_kernels.draw(tree, work, draws, rng)
+        draws = engine.draw(special.logit(point["theta"]), n_data, rng)
         gibbs.edge_statistics(draws, GRAPH.edges, np.eye(2), engine.s)
         counts[t] = len(np.unique(point["theta"]))
         means[t] = point["theta"].mean()
@@ -246,7 +241,7 @@ def test_points_are_not_changed_in_place_and_keys_keep_their_order():
 def test_automatic_choice_and_random_hyperparameters():
     x = agreement_data(100, seed=1)
     for likelihood, statistic in (
-        ("auto", "exact_gibbs_n_evaluations"),
+        ("auto", "group_gibbs_acceptance"),
         ("particles", "particle_ratio_noise"),
     ):
         with pm.Model(coords=pmrf.coords(GRAPH)):
@@ -311,7 +306,7 @@ def test_frozen_models_and_step_options():
     idata = pm.sample(
         10, tune=5, chains=1, cores=1, random_seed=1, model=freeze_dims_and_data(model), **SAMPLE
     )
-    assert "exact_gibbs_n_evaluations" in idata.sample_stats
+    assert "group_gibbs_acceptance" in idata.sample_stats
     model = agreement_model(x, likelihood="particles")
     with pytest.raises(ValueError, match="n_sweeps must be a positive integer, not -1"):
         pm.sample(10, model=model, particle_ratio_gibbs={"n_sweeps": -1}, **SAMPLE)

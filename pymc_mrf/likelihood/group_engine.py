@@ -1,0 +1,125 @@
+"""What a group sampler asks of the likelihood of one field: one edge at a time, and all values jointly."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import gibbs
+
+N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
+
+
+class GroupEngine(ABC):
+    """Likelihood of one field as a function of the r natural parameters of a group sampler.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Observed state indices.
+    graph : PairwiseGraph
+    statistic : (K, K) array
+        Table of f, symmetric with values in {0, 1}; a natural parameter multiplies it.
+    node_tables : (d, K) array
+        Log tables of the nodes.
+    entries : (edges,) int64 array
+        Which of the r parameters each edge has, all different.
+    n_entries : int
+        r.
+
+    Attributes
+    ----------
+    n : int
+    s : (edges,) array
+        Sum of f over the observations.
+    order : (r,) int64 array
+        Order of the parameters in which a sweep costs least.
+    chunk : int
+        Parameters of a sweep after which the views want to be renewed.
+    n_terms : int
+        Most terms that one edge's likelihood has (`pymc_mrf.kernels.edge_terms`).
+    reference : array
+        What `learn` found, of the shape `reference_shape`; part of a sampler's state.
+    """
+
+    n_terms: int = 1
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        graph: PairwiseGraph,
+        statistic: np.ndarray,
+        node_tables: np.ndarray,
+        entries: np.ndarray,
+        n_entries: int,
+    ) -> None:
+        self.n = len(x)
+        self.s = np.empty(graph.n_edges)
+        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
+        self.x, self.graph = x, graph
+        self.statistic, self.node_tables = statistic, node_tables
+        self.entries = entries
+        self.edge_of = np.full(n_entries, -1)
+        self.edge_of[entries] = np.arange(graph.n_edges)
+        self.order = np.arange(n_entries)
+        self.chunk = n_entries
+        self.reference = np.zeros((graph.n_edges, 0), dtype=np.int8)
+
+    def set_node_tables(self, node_tables: np.ndarray) -> None:
+        """Take over other node tables (d, K)."""
+        self.node_tables = node_tables
+
+    @abstractmethod
+    def view(self, eta: np.ndarray) -> Any:
+        """View for `pymc_mrf.kernels.group_labels`, at the parameters `eta` (r,)."""
+
+    @abstractmethod
+    def log_likelihood(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log-likelihood at `eta` (r,) and its gradient (r,)."""
+
+    def grouped(
+        self, labels: np.ndarray, values: np.ndarray
+    ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """Log-likelihood and gradient (K,) as a function of the values (K,) of the groups `labels` (r,).
+
+        `values` are the present ones, around which an approximation is the best.
+        """
+
+        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self.log_likelihood(x[labels])
+            return value, np.bincount(labels, gradient, minlength=len(x))
+
+        return log_likelihood
+
+    @abstractmethod
+    def learn(self, eta: np.ndarray, rng: np.random.Generator) -> None:
+        """Learn at `eta` (r,) what `information` needs."""
+
+    def information(self, labels: np.ndarray, n_groups: int) -> np.ndarray:
+        """Curvature (K, K) of the log-likelihood by the values of groups, at what was learnt.
+
+        n times the covariance of the sums of f over the groups; a function of `labels` (r,) and `reference`.
+        """
+        sums = self._group_sums(self.reference, labels, n_groups)
+        sums -= sums.mean(axis=1, keepdims=True)
+        covariance = sums @ sums.T / self.reference.shape[1]
+        # of K groups and as many states nothing would be left but noise
+        shrink = self.reference.shape[1] / (self.reference.shape[1] + n_groups)
+        return self.n * (shrink * covariance + (1.0 - shrink) * np.diag(np.diag(covariance)))
+
+    def _group_sums(self, rows: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
+        """Sums over the edges of each group of `rows` (edges, m), as (K, m)."""
+        groups = labels[self.entries]
+        order = np.argsort(groups, kind="stable")
+        present, starts = np.unique(groups[order], return_index=True)
+        sums = np.zeros((n_groups, rows.shape[1]))
+        sums[present] = np.add.reduceat(rows[order], starts, axis=0, dtype=np.float64)
+        return sums
+
+    def _to_entries(self, values: np.ndarray) -> np.ndarray:
+        """Spread values of the edges over the r parameters, zero where there is no edge."""
+        out = np.zeros(len(self.edge_of))
+        out[self.entries] = values
+        return out

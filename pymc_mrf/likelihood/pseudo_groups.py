@@ -1,0 +1,56 @@
+"""The pseudo-likelihood of a field (Besag, 1975) for group samplers."""
+
+import numpy as np
+
+from pymc_mrf.kernels import pseudo_groups as kernels
+from pymc_mrf.likelihood.group_engine import GroupEngine
+
+
+class PseudoLikelihood(GroupEngine):
+    """Engine under which every node is seen given all others; see `GroupEngine`.
+
+    Equal rows of the data are counted, not repeated.
+
+    Attributes
+    ----------
+    reference : (edges,) array
+        Parameters at which the curvature is taken.
+    """
+
+    def __init__(self, x, graph, statistic, node_tables, entries, n_entries) -> None:
+        super().__init__(x, graph, statistic, node_tables, entries, n_entries)
+        rows, counts = np.unique(x, axis=0, return_counts=True)
+        m = len(rows)
+        self.n_terms = 2 * m
+        self._view = kernels.PseudoView(
+            self.edge_of,
+            self.s,
+            np.ascontiguousarray(rows.T),
+            counts.astype(np.float64),
+            np.ascontiguousarray(statistic),
+            graph.edges,
+            np.empty((graph.n_nodes, m, len(statistic))),
+        )
+        self._moments = np.empty(graph.n_edges)
+        self.reference = np.zeros(graph.n_edges)
+
+    def view(self, eta):
+        """Scores computed anew, so that rounding errors do not add up over the chain."""
+        kernels.fill_scores(eta[self.entries], self.node_tables, self._view)
+        return self._view
+
+    def log_likelihood(self, eta):
+        """One pass over all rows."""
+        value = kernels.log_pseudo_likelihood(self.view(eta), self._moments)
+        return value, self._to_entries(2.0 * self.s - self._moments)
+
+    def learn(self, eta, rng):
+        """Keep the parameters."""
+        self.reference = eta[self.entries]
+
+    def information(self, labels, n_groups):
+        """Minus the Hessian at the parameters that were kept."""
+        kernels.fill_scores(self.reference, self.node_tables, self._view)
+        out = np.zeros((n_groups, n_groups))
+        kernels.add_group_information(self._view, self.graph.arrays, labels[self.entries], out)
+        return out

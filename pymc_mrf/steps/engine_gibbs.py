@@ -1,0 +1,106 @@
+"""Base of the group samplers that ask a likelihood engine: label sweeps and Hamiltonian moves of values."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from pymc_mrf.kernels import group_labels
+from pymc_mrf.kernels.edge_terms import allocate_terms
+from pymc_mrf.kernels.series import add_log_densities
+from pymc_mrf.likelihood.group_engine import GroupEngine
+from pymc_mrf.steps.base_measure import BaseMeasure
+from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.group_values import GroupValues
+from pymc_mrf.steps.observed_field import ObservedField
+
+LABEL_SWEEPS = 2  # per move of the group values, which costs as much
+
+
+class EngineGibbs(GroupGibbs):
+    """Base of the group samplers over likelihood engines, one for each field.
+
+    A subclass supplies `_make_engine`, the engine of a field from the arguments of `GroupEngine`.
+    """
+
+    stats_dtypes_shapes: ClassVar[dict] = {
+        **GroupGibbs.stats_dtypes_shapes,
+        "group_gibbs_acceptance": (np.float64, []),
+    }
+    n_label_sweeps = LABEL_SWEEPS
+
+    def __init__(self, vars, **kwargs) -> None:
+        super().__init__(vars, **kwargs)
+        r = len(self._point[self._name])
+        compile_kwargs = kwargs.get("compile_kwargs")
+        self._readers = [field.node_reader(compile_kwargs) for field in self._fields]
+        self._engines: list[GroupEngine] = []
+        for field, reader in zip(self._fields, self._readers, strict=True):
+            node_tables, statistic = self._link.tables(reader(self._point))
+            arguments = field.x, field.graph, statistic, node_tables, field.entries, r
+            self._engines.append(self._make_engine(field, *arguments))
+        self._terms = allocate_terms(sum(engine.n_terms for engine in self._engines))
+        self.values = GroupValues(self._engines)
+        self._warm_up()
+
+    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+        raise NotImplementedError
+
+    def _read_point(self, point) -> None:
+        for engine, reader in zip(self._engines, self._readers, strict=True):
+            engine.set_node_tables(self._link.tables(reader(point))[0])
+
+    def _begin(self, eta, base: BaseMeasure):
+        if eta is None:
+            eta = k_means_start(self._start(), base, self.rng)
+        self.values.begin()
+        self.values.learn(eta, self.rng)
+        return eta
+
+    def _start(self) -> np.ndarray:
+        """Parameters (r,) near the data: each edge as if it stood alone."""
+        s, n = np.zeros((2, len(self._point[self._name])))
+        for engine in self._engines:
+            s[engine.entries] += engine.s
+            n[engine.entries] += engine.n
+        mean = (s + 0.5) / (n + 1.0)
+        return np.log(mean) - np.log1p(-mean)
+
+    def _sweep_labels(self, labels, eta, sizes, n_groups, base):
+        total, chunk = 0, self._engines[0].chunk
+        for _ in range(self.n_label_sweeps):
+            place = 0
+            views = tuple(engine.view(eta[labels]) for engine in self._engines)
+            while place < len(labels):
+                place, n_groups, n_new = group_labels.sweep_labels(
+                    labels,
+                    eta,
+                    sizes,
+                    n_groups,
+                    np.log(base.alpha),
+                    self._prior.density(base),
+                    views,
+                    self._engines[0].order,
+                    place,
+                    min(place - place % chunk + chunk, len(labels)),
+                    self._terms,
+                    self.rng,
+                )
+                total += n_new
+                if place < len(labels):
+                    self._renew()
+        return n_groups, total
+
+    def _renew(self) -> None:
+        """Renew the views in the middle of a sweep."""
+
+    def _draw_values(self, labels, eta, base):
+        density = self._prior.density(base)
+        eta, acceptance = self.values.move(
+            labels,
+            eta,
+            lambda x, slope: add_log_densities(density.series, x, slope),
+            base.precision(density),
+            self.tune,
+            self.rng,
+        )
+        return eta, {"group_gibbs_acceptance": acceptance}
