@@ -40,11 +40,14 @@ class GroupEngine(ABC):
         Parameters of a sweep after which the views want to be renewed.
     n_terms : int
         Most terms that one edge's likelihood has (`pymc_mrf.kernels.edge_terms`).
+    n_trajectories : int
+        Hamiltonian moves that one evaluation of `grouped` should serve.
     reference : array
         What `learn` found, of the shape `reference_shape`; part of a sampler's state.
     """
 
     n_terms: int = 1
+    n_trajectories: int = 1
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels import particle_groups as kernels
-from pymc_mrf.likelihood.group_engine import GroupEngine
+from pymc_mrf.likelihood.group_engine import N_REFERENCE, GroupEngine
 
 LEAST_SIZE = (
     0.5  # effective size of one edge's marginal, relative to m, below which particles are renewed
@@ -38,6 +38,9 @@ class ParticleLikelihood(GroupEngine):
     n_renewals : int
         Since `reset_statistics`.
     """
+
+    # evaluations are cheap, and the noise is corrected for as if values were drawn anew
+    n_trajectories = 8
 
     def __init__(
         self, x, graph, statistic, node_tables, entries, n_entries, n_particles: int, n_sweeps: int
@@ -201,7 +204,10 @@ class ParticleLikelihood(GroupEngine):
         raise NotImplementedError("particles know ratios near the present parameters only")
 
     def learn(self, eta, rng):
-        """Nothing: the particles serve."""
+        """Keep f of all edges in some particles."""
+        u, v = self.graph.edges.T
+        z = self._view.z[:, :N_REFERENCE]
+        self.reference = self.statistic.astype(np.int8)[z[u], z[v]]
 
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
@@ -258,7 +264,6 @@ class ParticleLikelihood(GroupEngine):
         axes = root @ axes  # (K, K)
         penalty = self.n * (axes * gain) @ axes.T
         mode = np.linalg.solve(C, data / self.n - mean)
-        self._information = self.n * C + penalty
 
         def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
             D = x - values
@@ -279,7 +284,3 @@ class ParticleLikelihood(GroupEngine):
             return float(value), data - self.n * expected - beyond
 
         return log_likelihood
-
-    def information(self, labels, n_groups):
-        """Curvature at the values that `grouped` was asked for last."""
-        return self._information

@@ -121,23 +121,55 @@ class GroupValues(WithSamplingState):
                 slope += gradient
             return value, slope
 
-        step = np.exp(self.log_step) * (1.0 + JITTER * (2.0 * rng.random() - 1.0))
-        # coordinates L' x, in which the metric is the identity
-        here, slope = density(values)
-        velocity = rng.standard_normal(K)
-        energy = here - 0.5 * velocity @ velocity
-        x = values
-        for _ in range(N_STEPS):
-            velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
-            x = x + step * np.linalg.solve(factor.T, velocity)
-            there, slope = density(x)
-            if not np.isfinite(there):
-                break
-            velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
-        gain = there - 0.5 * velocity @ velocity - energy
-        acceptance = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
+        accepted = []
+        for _ in range(max(engine.n_trajectories for engine in self._engines)):
+            step = np.exp(self.log_step) * (1.0 + JITTER * (2.0 * rng.random() - 1.0))
+            proposal, gain = leapfrog(density, values, factor, step, rng)
+            acceptance = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
+            accepted.append(acceptance)
+            if rng.random() < acceptance:
+                values = proposal
+        acceptance = float(np.mean(accepted))
         if tune:
             self.n_tuned += 1
             self.log_step += (acceptance - TARGET_ACCEPTANCE) / (self.n_tuned + 5.0) ** 0.6
             self.log_step = min(self.log_step, float(np.log(1.5)))
-        return (x if rng.random() < acceptance else values), acceptance
+        return values, acceptance
+
+
+def leapfrog(
+    density: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    x: np.ndarray,
+    factor: np.ndarray,
+    step: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, float]:
+    """Trajectory of `N_STEPS` from `x` (K,) with a fresh momentum.
+
+    Parameters
+    ----------
+    density : callable
+        Log density and its gradient (K,).
+    x : (K,) array
+    factor : (K, K) array
+        Lower Cholesky factor L of the metric M = L L'.
+    step : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    x : (K,) array
+    gain : float
+        Log of the acceptance ratio.
+    """
+    here, slope = density(x)
+    velocity = rng.standard_normal(len(x))  # in the coordinates L' x, whose metric is the identity
+    energy = here - 0.5 * velocity @ velocity
+    for _ in range(N_STEPS):
+        velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
+        x = x + step * np.linalg.solve(factor.T, velocity)
+        here, slope = density(x)
+        if not np.isfinite(here):
+            return x, -np.inf
+        velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
+    return x, here - 0.5 * velocity @ velocity - energy

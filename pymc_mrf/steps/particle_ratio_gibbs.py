@@ -13,6 +13,7 @@ from pymc_mrf.likelihood.particles import BURN_IN, LEAST_PARTICLES, ParticleLike
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.engine_gibbs import EngineGibbs
+from pymc_mrf.steps.group_gibbs import k_means_start
 from pymc_mrf.steps.group_values import GroupValuesState
 from pymc_mrf.steps.observed_field import ObservedField
 
@@ -175,10 +176,11 @@ class ParticleRatioGibbs(EngineGibbs):
             engine.set_state(*own)
 
     def _begin(self, eta, base: BaseMeasure):
-        eta = super()._begin(eta, base)
+        if eta is None:
+            eta = k_means_start(self._start(), base, self.rng)
         for engine in self._engines:
             engine.start(eta, BURN_IN, self.rng)
-        return eta
+        return super()._begin(eta, base)
 
     def _renew(self) -> None:
         for engine in self._engines:
