@@ -118,7 +118,8 @@ class Cost(NamedTuple):
 def order_cost(adjacency: Adjacency, cards: Sequence[int], order: Sequence[int] | np.ndarray) -> Cost:
     """Cost of an elimination order, counted without forming its cliques."""
     states, kind = np.unique(np.array(cards, dtype=np.int64), return_inverse=True)
-    contents = clique_contents(*adjacency, np.array(order, dtype=np.int64), kind, len(states))
+    count, is_contained = clique_contents(*adjacency, np.array(order, dtype=np.int64), kind, len(states))
+    contents = count[~is_contained]
     bases = states.tolist()  # numbers of cells overflow those of numpy
     n_cells = sum(
         n * math.prod(k**m for k, m in zip(bases, content, strict=True))

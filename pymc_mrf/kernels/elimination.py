@@ -6,19 +6,29 @@ Eliminating a variable joins its neighbours; its *clique* is itself and the neig
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import inlined, jit
+from pymc_mrf.kernels._jit import jit
 
 PEEL, MIN_DEGREE, MIN_FILL = range(3)
 """Rules of `greedy_elimination`."""
 
 
-@inlined
+@jit
+def _precedes(first, second, u, v):
+    """Whether the key of u is below that of v; ties by index."""
+    if first[u] != first[v]:
+        return first[u] < first[v]
+    if second[u] != second[v]:
+        return second[u] < second[v]
+    return u < v
+
+
+@jit
 def _sift(heap, slot, size, v, first, second):
-    """Move variable v, whose key has changed, to its place in the heap; ties by index."""
+    """Move variable v, whose key has changed, to its place in the heap."""
     i = slot[v]
     while i > 0:
         u = heap[(i - 1) // 2]
-        if (first[u], second[u], u) < (first[v], second[v], v):
+        if _precedes(first, second, u, v):
             break
         heap[i] = u
         slot[u] = i
@@ -28,10 +38,10 @@ def _sift(heap, slot, size, v, first, second):
         u = heap[child]
         if child + 1 < size:
             w = heap[child + 1]
-            if (first[w], second[w], w) < (first[u], second[u], u):
+            if _precedes(first, second, w, u):
                 child += 1
                 u = w
-        if (first[v], second[v], v) < (first[u], second[u], u):
+        if _precedes(first, second, v, u):
             break
         heap[i] = u
         slot[u] = i
@@ -40,7 +50,7 @@ def _sift(heap, slot, size, v, first, second):
     slot[v] = i
 
 
-@inlined
+@jit
 def _contains(pool, start, length, u):
     """Whether the sorted list ``pool[start : start + length]`` holds u."""
     low, high = start, start + length
@@ -53,7 +63,7 @@ def _contains(pool, start, length, u):
     return low < start + length and pool[low] == u
 
 
-@inlined
+@jit
 def _joined(pool, start, length, a, b):
     """Whether a and b are neighbours."""
     if length[a] > length[b]:
@@ -61,18 +71,18 @@ def _joined(pool, start, length, a, b):
     return _contains(pool, start[a], length[a], b)
 
 
-@inlined
-def _compact(pool, start, length, alive, a):
+@jit
+def _compact(pool, start, length, gone, a):
     """Drop the eliminated variables from the list of a."""
     n = start[a]
     for k in range(start[a], start[a] + length[a]):
-        if alive[pool[k]]:
+        if not gone[pool[k]]:
             pool[n] = pool[k]
             n += 1
     length[a] = n - start[a]
 
 
-@inlined
+@jit
 def _insert(pool, start, length, a, b):
     """Put b into the list of a, which has room for it."""
     k = start[a] + length[a]
@@ -113,14 +123,15 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
     # lists of neighbours, sorted, in one pool; those eliminated stay in them until they are half a list
     pool = neighbors.copy()
     used = len(pool)
-    start = indptr[:-1].astype(np.int64)
+    start = np.empty(d, dtype=np.int64)
     length = np.empty(d, dtype=np.int64)
     room = np.empty(d, dtype=np.int64)
     degree = np.empty(d, dtype=np.int64)
-    alive = np.ones(d, dtype=np.bool_)
+    gone = np.zeros(d, dtype=np.bool_)
     first = np.zeros(d, dtype=np.int64)  # pairs of neighbours that are not joined, under MIN_FILL
     second = weight.copy()  # of the clique
     for v in range(d):
+        start[v] = indptr[v]
         length[v] = room[v] = degree[v] = indptr[v + 1] - indptr[v]
         for k in range(indptr[v], indptr[v + 1]):
             second[v] += weight[neighbors[k]]
@@ -131,15 +142,16 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
                 u = neighbors[k]
                 if (
                     u < v
-                ):  # every triangle is met three times, and takes one pair from each of its corners
+                ):  # each of the three edges of a triangle takes one pair from the opposite corner
                     a, b = (u, v) if degree[u] < degree[v] else (v, u)
                     for j in range(indptr[a], indptr[a + 1]):
                         c = neighbors[j]
                         if _contains(neighbors, start[b], length[b], c):
                             first[c] -= 1
-    heap = np.arange(d)
-    slot = np.arange(d)
+    heap = np.empty(d, dtype=np.int64)
+    slot = np.empty(d, dtype=np.int64)
     for v in range(d):
+        heap[v] = slot[v] = v
         _sift(heap, slot, v + 1, v, first, second)
 
     near = np.empty(d, dtype=np.int64)
@@ -154,7 +166,7 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
         n_near = 0
         cells = cards[v]
         for k in range(start[v], start[v] + length[v]):
-            if alive[pool[k]]:
+            if not gone[pool[k]]:
                 near[n_near] = pool[k]
                 cells *= cards[near[n_near]]
                 n_near += 1
@@ -186,7 +198,7 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
                         n_common = 0
                         for k in range(start[a], start[a] + length[a]):
                             c = pool[k]
-                            if alive[c] and _contains(pool, start[b], length[b], c):
+                            if not gone[c] and _contains(pool, start[b], length[b], c):
                                 n_common += 1
                                 change[c] -= 1
                                 if not waits[c] and c != v:
@@ -197,12 +209,13 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
                         change[b] += degree[b] - n_common
                     for _ in range(2):
                         if length[a] == room[a]:
-                            _compact(pool, start, length, alive, a)
+                            _compact(pool, start, length, gone, a)
                             if 4 * length[a] >= 3 * room[a]:
                                 room[a] = 2 * length[a] + 4
                                 if used + room[a] > len(pool):
                                     larger = np.empty(2 * (used + room[a]), dtype=pool.dtype)
-                                    larger[:used] = pool[:used]
+                                    for k in range(used):  # slices take seconds to compile
+                                        larger[k] = pool[k]
                                     pool = larger
                                 for k in range(length[a]):
                                     pool[used + k] = pool[start[a] + k]
@@ -213,7 +226,7 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
                         gain[a] += weight[b]
                         a, b = b, a
         # the neighbours are a clique now: v lacks none of them, and each lacks v with all its others
-        alive[v] = False
+        gone[v] = True
         for i in range(n_near):
             u = near[i]
             if rule == MIN_FILL:
@@ -221,7 +234,7 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
             degree[u] -= 1
             gain[u] -= weight[v]
             if length[u] > 2 * degree[u] + 8:
-                _compact(pool, start, length, alive, u)
+                _compact(pool, start, length, gone, u)
         for i in range(n_waiting):
             u = waiting[i]
             waits[u] = False
@@ -235,7 +248,7 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
 
 @jit
 def clique_contents(indptr, neighbors, order, kind, n_kinds):
-    """Count the variables of each kind in the maximal cliques of an order, without forming the cliques.
+    """Count the variables of each kind in the cliques of an order, without forming the cliques.
 
     Parameters
     ----------
@@ -248,8 +261,10 @@ def clique_contents(indptr, neighbors, order, kind, n_kinds):
 
     Returns
     -------
-    (C, n_kinds) int64 array
-        One row per maximal clique, in the order of the first variable eliminated in it.
+    count : (d, n_kinds) int64 array
+        One row for the clique of each variable, in the order of elimination.
+    is_contained : (d,) bool array
+        Whether another clique contains it.
 
     Notes
     -----
@@ -336,7 +351,7 @@ def clique_contents(indptr, neighbors, order, kind, n_kinds):
         if parent[j] >= 0:
             ancestor[j] = parent[j]
 
-    is_maximal = np.ones(d, dtype=np.bool_)
+    is_contained = np.zeros(d, dtype=np.bool_)
     size = np.empty(d, dtype=np.int64)
     for j in range(d):
         size[j] = 0
@@ -347,5 +362,5 @@ def clique_contents(indptr, neighbors, order, kind, n_kinds):
     for j in range(d):
         # the clique of the parent is that of its child less the child
         if parent[j] >= 0 and size[parent[j]] == size[j] - 1:
-            is_maximal[parent[j]] = False
-    return count[is_maximal]
+            is_contained[parent[j]] = True
+    return count, is_contained
