@@ -8,7 +8,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 
-PEEL, MIN_DEGREE, MIN_FILL = range(3)
+MIN_DEGREE, MIN_FILL = range(2)
 """Rules of `greedy_elimination`."""
 
 
@@ -106,11 +106,9 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
         Their logarithms in small units: integers, so that sums do not depend on their order.
     rule : int
         `MIN_FILL`: the fewest pairs of neighbours to join, then the smallest clique. `MIN_DEGREE`: the
-        smallest clique. `PEEL`: the same, but neighbours are not joined: the largest clique is
-        then a lower bound for every order (for equal cardinalities, the degeneracy of the graph).
+        smallest clique.
     limit : float
-        Table cells. Elimination stops as soon as the cells of the maximal cliques are sure to exceed it; for
-        `PEEL`, those of one clique.
+        Table cells. Elimination stops as soon as those of the maximal cliques are sure to exceed it.
     order : (d,) int64 array
         Filled with the variables in the order of their elimination, as far as it goes.
 
@@ -171,8 +169,8 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
                 cells *= cards[near[n_near]]
                 n_near += 1
         # tables within those of their children are at most as large, together, as the maximal ones
-        total = cells / 2 if rule == PEEL else total + cells / 2
-        if (cells if rule == PEEL else total) > limit:
+        total += cells / 2
+        if total > limit:
             return n_eliminated
         order[n_eliminated] = v
         size = d - n_eliminated - 1
@@ -186,7 +184,7 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
         for i in range(n_near):
             waiting[i] = near[i]
             waits[near[i]] = True
-        if rule != PEEL and first[v] + (rule == MIN_DEGREE) > 0:
+        if rule == MIN_DEGREE or first[v] > 0:
             for i in range(n_near):
                 for j in range(i):
                     a, b = near[i], near[j]

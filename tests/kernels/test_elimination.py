@@ -8,7 +8,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.elimination import adjacency_arrays, order_cost
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS, junction_tree
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels.elimination import MIN_DEGREE, MIN_FILL, PEEL, greedy_elimination
+from pymc_mrf.kernels.elimination import MIN_DEGREE, MIN_FILL, greedy_elimination
 from tests.reference.elimination import greedy_order
 
 
@@ -26,7 +26,7 @@ def eliminate(graph, rule, limit=np.inf, cards=2):
     return n, order
 
 
-@pytest.mark.parametrize("rule", [PEEL, MIN_DEGREE, MIN_FILL])
+@pytest.mark.parametrize("rule", [MIN_DEGREE, MIN_FILL])
 @pytest.mark.parametrize("seed", range(6))
 def test_greedy_orders_equal_the_rules(rule, seed):
     graph = [random(40, 0.08, seed), random(25, 0.3, seed), builders.grid(6, 7)][seed % 3]
@@ -55,16 +55,8 @@ def test_elimination_stops_at_the_limit(rule):
 def test_dense_parts_are_out_of_reach_at_once():
     # a clique of 400 among nodes that are easily eliminated
     graph = as_graph(nx.disjoint_union(nx.path_graph(1000), nx.complete_graph(400)))
-    for rule in (PEEL, MIN_DEGREE, MIN_FILL):
+    for rule in (MIN_DEGREE, MIN_FILL):
         assert eliminate(graph, rule, limit=MAX_CELLS)[0] == 1000
     tree = junction_tree(graph, 2)
     assert tree.width == 399
     assert tree.n_cells == 2**400 + 4 * 999
-
-
-def test_the_peel_is_the_degeneracy():
-    for seed in range(5):
-        graph = random(60, 0.2, seed)
-        degeneracy = max(nx.core_number(graph.to_networkx()).values())
-        assert eliminate(graph, PEEL, limit=2 ** (degeneracy + 1))[0] == 60
-        assert eliminate(graph, PEEL, limit=2 ** (degeneracy + 1) - 1)[0] < 60

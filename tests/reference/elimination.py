@@ -5,7 +5,7 @@ import math
 
 import networkx as nx
 
-from pymc_mrf.kernels.elimination import MIN_FILL, PEEL
+from pymc_mrf.kernels.elimination import MIN_FILL
 
 
 def greedy_order(graph, rule, cards):
@@ -21,7 +21,6 @@ def greedy_order(graph, rule, cards):
     while left:
         v = min(left, key=key)
         order.append(v)
-        if rule != PEEL:
-            left.add_edges_from(itertools.combinations(left[v], 2))
+        left.add_edges_from(itertools.combinations(left[v], 2))
         left.remove_node(v)
     return order
