@@ -72,7 +72,9 @@ class JunctionTree:
         order: Sequence[int] | None = None,
     ) -> None:
         cards = tuple(int(k) for k in cardinalities)
-        if not isinstance(scopes, np.ndarray):
+        if isinstance(scopes, np.ndarray):
+            scopes = scopes.astype(np.int64)
+        else:
             scopes = tuple(tuple(map(int, scope)) for scope in scopes)
         adjacency = adjacency_arrays(scopes, len(cards))
         if order is None:
