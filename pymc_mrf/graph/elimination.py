@@ -4,15 +4,29 @@ Eliminating the variables one by one turns a graph into a tree of cliques (Lauri
 Spiegelhalter, 1988; Koller & Friedman, 2009, ch. 9 and 10). Time and memory of every exact
 computation are proportional to the sum of the sizes of the clique tables, which depends on the
 order. Finding the best order is NP-hard; `elimination_order` tries three rules and keeps the
-cheapest result.
+cheapest result. A rule is given up as soon as its tables are too large to be of use.
 """
 
-import heapq
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from pymc_mrf.kernels.elimination import (
+    MIN_DEGREE,
+    MIN_FILL,
+    clique_contents,
+    greedy_elimination,
+)
+
+HOPELESS = 2**10
+"""Min-fill is not tried where the other rules need more than this many times the cells that are of use."""
+
+WEIGHT_UNITS = 2**32
+"""Units of one bit in the weights of the greedy rules."""
 
 
 def adjacency_sets(scopes: Iterable[Sequence[int]], n_variables: int) -> list[set[int]]:
@@ -24,53 +38,6 @@ def adjacency_sets(scopes: Iterable[Sequence[int]], n_variables: int) -> list[se
     for u, near in enumerate(adjacency):
         near.discard(u)
     return adjacency
-
-
-def _greedy_order(adjacency: list[set[int]], weight: list[float], *, fill: bool) -> list[int]:
-    """Min-fill or min-degree order, ties by index; degree is weighted by log cardinality."""
-    adjacency = [set(near) for near in adjacency]
-
-    def score(v: int) -> tuple[float, float]:
-        near = adjacency[v]
-        degree = weight[v] + sum(weight[u] for u in near)
-        if not fill:
-            return degree, 0.0
-        # every missing edge among the neighbours is counted from both of its ends
-        missing = sum(len(near) - 1 - len(near & adjacency[u]) for u in near)
-        return missing, degree
-
-    current = [score(v) for v in range(len(adjacency))]
-    heap = [(current[v], v) for v in range(len(adjacency))]
-    heapq.heapify(heap)
-    alive = [True] * len(adjacency)
-    order: list[int] = []
-    while heap:
-        key, v = heapq.heappop(heap)
-        if not alive[v] or key != current[v]:
-            continue
-        near = adjacency[v]
-        n_left = len(adjacency) - len(order)
-        if len(near) == n_left - 1 and all(len(adjacency[u]) == n_left - 1 for u in near):
-            return [*order, v, *sorted(near)]  # what is left is complete: no choice matters
-        order.append(v)
-        alive[v] = False
-        complete = not fill or key[0] == 0
-        touched = set(near)
-        for u in near:
-            adjacency[u].discard(v)
-        if not fill or not complete:
-            for u in near:
-                adjacency[u] |= near
-                adjacency[u].discard(u)
-        if not complete:
-            for u in near:
-                touched |= adjacency[u]
-        for u in touched:
-            new = score(u)
-            if new != current[u]:
-                current[u] = new
-                heapq.heappush(heap, (new, u))
-    return order
 
 
 def higher_neighbors(adjacency: list[set[int]], order: Sequence[int]) -> list[list[int]]:
@@ -115,51 +82,108 @@ def maximal_cliques(higher: list[list[int]], order: Sequence[int]) -> list[Cliqu
     return sorted(cliques, key=lambda clique: position[clique.frontal[-1]])
 
 
-def count_cells(cliques: Iterable[Clique], cards: Sequence[int]) -> int:
-    """Sum of the clique table sizes."""
-    return sum(math.prod(cards[v] for v in c.frontal + c.separator) for c in cliques)
+class Adjacency(NamedTuple):
+    """Neighbours of variable v are ``neighbors[indptr[v] : indptr[v + 1]]``, sorted; int32 arrays."""
+
+    indptr: np.ndarray
+    neighbors: np.ndarray
 
 
-def _sweep_order(adjacency: list[set[int]]) -> list[int]:
+def adjacency_arrays(scopes: Iterable[Sequence[int]], n_variables: int) -> Adjacency:
+    """Neighbour lists of the graph in which the variables of each scope are joined."""
+    from scipy.sparse import csr_array
+
+    by_length: dict[int, Any] = {}
+    if isinstance(scopes, np.ndarray):
+        by_length[scopes.shape[1]] = scopes
+    else:
+        for scope in scopes:
+            by_length.setdefault(len(scope), []).append(scope)
+    ends = [np.zeros((2, 0), dtype=np.int32)]
+    for length, group in by_length.items():
+        columns = np.array(group, dtype=np.int32).T
+        for a, b in combinations(range(length), 2):
+            ends += [columns[[a, b]], columns[[b, a]]]
+    pairs = np.concatenate(ends, axis=1)
+    matrix = csr_array((np.ones(pairs.shape[1]), tuple(pairs)), shape=(n_variables, n_variables))
+    matrix.sum_duplicates()
+    return Adjacency(matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32))
+
+
+class Cost(NamedTuple):
+    """Sum of the sizes of the clique tables; variables of the largest clique, less one."""
+
+    n_cells: int
+    width: int
+
+
+def order_cost(adjacency: Adjacency, cards: Sequence[int], order: Sequence[int] | np.ndarray) -> Cost:
+    """Cost of an elimination order, counted without forming its cliques."""
+    states, kind = np.unique(np.array(cards, dtype=np.int64), return_inverse=True)
+    count, is_contained = clique_contents(*adjacency, np.array(order, dtype=np.int64), kind, len(states))
+    contents = count[~is_contained]
+    bases = states.tolist()  # numbers of cells overflow those of numpy
+    n_cells = sum(
+        n * math.prod(k**m for k, m in zip(bases, content, strict=True))
+        for content, n in Counter(map(tuple, contents.tolist())).items()
+    )
+    return Cost(n_cells, int(contents.sum(axis=1).max()) - 1)
+
+
+def _sweep_order(adjacency: Adjacency) -> np.ndarray:
     """Reverse Cuthill-McKee order: a front that sweeps over the graph, at its best on lattices."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    indptr = np.cumsum([0] + [len(near) for near in adjacency])
-    indices = np.fromiter((u for near in adjacency for u in sorted(near)), np.int32, indptr[-1])
-    matrix = csr_array((np.ones(len(indices)), indices, indptr), shape=(len(adjacency),) * 2)
-    return reverse_cuthill_mckee(matrix, symmetric_mode=True).tolist()
+    indptr, neighbors = adjacency
+    matrix = csr_array((np.ones(len(neighbors)), neighbors, indptr), shape=(len(indptr) - 1,) * 2)
+    return reverse_cuthill_mckee(matrix, symmetric_mode=True).astype(np.int64)
 
 
-def elimination_order(scopes: Iterable[Sequence[int]], cardinalities: Sequence[int]) -> list[int]:
+def elimination_order(
+    adjacency: Adjacency, cardinalities: Sequence[int], most_cells: int
+) -> tuple[list[int], Cost]:
     """Cheapest of the min-degree, reverse Cuthill-McKee and min-fill elimination orders.
 
     Parameters
     ----------
-    scopes : iterable of sequences of int
-        Variables (0..d-1) that occur together in a factor, for instance the edges of a graph.
+    adjacency : Adjacency
+        Neighbours of the variables 0..d-1: those with which they occur in a factor.
     cardinalities : (d,) sequence of int
         Number of states of each variable.
+    most_cells : int
+        Table cells beyond which no order is of use.
 
     Returns
     -------
-    list of int
+    order : list of int
         All variables, the first eliminated first. Deterministic.
+    cost : Cost
 
     Notes
     -----
-    Min-fill (Kjærulff, 1990) is usually the best rule and the slowest; it is left out where the
-    other two need more than 2 ** 35 cells, far out of reach. The sweep wins on
-    large lattices: 16 x 16 binary variables need 7e6 cells, against 8e6 to 2e7 for min-fill.
+    Min-fill (Kjærulff, 1990) is usually the best rule and the slowest; it is left out where the other two
+    need more than `HOPELESS` times the cells that are of use. The sweep wins on large lattices: 16 x 16
+    binary variables need 7e6 cells, against 8e6 to 2e7 for min-fill.
+
+    The greedy rules stop where they are hopeless likewise, or worse than another rule, and the sweep
+    continues: an order out of reach costs no more than its tractable part, and its cost tells how far it is.
     """
-    cards = list(cardinalities)
-    adjacency = adjacency_sets(scopes, len(cards))
-    weight = [math.log2(k) for k in cards]
-
-    def cost(order: Sequence[int]) -> int:
-        return count_cells(maximal_cliques(higher_neighbors(adjacency, order), order), cards)
-
-    orders = [_greedy_order(adjacency, weight, fill=False), _sweep_order(adjacency)]
-    if min(map(cost, orders)) <= 2**35:
-        orders.append(_greedy_order(adjacency, weight, fill=True))
-    return min(orders, key=cost)
+    states = np.array(cardinalities, dtype=np.float64)
+    weight = np.rint(WEIGHT_UNITS * np.log2(states)).astype(np.int64)
+    sweep = _sweep_order(adjacency)
+    best, least = sweep, order_cost(adjacency, cardinalities, sweep)
+    for rule in (MIN_DEGREE, MIN_FILL):
+        if rule == MIN_FILL and least.n_cells > HOPELESS * most_cells:
+            break
+        order = np.empty_like(sweep)
+        limit = float(min(least.n_cells, HOPELESS * most_cells))
+        n = greedy_elimination(*adjacency, states, weight, rule, limit, order)
+        is_left = np.ones(len(order), dtype=bool)
+        is_left[order[:n]] = False
+        order[n:] = sweep[is_left[sweep]]
+        cost = order_cost(adjacency, cardinalities, order)
+        # the trees of sweeps are deep
+        if cost.n_cells < least.n_cells or (cost.n_cells == least.n_cells and best is sweep):
+            best, least = order, cost
+    return best.tolist(), least

@@ -10,11 +10,13 @@ import numpy as np
 
 from pymc_mrf.graph.elimination import (
     Clique,
+    Cost,
+    adjacency_arrays,
     adjacency_sets,
-    count_cells,
     elimination_order,
     higher_neighbors,
     maximal_cliques,
+    order_cost,
 )
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -38,22 +40,18 @@ class JunctionTree:
 
     Parameters
     ----------
-    scopes : iterable of sequences of int
+    scopes : iterable of sequences of int, or int array of two dimensions
         Variables of each factor, all different within a factor; index order of the factor's table.
     cardinalities : (d,) sequence of int
         Number of states of each variable, 2..127.
     order : sequence of int, optional
-        Elimination order; by default the result of `elimination_order`.
+        Elimination order; by default the result of `elimination_order` for at most `MAX_CELLS` cells.
 
     Attributes
     ----------
-    scopes : tuple of tuples of int
-        Those of all factors, the variables alone included.
     n_scopes : int
         Number of scopes given.
     cardinalities, order : tuples of int
-    cliques : tuple of Clique
-        Children before parents.
 
     Raises
     ------
@@ -61,33 +59,38 @@ class JunctionTree:
         If `order` is not a permutation of the variables.
     """
 
-    scopes: tuple[tuple[int, ...], ...]
     n_scopes: int
     cardinalities: tuple[int, ...]
     order: tuple[int, ...]
-    cliques: tuple[Clique, ...]
+    _given: Any
+    _cost: Cost
 
     def __init__(
         self,
-        scopes: Iterable[Sequence[int]],
+        scopes: Iterable[Sequence[int]] | np.ndarray,
         cardinalities: Sequence[int],
         order: Sequence[int] | None = None,
     ) -> None:
         cards = tuple(int(k) for k in cardinalities)
-        given = tuple(tuple(int(v) for v in scope) for scope in scopes)
+        if isinstance(scopes, np.ndarray):
+            scopes = scopes.astype(np.int64)
+        else:
+            scopes = tuple(tuple(map(int, scope)) for scope in scopes)
+        adjacency = adjacency_arrays(scopes, len(cards))
         if order is None:
-            order = elimination_order(given, cards)
-        if sorted(order) != list(range(len(cards))):
+            order, cost = elimination_order(adjacency, cards, MAX_CELLS)
+        elif sorted(order) != list(range(len(cards))):
             raise ValueError(
                 f"order must be a permutation of the variables 0..{len(cards) - 1}, not {order!r}"
             )
+        else:
+            cost = order_cost(adjacency, cards, order)
         values = self.__dict__
         values["cardinalities"] = cards
-        values["n_scopes"] = len(given)
-        values["scopes"] = given + tuple((i,) for i in range(len(cards)))
-        values["order"] = tuple(int(v) for v in order)
-        higher = higher_neighbors(adjacency_sets(given, len(cards)), self.order)
-        values["cliques"] = tuple(maximal_cliques(higher, self.order))
+        values["n_scopes"] = len(scopes)
+        values["_given"] = scopes
+        values["order"] = tuple(map(int, order))
+        values["_cost"] = cost
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("JunctionTree is frozen; build a new one instead")
@@ -98,14 +101,26 @@ class JunctionTree:
         return len(self.cardinalities)
 
     @cached_property
+    def scopes(self) -> tuple[tuple[int, ...], ...]:
+        """Those of all factors, the variables alone included; made on request, as they may be many."""
+        given = self._given.tolist() if isinstance(self._given, np.ndarray) else self._given
+        return (*map(tuple, given), *((i,) for i in range(self.n_variables)))
+
+    @property
     def width(self) -> int:
         """Number of variables of the largest clique, less one."""
-        return max(len(c.frontal) + len(c.separator) for c in self.cliques) - 1
+        return self._cost.width
 
-    @cached_property
+    @property
     def n_cells(self) -> int:
         """Sum of the sizes of the clique tables: one pass costs a few nanoseconds per cell."""
-        return count_cells(self.cliques, self.cardinalities)
+        return self._cost.n_cells
+
+    @cached_property
+    def cliques(self) -> tuple[Clique, ...]:
+        """Maximal cliques, children before parents; made on request, as they may be many and large."""
+        adjacency = adjacency_sets(self.scopes, self.n_variables)
+        return tuple(maximal_cliques(higher_neighbors(adjacency, self.order), self.order))
 
     @property
     def n_bytes(self) -> int:
@@ -164,7 +179,7 @@ class JunctionTree:
 
 def junction_tree(graph: PairwiseGraph, n_states: int) -> JunctionTree:
     """Junction tree of a pairwise field in which every node has `n_states` states."""
-    return JunctionTree(graph.edges.tolist(), [n_states] * graph.n_nodes)
+    return JunctionTree(graph.edges, [n_states] * graph.n_nodes)
 
 
 @lru_cache(maxsize=64)

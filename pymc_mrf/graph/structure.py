@@ -77,20 +77,22 @@ class PairwiseGraph:
         nodes = tuple(nodes if isinstance(nodes, str) else sequence(nodes, "nodes", "node labels"))
         if not nodes:
             raise ValueError("graph has no nodes; a Markov random field needs at least one")
-        for label in nodes:
-            if not isinstance(label, Hashable):
+        index = {}
+        for i, label in enumerate(nodes):
+            try:
+                index[label] = i
+            except TypeError:
                 raise TypeError(
                     f"nodes holds {label!r}, which cannot be a label; use strings, numbers or tuples"
-                )
+                ) from None
             if label != label:
                 raise ValueError(
                     f"nodes holds {label!r}, which does not equal itself; relabel that node"
                 )
-        index = {label: i for i, label in enumerate(nodes)}
         if len(index) != len(nodes):
             repeated = next(label for i, label in enumerate(nodes) if index[label] != i)
             raise ValueError(f"graph: the node label {repeated!r} occurs twice; labels must differ")
-        pairs = []
+        ends: list[int] = []
         seen = set()
         for edge in sequence(edges, "edges", "pairs of node labels"):
             if isinstance(edge, str | bytes) or not hasattr(edge, "__len__") or len(edge) != 2:
@@ -99,23 +101,25 @@ class PairwiseGraph:
                     "[(u, v), ...], of a data frame frame[[first, second]].to_numpy()"
                 )
             u, v = edge
-            for label in (u, v):
-                if not isinstance(label, Hashable) or label not in index:
-                    raise ValueError(
-                        f"graph: edge {edge!r} names the node {label!r}, which is not in `nodes`; "
-                        "add it there, or leave the edge out"
-                    )
-            if u == v:
+            try:
+                i, j = index[u], index[v]
+            except (KeyError, TypeError):
+                label = v if isinstance(u, Hashable) and u in index else u
+                raise ValueError(
+                    f"graph: edge {edge!r} names the node {label!r}, which is not in `nodes`; "
+                    "add it there, or leave the edge out"
+                ) from None
+            if i == j:
                 raise ValueError(
                     f"graph has a self-loop at node {u!r}; remove it "
                     "(for networkx: graph.remove_edges_from(nx.selfloop_edges(graph)))"
                 )
-            key = frozenset((index[u], index[v]))
+            key = i * len(nodes) + j if i < j else j * len(nodes) + i
             if key in seen:
                 raise ValueError(f"graph: the edge {u!r}--{v!r} occurs twice; keep one of them")
             seen.add(key)
-            pairs.append((index[u], index[v]))
-        array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+            ends += (i, j)
+        array = np.array(ends, dtype=np.int64).reshape(-1, 2)
         array.setflags(write=False)
         object.__setattr__(self, "_nodes", nodes)
         object.__setattr__(self, "_edges", array)
@@ -146,7 +150,8 @@ class PairwiseGraph:
     @cached_property
     def edge_labels(self) -> tuple[str, ...]:
         """Labels "u--v" in parameter order."""
-        return tuple(f"{self._nodes[u]}--{self._nodes[v]}" for u, v in self._edges)
+        names = [f"{label}" for label in self._nodes]
+        return tuple(f"{names[u]}--{names[v]}" for u, v in self._edges.tolist())
 
     @cached_property
     def arrays(self) -> GraphArrays:

@@ -7,12 +7,15 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import networkx as nx
 import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.graph.junction_tree import field_tree, junction_tree
+from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels import junction_tree as kernel
 from pymc_mrf.kernels._jit import jit
 
@@ -128,3 +131,42 @@ def import_time(repeats: int = 11) -> dict:
             if repeat > 0:  # the first round fills the file caches
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def declaration_times(repeats: int = 3) -> dict[str, dict[str, float]]:
+    """Shortest seconds to declare observed fields, and the part that plans their junction trees.
+
+    Graphs come from networkx, as users have them, and no plan is kept from one repetition to the next.
+    """
+    senate = pmrf.datasets.load_senate109(session=1)
+
+    def declare_senate() -> None:
+        with pm.Model(coords=pmrf.coords(senate.graph)):
+            theta = pm.Uniform("theta", 0, 1, dims="edge")
+            pmrf.AgreementMRF("x", theta, graph=senate.graph, observed=senate.x)
+
+    def grid(side: int):
+        graph = nx.grid_2d_graph(side, side)
+        x = np.random.default_rng(side).choice([-1, 1], size=side**2)
+
+        def declare() -> None:
+            with pm.Model():
+                pmrf.Ising("x", pm.Normal("J"), graph=graph, observed=x)
+
+        return graph, declare
+
+    cases = {"Senate": (senate.graph, declare_senate), "64 x 64": grid(64), "256 x 256": grid(256)}
+    results = {}
+    for name, (graph, declare) in cases.items():
+        pairwise = as_graph(graph)
+        declare()  # kernels are loaded
+
+        def declare_anew(declare=declare) -> None:
+            field_tree.cache_clear()
+            declare()
+
+        results[name] = {
+            "declaration": best(declare_anew, repeats),
+            "planning": best(lambda pairwise=pairwise: junction_tree(pairwise, 2), repeats),
+        }
+    return results

@@ -1,14 +1,16 @@
 """Elimination orders and junction trees: widths of known graphs, tree properties, refusals."""
 
 import itertools
+import math
 import pickle
 
 import networkx as nx
 import numpy as np
 import pytest
 
+from pymc_mrf.datasets import load_senate109
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.elimination import elimination_order
+from pymc_mrf.graph.elimination import adjacency_arrays, elimination_order, order_cost
 from pymc_mrf.graph.junction_tree import (
     AUTO_CELLS,
     MAX_CELLS,
@@ -157,6 +159,101 @@ def test_a_wrong_order_is_refused():
 
 def test_order_is_deterministic_and_complete():
     graph = builders.grid(5, 6)
-    order = elimination_order(graph.edges.tolist(), [2] * 30)
+    adjacency = adjacency_arrays(graph.edges, 30)
+    order, cost = elimination_order(adjacency, [2] * 30, MAX_CELLS)
     assert sorted(order) == list(range(30))
-    assert order == elimination_order(graph.edges.tolist(), [2] * 30)
+    assert (order, cost) == elimination_order(adjacency, [2] * 30, MAX_CELLS)
+    assert cost == order_cost(adjacency, [2] * 30, order)
+
+
+def senate():
+    return as_graph(load_senate109(session=1).graph)
+
+
+def sparse(n_nodes, density, seed):
+    return builders.random(n_nodes, density, rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    ("graph", "n_states", "cells"),
+    # sums of table sizes under the same three rules, run to their end on Python's sets
+    [
+        (senate(), 2, 28_966),
+        (builders.grid(8, 8), 3, 326_943),
+        (builders.grid(12, 12), 2, 261_472),
+        (builders.grid(13, 13), 2, 661_696),
+        (builders.grid(16, 16), 2, 7_340_048),
+        (builders.complete(20), 2, 2**20),
+        (builders.binary_tree(12), 2, 32_760),
+        (as_graph(nx.star_graph(500)), 2, 2_000),
+        (as_graph(nx.wheel_graph(60)), 2, 912),
+        (as_graph(nx.petersen_graph()), 2, 144),
+        (sparse(60, 0.06, 0), 2, 7_526),
+        (sparse(60, 0.06, 4), 2, 16_400),
+        (sparse(60, 0.06, 7), 2, 50_476),
+        (sparse(200, 0.012, 1), 2, 1_313_326),
+        (sparse(200, 0.012, 2), 2, 229_822),
+        (sparse(200, 0.012, 4), 2, 790_260),
+    ],
+    ids=repr,
+)
+def test_no_more_cells_than_before_compilation(graph, n_states, cells):
+    assert junction_tree(graph, n_states).n_cells <= cells
+
+
+def test_width_of_the_senate():
+    assert junction_tree(senate(), 2).width == 11
+
+
+def random_scopes(rng, d):
+    """Factors of one to four variables, some of them in no factor, in separate components."""
+    half = d // 2
+    sides = [rng.choice(half, 4, replace=False) + half * int(rng.integers(2)) for _ in range(d // 3)]
+    return [tuple(side[: rng.integers(1, 5)].tolist()) for side in sides]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_trees_of_factors_with_mixed_cardinalities(seed):
+    rng = np.random.default_rng(seed)
+    scopes, cards = random_scopes(rng, 24), rng.integers(2, 9, 24).tolist()
+    tree = JunctionTree(scopes, cards)
+    cliques = contents(tree)
+    assert all(any(set(scope) <= c for c in cliques) for scope in tree.scopes)
+    assert not any(a < b for a, b in itertools.permutations(cliques, 2))
+    parent = tree.arrays.parent
+    for i in range(24):  # those that contain a variable are connected: one of them is the top
+        holding = {j for j, c in enumerate(cliques) if i in c}
+        assert sum(parent[j] not in holding for j in holding) == 1
+    assert tree.n_cells == sum(math.prod(cards[i] for i in c) for c in cliques)
+    assert tree.width == max(map(len, cliques)) - 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_costs_of_orders_are_those_of_their_cliques(seed):
+    rng = np.random.default_rng(seed)
+    scopes, cards = random_scopes(rng, 30), rng.integers(2, 5, 30).tolist()
+    tree = JunctionTree(scopes, cards, order=rng.permutation(30))
+    assert tree.n_cells == sum(math.prod(cards[i] for i in c) for c in contents(tree))
+    assert tree.width == max(map(len, contents(tree))) - 1
+
+
+def test_an_order_out_of_reach_is_complete_and_its_cost_known():
+    graph = builders.grid(40, 40)
+    tree = junction_tree(graph, 2)
+    assert sorted(tree.order) == list(range(1600))
+    assert MAX_CELLS < tree.n_cells <= 2 * 1600 * 2**40  # no worse than the sweep
+    assert tree.width <= 40
+
+
+@pytest.mark.parametrize(
+    ("graph", "cells"),
+    [
+        (PairwiseGraph("a", []), 2),
+        (PairwiseGraph(range(5), []), 10),
+        (PairwiseGraph(range(5), [(3, 1)]), 10),
+        (PairwiseGraph(range(7), [(0, 6), (6, 3), (3, 0), (1, 5)]), 8 + 4 + 4),
+    ],
+    ids=repr,
+)
+def test_isolated_nodes_and_components(graph, cells):
+    assert junction_tree(graph, 2).n_cells == cells
