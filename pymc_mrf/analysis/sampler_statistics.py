@@ -10,7 +10,6 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group
 # prefixes of the names of statistics, each with its step
 STEPS = {
     "group_gibbs": "group sampler",
-    "exact_gibbs": "ExactGibbs",
     "particle_ratio": "ParticleRatioGibbs",
     "stripped_beta": "StrippedBetaGibbs",
     "auxiliary_mh": "AuxiliaryVariableMH",
@@ -27,7 +26,8 @@ LABELS = {
     "n_new": "groups opened",
     "n_active": "present edges",
     "n_present": "entries that are not 0",
-    "n_evaluations": "evaluations",
+    "acceptance": "acceptance of values",
+    "renewals": "renewals of particles",
     "noise": "noise of the log ratio",
     "ess": "effective size of particles",
     "drift": "drift of the particles",

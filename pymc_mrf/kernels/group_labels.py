@@ -240,3 +240,13 @@ def move_values(values, s, n, lam, base, terms, n_proposals, rng):
             there = log_weight(new, terms, proposal, base)
             if np.log(rng.random()) < there - here:
                 values[k], here = new, there
+
+
+@jit
+def sum_groups(rows, groups, out):
+    """Sum the `rows` (edges, m) int8 of each group `groups` (edges,) into `out` (G, m)."""
+    out[:] = 0.0
+    for e in range(groups.shape[0]):
+        row, total = rows[e], out[groups[e]]
+        for c in range(row.shape[0]):
+            total[c] += row[c]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels import gibbs, group_labels
 
 N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
 
@@ -105,21 +105,13 @@ class GroupEngine(ABC):
 
         n times the covariance of the sums of f over the groups; a function of `labels` (r,) and `reference`.
         """
-        sums = self._group_sums(self.reference, labels, n_groups)
+        sums = np.empty((n_groups, self.reference.shape[1]))
+        group_labels.sum_groups(self.reference, labels[self.entries], sums)
         sums -= sums.mean(axis=1, keepdims=True)
         covariance = sums @ sums.T / self.reference.shape[1]
         # of K groups and as many states nothing would be left but noise
         shrink = self.reference.shape[1] / (self.reference.shape[1] + n_groups)
         return self.n * (shrink * covariance + (1.0 - shrink) * np.diag(np.diag(covariance)))
-
-    def _group_sums(self, rows: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
-        """Sums over the edges of each group of `rows` (edges, m), as (K, m)."""
-        groups = labels[self.entries]
-        order = np.argsort(groups, kind="stable")
-        present, starts = np.unique(groups[order], return_index=True)
-        sums = np.zeros((n_groups, rows.shape[1]))
-        sums[present] = np.add.reduceat(rows[order], starts, axis=0, dtype=np.float64)
-        return sums
 
     def _to_entries(self, values: np.ndarray) -> np.ndarray:
         """Spread values of the edges over the r parameters, zero where there is no edge."""

@@ -18,7 +18,8 @@ N_CHUNKS = 8  # parts of a sweep over the labels of a large field, with moves of
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 MOST_SNAPSHOTS = 16  # of the particles, over which sums of groups are averaged
 FEW = 100.0  # particles times variance of a group's sum of f, below which its distribution is not known
-LEAST_POWER = 0.5  # of the weights, below which resampling is no better than moving alone
+LEAST_SHARE = 0.1  # effective share of the particles below which resampling leaves too few of them
+HOPELESS = 8.0  # variance of log weights beyond which they are not looked at
 
 
 class ParticleLikelihood(GroupEngine):
@@ -141,17 +142,16 @@ class ParticleLikelihood(GroupEngine):
     def renew(self, rng: np.random.Generator) -> None:
         """Resample by the weights of all changes, where they are even enough for that, and `move`.
 
-        Weights that are too uneven are raised to the largest power that leaves them even enough; where that
-        is small, in fields with many changes, the particles are left to the sweeps.
+        In fields with many changes the particles are left to the sweeps.
         """
-        log_weights = self._view.log_weight
-        kernels.total_log_weights(self._view, log_weights)
-        log_weights -= log_weights.max()
-        for power in (1.0, 0.75, LEAST_POWER):
-            weights = np.exp(power * log_weights)
-            if weights.sum() ** 2 > 0.1 * len(weights) * (weights @ weights):
-                kernels.resample(self._view.z, weights, rng)
-                break
+        view = self._view
+        change = view.eta - view.anchor
+        # variance of the log weights, were the edges independent and undecided: at twice that all is lost
+        if 0.25 * change @ change < HOPELESS:
+            kernels.total_log_weights(view, view.log_weight)
+            weights = np.exp(view.log_weight - view.log_weight.max())
+            if weights.sum() ** 2 > LEAST_SHARE * len(weights) * (weights @ weights):
+                kernels.resample(view.z, weights, rng)
         self.n_renewals += 1
         self.move(rng)
 

@@ -82,7 +82,7 @@ class ParticleRatioGibbs(EngineGibbs):
     ``particle_ratio_noise`` (standard deviation of the log-likelihood ratio between two values one
     posterior standard deviation apart, measured; root mean square over the draws of the step),
     ``particle_ratio_ess`` (smallest effective size in the step, relative to the particles),
-    ``particle_ratio_resamplings`` and ``particle_ratio_drift`` (how far ten times as many sweeps would
+    ``particle_ratio_renewals`` and ``particle_ratio_drift`` (how far ten times as many sweeps would
     move the edge marginals, in standard deviations of the data's frequencies, beyond what is noise: negative
     if less; found anew every 50 draws), and ``particle_ratio_target_noise``, the argument. A warning at the
     end of a chain says if the noise, root mean square over its draws, exceeds `target_noise`, or the drift
@@ -149,11 +149,8 @@ class ParticleRatioGibbs(EngineGibbs):
         return ParticleLikelihood(*arguments, m, self._n_sweeps)
 
     def _start(self) -> np.ndarray:
-        members = [
-            np.isin(np.arange(len(eta)), engine.entries)
-            for eta, engine in zip(self._estimates, self._engines, strict=True)
-        ]
-        return np.sum(self._estimates, axis=0) / np.maximum(np.sum(members, axis=0), 1)
+        covered = sum(engine.edge_of >= 0 for engine in self._engines)
+        return np.sum(self._estimates, axis=0) / np.maximum(covered, 1)
 
     def _count_from(self, tune: int, draws: int) -> None:
         super()._count_from(tune, draws)
