@@ -347,7 +347,11 @@ def tag_parents(node, model: pm.Model) -> None:
     ValueError
         If a Dirichlet process feeds a field whose parameters its samplers do not know.
     """
-    for variable in free_parents(node, model):
+    parents = free_parents(node, model)
+    grouped = any(isinstance(variable.owner.op, DirichletProcessRV) for variable in parents)
+    for variable in parents:
+        if grouped and node.op.likelihood == "particles":  # moved with the groups
+            variable.tag.mrf_group_nodes = True
         if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
             raise ValueError(
                 f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "

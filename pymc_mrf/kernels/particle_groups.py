@@ -377,12 +377,16 @@ register_view(ParticleView, describe_particles, follow_particles)
 
 
 @jit
-def total_log_weights(view, out):
-    """Log weights (m,) of all particles by all changed edges."""
+def total_log_weights(view, nodes, out):
+    """Log weights (m,) of all particles by all changed edges, and changes `nodes` (d, K) of node tables."""
     out[:] = 0.0
     for f in range(view.eta.shape[0]):
         if view.eta[f] != view.anchor[f]:
             add_log_weight(view, f, out)
+    for i in range(nodes.shape[0]):
+        if np.any(nodes[i] != 0.0):
+            for c in range(out.shape[0]):
+                out[c] += nodes[i, view.z[i, c]]
 
 
 @jit

@@ -42,8 +42,8 @@ class GroupEngine(ABC):
         Most terms that one edge's likelihood has (`pymc_mrf.kernels.edge_terms`).
     n_trajectories : int
         Hamiltonian moves that one evaluation of `grouped` should serve.
-    reference : array
-        What `learn` found, of the shape `reference_shape`; part of a sampler's state.
+    reference, node_reference : array
+        What `learn` found; part of a sampler's state.
     """
 
     n_terms: int = 1
@@ -69,6 +69,7 @@ class GroupEngine(ABC):
         self.order = np.arange(n_entries)
         self.chunk = n_entries
         self.reference = np.zeros((graph.n_edges, 0), dtype=np.int8)
+        self.node_reference = np.zeros((0, 0))
 
     def set_node_tables(self, node_tables: np.ndarray) -> None:
         """Take over other node tables (d, K)."""
@@ -101,16 +102,20 @@ class GroupEngine(ABC):
         """Learn at `eta` (r,) what `information` needs."""
 
     def information(self, labels: np.ndarray, n_groups: int) -> np.ndarray:
-        """Curvature (K, K) of the log-likelihood by the values of groups, at what was learnt.
+        """Curvature (K + P, K + P) of the log-likelihood by the values of groups, at what was learnt.
 
-        n times the covariance of the sums of f over the groups; a function of `labels` (r,) and `reference`.
+        n times the covariance of the sums of f over the groups; a function of `labels` (r,) and what was learnt
+        only. P is the number of variables behind the node parameters that are moved as well, 0 by default.
         """
-        sums = np.empty((n_groups, self.reference.shape[1]))
+        N = self.reference.shape[1]
+        sums = np.empty((n_groups, N))
         group_labels.sum_groups(self.reference, labels[self.entries], sums)
+        if len(self.node_reference):
+            sums = np.concatenate([sums, self.node_reference])
         sums -= sums.mean(axis=1, keepdims=True)
-        covariance = sums @ sums.T / self.reference.shape[1]
-        # of K groups and as many states nothing would be left but noise
-        shrink = self.reference.shape[1] / (self.reference.shape[1] + n_groups)
+        covariance = sums @ sums.T / N
+        # of as many groups as states nothing would be left but noise
+        shrink = N / (N + len(sums))
         return self.n * (shrink * covariance + (1.0 - shrink) * np.diag(np.diag(covariance)))
 
     def _to_entries(self, values: np.ndarray) -> np.ndarray:

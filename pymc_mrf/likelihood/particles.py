@@ -11,9 +11,7 @@ LEAST_SIZE = (
 )
 LEAST_PARTICLES = 2048
 BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
-N_NEAR = (
-    48  # edges around an edge whose changes enter its marginal by weights, beside those that touch it
-)
+N_NEAR = 24  # edges around one whose changes enter its marginal by weights, beside those that touch it
 N_CHUNKS = 8  # parts of a sweep over the labels of a large field, with moves of the particles in between
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 MOST_SNAPSHOTS = 16  # of the particles, over which sums of groups are averaged
@@ -80,7 +78,19 @@ class ParticleLikelihood(GroupEngine):
             mass=np.zeros((2, size)),
             record=np.zeros(4),
         )
+        self._node_anchor = self._view.node_tables.copy()
+        self.node_statistic = np.zeros(K)
+        self.node_directions: np.ndarray | None = None
+        self._node_sums = np.zeros(0)
         self.reset_statistics()
+
+    def move_nodes(self, node_statistic: np.ndarray, directions: np.ndarray) -> None:
+        """From now on move node parameters, which multiply `node_statistic` (K,), with the group values.
+
+        `directions` (d, P) are their derivatives by the P variables that `information` is asked about.
+        """
+        self.node_statistic, self.node_directions = node_statistic, directions
+        self._node_sums = node_statistic[self.x].sum(axis=0)
 
     @property
     def n_particles(self) -> int:
@@ -111,18 +121,19 @@ class ParticleLikelihood(GroupEngine):
         self._view.record[:] = 0.0, 0.0, 1.0, 0.0
         self.n_renewals = 0
 
-    def get_state(self) -> tuple[np.ndarray, np.ndarray]:
-        """Particles (d, m) and the parameters (edges,) that they stand for; not copied."""
-        return self._view.z, self._view.anchor
+    def get_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Particles (d, m), the parameters (edges,) and node tables (d, K) that they stand for; not copied."""
+        return self._view.z, self._view.anchor, self._node_anchor
 
-    def set_state(self, z: np.ndarray, anchor: np.ndarray) -> None:
+    def set_state(self, z: np.ndarray, anchor: np.ndarray, node_anchor: np.ndarray) -> None:
         """Restore what `get_state` gave."""
         self._view.z[:] = z
+        self._node_anchor[:] = node_anchor
         self._view.anchor[:] = anchor
         self._view.eta[:] = anchor
 
     def set_node_tables(self, node_tables) -> None:
-        """Take over other node tables; the particles follow when they are renewed next."""
+        """Take over other node tables; the particles follow at the next `change`."""
         self._view.node_tables[:] = node_tables
 
     def start(self, eta: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
@@ -138,6 +149,7 @@ class ParticleLikelihood(GroupEngine):
         n_sweeps = self._n_sweeps if n_sweeps is None else n_sweeps
         self._simulator.sweep_columns(view.z, edge_tables, view.node_tables, n_sweeps, rng)
         view.anchor[:] = view.eta
+        self._node_anchor[:] = view.node_tables
 
     def renew(self, rng: np.random.Generator) -> None:
         """Resample by the weights of all changes, where they are even enough for that, and `move`.
@@ -145,10 +157,10 @@ class ParticleLikelihood(GroupEngine):
         In fields with many changes the particles are left to the sweeps.
         """
         view = self._view
-        change = view.eta - view.anchor
-        # variance of the log weights, were the edges independent and undecided: at twice that all is lost
-        if 0.25 * change @ change < HOPELESS:
-            kernels.total_log_weights(view, view.log_weight)
+        edges, nodes = view.eta - view.anchor, view.node_tables - self._node_anchor
+        # variance of the log weights, were edges and nodes independent and undecided
+        if 0.25 * (edges @ edges + np.sum(nodes * nodes)) < HOPELESS:
+            kernels.total_log_weights(view, nodes, view.log_weight)
             weights = np.exp(view.log_weight - view.log_weight.max())
             if weights.sum() ** 2 > LEAST_SHARE * len(weights) * (weights @ weights):
                 kernels.resample(view.z, weights, rng)
@@ -158,7 +170,8 @@ class ParticleLikelihood(GroupEngine):
     def change(self, eta: np.ndarray, rng: np.random.Generator) -> None:
         """Carry the particles over to the parameters `eta` (r,), at which a new sweep begins."""
         self._view.eta[:] = eta[self.entries]
-        if not np.allclose(self._view.eta, self._view.anchor, rtol=1e-9, atol=0.0):
+        same_nodes = np.array_equal(self._view.node_tables, self._node_anchor)
+        if not (same_nodes and np.allclose(self._view.eta, self._view.anchor, rtol=1e-9, atol=0.0)):
             self.renew(rng)
         else:
             self._view.anchor[:] = self._view.eta
@@ -204,32 +217,37 @@ class ParticleLikelihood(GroupEngine):
         raise NotImplementedError("particles know ratios near the present parameters only")
 
     def learn(self, eta, rng):
-        """Keep f of all edges in some particles."""
+        """Keep f of all edges in some particles, and what `node_directions` makes of the nodes' statistics."""
         u, v = self.graph.edges.T
         z = self._view.z[:, :N_REFERENCE]
         self.reference = self.statistic.astype(np.int8)[z[u], z[v]]
+        if self.node_directions is not None:
+            self.node_reference = self.node_directions.T @ self.node_statistic[z]
 
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
         The mean of a sum is Rao-Blackwellised, or averaged over further sweeps of the particles where there
-        are fewer of them than observations and that is more precise.
+        are fewer of them than observations and that is more precise. The statistics of the nodes follow those
+        of the groups if `node_directions` are set.
         """
         m = self.n_particles
         groups = labels[self.entries]
-        sums, average, shares = np.empty((3, n_groups, m))
+        n_nodes = 0 if self.node_directions is None else self.graph.n_nodes
+        sums, average, shares = np.empty((3, n_groups + n_nodes, m))
         one, zero = np.empty((2, len(groups)))
-        n_snapshots = (
-            int(np.clip(np.ceil(4.0 * self.n / m), 1, MOST_SNAPSHOTS)) if self.n > 0.5 * m else 1
-        )
-        kernels.group_sums(self._view, groups, average)
-        for _ in range(n_snapshots - 1):
-            self.move(rng)
-            kernels.group_sums(self._view, groups, sums)
-            average += sums
-        average /= n_snapshots
-        kernels.group_shares(self._view, groups, shares, one, zero)
-        kernels.group_sums(self._view, groups, sums)
+        n_snapshots = 1
+        if self.n > 0.5 * m:
+            n_snapshots = int(np.clip(np.ceil(4.0 * self.n / m), 1, MOST_SNAPSHOTS))
+        average[:] = 0.0
+        for t in range(n_snapshots):
+            if t > 0:
+                self.move(rng)
+            kernels.group_sums(self._view, groups, sums[:n_groups])
+            sums[n_groups:] = self.node_statistic[self._view.z[:n_nodes]]
+            average += sums / n_snapshots
+        kernels.group_shares(self._view, groups, shares[:n_groups], one, zero)
+        shares[n_groups:] = average[n_groups:]
         estimates = np.where(np.less(average.var(axis=1), shares.var(axis=1))[:, None], average, shares)
         self._moments = one, zero, sums, estimates.mean(axis=1), np.cov(estimates, ddof=0) / m
 
@@ -244,14 +262,15 @@ class ParticleLikelihood(GroupEngine):
         shows both values of f enters by sum_e log(1 - mu_e + mu_e exp(D_e)) instead, as if alone.
         The error of t, of covariance V relative to C / n with C = Cov T, is corrected for as in
         `kernels.particle_groups`: the curvature n C becomes n C^(1/2) (1 - V)^-1 C^(1/2) about the
-        likelihood's mode.
+        likelihood's mode. If `node_directions` are set, `values` are followed by the node parameters (d,).
         """
-        K, m = len(values), self.n_particles
         groups = labels[self.entries]
         one, zero, sums, mean, noise = self._moments
-        data = np.bincount(groups, self.s, minlength=K)
-        independent = np.bincount(groups, one * zero, minlength=K)
-        rare = independent * m < FEW
+        size, m = sums.shape
+        K = size if self.node_directions is None else size - self.graph.n_nodes
+        data = np.concatenate([np.bincount(groups, self.s, minlength=K), self._node_sums[: size - K]])
+        independent = np.bincount(groups, one * zero, minlength=size)
+        rare = (independent * m < FEW) & (np.arange(size) < K)
         of_rare = rare[groups]
         odds_groups, one, zero = groups[of_rare], one[of_rare], zero[of_rare]
         T = sums[~rare] - sums[~rare].mean(axis=1, keepdims=True)
@@ -259,9 +278,9 @@ class ParticleLikelihood(GroupEngine):
         C[np.ix_(~rare, ~rare)] = T @ T.T / m + np.diag(np.full(len(T), 0.5 / self.n))
         root = np.linalg.cholesky(C)
         inverse = np.linalg.inv(root)
-        ratio, axes = np.linalg.eigh(self.n * inverse @ noise.reshape(K, K) @ inverse.T)
+        ratio, axes = np.linalg.eigh(self.n * inverse @ noise.reshape(size, size) @ inverse.T)
         gain = 1.0 / (1.0 - np.clip(ratio, 0.0, kernels.MAX_NOISE)) - 1.0
-        axes = root @ axes  # (K, K)
+        axes = root @ axes  # (size, size)
         penalty = self.n * (axes * gain) @ axes.T
         mode = np.linalg.solve(C, data / self.n - mean)
 
@@ -272,12 +291,12 @@ class ParticleLikelihood(GroupEngine):
             weights = np.exp(tilt - top)
             total = weights.sum()
             log_partition = top + np.log(total / m) + D[~rare] @ mean[~rare]
-            expected = np.empty(K)
+            expected = np.empty(size)
             expected[~rare] = mean[~rare] + T @ weights / total
             if of_rare.any():
                 odds = np.exp(np.clip(D, -50.0, 50.0))[odds_groups]
                 log_partition += np.log(zero + one * odds).sum()
-                shares = np.bincount(odds_groups, one * odds / (zero + one * odds), minlength=K)
+                shares = np.bincount(odds_groups, one * odds / (zero + one * odds), minlength=size)
                 expected[rare] = shares[rare]
             beyond = penalty @ (D - mode)
             value = D @ data - self.n * log_partition - 0.5 * (D - mode) @ beyond

@@ -8,7 +8,6 @@ which likelihood they feed (see `pymc_mrf.distributions.mrf_rv.tag_parents`).
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.mrf_rv import field_node, free_parents, likelihoods_fed
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
@@ -16,7 +15,7 @@ from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.group_gibbs import GroupGibbs
+from pymc_mrf.steps.group_gibbs import GroupGibbs, is_dirichlet_process
 from pymc_mrf.steps.intractable_parents import intractable_fields
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
@@ -31,11 +30,6 @@ GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     StrippedBetaGibbs,
     AuxiliaryVariableMH,
 )
-
-
-def is_dirichlet_process(var) -> bool:
-    """Whether a free variable is a Dirichlet process of this package."""
-    return var.owner is not None and isinstance(var.owner.op, DirichletProcessRV)
 
 
 class Unsampleable(BlockedStep):

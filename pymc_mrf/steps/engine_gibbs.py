@@ -1,8 +1,10 @@
 """Base of the group samplers that ask a likelihood engine: label sweeps and Hamiltonian moves of values."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
+import pymc as pm
 
 from pymc_mrf.kernels import group_labels
 from pymc_mrf.kernels.edge_terms import allocate_terms
@@ -40,7 +42,11 @@ class EngineGibbs(GroupGibbs):
             self._engines.append(self._make_engine(field, *arguments))
         self._terms = allocate_terms(sum(engine.n_terms for engine in self._engines))
         self.values = GroupValues(self._engines)
+        self._prepare(pm.modelcontext(kwargs.get("model")), compile_kwargs)
         self._warm_up()
+
+    def _prepare(self, model: pm.Model, compile_kwargs) -> None:
+        """Do what is left to do before the first step; by default nothing."""
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         raise NotImplementedError
@@ -53,7 +59,7 @@ class EngineGibbs(GroupGibbs):
         if eta is None:
             eta = k_means_start(self._start(), base, self.rng)
         self.values.begin()
-        self.values.learn(eta, self.rng)
+        self._learn(eta)
         return eta
 
     def _start(self) -> np.ndarray:
@@ -93,14 +99,48 @@ class EngineGibbs(GroupGibbs):
     def _renew(self) -> None:
         """Renew the views in the middle of a sweep."""
 
+    def _learn(self, eta: np.ndarray) -> None:
+        """Learn the covariance of the field's statistics at `eta` (r,)."""
+        self.values.learn(eta, self.rng)
+
     def _draw_values(self, labels, eta, base):
-        density = self._prior.density(base)
-        eta, acceptance = self.values.move(
-            labels,
-            eta,
-            lambda x, slope: add_log_densities(density.series, x, slope),
-            base.precision(density),
-            self.tune,
-            self.rng,
-        )
+        if self.values.learns(self.tune):
+            self._learn(eta[labels])
+        series = self._prior.density(base).series
+        precision = base.precision(self._prior.density(base))
+
+        def log_base(x: np.ndarray, slope: np.ndarray) -> float:
+            return add_log_densities(series, x, slope)
+
+        eta, acceptance = self._move_values(labels, eta, log_base, precision)
         return eta, {"group_gibbs_acceptance": acceptance}
+
+    def _move_values(
+        self,
+        labels: np.ndarray,
+        eta: np.ndarray,
+        log_base: Callable[[np.ndarray, np.ndarray], float],
+        precision: float,
+    ) -> tuple[np.ndarray, float]:
+        """Move the group values `eta` (K,) given labels; return them and the acceptance.
+
+        ``log_base(x, slope)`` is the sum of the base's log density over x, whose derivatives it adds to `slope`;
+        `precision` is of the order of its curvature.
+        """
+        likelihoods = [engine.grouped(labels, eta) for engine in self._engines]
+        metric = precision * np.eye(len(eta))
+        for engine in self._engines:
+            metric += engine.information(labels, len(eta))
+
+        def density(x: np.ndarray) -> tuple[float, np.ndarray]:
+            slope = np.zeros(len(x))
+            value = log_base(x, slope)
+            if value == -np.inf:
+                return value, slope
+            for likelihood in likelihoods:
+                log_likelihood, gradient = likelihood(x)
+                value += log_likelihood
+                slope += gradient
+            return value, slope
+
+        return self.values.move(density, eta, metric, self.tune, self.rng)

@@ -256,6 +256,8 @@ class Exchange(BlockedStep):
         which the constructor finds out. Sessions without intractable fields are left alone.
         """
         if var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES:
+            if getattr(var.tag, "mrf_group_nodes", False):
+                return Competence.INCOMPATIBLE
             if "particles" in likelihoods_fed(var):
                 return Competence.IDEAL
             if not has_grad and IntractableLogPartition.used:

@@ -25,6 +25,11 @@ from pymc_mrf.steps.pymc_steps import check_step_arguments, one_variable, warm_u
 ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
 
 
+def is_dirichlet_process(rv) -> bool:
+    """Whether a variable is a Dirichlet process of this package."""
+    return rv.owner is not None and isinstance(rv.owner.op, DirichletProcessRV)
+
+
 class GroupGibbs(BlockedStep):
     """Base of the group samplers.
 
@@ -62,7 +67,7 @@ class GroupGibbs(BlockedStep):
         self.rng = get_random_generator(rng)
         rv = model.values_to_rvs[value]
         step = type(self).__name__
-        if not isinstance(rv.owner.op, DirichletProcessRV):
+        if not is_dirichlet_process(rv):
             raise TypeError(f"{step} samples a pymc_mrf.DirichletProcess, but {rv.name} is none")
         if rv.ndim != 1:
             raise ValueError(
@@ -111,8 +116,7 @@ class GroupGibbs(BlockedStep):
     @classmethod
     def competence(cls, var, has_grad):
         """Ideal for a Dirichlet process that feeds a field for which the step is the default."""
-        is_process = var.owner is not None and isinstance(var.owner.op, DirichletProcessRV)
-        served = is_process and cls.default_for in likelihoods_fed(var)
+        served = is_dirichlet_process(var) and cls.default_for in likelihoods_fed(var)
         return Competence.IDEAL if served else Competence.INCOMPATIBLE
 
     def setup_chain(self, rng, tune: int, draws: int) -> None:

@@ -59,12 +59,12 @@ class GroupValues(WithSamplingState):
     @property
     def references(self) -> tuple:
         """References of the engines."""
-        return tuple(engine.reference for engine in self._engines)
+        return tuple((engine.reference, engine.node_reference) for engine in self._engines)
 
     @references.setter
     def references(self, references: tuple) -> None:
         for engine, reference in zip(self._engines, references, strict=True):
-            engine.reference = reference
+            engine.reference, engine.node_reference = reference
 
     def learn(self, eta: np.ndarray, rng: np.random.Generator) -> None:
         """Learn the covariance at the parameters `eta` (r,)."""
@@ -73,68 +73,50 @@ class GroupValues(WithSamplingState):
 
     def move(
         self,
-        labels: np.ndarray,
-        values: np.ndarray,
-        log_base: Callable[[np.ndarray, np.ndarray], float],
-        precision: float,
+        density: Callable[[np.ndarray], tuple[float, np.ndarray]],
+        x: np.ndarray,
+        metric: np.ndarray,
         tune: bool,
         rng: np.random.Generator,
     ) -> tuple[np.ndarray, float]:
-        """Move all values once.
+        """Move all values once, or several times where `density` has to be made anew for every move.
 
         Parameters
         ----------
-        labels : (r,) int64 array
-        values : (K,) array
-        log_base : callable
-            ``log_base(values, slope)``: sum of the base's log density over `values`, its derivatives being
-            added to `slope`.
-        precision : float
-            Curvature to add to that of the likelihood: of the order of the base's, positive.
+        density : callable
+            Log density and its gradient (K,).
+        x : (K,) array
+        metric : (K, K) array
+            Positive definite; a function of the labels and of what was learnt, not of `x`.
         tune : bool
             Whether to learn from the move.
         rng : numpy.random.Generator
 
         Returns
         -------
-        values : (K,) array
+        x : (K,) array
         acceptance : float
-            Probability with which the proposal was accepted.
+            Mean probability with which proposals were accepted.
         """
-        K = len(values)
-        if tune and self.n_tuned in LEARN_AT:
-            self.learn(values[labels], rng)
-        likelihoods = [engine.grouped(labels, values) for engine in self._engines]
-        metric = precision * np.eye(K)
-        for engine in self._engines:
-            metric += engine.information(labels, K)
         factor = np.linalg.cholesky(metric)  # M = L L'
-
-        def density(x: np.ndarray) -> tuple[float, np.ndarray]:
-            slope = np.zeros(K)
-            value = log_base(x, slope)
-            if value == -np.inf:
-                return value, slope
-            for likelihood in likelihoods:
-                log_likelihood, gradient = likelihood(x)
-                value += log_likelihood
-                slope += gradient
-            return value, slope
-
         accepted = []
         for _ in range(max(engine.n_trajectories for engine in self._engines)):
             step = np.exp(self.log_step) * (1.0 + JITTER * (2.0 * rng.random() - 1.0))
-            proposal, gain = leapfrog(density, values, factor, step, rng)
+            proposal, gain = leapfrog(density, x, factor, step, rng)
             acceptance = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
             accepted.append(acceptance)
             if rng.random() < acceptance:
-                values = proposal
+                x = proposal
         acceptance = float(np.mean(accepted))
         if tune:
             self.n_tuned += 1
             self.log_step += (acceptance - TARGET_ACCEPTANCE) / (self.n_tuned + 5.0) ** 0.6
             self.log_step = min(self.log_step, float(np.log(1.5)))
-        return values, acceptance
+        return x, acceptance
+
+    def learns(self, tune: bool) -> bool:
+        """Whether the covariance should be learnt anew before the next move."""
+        return tune and self.n_tuned in LEARN_AT
 
 
 def leapfrog(

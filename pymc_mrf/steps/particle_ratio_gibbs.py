@@ -3,19 +3,24 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.compound import StepMethodState
+import pymc as pm
+from pymc.step_methods.compound import Competence, CompoundStep, StepMethodState
 from pymc.step_methods.state import dataclass_state
+from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
+from pymc_mrf.distributions.mrf_rv import field_node, free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.engine_gibbs import EngineGibbs
-from pymc_mrf.steps.group_gibbs import k_means_start
+from pymc_mrf.steps.group_gibbs import is_dirichlet_process, k_means_start
 from pymc_mrf.steps.group_values import GroupValuesState
-from pymc_mrf.steps.observed_field import ObservedField
+from pymc_mrf.steps.node_variables import NodeVariables
+from pymc_mrf.steps.observed_field import ObservedField, children
+from pymc_mrf.steps.pymc_steps import check_step_arguments
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
 CHECK_EVERY = 50  # draws between two looks at whether the particles keep up
@@ -35,6 +40,15 @@ class ParticleRatioState(StepMethodState):
     drift: float
     n_unchecked: int
     squares: dict
+    node_precision: np.ndarray
+    node_directions: tuple
+
+
+def node_values(rv, model: pm.Model) -> list:
+    """Value variables from which the node parameters of the fields of a Dirichlet process are computed."""
+    nodes = [node for child in children(rv, model) if (node := field_node(child)) is not None]
+    found = [parent for node in nodes for parent in free_parents(node, model) if parent is not rv]
+    return [model.rvs_to_values[parent] for parent in dict.fromkeys(found)]
 
 
 class ParticleRatioGibbs(EngineGibbs):
@@ -102,6 +116,7 @@ class ParticleRatioGibbs(EngineGibbs):
     serves = ("particles", "exact")
     default_for = "particles"
     n_label_sweeps = 1
+    default_blocked = True  # takes the variables behind the node parameters along
     _state_class = ParticleRatioState
     stats_dtypes_shapes: ClassVar[dict] = {
         **EngineGibbs.stats_dtypes_shapes,
@@ -112,6 +127,25 @@ class ParticleRatioGibbs(EngineGibbs):
         "particle_ratio_target_noise": (np.float64, []),
     }
     _engines: list[ParticleLikelihood]
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        """Ideal for a Dirichlet process of an intractable field, and what is behind its node parameters."""
+        own = getattr(var.tag, "mrf_group_nodes", False)
+        return Competence.IDEAL if own else super().competence(var, has_grad)
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Build the step; one for each Dirichlet process if there are several."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
+        model = pm.modelcontext(kwargs.get("model"))
+        values = get_value_vars_from_user_vars(vars, model)
+        processes = [v for v in values if is_dirichlet_process(model.values_to_rvs[v])]
+        if len(processes) < 2:
+            return super().__new__(cls, values, *args, **kwargs)
+        behind = {v: node_values(model.values_to_rvs[v], model) for v in processes}
+        return CompoundStep(
+            [cls([v, *(w for w in behind[v] if w in values)], *args, **kwargs) for v in processes]
+        )
 
     def __init__(
         self,
@@ -128,7 +162,34 @@ class ParticleRatioGibbs(EngineGibbs):
             n_particles = whole_number(n_particles, "n_particles", 1)
         self._n_particles = n_particles
         self._estimates: list[np.ndarray] = []
-        super().__init__(vars, **kwargs)
+        model = pm.modelcontext(kwargs.get("model"))
+        values = get_value_vars_from_user_vars(vars, model)
+        self._node_values = [v for v in values if not is_dirichlet_process(model.values_to_rvs[v])]
+        super().__init__([v for v in values if v not in self._node_values] or values, **kwargs)
+        self.vars += self._node_values
+
+    def _prepare(self, model: pm.Model, compile_kwargs) -> None:
+        """Take over the variables behind the node parameters, which no other step can move."""
+        [rv] = [model.values_to_rvs[v] for v in self.vars]
+        behind = node_values(rv, model)
+        for value in behind if self._fields[0].likelihood == "particles" else []:
+            if value not in self._node_values:
+                name = model.values_to_rvs[value].name
+                raise ValueError(
+                    f'under likelihood="particles" ParticleRatioGibbs moves the variables behind the node '
+                    f"parameters itself: pass {name} too, as in ParticleRatioGibbs([{rv.name}, {name}])"
+                )
+        for value in self._node_values:
+            if value not in behind:
+                raise ValueError(
+                    f"ParticleRatioGibbs moves {rv.name} and the variables behind the node parameters of its "
+                    f"fields: leave {model.values_to_rvs[value].name} out of `vars`"
+                )
+        self._nodes: NodeVariables | None = None
+        if self._node_values:
+            self._nodes = NodeVariables(self._node_values, self._fields, model, compile_kwargs)
+        self.node_precision = np.zeros(0)
+        self._at = self._point
 
     def _make_engine(self, field: ObservedField, *arguments) -> ParticleLikelihood:
         edges = np.arange(field.graph.n_edges)
@@ -172,12 +233,38 @@ class ParticleRatioGibbs(EngineGibbs):
         for engine, own in zip(self._engines, state, strict=True):
             engine.set_state(*own)
 
+    @property
+    def node_directions(self) -> tuple:
+        """Derivatives of the node parameters of every field at which `information` was learnt."""
+        return tuple(engine.node_directions for engine in self._engines)
+
+    @node_directions.setter
+    def node_directions(self, directions: tuple) -> None:
+        for engine, own in zip(self._engines, directions, strict=True):
+            if own is not None:
+                engine.move_nodes(self._link.family.node_statistic, own)
+
     def _begin(self, eta, base: BaseMeasure):
         if eta is None:
             eta = k_means_start(self._start(), base, self.rng)
         for engine in self._engines:
             engine.start(eta, BURN_IN, self.rng)
         return super()._begin(eta, base)
+
+    def _read_point(self, point) -> None:
+        super()._read_point(point)
+        self._at = point
+
+    def _learn(self, eta) -> None:
+        if self._nodes is not None:
+            v = self._nodes.pack(self._at)
+            self.node_precision = self._nodes.curvature(v, self._at)
+            node_statistic = self._link.family.node_statistic
+            for engine, directions in zip(
+                self._engines, self._nodes.jacobians(v, self._at), strict=True
+            ):
+                engine.move_nodes(node_statistic, directions)
+        super()._learn(eta)
 
     def _renew(self) -> None:
         for engine in self._engines:
@@ -192,6 +279,8 @@ class ParticleRatioGibbs(EngineGibbs):
         return counts
 
     def _draw_values(self, labels, eta, base):
+        if self.values.learns(self.tune):
+            self._learn(eta[labels])
         for engine in self._engines:
             engine.measure(labels, len(eta), self.rng)
         eta, stats = super()._draw_values(labels, eta, base)
@@ -211,6 +300,45 @@ class ParticleRatioGibbs(EngineGibbs):
             self.squares["noise"].append(stats["particle_ratio_noise"] ** 2)
             self.squares["drift"].append(self.drift * abs(self.drift))
         return eta, {**stats, "particle_ratio_drift": self.drift}
+
+    def _move_values(self, labels, eta, log_base, precision):
+        nodes = self._nodes
+        if nodes is None:
+            return super()._move_values(labels, eta, log_base, precision)
+        K, point = len(eta), self._at
+        v = nodes.pack(point)
+        present = nodes.evaluate(v, point)[1]
+        likelihoods = [
+            engine.grouped(labels, np.concatenate([eta, node]))
+            for engine, node in zip(self._engines, present, strict=True)
+        ]
+        metric = np.diag(np.concatenate([np.full(K, precision), self.node_precision]))
+        for engine in self._engines:
+            metric += engine.information(labels, K)
+
+        def density(x: np.ndarray) -> tuple[float, np.ndarray]:
+            slope = np.zeros(len(x))
+            value = log_base(x[:K], slope[:K])
+            log_density, node_parameters = nodes.evaluate(x[K:], point)
+            value += log_density
+            if not np.isfinite(value):
+                return -np.inf, slope
+            cotangents = []
+            for likelihood, node in zip(likelihoods, node_parameters, strict=True):
+                log_likelihood, gradient = likelihood(np.concatenate([x[:K], node]))
+                value += log_likelihood
+                slope[:K] += gradient[:K]
+                cotangents.append(gradient[K:])
+            slope[K:] = nodes.slope(x[K:], point, cotangents)
+            return value, slope
+
+        x, acceptance = self.values.move(density, np.concatenate([eta, v]), metric, self.tune, self.rng)
+        self._at = nodes.unpack(x[K:], point)
+        super()._read_point(self._at)
+        return x[:K], acceptance
+
+    def _new_point(self, point, theta):
+        return {**self._at, self._name: theta}
 
     def _complaints(self) -> list[str]:
         messages = super()._complaints()
