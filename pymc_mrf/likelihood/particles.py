@@ -227,18 +227,16 @@ class ParticleLikelihood(GroupEngine):
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
-        The mean of a sum is Rao-Blackwellised, or averaged over further sweeps of the particles where there
-        are fewer of them than observations and that is more precise. The statistics of the nodes follow those
-        of the groups if `node_directions` are set.
+        The means of the sums are Rao-Blackwellised, or averaged over further sweeps of the particles, whichever
+        is more precise. The statistics of the nodes follow those of the groups if `node_directions` are set.
         """
         m = self.n_particles
         groups = labels[self.entries]
         n_nodes = 0 if self.node_directions is None else self.graph.n_nodes
-        sums, average, shares = np.empty((3, n_groups + n_nodes, m))
+        sums, average = np.empty((2, n_groups + n_nodes, m))
+        shares = np.empty((n_groups, m))
         one, zero = np.empty((2, len(groups)))
-        n_snapshots = 1
-        if self.n > 0.5 * m:
-            n_snapshots = int(np.clip(np.ceil(4.0 * self.n / m), 1, MOST_SNAPSHOTS))
+        n_snapshots = int(np.clip(np.ceil(8.0 * self.n / m), 1, MOST_SNAPSHOTS))
         average[:] = 0.0
         for t in range(n_snapshots):
             if t > 0:
@@ -246,10 +244,16 @@ class ParticleLikelihood(GroupEngine):
             kernels.group_sums(self._view, groups, sums[:n_groups])
             sums[n_groups:] = self.node_statistic[self._view.z[:n_nodes]]
             average += sums / n_snapshots
-        kernels.group_shares(self._view, groups, shares[:n_groups], one, zero)
-        shares[n_groups:] = average[n_groups:]
-        estimates = np.where(np.less(average.var(axis=1), shares.var(axis=1))[:, None], average, shares)
-        self._moments = one, zero, sums, estimates.mean(axis=1), np.cov(estimates, ddof=0) / m
+        kernels.group_shares(self._view, groups, shares, one, zero)
+        noise = np.cov(average, ddof=0)
+        mean = average.mean(axis=1)
+        if not n_nodes:
+            # all or none: errors of sums that go together cancel, those of estimates of two kinds do not
+            other = np.cov(shares, ddof=0)
+            inverse = np.linalg.pinv(np.cov(sums, ddof=0).reshape(n_groups, n_groups))
+            if np.sum(inverse * other) < np.sum(inverse * noise):
+                noise, mean = other, shares.mean(axis=1)
+        self._moments = one, zero, sums, mean, noise / m
 
     def grouped(self, labels, values):
         """Log-likelihood near the present `values` (K,), from what `measure` found.
