@@ -1,4 +1,4 @@
-"""The one place for numba options: kernels are compiled by `jit`, or else by `inlined` or `summing`.
+"""The one place for numba options: kernels are compiled by `jit`, or else by `inlined`, `summing`, `finite`.
 
 `fastmath` stays off in `jit`, because log-domain kernels rely on infinities.
 """
@@ -24,3 +24,10 @@ def summing(function: Callable) -> Any:
     return njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(
         function
     )
+
+
+def finite(function: Callable) -> Any:
+    """Compile a minimum, maximum or sum over an array that never holds a NaN, so that it is vectorised."""
+    return njit(
+        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "nnan"}
+    )(function)

@@ -1,10 +1,13 @@
 """Exact inference on a junction tree: log-partition, marginals, draws, mode.
 
-`collect` sends messages towards the root, in the log domain, and leaves in every clique table the
-conditional probabilities P(frontal variables | separator): the field as a directed model
-(Lauritzen & Spiegelhalter, 1988). Everything else multiplies and adds these probabilities, where
-an underflow means a probability that really is negligible, so that no parameter is too extreme.
-The derivatives are in `junction_tree_derivatives`.
+`collect` sends messages towards the root and leaves in every clique table the conditional
+probabilities P(frontal variables | separator): the field as a directed model (Lauritzen &
+Spiegelhalter, 1988). Everything else multiplies and adds these probabilities, where an underflow
+means a probability that really is negligible. The derivatives are in `junction_tree_derivatives`.
+
+Messages are products and sums of potentials, scaled to a maximum of one. They are right to rounding
+unless one is so small that terms of it may have been lost; `collect` then begins anew in logs
+(`junction_tree_logs`), so that no parameter is too extreme.
 
 `tree` is a `TreeArrays` namedtuple (its attributes are described there), `tables` (T,) the log
 tables of all factors one after the other, and `work` a `Workspace`, which a caller allocates once.
@@ -14,7 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels import junction_tree_logs as logs
+from pymc_mrf.kernels._jit import finite, inlined, jit, summing
+from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, meet
+
+CHUNK = 2048
+"""Cells of a table that are worked on at a time: they and what they meet stay in the fastest cache."""
+
+TINY = 1e-200
+"""Products below 2e-308 are lost; from here on, a sum of at most 2^25 products lacks no more than 1e-100 of
+itself."""
 
 
 class Workspace(NamedTuple):
@@ -28,6 +40,11 @@ class Workspace(NamedTuple):
         After `collect`: P(row | column) in every clique table.
     belief : (n_cells,) array
         After `distribute`: marginal probabilities in every clique table.
+    parts : (T + cells of messages in use at one time,) array
+        What clique tables are made of: factors and messages, scaled to a maximum of one; after
+        `distribute`, their marginals.
+    least : (F + C,) array
+        Smallest positive value of each factor and of each message, or less.
     message, total : (largest separator,) arrays
     counter : (most nested loops,) int64 array
     """
@@ -35,6 +52,8 @@ class Workspace(NamedTuple):
     tables: np.ndarray
     conditional: np.ndarray
     belief: np.ndarray
+    parts: np.ndarray
+    least: np.ndarray
     message: np.ndarray
     total: np.ndarray
     counter: np.ndarray
@@ -42,15 +61,16 @@ class Workspace(NamedTuple):
 
 def allocate(tree):
     """Workspace for one junction tree: 16 bytes per table cell and a little more."""
-    n_loops = max(np.diff(tree.link_ptr).max(), np.diff(tree.factor_ptr).max())
     largest = tree.n_columns.max()
     return Workspace(
         np.zeros(tree.factor_table_ptr[-1]),
         np.zeros(tree.table_ptr[-1]),
         np.zeros(tree.table_ptr[-1]),
+        np.zeros((tree.part_start[-len(tree.parent) :] + tree.n_columns).max()),
+        np.zeros(len(tree.part_start)),
         np.zeros(largest),
         np.zeros(largest),
-        np.zeros(n_loops, dtype=np.int64),
+        np.zeros(np.diff(tree.loop_ptr).max(), dtype=np.int64),
     )
 
 
@@ -63,204 +83,207 @@ def pack_pairwise(edge_tables, node_tables, tables):
 
 
 @jit
-def next_run(counter, q, sizes, strides):
-    """Advance the loops around the innermost one by a step; the new offset in the small table."""
-    k = sizes.shape[0] - 2
-    while k >= 0:
-        counter[k] += 1
-        q += strides[k]
-        if counter[k] < sizes[k]:
-            break
-        q -= sizes[k] * strides[k]
-        counter[k] = 0
-        k -= 1
-    return q
+def set_potentials(tables, ptr, potentials, least):
+    """Exponentials of all log tables, scaled to a maximum of one; the sum of the logs of the scales.
 
-
-@jit
-def add_small_to_big(big, small, sizes, strides, counter):
-    """Add a small table to every slice of a big one: nested loops `sizes`, steps `strides`."""
-    run, step = sizes[-1], strides[-1]
-    counter[:] = 0
-    q = 0
-    for start in range(0, big.shape[0], run):
-        if step == 1:
-            for i in range(run):
-                big[start + i] += small[q + i]
-        elif step == 0:
-            for i in range(run):
-                big[start + i] += small[q]
-        else:
-            for i in range(run):
-                big[start + i] += small[q + i * step]
-        q = next_run(counter, q, sizes, strides)
-
-
-@jit
-def sum_big_to_small(big, small, sizes, strides, counter):
-    """Add every slice of a big table to a small one: the transpose of `add_small_to_big`."""
-    run, step = sizes[-1], strides[-1]
-    counter[:] = 0
-    q = 0
-    for start in range(0, big.shape[0], run):
-        if step == 1:
-            for i in range(run):
-                small[q + i] += big[start + i]
-        elif step == 0:
-            total = 0.0
-            for i in range(run):
-                total += big[start + i]
-            small[q] += total
-        else:
-            for i in range(run):
-                small[q + i * step] += big[start + i]
-        q = next_run(counter, q, sizes, strides)
-
-
-@jit
-def add_factors(tree, tables, table, counter):
-    """Overwrite the clique tables `table` (n_cells,) by the sums of their factors' log tables."""
-    table[:] = 0.0
-    if tree.factor_cell.shape[0] > 0:
-        for f in range(tree.factor_clique.shape[0]):
-            shift = tree.table_ptr[tree.factor_clique[f]] - tree.factor_cell_ptr[f]
-            for k in range(tree.factor_cell_ptr[f], tree.factor_cell_ptr[f + 1]):
-                table[k + shift] += tables[tree.factor_cell[k]]
-        return
-    for f in range(tree.factor_clique.shape[0]):
-        j = tree.factor_clique[f]
-        loops = slice(tree.factor_ptr[f], tree.factor_ptr[f + 1])
-        add_small_to_big(
-            table[tree.table_ptr[j] : tree.table_ptr[j + 1]],
-            tables[tree.factor_table_ptr[f] : tree.factor_table_ptr[f + 1]],
-            tree.loop_size[loops],
-            tree.loop_stride[loops],
-            counter,
-        )
-
-
-@jit
-def normalize_pairs(table, message, n):
-    """`normalize_columns` for two rows: one exponential per column."""
-    for s in range(n):
-        a, b = table[s], table[n + s]
-        high = max(a, b)
-        if high == -np.inf:
-            message[s] = -np.inf
-            table[s] = 0.0
-            table[n + s] = 0.0
-            continue
-        odds = np.exp(-abs(a - b))
-        p = 1.0 / (1.0 + odds)
-        message[s] = high + np.log(1.0 + odds)
-        table[s] = p if a >= b else odds * p
-        table[n + s] = odds * p if a >= b else p
-
-
-@jit
-def normalize_columns(table, message, total, n_rows, n):
-    """Log-sum-exp of each column of a log table (n_rows, n) into `message` (n,).
-
-    The table becomes the probabilities of the rows given the column, zero in impossible columns.
+    NaN if a table has no possible state or holds a NaN.
     """
-    if n_rows == 2:
-        normalize_pairs(table, message, n)
+    log_scale = 0.0
+    for f in range(ptr.shape[0] - 1):
+        table, out = tables[ptr[f] : ptr[f + 1]], potentials[ptr[f] : ptr[f + 1]]
+        top = -np.inf
+        for k in range(table.shape[0]):
+            top = max(top, table[k])
+        lowest = 1.0
+        for k in range(table.shape[0]):
+            p = np.exp(table[k] - top) if table[k] != top else table[k] - top + 1.0
+            if not p <= 1.0:
+                return np.nan
+            out[k] = p
+            if table[k] > -np.inf:
+                lowest = min(lowest, p)
+        least[f] = lowest
+        log_scale += top
+    return log_scale
+
+
+@finite
+def extremes(values):
+    """Smallest and largest of positive values or zeros."""
+    low, high = values[0], values[0]
+    for s in range(values.shape[0]):
+        low = min(low, values[s])
+        high = max(high, values[s])
+    return low, high
+
+
+@jit
+def smallest_positive(values):
+    """Smallest positive value."""
+    low = np.inf
+    for s in range(values.shape[0]):
+        if values[s] > 0.0:
+            low = min(low, values[s])
+    return low
+
+
+@summing
+def add_rows(table, message):
+    """Add all rows of a table to a message."""
+    n = message.shape[0]
+    if n == 1:
+        total = 0.0
+        for i in range(table.shape[0]):
+            total += table[i]
+        message[0] += total
         return
-    for s in range(n):
-        message[s] = table[s]
-    for a in range(1, n_rows):
+    for start in range(0, table.shape[0], n):
+        row = table[start : start + n]
         for s in range(n):
-            message[s] = max(message[s], table[a * n + s])
-    total[:n] = 0.0
-    for a in range(n_rows):
+            message[s] += row[s]
+
+
+@jit
+def reciprocals(values, out):
+    """Write 1 / values into `out`, 0 for 0."""
+    for s in range(values.shape[0]):
+        out[s] = 1.0 / values[s] if values[s] > 0.0 else 0.0
+
+
+@jit
+def multiply_rows(table, factor, out):
+    """Multiply all rows of a table by `factor`, into `out`."""
+    n = factor.shape[0]
+    if n == 1:
+        for i in range(table.shape[0]):
+            out[i] = table[i] * factor[0]
+        return
+    for start in range(0, table.shape[0], n):
+        row, target = table[start : start + n], out[start : start + n]
         for s in range(n):
-            k = a * n + s
-            table[k] = np.exp(table[k] - message[s]) if message[s] > -np.inf else 0.0
-            total[s] += table[k]
-    for s in range(n):
-        if message[s] > -np.inf:
-            message[s] += np.log(total[s])
-            total[s] = 1.0 / total[s]
-    for a in range(n_rows):
-        for s in range(n):
-            table[a * n + s] *= total[s]
+            target[s] = row[s] * factor[s]
+
+
+@jit
+def multiply_by(values, c):
+    """Multiply all values by c, in place."""
+    for s in range(values.shape[0]):
+        values[s] *= c
 
 
 @jit
 def collect(tree, tables, work):
     """Log-partition function; `work.conditional` gets P(row | column) of every clique."""
-    add_factors(tree, tables, work.conditional, work.counter)
-    log_partition = 0.0
-    for j in range(tree.parent.shape[0]):
-        n = tree.n_columns[j]
+    log_partition = collect_products(tree, tables, work)
+    if np.isnan(log_partition):
+        log_partition = logs.collect(tree, tables, work)
+    return log_partition
+
+
+@inlined
+def piece(n_rows, n, left, top):
+    """Cells of a table (n_rows, n) to be worked on at a time, from this corner on: start, stop, rows.
+
+    They are some columns of one row of a wide table, or some rows of a narrow one.
+    """
+    if n > CHUNK:
+        return top * n + left, top * n + min(left + CHUNK, n), 1
+    bottom = min(top + max(CHUNK // n, 1), n_rows)
+    return top * n, bottom * n, bottom - top
+
+
+@jit
+def collect_products(tree, tables, work):
+    """`collect`, but NaN if an underflow may have made a difference, or if no state is possible."""
+    log_partition = set_potentials(tables, tree.factor_table_ptr, work.parts, work.least)
+    if np.isnan(log_partition):
+        return log_partition
+    n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
+    for j in range(n_cliques):
+        n, n_rows = tree.n_columns[j], tree.n_rows[j]
         table = work.conditional[tree.table_ptr[j] : tree.table_ptr[j + 1]]
-        normalize_columns(table, work.message, work.total, tree.n_rows[j], n)
-        p = tree.parent[j]
-        if p < 0:
-            log_partition += work.message[0]
-            continue
-        loops = slice(tree.link_ptr[j], tree.link_ptr[j + 1])
-        add_small_to_big(
-            work.conditional[tree.table_ptr[p] : tree.table_ptr[p + 1]],
-            work.message[:n],
-            tree.loop_size[loops],
-            tree.loop_stride[loops],
-            work.counter,
-        )
+        sources = tree.sources[tree.source_ptr[j] : tree.source_ptr[j + 1]]
+        message = work.message[:n]
+        for left in range(0, n, CHUNK):
+            here = message[left : left + CHUNK]
+            total = work.total[: here.shape[0]]
+            here[:] = 0.0
+            top = 0
+            while top < n_rows:
+                start, stop, height = piece(n_rows, n, left, top)
+                if sources.shape[0] == 0:
+                    table[start:stop] = 1.0
+                for k in range(sources.shape[0]):
+                    kind = SET if k == 0 else MULTIPLY
+                    small = work.parts[tree.part_start[sources[k]] :]
+                    meet(kind, tree, sources[k], table, start, stop, small, work.counter)
+                add_rows(table[start:stop], here)
+                top += height
+            reciprocals(here, total)
+            top = 0
+            while top < n_rows:
+                start, stop, height = piece(n_rows, n, left, top)
+                multiply_rows(table[start:stop], total, table[start:stop])
+                top += height
+        low, high = extremes(message)
+        if not low >= TINY:
+            # zeros are right if no product of positive values can have been lost
+            bound = 1.0
+            for k in range(sources.shape[0]):
+                bound *= work.least[sources[k]]
+            if not (bound >= TINY and high > 0.0):
+                return np.nan
+            low = smallest_positive(message)
+        log_partition += np.log(high)
+        if tree.parent[j] >= 0:
+            work.least[n_factors + j] = low / high
+            first = tree.part_start[n_factors + j]
+            scaled = work.parts[first : first + n]
+            meet(SET, tree, n_factors + n_cliques + j, scaled, 0, n, message, work.counter)
+            multiply_by(scaled, 1.0 / high)
     return log_partition
 
 
 @jit
-def distribute(tree, work):
-    """After `collect`: marginal probabilities of every clique table into `work.belief`."""
-    for j in range(tree.parent.shape[0] - 1, -1, -1):
-        n, p = tree.n_columns[j], tree.parent[j]
+def distribute(tree, work, marginals):
+    """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
+    n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
+    work.parts[: marginals.shape[0]] = 0.0
+    for j in range(n_cliques - 1, -1, -1):
+        n, n_rows = tree.n_columns[j], tree.n_rows[j]
+        conditional = work.conditional[tree.table_ptr[j] : tree.table_ptr[j + 1]]
+        table = work.belief[tree.table_ptr[j] : tree.table_ptr[j + 1]]
+        sources = tree.sources[tree.source_ptr[j] : tree.source_ptr[j + 1]]
         message = work.message[:n]
-        if p < 0:
+        if tree.parent[j] < 0:
             message[0] = 1.0
         else:
             message[:] = 0.0
-            loops = slice(tree.link_ptr[j], tree.link_ptr[j + 1])
-            sum_big_to_small(
-                work.belief[tree.table_ptr[p] : tree.table_ptr[p + 1]],
-                message,
-                tree.loop_size[loops],
-                tree.loop_stride[loops],
-                work.counter,
-            )
-        for start in range(tree.table_ptr[j], tree.table_ptr[j + 1], n):
-            for s in range(n):
-                work.belief[start + s] = work.conditional[start + s] * message[s]
-
-
-@jit
-def sum_factors(tree, table, out, counter):
-    """Sum the clique tables `table` (n_cells,) onto each factor's scope, into `out` (T,)."""
-    out[:] = 0.0
-    if tree.factor_cell.shape[0] > 0:
-        for f in range(tree.factor_clique.shape[0]):
-            shift = tree.table_ptr[tree.factor_clique[f]] - tree.factor_cell_ptr[f]
-            for k in range(tree.factor_cell_ptr[f], tree.factor_cell_ptr[f + 1]):
-                out[tree.factor_cell[k]] += table[k + shift]
-        return
-    for f in range(tree.factor_clique.shape[0]):
-        j = tree.factor_clique[f]
-        loops = slice(tree.factor_ptr[f], tree.factor_ptr[f + 1])
-        sum_big_to_small(
-            table[tree.table_ptr[j] : tree.table_ptr[j + 1]],
-            out[tree.factor_table_ptr[f] : tree.factor_table_ptr[f + 1]],
-            tree.loop_size[loops],
-            tree.loop_stride[loops],
-            counter,
-        )
+            turned = work.parts[tree.part_start[n_factors + j] :]
+            meet(SUM, tree, n_factors + n_cliques + j, turned, 0, n, message, work.counter)
+        for k in range(sources.shape[0]):
+            child = sources[k] - n_factors
+            if child >= 0:
+                first = tree.part_start[sources[k]]
+                work.parts[first : first + tree.n_columns[child]] = 0.0
+        for left in range(0, n, CHUNK):
+            here = message[left : left + CHUNK]
+            top = 0
+            while top < n_rows:
+                start, stop, height = piece(n_rows, n, left, top)
+                multiply_rows(conditional[start:stop], here, table[start:stop])
+                for k in range(sources.shape[0]):
+                    small = work.parts[tree.part_start[sources[k]] :]
+                    meet(SUM, tree, sources[k], table, start, stop, small, work.counter)
+                top += height
+    marginals[:] = work.parts[: marginals.shape[0]]
 
 
 @jit
 def log_partition_and_marginals(tree, tables, work, marginals):
     """Log-partition function; its gradient, the marginals of all factors, into `marginals` (T,)."""
     log_partition = collect(tree, tables, work)
-    distribute(tree, work)
-    sum_factors(tree, work.belief, marginals, work.counter)
+    distribute(tree, work, marginals)
     return log_partition
 
 
@@ -289,6 +312,8 @@ def draw(tree, work, x, rng):
         z = x[c]
         for j in range(tree.parent.shape[0] - 1, -1, -1):
             n = tree.n_columns[j]
+            if tree.n_rows[j] == 1:  # a subclique
+                continue
             cell = tree.table_ptr[j] + column_of(tree, j, z)
             u = rng.random()
             row = 0
@@ -306,7 +331,7 @@ def draw(tree, work, x, rng):
 @jit
 def mode(tree, tables, work, z):
     """Most probable states into `z` (d,) int8; the largest log potential. Ties: lowest states."""
-    add_factors(tree, tables, work.conditional, work.counter)
+    logs.add_factors(tree, tables, work.conditional, work.counter)
     value = 0.0
     for j in range(tree.parent.shape[0]):
         n, p = tree.n_columns[j], tree.parent[j]
@@ -319,14 +344,7 @@ def mode(tree, tables, work, z):
         if p < 0:
             value += message[0]
             continue
-        loops = slice(tree.link_ptr[j], tree.link_ptr[j + 1])
-        add_small_to_big(
-            work.conditional[tree.table_ptr[p] : tree.table_ptr[p + 1]],
-            message,
-            tree.loop_size[loops],
-            tree.loop_stride[loops],
-            work.counter,
-        )
+        logs.add_message(tree, j, message, work.total, work.conditional, work.counter)
     for j in range(tree.parent.shape[0] - 1, -1, -1):
         n = tree.n_columns[j]
         cell = tree.table_ptr[j] + column_of(tree, j, z)
