@@ -64,7 +64,7 @@ class TreeArrays(NamedTuple):
     loop_size, loop_stride : int64 arrays
     cell_start : (F + 2 C,) int64 array
         Where the meeting is spelt out in `cell`; -1 if it is not.
-    cell : int32 array
+    cell : uint32 array
         Cell of the small table for every cell of the big one, in storage order.
     """
 
@@ -173,7 +173,7 @@ def tree_arrays(
     sizes: list[int] = []
     steps: list[int] = []
     n_loops, cell_start = [], []
-    spelt_out = [np.zeros(0, dtype=np.int32)]
+    spelt_out = [np.zeros(0, dtype=np.int64)]
     n_spelt_out = 0
     for big, small in meetings:
         loop_sizes, loop_steps = _loops(big, small, cards)
@@ -182,9 +182,9 @@ def tree_arrays(
         n_loops.append(len(loop_sizes))
         n = math.prod(loop_sizes)
         if n > 1 and loop_sizes[-1] < SHORT_RUN and n_spelt_out + n <= MAX_SPELT_OUT:
-            index = np.zeros(1, dtype=np.int32)
+            index = np.zeros(1, dtype=np.int64)
             for size, step in zip(loop_sizes, loop_steps, strict=True):
-                index = np.add.outer(index, np.arange(size, dtype=np.int32) * step).ravel()
+                index = np.add.outer(index, np.arange(size, dtype=np.int64) * step).ravel()
             spelt_out.append(index)
             cell_start.append(n_spelt_out)
             n_spelt_out += n
@@ -222,7 +222,7 @@ def tree_arrays(
         loop_size=integers(sizes),
         loop_stride=integers(steps),
         cell_start=integers(cell_start),
-        cell=np.concatenate(spelt_out).astype(np.int32),
+        cell=np.concatenate(spelt_out).astype(np.uint32),
     )
     for array in arrays:
         array.setflags(write=False)

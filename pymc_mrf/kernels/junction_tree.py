@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels import junction_tree_logs as logs
-from pymc_mrf.kernels._jit import finite, inlined, jit, summing
-from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, meet
+from pymc_mrf.kernels._jit import finite, jit
+from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, add_rows, meet, multiply_rows
 
 CHUNK = 2048
 """Cells of a table that are worked on at a time: they and what they meet stay in the fastest cache."""
@@ -88,86 +88,54 @@ def set_potentials(tables, ptr, potentials, least):
 
     NaN if a table has no possible state or holds a NaN.
     """
-    log_scale = 0.0
+    log_scale, sound = 0.0, True
     for f in range(ptr.shape[0] - 1):
-        table, out = tables[ptr[f] : ptr[f + 1]], potentials[ptr[f] : ptr[f + 1]]
-        top = -np.inf
-        for k in range(table.shape[0]):
-            top = max(top, table[k])
-        lowest = 1.0
-        for k in range(table.shape[0]):
-            p = np.exp(table[k] - top) if table[k] != top else table[k] - top + 1.0
-            if not p <= 1.0:
-                return np.nan
-            out[k] = p
-            if table[k] > -np.inf:
-                lowest = min(lowest, p)
+        top, lowest = -np.inf, 1.0
+        for k in range(ptr[f], ptr[f + 1]):
+            top = max(top, tables[k])
+        for k in range(ptr[f], ptr[f + 1]):
+            sound = sound and tables[k] <= top
+            log_p = tables[k] - top
+            p = np.exp(log_p) if log_p != 0.0 else 1.0
+            potentials[k] = p
+            if not p >= lowest and log_p > -np.inf:
+                lowest = p
         least[f] = lowest
         log_scale += top
-    return log_scale
+    return log_scale if sound and abs(log_scale) < np.inf else np.nan
 
 
 @finite
-def extremes(values):
-    """Smallest and largest of positive values or zeros."""
+def extremes(values, n):
+    """Smallest and largest of the first n values, all positive or zero."""
     low, high = values[0], values[0]
-    for s in range(values.shape[0]):
+    for s in range(n):
         low = min(low, values[s])
         high = max(high, values[s])
     return low, high
 
 
 @jit
-def smallest_positive(values):
-    """Smallest positive value."""
+def smallest_positive(values, n):
+    """Smallest positive one of the first n values."""
     low = np.inf
-    for s in range(values.shape[0]):
+    for s in range(n):
         if values[s] > 0.0:
             low = min(low, values[s])
     return low
 
 
-@summing
-def add_rows(table, message):
-    """Add all rows of a table to a message."""
-    n = message.shape[0]
-    if n == 1:
-        total = 0.0
-        for i in range(table.shape[0]):
-            total += table[i]
-        message[0] += total
-        return
-    for start in range(0, table.shape[0], n):
-        row = table[start : start + n]
-        for s in range(n):
-            message[s] += row[s]
-
-
 @jit
-def reciprocals(values, out):
-    """Write 1 / values into `out`, 0 for 0."""
-    for s in range(values.shape[0]):
+def reciprocals(values, out, left, right):
+    """Write 1 / values into `out`, 0 for 0, from one index to another."""
+    for s in range(left, right):
         out[s] = 1.0 / values[s] if values[s] > 0.0 else 0.0
 
 
 @jit
-def multiply_rows(table, factor, out):
-    """Multiply all rows of a table by `factor`, into `out`."""
-    n = factor.shape[0]
-    if n == 1:
-        for i in range(table.shape[0]):
-            out[i] = table[i] * factor[0]
-        return
-    for start in range(0, table.shape[0], n):
-        row, target = table[start : start + n], out[start : start + n]
-        for s in range(n):
-            target[s] = row[s] * factor[s]
-
-
-@jit
-def multiply_by(values, c):
-    """Multiply all values by c, in place."""
-    for s in range(values.shape[0]):
+def scale(values, n, c):
+    """Multiply the first n values by c, in place."""
+    for s in range(n):
         values[s] *= c
 
 
@@ -180,18 +148,6 @@ def collect(tree, tables, work):
     return log_partition
 
 
-@inlined
-def piece(n_rows, n, left, top):
-    """Cells of a table (n_rows, n) to be worked on at a time, from this corner on: start, stop, rows.
-
-    They are some columns of one row of a wide table, or some rows of a narrow one.
-    """
-    if n > CHUNK:
-        return top * n + left, top * n + min(left + CHUNK, n), 1
-    bottom = min(top + max(CHUNK // n, 1), n_rows)
-    return top * n, bottom * n, bottom - top
-
-
 @jit
 def collect_products(tree, tables, work):
     """`collect`, but NaN if an underflow may have made a difference, or if no state is possible."""
@@ -199,48 +155,53 @@ def collect_products(tree, tables, work):
     if np.isnan(log_partition):
         return log_partition
     n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
+    table, message, inverse = work.conditional, work.message, work.total
+    ptr, sizes, strides = tree.loop_ptr, tree.loop_size, tree.loop_stride
+    spelt, cell, counter = tree.cell_start, tree.cell, work.counter
     for j in range(n_cliques):
-        n, n_rows = tree.n_columns[j], tree.n_rows[j]
-        table = work.conditional[tree.table_ptr[j] : tree.table_ptr[j + 1]]
-        sources = tree.sources[tree.source_ptr[j] : tree.source_ptr[j + 1]]
-        message = work.message[:n]
+        n, n_rows, first = tree.n_columns[j], tree.n_rows[j], tree.table_ptr[j]
+        sources = range(tree.source_ptr[j], tree.source_ptr[j + 1])
+        height = min(max(CHUNK // n, 1), n_rows)  # rows of a narrow table that are worked on at a time
+        message[:n] = 0.0
         for left in range(0, n, CHUNK):
-            here = message[left : left + CHUNK]
-            total = work.total[: here.shape[0]]
-            here[:] = 0.0
-            top = 0
-            while top < n_rows:
-                start, stop, height = piece(n_rows, n, left, top)
-                if sources.shape[0] == 0:
-                    table[start:stop] = 1.0
-                for k in range(sources.shape[0]):
-                    kind = SET if k == 0 else MULTIPLY
-                    small = work.parts[tree.part_start[sources[k]] :]
-                    meet(kind, tree, sources[k], table, start, stop, small, work.counter)
-                add_rows(table[start:stop], here)
-                top += height
-            reciprocals(here, total)
-            top = 0
-            while top < n_rows:
-                start, stop, height = piece(n_rows, n, left, top)
-                multiply_rows(table[start:stop], total, table[start:stop])
-                top += height
-        low, high = extremes(message)
+            width = min(CHUNK, n - left)
+            for row in range(0, n_rows, height):
+                rows = min(height, n_rows - row)
+                start = row * n + left
+                stop = start + (rows - 1) * n + width
+                if tree.source_ptr[j] == tree.source_ptr[j + 1]:
+                    table[first + start : first + stop] = 1.0
+                kind = SET
+                for k in sources:
+                    m = tree.sources[k]
+                    meet(
+                        kind, table, first, start, stop, work.parts, tree.part_start[m], m,
+                        ptr, sizes, strides, spelt, cell, counter,
+                    )  # fmt: skip
+                    kind = MULTIPLY
+                add_rows(table, first + start, rows, n, width, message, left)
+            reciprocals(message, inverse, left, left + width)
+            for row in range(0, n_rows, height):
+                rows = min(height, n_rows - row)
+                multiply_rows(table, first + row * n + left, rows, n, width, inverse, left, table)
+        low, high = extremes(message, n)
         if not low >= TINY:
             # zeros are right if no product of positive values can have been lost
             bound = 1.0
-            for k in range(sources.shape[0]):
-                bound *= work.least[sources[k]]
+            for k in sources:
+                bound *= work.least[tree.sources[k]]
             if not (bound >= TINY and high > 0.0):
                 return np.nan
-            low = smallest_positive(message)
+            low = smallest_positive(message, n)
         log_partition += np.log(high)
         if tree.parent[j] >= 0:
-            work.least[n_factors + j] = low / high
-            first = tree.part_start[n_factors + j]
-            scaled = work.parts[first : first + n]
-            meet(SET, tree, n_factors + n_cliques + j, scaled, 0, n, message, work.counter)
-            multiply_by(scaled, 1.0 / high)
+            link = n_factors + j
+            work.least[link] = low / high
+            scale(message, n, 1.0 / high)
+            meet(
+                SET, work.parts, tree.part_start[link], 0, n, message, 0, link + n_cliques,
+                ptr, sizes, strides, spelt, cell, counter,
+            )  # fmt: skip
     return log_partition
 
 
@@ -248,34 +209,43 @@ def collect_products(tree, tables, work):
 def distribute(tree, work, marginals):
     """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
     n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
+    table, message = work.belief, work.message
+    ptr, sizes, strides = tree.loop_ptr, tree.loop_size, tree.loop_stride
+    spelt, cell, counter = tree.cell_start, tree.cell, work.counter
     work.parts[: marginals.shape[0]] = 0.0
     for j in range(n_cliques - 1, -1, -1):
-        n, n_rows = tree.n_columns[j], tree.n_rows[j]
-        conditional = work.conditional[tree.table_ptr[j] : tree.table_ptr[j + 1]]
-        table = work.belief[tree.table_ptr[j] : tree.table_ptr[j + 1]]
-        sources = tree.sources[tree.source_ptr[j] : tree.source_ptr[j + 1]]
-        message = work.message[:n]
+        n, n_rows, first = tree.n_columns[j], tree.n_rows[j], tree.table_ptr[j]
+        sources = range(tree.source_ptr[j], tree.source_ptr[j + 1])
+        message[:n] = 0.0
         if tree.parent[j] < 0:
             message[0] = 1.0
         else:
-            message[:] = 0.0
-            turned = work.parts[tree.part_start[n_factors + j] :]
-            meet(SUM, tree, n_factors + n_cliques + j, turned, 0, n, message, work.counter)
-        for k in range(sources.shape[0]):
-            child = sources[k] - n_factors
+            link = n_factors + j
+            meet(
+                SUM, work.parts, tree.part_start[link], 0, n, message, 0, link + n_cliques,
+                ptr, sizes, strides, spelt, cell, counter,
+            )  # fmt: skip
+        for k in sources:
+            child = tree.sources[k] - n_factors
             if child >= 0:
-                first = tree.part_start[sources[k]]
-                work.parts[first : first + tree.n_columns[child]] = 0.0
+                at = tree.part_start[n_factors + child]
+                work.parts[at : at + tree.n_columns[child]] = 0.0
+        height = min(max(CHUNK // n, 1), n_rows)
         for left in range(0, n, CHUNK):
-            here = message[left : left + CHUNK]
-            top = 0
-            while top < n_rows:
-                start, stop, height = piece(n_rows, n, left, top)
-                multiply_rows(conditional[start:stop], here, table[start:stop])
-                for k in range(sources.shape[0]):
-                    small = work.parts[tree.part_start[sources[k]] :]
-                    meet(SUM, tree, sources[k], table, start, stop, small, work.counter)
-                top += height
+            width = min(CHUNK, n - left)
+            for row in range(0, n_rows, height):
+                rows = min(height, n_rows - row)
+                start = row * n + left
+                stop = start + (rows - 1) * n + width
+                multiply_rows(
+                    work.conditional, first + start, rows, n, width, message, left, table
+                )
+                for k in sources:
+                    m = tree.sources[k]
+                    meet(
+                        SUM, table, first, start, stop, work.parts, tree.part_start[m], m,
+                        ptr, sizes, strides, spelt, cell, counter,
+                    )  # fmt: skip
     marginals[:] = work.parts[: marginals.shape[0]]
 
 

@@ -15,17 +15,33 @@ def add_factors(tree, tables, table, counter):
     table[:] = 0.0
     for f in range(tree.factor_clique.shape[0]):
         j = tree.factor_clique[f]
-        meet(ADD, tree, f, table[tree.table_ptr[j] : tree.table_ptr[j + 1]], 0, tree.table_ptr[j + 1] - tree.table_ptr[j], tables[tree.factor_table_ptr[f] :], counter)
+        meet(
+            ADD,
+            table,
+            tree.table_ptr[j],
+            0,
+            tree.table_ptr[j + 1] - tree.table_ptr[j],
+            tables,
+            tree.factor_table_ptr[f],
+            f,
+            tree.loop_ptr,
+            tree.loop_size,
+            tree.loop_stride,
+            tree.cell_start,
+            tree.cell,
+            counter,
+        )
 
 
 @jit
 def add_message(tree, j, message, turned, table, counter):
     """Add clique j's message to its parent's table in `table` (n_cells,); `turned` is scratch."""
-    p, n = tree.parent[j], message.shape[0]
+    p, n_cliques = tree.parent[j], tree.parent.shape[0]
     link = tree.factor_clique.shape[0] + j
-    turn = link + tree.parent.shape[0]
-    meet(SET, tree, turn, turned, 0, n, message, counter)
-    meet(ADD, tree, link, table[tree.table_ptr[p] : tree.table_ptr[p + 1]], 0, tree.table_ptr[p + 1] - tree.table_ptr[p], turned, counter)
+    loops = (tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, counter)
+    meet(SET, turned, 0, 0, tree.n_columns[j], message, 0, link + n_cliques, *loops)
+    n_cells = tree.table_ptr[p + 1] - tree.table_ptr[p]
+    meet(ADD, table, tree.table_ptr[p], 0, n_cells, turned, 0, link, *loops)
 
 
 @jit
@@ -87,5 +103,5 @@ def collect(tree, tables, work):
         if tree.parent[j] < 0:
             log_partition += work.message[0]
         else:
-            add_message(tree, j, work.message[:n], work.total, work.conditional, work.counter)
+            add_message(tree, j, work.message, work.total, work.conditional, work.counter)
     return log_partition
