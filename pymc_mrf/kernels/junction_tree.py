@@ -250,6 +250,29 @@ def distribute(tree, work, marginals):
 
 
 @jit
+def message_from_parent(tree, j, table, work):
+    """Sum the parent's table, in `table` (n_cells,), onto the columns of clique j, into `work.message`."""
+    n, p, link = tree.n_columns[j], tree.parent[j], tree.factor_clique.shape[0] + j
+    loops = (tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, work.counter)
+    work.total[:n] = 0.0
+    work.message[:n] = 0.0
+    n_cells = tree.table_ptr[p + 1] - tree.table_ptr[p]
+    meet(SUM, table, tree.table_ptr[p], 0, n_cells, work.total, 0, link, *loops)
+    meet(SUM, work.total, 0, 0, n, work.message, 0, link + tree.parent.shape[0], *loops)
+
+
+@jit
+def sum_factors(tree, table, out, counter):
+    """Sum the clique tables `table` (n_cells,) onto each factor's scope, into `out` (T,)."""
+    loops = (tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, counter)
+    out[:] = 0.0
+    for f in range(tree.factor_clique.shape[0]):
+        j = tree.factor_clique[f]
+        n_cells = tree.table_ptr[j + 1] - tree.table_ptr[j]
+        meet(SUM, table, tree.table_ptr[j], 0, n_cells, out, tree.factor_table_ptr[f], f, *loops)
+
+
+@jit
 def log_partition_and_marginals(tree, tables, work, marginals):
     """Log-partition function; its gradient, the marginals of all factors, into `marginals` (T,)."""
     log_partition = collect(tree, tables, work)

@@ -6,7 +6,7 @@ Beside the fallback of `junction_tree` there are the sums of log tables that oth
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.junction_tree_loops import ADD, SET, meet
+from pymc_mrf.kernels.junction_tree_loops import ADD, SET, SUM, meet
 
 
 @jit
@@ -105,3 +105,93 @@ def collect(tree, tables, work):
         else:
             add_message(tree, j, work.message, work.total, work.conditional, work.counter)
     return log_partition
+
+
+@jit
+def log_sum_columns(table, first, n_rows, n, message, total):
+    """Log-sum-exp of every column of a log table (n_rows, n) that begins at `first`, into `message`."""
+    for s in range(n):
+        message[s] = table[first + s]
+        total[s] = 0.0
+    for a in range(1, n_rows):
+        for s in range(n):
+            message[s] = max(message[s], table[first + a * n + s])
+    for a in range(n_rows):
+        for s in range(n):
+            if table[first + a * n + s] > -np.inf:
+                total[s] += np.exp(table[first + a * n + s] - message[s])
+    for s in range(n):
+        if message[s] > -np.inf:
+            message[s] += np.log(total[s])
+
+
+@jit
+def log_sum_onto(tree, meeting, big, start, stop, small, total, counter):
+    """Log-sum-exp of the large log table in cells start:stop onto a small one, as in this meeting."""
+    low, last = tree.loop_ptr[meeting], tree.loop_ptr[meeting + 1] - 1
+    run, step = tree.loop_size[last], tree.loop_stride[last]
+    n = 1
+    for k in range(low, last + 1):
+        if tree.loop_stride[k] > 0:
+            n *= tree.loop_size[k]
+    small[:n] = -np.inf
+    total[:n] = 0.0
+    for adds in (False, True):
+        counter[:] = 0
+        q = 0
+        for first in range(start, stop, run):
+            for i in range(run):
+                x, s = big[first + i], q + i * step
+                if not adds:
+                    small[s] = max(small[s], x)
+                elif x > -np.inf:
+                    total[s] += np.exp(x - small[s])
+            for k in range(last - 1, low - 1, -1):
+                counter[k - low] += 1
+                q += tree.loop_stride[k]
+                if counter[k - low] < tree.loop_size[k]:
+                    break
+                q -= tree.loop_size[k] * tree.loop_stride[k]
+                counter[k - low] = 0
+    for s in range(n):
+        if small[s] > -np.inf:
+            small[s] += np.log(total[s])
+
+
+@jit
+def keep_message(message, separator, first, n):
+    """Store a new message at `first`, leaving in `message` its ratio to the old one (in logs)."""
+    for s in range(n):
+        new = message[s]
+        # an impossible state stays impossible, on both sides of the link: no ratio to form
+        if new > -np.inf:
+            message[s] = new - separator[first + s]
+            separator[first + s] = new
+
+
+@jit
+def pass_up(tree, state, j):
+    """Message from clique j to its parent; `state` is a `junction_tree_focus.Focus`."""
+    n, message = tree.n_columns[j], state.message
+    log_sum_columns(state.belief, tree.table_ptr[j], tree.n_rows[j], n, message, state.total)
+    keep_message(message, state.separator, tree.separator_ptr[j], n)
+    add_message(tree, j, message, state.total, state.belief, state.counter)
+
+
+@jit
+def pass_down(tree, state, j):
+    """Message to clique j from its parent."""
+    n, p, message = tree.n_columns[j], tree.parent[j], state.message
+    link = tree.factor_clique.shape[0] + j
+    start, stop = tree.table_ptr[p], tree.table_ptr[p + 1]
+    turned = state.total
+    log_sum_onto(tree, link, state.belief, start, stop, turned, message, state.counter)
+    message[:n] = 0.0
+    meet(
+        SUM, turned, 0, 0, n, message, 0, link + tree.parent.shape[0],
+        tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter,
+    )  # fmt: skip
+    keep_message(message, state.separator, tree.separator_ptr[j], n)
+    for start in range(tree.table_ptr[j], tree.table_ptr[j + 1], n):
+        for s in range(n):
+            state.belief[start + s] += message[s]
