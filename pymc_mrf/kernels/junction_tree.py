@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels import junction_tree_logs as logs
-from pymc_mrf.kernels._jit import finite, jit
+from pymc_mrf.kernels._jit import finite, jit, lean
 from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, add_rows, meet, multiply_rows
 
 CHUNK = 2048
@@ -82,7 +82,7 @@ def pack_pairwise(edge_tables, node_tables, tables):
     tables[n:] = node_tables.ravel()
 
 
-@jit
+@lean
 def set_potentials(tables, ptr, potentials, least):
     """Exponentials of all log tables, scaled to a maximum of one; the sum of the logs of the scales.
 
@@ -115,7 +115,7 @@ def extremes(values, n):
     return low, high
 
 
-@jit
+@lean
 def smallest_positive(values, n):
     """Smallest positive one of the first n values."""
     low = np.inf
@@ -125,21 +125,21 @@ def smallest_positive(values, n):
     return low
 
 
-@jit
+@lean
 def reciprocals(values, out, left, right):
     """Write 1 / values into `out`, 0 for 0, from one index to another."""
     for s in range(left, right):
         out[s] = 1.0 / values[s] if values[s] > 0.0 else 0.0
 
 
-@jit
+@lean
 def scale(values, n, c):
     """Multiply the first n values by c, in place."""
     for s in range(n):
         values[s] *= c
 
 
-@jit
+@lean
 def collect(tree, tables, work):
     """Log-partition function; `work.conditional` gets P(row | column) of every clique."""
     log_partition = collect_products(tree, tables, work)
@@ -148,7 +148,7 @@ def collect(tree, tables, work):
     return log_partition
 
 
-@jit
+@lean
 def collect_products(tree, tables, work):
     """`collect`, but NaN if an underflow may have made a difference, or if no state is possible."""
     log_partition = set_potentials(tables, tree.factor_table_ptr, work.parts, work.least)
@@ -205,7 +205,7 @@ def collect_products(tree, tables, work):
     return log_partition
 
 
-@jit
+@lean
 def distribute(tree, work, marginals):
     """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
     n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
@@ -237,19 +237,18 @@ def distribute(tree, work, marginals):
                 rows = min(height, n_rows - row)
                 start = row * n + left
                 stop = start + (rows - 1) * n + width
-                multiply_rows(
-                    work.conditional, first + start, rows, n, width, message, left, table
-                )
+                multiply_rows(work.conditional, first + start, rows, n, width, message, left, table)
                 for k in sources:
                     m = tree.sources[k]
                     meet(
                         SUM, table, first, start, stop, work.parts, tree.part_start[m], m,
                         ptr, sizes, strides, spelt, cell, counter,
                     )  # fmt: skip
-    marginals[:] = work.parts[: marginals.shape[0]]
+    for k in range(marginals.shape[0]):
+        marginals[k] = work.parts[k]
 
 
-@jit
+@lean
 def message_from_parent(tree, j, table, work):
     """Sum the parent's table, in `table` (n_cells,), onto the columns of clique j, into `work.message`."""
     n, p, link = tree.n_columns[j], tree.parent[j], tree.factor_clique.shape[0] + j
@@ -261,7 +260,7 @@ def message_from_parent(tree, j, table, work):
     meet(SUM, work.total, 0, 0, n, work.message, 0, link + tree.parent.shape[0], *loops)
 
 
-@jit
+@lean
 def sum_factors(tree, table, out, counter):
     """Sum the clique tables `table` (n_cells,) onto each factor's scope, into `out` (T,)."""
     loops = (tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, counter)
@@ -272,7 +271,7 @@ def sum_factors(tree, table, out, counter):
         meet(SUM, table, tree.table_ptr[j], 0, n_cells, out, tree.factor_table_ptr[f], f, *loops)
 
 
-@jit
+@lean
 def log_partition_and_marginals(tree, tables, work, marginals):
     """Log-partition function; its gradient, the marginals of all factors, into `marginals` (T,)."""
     log_partition = collect(tree, tables, work)
@@ -280,7 +279,7 @@ def log_partition_and_marginals(tree, tables, work, marginals):
     return log_partition
 
 
-@jit
+@lean
 def column_of(tree, j, z):
     """Column of clique j's table that belongs to the states `z` of its separator."""
     column = 0
@@ -289,7 +288,7 @@ def column_of(tree, j, z):
     return column
 
 
-@jit
+@lean
 def set_row(tree, j, row, z):
     """Write the states of clique j's frontal variables in this row of its table into `z`."""
     cell = row * tree.n_columns[j]
@@ -321,7 +320,7 @@ def draw(tree, work, x, rng):
             set_row(tree, j, row, z)
 
 
-@jit
+@lean
 def mode(tree, tables, work, z):
     """Most probable states into `z` (d,) int8; the largest log potential. Ties: lowest states."""
     logs.add_factors(tree, tables, work.conditional, work.counter)
@@ -330,7 +329,8 @@ def mode(tree, tables, work, z):
         n, p = tree.n_columns[j], tree.parent[j]
         table = work.conditional[tree.table_ptr[j] : tree.table_ptr[j + 1]]
         message = work.message[:n]
-        message[:] = table[:n]
+        for s in range(n):
+            message[s] = table[s]
         for a in range(1, tree.n_rows[j]):
             for s in range(n):
                 message[s] = max(message[s], table[a * n + s])

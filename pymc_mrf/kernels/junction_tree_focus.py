@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels import junction_tree_logs as logs
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.junction_tree import set_potentials, smallest_positive
 from pymc_mrf.kernels.junction_tree_loops import (
     ADD,
@@ -91,7 +91,7 @@ def allocate_focus(tree):
     )
 
 
-@jit
+@lean
 def keep_message(message, separator, first, n):
     """Store a new message at `first`, scaled, and leave its ratio to the old one in `message`.
 
@@ -114,17 +114,16 @@ def keep_message(message, separator, first, n):
     return least
 
 
-@jit
-def stays_safe(tree, state, clique, least):
+@lean
+def stays_safe(belief, start, stop, bounds, clique, least):
     """Whether a clique's table can be multiplied by values from `least` on; if so, it gets that bound."""
-    if not state.least[clique] * least >= SAFE:
-        first, stop = tree.table_ptr[clique], tree.table_ptr[clique + 1]
-        state.least[clique] = smallest_positive(state.belief[first:stop], stop - first)
-    state.least[clique] *= min(least, 1.0)
-    return state.least[clique] >= SAFE
+    if not bounds[clique] * least >= SAFE:
+        bounds[clique] = smallest_positive(belief[start:stop], stop - start)
+    bounds[clique] *= min(least, 1.0)
+    return bounds[clique] >= SAFE
 
 
-@jit
+@lean
 def pass_up(tree, state, j):
     """Message from clique j to its parent; False if it would lose an entry."""
     n, p, first = tree.n_columns[j], tree.parent[j], tree.table_ptr[j]
@@ -135,16 +134,16 @@ def pass_up(tree, state, j):
     state.message[:n] = 0.0
     add_rows(state.belief, first, tree.n_rows[j], n, n, state.message, 0)
     least = keep_message(state.message, state.separator, tree.separator_ptr[j], n)
-    if not stays_safe(tree, state, p, least):
+    start, stop = tree.table_ptr[p], tree.table_ptr[p + 1]
+    if not stays_safe(state.belief, start, stop, state.least, p, least):
         return False
     turn = link + tree.parent.shape[0]
     meet(SET, state.total, 0, 0, n, state.message, 0, turn, *loops)
-    start, stop = tree.table_ptr[p], tree.table_ptr[p + 1]
     meet(MULTIPLY, state.belief, start, 0, stop - start, state.total, 0, link, *loops)
     return True
 
 
-@jit
+@lean
 def pass_down(tree, state, j):
     """Message to clique j from its parent; False if it would lose an entry."""
     n, p, first = tree.n_columns[j], tree.parent[j], tree.table_ptr[j]
@@ -158,23 +157,22 @@ def pass_down(tree, state, j):
     meet(SUM, state.belief, start, 0, stop - start, state.total, 0, link, *loops)
     meet(SUM, state.total, 0, 0, n, state.message, 0, link + tree.parent.shape[0], *loops)
     least = keep_message(state.message, state.separator, tree.separator_ptr[j], n)
-    if not stays_safe(tree, state, j, least):
+    if not stays_safe(state.belief, first, tree.table_ptr[j + 1], state.least, j, least):
         return False
-    multiply_rows(
-        state.belief, first, tree.n_rows[j], n, n, state.message, 0, state.belief
-    )
+    multiply_rows(state.belief, first, tree.n_rows[j], n, n, state.message, 0, state.belief)
     return True
 
 
-@jit
+@lean
 def calibrate(tree, tables, state):
     """Start from the log tables of all factors, `tables` (T,), with the roots in focus."""
-    state.tables[:] = tables
+    for k in range(tables.shape[0]):
+        state.tables[k] = tables[k]
     if not calibrate_products(tree, state):
         calibrate_logs(tree, state)
 
 
-@jit
+@lean
 def calibrate_products(tree, state):
     """`calibrate` with products; False if one may have lost an entry."""
     state.in_logs[0] = False
@@ -202,7 +200,7 @@ def calibrate_products(tree, state):
     return True
 
 
-@jit
+@lean
 def calibrate_logs(tree, state):
     """`calibrate` at the present log tables, with logs."""
     state.in_logs[0] = True
@@ -215,7 +213,7 @@ def calibrate_logs(tree, state):
             state.focus[tree.component[j]] = j
 
 
-@jit
+@lean
 def travel(tree, state, clique):
     """Pass the messages on the way from the present focus to `clique`; False if one would lose an entry."""
     a, b = state.focus[tree.component[clique]], clique
@@ -240,7 +238,7 @@ def travel(tree, state, clique):
     return True
 
 
-@jit
+@lean
 def move_focus(tree, state, clique):
     """Move the focus to `clique`."""
     if not travel(tree, state, clique):
@@ -248,11 +246,12 @@ def move_focus(tree, state, clique):
         travel(tree, state, clique)
 
 
-@jit
+@lean
 def update_factor(tree, state, f, delta):
     """Add `delta` (size of the table,) to the log table of factor f; finite values only."""
     j = tree.factor_clique[f]
-    move_focus(tree, state, j)
+    if state.focus[tree.component[j]] != j:
+        move_focus(tree, state, j)
     at, start, stop = tree.factor_table_ptr[f], tree.table_ptr[j], tree.table_ptr[j + 1]
     loops = (
         tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter
@@ -263,7 +262,7 @@ def update_factor(tree, state, f, delta):
             state.potentials[at + k] = np.exp(delta[k])
             least = min(least, state.potentials[at + k])
             largest = max(largest, state.potentials[at + k])
-        if largest < 1.0 / SAFE and stays_safe(tree, state, j, least):
+        if largest < 1.0 / SAFE and stays_safe(state.belief, start, stop, state.least, j, least):
             meet(MULTIPLY, state.belief, start, 0, stop - start, state.potentials, at, f, *loops)
         else:
             calibrate_logs(tree, state)
@@ -274,11 +273,12 @@ def update_factor(tree, state, f, delta):
         state.tables[at + k] += delta[k]
 
 
-@jit
+@lean
 def factor_log_table(tree, state, f, out, total):
     """Log of factor f's marginal table up to a constant, into `out` (table size,); `total` is scratch."""
     j = tree.factor_clique[f]
-    move_focus(tree, state, j)
+    if state.focus[tree.component[j]] != j:
+        move_focus(tree, state, j)
     start, stop = tree.table_ptr[j], tree.table_ptr[j + 1]
     if not state.in_logs[0]:
         out[:] = 0.0
@@ -286,7 +286,9 @@ def factor_log_table(tree, state, f, out, total):
             SUM, state.belief, start, 0, stop - start, out, 0, f,
             tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter,
         )  # fmt: skip
-        largest = out.max()
+        largest = 0.0
+        for k in range(out.shape[0]):
+            largest = max(largest, out[k])
         if 0.0 < largest < np.inf:
             for k in range(out.shape[0]):
                 out[k] = np.log(out[k])

@@ -5,11 +5,11 @@ Beside the fallback of `junction_tree` there are the sums of log tables that oth
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.junction_tree_loops import ADD, SET, SUM, meet
 
 
-@jit
+@lean
 def add_factors(tree, tables, table, counter):
     """Overwrite the clique tables `table` (n_cells,) by the sums of their factors' `tables` (T,)."""
     table[:] = 0.0
@@ -33,7 +33,7 @@ def add_factors(tree, tables, table, counter):
         )
 
 
-@jit
+@lean
 def add_message(tree, j, message, turned, table, counter):
     """Add clique j's message to its parent's table in `table` (n_cells,); `turned` is scratch."""
     p, n_cliques = tree.parent[j], tree.parent.shape[0]
@@ -44,7 +44,7 @@ def add_message(tree, j, message, turned, table, counter):
     meet(ADD, table, tree.table_ptr[p], 0, n_cells, turned, 0, link, *loops)
 
 
-@jit
+@lean
 def normalize_pairs(table, message, n):
     """`normalize_columns` for two rows: one exponential per column."""
     for s in range(n):
@@ -62,7 +62,7 @@ def normalize_pairs(table, message, n):
         table[n + s] = odds * p if a >= b else p
 
 
-@jit
+@lean
 def normalize_columns(table, message, total, n_rows, n):
     """Log-sum-exp of each column of a log table (n_rows, n) into `message` (n,).
 
@@ -91,7 +91,7 @@ def normalize_columns(table, message, total, n_rows, n):
             table[a * n + s] *= total[s]
 
 
-@jit
+@lean
 def collect(tree, tables, work):
     """Log-partition function; `work.conditional` gets P(row | column) of every clique."""
     add_factors(tree, tables, work.conditional, work.counter)
@@ -107,7 +107,7 @@ def collect(tree, tables, work):
     return log_partition
 
 
-@jit
+@lean
 def log_sum_columns(table, first, n_rows, n, message, total):
     """Log-sum-exp of every column of a log table (n_rows, n) that begins at `first`, into `message`."""
     for s in range(n):
@@ -125,7 +125,7 @@ def log_sum_columns(table, first, n_rows, n, message, total):
             message[s] += np.log(total[s])
 
 
-@jit
+@lean
 def log_sum_onto(tree, meeting, big, start, stop, small, total, counter):
     """Log-sum-exp of the large log table in cells start:stop onto a small one, as in this meeting."""
     low, last = tree.loop_ptr[meeting], tree.loop_ptr[meeting + 1] - 1
@@ -158,7 +158,7 @@ def log_sum_onto(tree, meeting, big, start, stop, small, total, counter):
             small[s] += np.log(total[s])
 
 
-@jit
+@lean
 def keep_message(message, separator, first, n):
     """Store a new message at `first`, leaving in `message` its ratio to the old one (in logs)."""
     for s in range(n):
@@ -169,7 +169,7 @@ def keep_message(message, separator, first, n):
             separator[first + s] = new
 
 
-@jit
+@lean
 def pass_up(tree, state, j):
     """Message from clique j to its parent; `state` is a `junction_tree_focus.Focus`."""
     n, message = tree.n_columns[j], state.message
@@ -178,7 +178,7 @@ def pass_up(tree, state, j):
     add_message(tree, j, message, state.total, state.belief, state.counter)
 
 
-@jit
+@lean
 def pass_down(tree, state, j):
     """Message to clique j from its parent."""
     n, p, message = tree.n_columns[j], tree.parent[j], state.message

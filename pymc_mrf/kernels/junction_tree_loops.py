@@ -1,19 +1,18 @@
 """A small table against a large one that contains its variables: copy, multiply, add, sum.
 
 `TreeArrays` lists all such meetings of a tree, as nested loops over the large table in storage order.
-Tables are given as an array and a first cell, because slices of arrays cost more than small tables
-do, and indices are unsigned, so that loops are vectorised.
+Tables are given as an array and a first cell, and indices are unsigned, so that loops are vectorised.
 """
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import summing
+from pymc_mrf.kernels._jit import lean_summing
 
 SET, MULTIPLY, ADD, SUM = range(4)
 """Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one."""
 
 
-@summing
+@lean_summing
 def meet(kind, big, first, start, stop, small, at, meeting, ptr, sizes, strides, spelt, cell, counter):
     """Let cells start:stop of the large table that begins at `first` meet the small one at `at`.
 
@@ -25,11 +24,9 @@ def meet(kind, big, first, start, stop, small, at, meeting, ptr, sizes, strides,
     else:
         low, high = ptr[meeting], ptr[meeting + 1]
         meet_loops(kind, big, first, start, stop, small, at, sizes, strides, low, high - 1, counter)
-    # used here once more, the arrays' references are not counted, which would take longer than a small table
-    return big.size + small.size + ptr.size + sizes.size + strides.size + cell.size + counter.size
 
 
-@summing
+@lean_summing
 def meet_loops(kind, big, first, start, stop, small, at, sizes, strides, low, last, counter):
     """`meet`, by the loops low..last."""
     run, step = sizes[last], strides[last]
@@ -54,10 +51,9 @@ def meet_loops(kind, big, first, start, stop, small, at, sizes, strides, low, la
                 break
             q -= sizes[k] * strides[k]
             counter[k - low] = 0
-    return big.size + small.size + sizes.size + strides.size + counter.size
 
 
-@summing
+@lean_summing
 def meet_run(kind, big, first, n, small, at, step):
     """Cell first + i meets cell at + i * step, for i < n."""
     b, s, n, step = np.uint64(first), np.uint64(at), np.uint64(n), np.uint64(step)
@@ -96,10 +92,9 @@ def meet_run(kind, big, first, n, small, at, step):
     else:
         for i in range(n):
             big[b + i] += small[s + i * step]
-    return big.size + small.size
 
 
-@summing
+@lean_summing
 def meet_cells(kind, big, first, n, small, at, cell, spelt):
     """Cell first + i meets cell at + cell[spelt + i], for i < n."""
     b, s, c, n = np.uint64(first), np.uint64(at), np.uint64(spelt), np.uint64(n)
@@ -117,7 +112,7 @@ def meet_cells(kind, big, first, n, small, at, cell, spelt):
             big[b + i] += small[s + cell[c + i]]
 
 
-@summing
+@lean_summing
 def add_rows(table, first, n_rows, n, width, message, left):
     """Add `n_rows` rows of a table with n columns, from cell `first` on, to part of a message."""
     rows, columns, m = np.uint64(n), np.uint64(width), np.uint64(left)
@@ -134,7 +129,7 @@ def add_rows(table, first, n_rows, n, width, message, left):
         start += rows
 
 
-@summing
+@lean_summing
 def multiply_rows(table, first, n_rows, n, width, message, left, out):
     """Multiply `n_rows` rows of a table with n columns by part of a message, into `out`."""
     rows, columns, m = np.uint64(n), np.uint64(width), np.uint64(left)

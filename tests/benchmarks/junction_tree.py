@@ -38,10 +38,10 @@ def passes(graph, strength: float = 0.3, repeats: int = 7) -> dict[str, float]:
     tree, work = plan.arrays, kernel.allocate(plan.arrays)
     eta, b = rng.normal(0, strength, graph.n_edges), rng.normal(0, strength, graph.n_nodes)
     kernel.pack_pairwise(ISING.edge_tables(eta), ISING.node_tables(b), work.tables)
-    marginals, copy = np.empty_like(work.tables), np.ones(plan.n_cells)
+    marginals, a, out = np.empty_like(work.tables), np.ones(plan.n_cells), np.ones(plan.n_cells)
     inner = max(1, 300_000 // plan.n_cells)
     seconds = {
-        "copy": lambda out=np.ones(plan.n_cells): scale(copy, 1.1, out),
+        "copy": lambda: scale(a, 1.1, out),
         "collect": lambda: kernel.collect(tree, work.tables, work),
         "both": lambda: kernel.log_partition_and_marginals(tree, work.tables, work, marginals),
     }
@@ -71,9 +71,7 @@ def main() -> None:
         row = passes(graph)
         cells = row["cells"]
         copy, collect, both = (1e9 * row[key] / cells for key in ("copy", "collect", "both"))
-        sweep = (
-            f"   {1e3 * row['calibrate']:.3f}, {1e3 * row['sweep']:.3f}" if "sweep" in row else ""
-        )
+        sweep = f"   {1e3 * row['calibrate']:.3f}, {1e3 * row['sweep']:.3f}" if "sweep" in row else ""
         print(f"{name:12s} {cells:9,.0f} {copy:6.2f} {collect:8.2f} {both:6.2f}{sweep}")
 
 
