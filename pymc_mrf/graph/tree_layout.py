@@ -55,12 +55,12 @@ def layout(
 def _post_order(
     contents: list[tuple[int, ...]], n_frontal: list[int], parent: list[int], own: list[list[int]]
 ) -> tuple[list[Node], list[int]]:
-    """Number the cliques so that each follows all of the subtree below it."""
+    """Sort the cliques so that each follows all of the subtree below it."""
     children: list[list[int]] = [[] for _ in contents]
-    stack = []
+    stack: list[int] = []
     for j, p in enumerate(parent):
         (stack if p < 0 else children[p]).append(j)
-    order = []
+    order: list[int] = []
     while stack:
         order.append(stack.pop())
         stack.extend(children[order[-1]])

@@ -26,20 +26,19 @@ def summing(function: Callable) -> Any:
     )
 
 
+_LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
+
+
 def lean(function: Callable) -> Any:
     """Compile `function` without counting references, some 10 ns per array and call; it must not allocate."""
-    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    return njit(**_LEAN)(function)
 
 
 def lean_summing(function: Callable) -> Any:
     """Compile as `lean` and `summing` do."""
-    return njit(
-        cache=True, nogil=True, error_model="numpy", _nrt=False, fastmath={"reassoc", "contract", "nsz"}
-    )(function)
+    return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
 
 
 def finite(function: Callable) -> Any:
-    """Compile a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
-    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False, fastmath={"nsz", "nnan"})(
-        function
-    )
+    """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
+    return njit(**_LEAN, fastmath={"nsz", "nnan"})(function)
