@@ -23,6 +23,7 @@ from pymc_mrf.distributions.pseudo_likelihood import (
     LogPseudoLikelihoodGradient,
 )
 from pymc_mrf.distributions.spike_and_slab import Included
+from pymc_mrf.graph import tree_arrays, tree_layout
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import (
@@ -31,12 +32,15 @@ from pymc_mrf.kernels import (
     factor_tree_sampling,
     gibbs,
     junction_tree,
+    junction_tree_logs,
+    junction_tree_loops,
     log_scores,
     possible_states,
     pseudo_likelihood,
 )
 
-# one stamp for all: a change in this file or in any of these kernels recompiles everything here
+# one stamp for all: a change in this file, in any of these kernels or in the layout of a junction tree, which
+# compiled functions contain as constants, recompiles everything here
 VERSION = source_version(
     sys.modules[__name__],
     crp,
@@ -44,9 +48,13 @@ VERSION = source_version(
     factor_tree_sampling,
     gibbs,
     junction_tree,
+    junction_tree_logs,
+    junction_tree_loops,
     log_scores,
     possible_states,
     pseudo_likelihood,
+    tree_arrays,
+    tree_layout,
 )
 
 
@@ -116,7 +124,7 @@ def _numba_intractable(op, **kwargs):
 def numba_workspace(tree: JunctionTree):
     """Compiled function that allocates a workspace of the tree."""
     lengths = [len(array) for array in junction_tree.allocate(tree.arrays)]
-    n_tables, n_conditional, n_belief, n_message, n_total, n_counter = lengths
+    n_tables, n_conditional, n_belief, n_parts, n_least, n_message, n_total, n_counter = lengths
 
     @numba_njit
     def allocate():
@@ -124,6 +132,8 @@ def numba_workspace(tree: JunctionTree):
             np.zeros(n_tables),
             np.zeros(n_conditional),
             np.zeros(n_belief),
+            np.zeros(n_parts),
+            np.zeros(n_least),
             np.zeros(n_message),
             np.zeros(n_total),
             np.zeros(n_counter, dtype=np.int64),

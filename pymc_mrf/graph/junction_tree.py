@@ -140,18 +140,8 @@ class JunctionTree:
         Visiting factors in this order, the focus of an incremental calibration crosses every
         link of the tree at most twice.
         """
-        children: list[list[int]] = [[] for _ in self.cliques]
-        stack: list[int] = []
-        for j, parent in enumerate(self.arrays.parent.tolist()):
-            (stack if parent < 0 else children[parent]).append(j)
-        rank = np.empty(len(self.cliques), dtype=np.int64)
-        n_seen = 0
-        while stack:
-            j = stack.pop()
-            rank[j] = n_seen
-            n_seen += 1
-            stack.extend(children[j])
-        order = np.argsort(rank[self.arrays.factor_clique], kind="stable")
+        # every clique follows the subtree below it
+        order = np.argsort(-self.arrays.factor_clique, kind="stable")
         order.setflags(write=False)
         return order
 

@@ -1,4 +1,4 @@
-"""The one place for numba options: kernels are compiled by `jit`, or else by `inlined` or `summing`.
+"""The one place for numba options: kernels are compiled by `jit`, or else by one of the others.
 
 `fastmath` stays off in `jit`, because log-domain kernels rely on infinities.
 """
@@ -24,3 +24,21 @@ def summing(function: Callable) -> Any:
     return njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(
         function
     )
+
+
+_LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
+
+
+def lean(function: Callable) -> Any:
+    """Compile `function` without counting references, some 10 ns per array and call; it must not allocate."""
+    return njit(**_LEAN)(function)
+
+
+def lean_summing(function: Callable) -> Any:
+    """Compile as `lean` and `summing` do."""
+    return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
+
+
+def finite(function: Callable) -> Any:
+    """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
+    return njit(**_LEAN, fastmath={"nsz", "nnan"})(function)

@@ -14,7 +14,7 @@ halves the work: the mirror image of cell k of a table is cell (size - 1 - k).
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.junction_tree import sum_big_to_small, sum_factors
+from pymc_mrf.kernels.junction_tree import message_from_parent, sum_factors
 
 FEW_TRIALS = 8  # below this many, one uniform per trial is faster than inversion
 SMALL_MEAN = 30.0  # up to this mean, inversion is faster than rejection
@@ -83,20 +83,11 @@ def draw_counts(tree, work, n, mirrored, rng):
     cliques: statistics that a mirror image shares keep their joint distribution.
     """
     for j in range(tree.parent.shape[0] - 1, -1, -1):
-        n_columns, p = tree.n_columns[j], tree.parent[j]
-        message = work.message[:n_columns]
-        if p < 0:
+        n_columns, message = tree.n_columns[j], work.message
+        if tree.parent[j] < 0:
             message[0] = n
         else:
-            message[:] = 0.0
-            loops = slice(tree.link_ptr[j], tree.link_ptr[j + 1])
-            sum_big_to_small(
-                work.belief[tree.table_ptr[p] : tree.table_ptr[p + 1]],
-                message,
-                tree.loop_size[loops],
-                tree.loop_stride[loops],
-                work.counter,
-            )
+            message_from_parent(tree, j, work.belief, work)
         if mirrored:
             for s in range(n_columns // 2):
                 message[s] += message[n_columns - 1 - s]

@@ -5,12 +5,8 @@ two themselves and gives that statistic's covariance with every indicator of the
 """
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.junction_tree import (
-    add_factors,
-    add_small_to_big,
-    sum_big_to_small,
-    sum_factors,
-)
+from pymc_mrf.kernels.junction_tree import message_from_parent, sum_factors
+from pymc_mrf.kernels.junction_tree_logs import add_factors, add_message
 
 
 @jit
@@ -43,30 +39,15 @@ def covariance_product(tree, work, statistic, tangent, out):
         for start in range(first, end, n):
             for s in range(n):
                 tangent[start + s] -= expected[s]
-        p = tree.parent[j]
-        if p >= 0:
-            loops = slice(tree.link_ptr[j], tree.link_ptr[j + 1])
-            add_small_to_big(
-                tangent[tree.table_ptr[p] : tree.table_ptr[p + 1]],
-                expected,
-                tree.loop_size[loops],
-                tree.loop_stride[loops],
-                work.counter,
-            )
+        if tree.parent[j] >= 0:
+            add_message(tree, j, expected, work.total, tangent, work.counter)
     # downwards: d belief = conditional * d P(separator) + belief * d log conditional
     for j in range(n_cliques - 1, -1, -1):
-        n, p = tree.n_columns[j], tree.parent[j]
-        change = work.message[:n]
-        change[:] = 0.0
-        if p >= 0:
-            loops = slice(tree.link_ptr[j], tree.link_ptr[j + 1])
-            sum_big_to_small(
-                tangent[tree.table_ptr[p] : tree.table_ptr[p + 1]],
-                change,
-                tree.loop_size[loops],
-                tree.loop_stride[loops],
-                work.counter,
-            )
+        n, change = tree.n_columns[j], work.message
+        if tree.parent[j] >= 0:
+            message_from_parent(tree, j, tangent, work)
+        else:
+            change[0] = 0.0
         for start in range(tree.table_ptr[j], tree.table_ptr[j + 1], n):
             for s in range(n):
                 k = start + s

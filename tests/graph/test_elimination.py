@@ -23,7 +23,9 @@ from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def contents(tree):
-    return [set(c.frontal + c.separator) for c in tree.cliques]
+    """Variables of each clique of the arrays, subcliques included."""
+    arrays = tree.arrays
+    return [set(part.tolist()) for part in np.split(arrays.variables, arrays.variable_ptr[1:-1])]
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,15 @@ def test_is_a_junction_tree(seed):
         holders = {j for j, c in enumerate(cliques) if v in c}
         tops = [j for j in holders if parent[j] not in holders]
         assert len(tops) == 1
-    for a, b in itertools.permutations(cliques, 2):
-        assert not a <= b
     assert all(parent[j] > j or parent[j] == -1 for j in range(len(cliques)))
-    assert tree.n_cells == sum(3 ** len(c) for c in cliques) == tree.arrays.table_ptr[-1]
-    assert tree.width == max(map(len, cliques)) - 1
+    is_part = tree.arrays.n_rows == 1  # a subclique
+    assert all(cliques[j] <= cliques[parent[j]] for j in np.flatnonzero(is_part))
+    whole = [c for c, part in zip(cliques, is_part, strict=True) if not part]
+    for a, b in itertools.permutations(whole, 2):
+        assert not a <= b
+    assert sorted(map(sorted, whole)) == sorted(sorted(c.frontal + c.separator) for c in tree.cliques)
+    assert tree.n_cells == sum(3 ** len(c) for c in whole) <= tree.arrays.table_ptr[-1]
+    assert tree.width == max(map(len, whole)) - 1
     n_components = nx.number_connected_components(graph.to_networkx())
     assert (parent == -1).sum() == n_components == tree.arrays.component.max() + 1
 

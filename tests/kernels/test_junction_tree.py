@@ -11,6 +11,7 @@ from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import junction_tree as kernel
 from pymc_mrf.kernels import junction_tree_derivatives as derivatives
+from pymc_mrf.kernels import junction_tree_logs as logs
 from tests.reference import enumeration, factor_graph
 from tests.statistics import assert_frequencies, chi_square_pvalue
 
@@ -277,3 +278,95 @@ def test_large_grid_and_large_tree_agree_with_known_values():
         log_scale += np.log(vector.max())
         vector /= vector.max()
     assert value == pytest.approx(log_scale + np.log(vector.sum()), rel=1e-12)
+
+
+def products_and_logs(tree, tables):
+    """Log-partition by products, NaN if they refuse; by logs; the marginals of `collect` and of logs."""
+    work = kernel.allocate(tree)
+    by_products = kernel.collect_products(tree, tables, work)
+    marginals, from_logs = np.empty_like(tables), np.empty_like(tables)
+    value = kernel.log_partition_and_marginals(tree, tables, work, marginals)
+    by_logs = logs.collect(tree, tables, work)
+    kernel.distribute(tree, work, from_logs)
+    assert value == pytest.approx(by_logs, rel=1e-12)
+    return by_products, by_logs, marginals, from_logs
+
+
+@pytest.mark.parametrize("n_states", [2, 3, 4])
+@pytest.mark.parametrize("strength", [1.0, 10.0, 50.0])
+def test_strong_fields_equal_enumeration(n_states, strength, rng):
+    graph = builders.grid(2, 3) if n_states == 4 else builders.grid(2, 4)
+    family = agreement(n_states)
+    for _ in range(5):
+        eta = strength * rng.uniform(-1, 1, size=graph.n_edges)
+        tables = family.edge_tables(eta), strength * rng.normal(size=(graph.n_nodes, n_states))
+        value, edge, node = solve(graph, *tables)
+        expected_node, expected_edge = enumeration.marginals(graph.edges, *tables)
+        assert value == pytest.approx(enumeration.log_partition(graph.edges, *tables), rel=1e-12)
+        np.testing.assert_allclose(edge, expected_edge, atol=1e-12)
+        np.testing.assert_allclose(node, expected_node, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_states", [2, 3, 4])
+def test_hard_constraints_stay_products_where_nothing_is_lost(n_states, rng):
+    graph = builders.grid(2, 3)
+    edge_tables = rng.normal(size=(7, n_states, n_states))
+    node_tables = rng.normal(size=(6, n_states))
+    edge_tables[:, 0, 1] = -np.inf
+    node_tables[2, 0] = -np.inf
+    tree, work = prepared(junction_tree(graph, n_states), edge_tables, node_tables)
+    by_products, _, marginals, _ = products_and_logs(tree, work.tables)
+    expected_node, expected_edge = enumeration.marginals(graph.edges, edge_tables, node_tables)
+    assert by_products == pytest.approx(
+        enumeration.log_partition(graph.edges, edge_tables, node_tables), rel=1e-13
+    )
+    expected = np.concatenate([expected_edge.ravel(), expected_node.ravel()])
+    np.testing.assert_allclose(marginals, expected, atol=1e-14)
+
+
+def test_no_possible_state():
+    tree, work = prepared(
+        junction_tree(builders.chain(3), 2), np.zeros((2, 2, 2)), np.full((3, 2), -np.inf)
+    )
+    assert np.isnan(kernel.collect_products(tree, work.tables, work))
+    assert kernel.collect(tree, work.tables, work) == -np.inf
+
+
+@pytest.mark.parametrize("strength", [0.5, 50.0])
+def test_large_fields_fall_back_to_logs_only_if_they_must(strength, rng):
+    graph = builders.grid(11, 11)
+    eta = strength * rng.choice([-1.0, 1.0], size=graph.n_edges)
+    tree, work = prepared(
+        junction_tree(graph, 2), ISING.edge_tables(eta), ISING.node_tables(rng.normal(size=121))
+    )
+    by_products, by_logs, marginals, from_logs = products_and_logs(tree, work.tables)
+    assert np.isnan(by_products) == (strength == 50.0)
+    if strength == 0.5:
+        assert by_products == pytest.approx(by_logs, rel=1e-13)
+    np.testing.assert_allclose(marginals, from_logs, rtol=1e-12, atol=1e-300)
+
+
+def test_products_without_the_check_are_wrong(monkeypatch):
+    # control: what is possible at all has a potential below the smallest normal number, of three digits
+    graph = builders.chain(3)
+    edge_tables = np.array([[[-740.0, 0.0], [-740.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    node_tables = np.array([[0.0, 0.0], [0.0, -np.inf], [0.0, 0.0]])
+    tree, work = prepared(junction_tree(graph, 2), edge_tables, node_tables)
+    expected = enumeration.log_partition(graph.edges, edge_tables, node_tables)
+    assert kernel.collect(tree, work.tables, work) == pytest.approx(expected, rel=1e-13)
+    assert np.isnan(kernel.collect_products(tree, work.tables, work))
+    monkeypatch.setattr(kernel, "TINY", 0.0)
+    with np.errstate(all="ignore"):
+        unchecked = kernel.collect_products.py_func(tree, work.tables, work)
+    assert not unchecked == pytest.approx(expected, rel=1e-9)
+
+
+def test_subcliques_gather_the_factors_of_large_cliques(rng):
+    graph = builders.complete(9)
+    tree, work = prepared(junction_tree(graph, 2), rng.normal(size=(36, 2, 2)), rng.normal(size=(9, 2)))
+    assert (tree.n_rows == 1).sum() > 0
+    assert np.bincount(tree.factor_clique)[-1] < 9  # of 45 factors, few meet the whole table
+    tables = work.tables[:144].reshape(36, 2, 2), work.tables[144:].reshape(9, 2)
+    assert kernel.collect(tree, work.tables, work) == pytest.approx(
+        enumeration.log_partition(graph.edges, *tables), rel=1e-13
+    )

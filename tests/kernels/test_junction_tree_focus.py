@@ -99,3 +99,45 @@ def test_rounding_does_not_build_up_over_many_sweeps(rng):
     kernel.log_partition_and_marginals(tree, tables, work, expected)
     factor_marginal(tree, state, 3, marginal)
     np.testing.assert_allclose(marginal, expected[block(tree, 3)], atol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1.0, 800.0])
+def test_logs_serve_only_where_products_would_lose_an_entry(scale, rng):
+    tree = TREES["grid of three states"].arrays
+    state, tables = focus.allocate_focus(tree), rng.normal(size=tree.factor_table_ptr[-1])
+    focus.calibrate(tree, scale * tables, state)
+    assert state.in_logs[0] == (scale == 800.0)
+    focus.calibrate(tree, tables, state)
+    assert not state.in_logs[0]
+
+
+@pytest.mark.parametrize("name", ["grid", "grid of three states", "factors"])
+def test_a_change_beyond_the_range_of_products_is_followed(name, rng):
+    tree = TREES[name].arrays
+    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    tables = rng.normal(size=len(work.tables))
+    expected = np.empty_like(tables)
+    focus.calibrate(tree, tables, state)
+    for step, f in enumerate(rng.integers(0, len(tree.factor_clique), size=30)):
+        delta = (900.0 if step == 10 else 40.0) * rng.uniform(-1, 1, size=len(tables[block(tree, f)]))
+        focus.update_factor(tree, state, f, delta)
+        tables[block(tree, f)] += delta
+        kernel.log_partition_and_marginals(tree, tables, work, expected)
+        marginal = np.empty(len(delta))
+        factor_marginal(tree, state, f, marginal)
+        np.testing.assert_allclose(marginal, expected[block(tree, f)], atol=1e-11)
+    assert state.in_logs[0]
+
+
+def test_logs_of_marginals_are_right_far_below_one(rng):
+    # edges that force each other: the small entries decide where a label goes
+    tree = TREES["grid"].arrays
+    state, tables = focus.allocate_focus(tree), 20.0 * rng.normal(size=tree.factor_table_ptr[-1])
+    in_products, in_logs, scratch = np.empty(4), np.empty(4), np.empty(4)
+    for f in range(17):
+        focus.calibrate(tree, tables, state)
+        assert not state.in_logs[0]
+        focus.factor_log_table(tree, state, f, in_products, scratch)
+        focus.calibrate_logs(tree, state)
+        focus.factor_log_table(tree, state, f, in_logs, scratch)
+        np.testing.assert_allclose(np.diff(in_products), np.diff(in_logs), rtol=1e-11, atol=1e-11)
