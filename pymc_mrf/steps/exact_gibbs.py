@@ -62,6 +62,7 @@ class ExactGibbs(EngineGibbs):
     name = "exact_gibbs"
     serves: tuple[str, ...] = ("exact",)
     default_for = "exact"
+    n_rounds = 4  # a chain of PyMC's default length then converges on fields of some hundred edges
     _state_class = ExactGibbsState
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
@@ -90,6 +91,7 @@ class PseudoGibbs(ExactGibbs):
     name = "pseudo_gibbs"
     serves = ("pseudo",)
     default_for = "pseudo"
+    n_rounds = 1
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         return PseudoLikelihood(*arguments)

@@ -40,6 +40,8 @@ class GroupGibbs(BlockedStep):
     default_blocked = False
     serves: tuple[str, ...] = ()
     default_for: str = ""
+    n_rounds: int = 1
+    """Sweeps of labels and moves of values in one step."""
     stats_dtypes_shapes: ClassVar[dict] = {
         "group_gibbs_n_groups": (np.int64, []),
         "group_gibbs_n_new": (np.int64, []),
@@ -142,15 +144,18 @@ class GroupGibbs(BlockedStep):
             self.started = True
         values, labels = np.unique(theta, return_inverse=True)
         labels = labels.reshape(-1).astype(np.int64)
-        n_groups = len(values)
-        r = len(theta)
-        eta, sizes = np.empty(r + group_labels.N_AUXILIARY), np.zeros(r, dtype=np.int64)
-        eta[:n_groups] = self._link.natural(values)
-        sizes[:n_groups] = np.bincount(labels)
-        n_groups, n_new = self._sweep_labels(labels, eta, sizes, n_groups, base)
-        eta, stats = self._draw_values(labels, eta[:n_groups].copy(), base)
-        theta = np.asarray(self._link.parameter(eta), dtype=theta.dtype)[labels]
-        stats |= {"group_gibbs_n_groups": n_groups, "group_gibbs_n_new": n_new}
+        values = self._link.natural(values)
+        r, total = len(theta), 0
+        for _ in range(self.n_rounds):
+            n_groups = len(values)
+            eta, sizes = np.empty(r + group_labels.N_AUXILIARY), np.zeros(r, dtype=np.int64)
+            eta[:n_groups] = values
+            sizes[:n_groups] = np.bincount(labels)
+            n_groups, n_new = self._sweep_labels(labels, eta, sizes, n_groups, base)
+            values, stats = self._draw_values(labels, eta[:n_groups].copy(), base)
+            total += n_new
+        theta = np.asarray(self._link.parameter(values), dtype=theta.dtype)[labels]
+        stats |= {"group_gibbs_n_groups": len(values), "group_gibbs_n_new": total}
         moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
         ends = self.count.add(self.tune, moved)
         stats["warning"] = chain_warning(self._complaints()) if ends else None
