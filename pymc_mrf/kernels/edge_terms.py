@@ -28,18 +28,18 @@ class Terms(NamedTuple):
 
     Attributes
     ----------
-    count : (1,) int64 array
+    size : (1,) int64 array
         Number of terms.
     total : (1,) array
         S.
     n, lam : (T,) arrays
-        The first ``count[0]`` entries are in use.
+        The first ``size[0]`` entries are in use.
     more : (T,) array
         Further observations that the noise of an estimated lam calls for, 0 where it is exact
         (`pymc_mrf.kernels.particle_groups`).
     """
 
-    count: np.ndarray
+    size: np.ndarray
     total: np.ndarray
     n: np.ndarray
     lam: np.ndarray
@@ -77,16 +77,16 @@ def allocate_terms(size):
 @jit
 def clear(terms):
     """Forget all terms."""
-    terms.count[0] = 0
+    terms.size[0] = 0
     terms.total[0] = 0.0
 
 
 @jit
 def add_term(terms, n, lam, more):
     """Append one term; the sum S is for the caller to add."""
-    t = terms.count[0]
+    t = terms.size[0]
     terms.n[t], terms.lam[t], terms.more[t] = n, lam, more
-    terms.count[0] = t + 1
+    terms.size[0] = t + 1
 
 
 @jit
@@ -106,7 +106,7 @@ def sigmoid(z):
 def log_likelihood(x, terms):
     """l(x), up to a constant that is the same for every x."""
     value = terms.total[0] * x
-    for t in range(terms.count[0]):
+    for t in range(terms.size[0]):
         value -= terms.n[t] * softplus(x + terms.lam[t])
     return value
 
@@ -115,7 +115,7 @@ def log_likelihood(x, terms):
 def slope_and_information(x, terms):
     """l'(x) and -l''(x)."""
     slope, information = terms.total[0], 0.0
-    for t in range(terms.count[0]):
+    for t in range(terms.size[0]):
         p = sigmoid(x + terms.lam[t])
         slope -= terms.n[t] * p
         information += terms.n[t] * p * (1.0 - p)
@@ -129,7 +129,7 @@ def beta_of_many(terms):
     The prior of `PSEUDO_COUNT` keeps the mode finite where all observations agree.
     """
     n, center = 0.0, 0.0
-    for t in range(terms.count[0]):
+    for t in range(terms.size[0]):
         n += terms.n[t]
         center += terms.n[t] * terms.lam[t]
     center /= max(n, 1.0)
@@ -146,7 +146,7 @@ def beta_of_many(terms):
         if abs(step) < 1e-3:
             break
     mean = PSEUDO_COUNT * 2.0 * sigmoid(x + center)
-    for t in range(terms.count[0]):
+    for t in range(terms.size[0]):
         mean += terms.n[t] * sigmoid(x + terms.lam[t])
     mean = min(max(mean / (n + 2.0 * PSEUDO_COUNT), 1e-12), 1.0 - 1e-12)
     size = max(information / (mean * (1.0 - mean)), 2.0 * PSEUDO_COUNT)
@@ -156,11 +156,11 @@ def beta_of_many(terms):
 @jit
 def fit_proposal(terms, base):
     """`Proposal` shaped like exp(l), kept inside the support of `base`."""
-    if terms.count[0] == 1:
+    if terms.size[0] == 1:
         a = terms.total[0] + PSEUDO_COUNT
         b = terms.n[0] - terms.total[0] + PSEUDO_COUNT
         lam = terms.lam[0]
-    elif terms.count[0] == 0:
+    elif terms.size[0] == 0:
         a, b, lam = 1.0, 1.0, 0.0
     else:
         a, b, lam = beta_of_many(terms)

@@ -89,7 +89,7 @@ def follow_exact(view, e, x, value):
 
 @jit
 def describe_fixed(view, e, x, terms):
-    """The likelihood of an edge that stands alone."""
+    """Likelihood of an edge that stands alone."""
     terms.total[0] += view.s[e]
     add_term(terms, view.n[e], view.lam[e], 0.0)
 

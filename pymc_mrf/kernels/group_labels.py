@@ -124,7 +124,7 @@ def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
     The share is averaged over the labels that the edge may get; a new group counts by Laplace's method.
     """
     noisy = False
-    for t in range(terms.count[0]):
+    for t in range(terms.size[0]):
         noisy = noisy or terms.more[t] > 0.0
     if not noisy:
         return
@@ -143,7 +143,7 @@ def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
     for k in range(n_groups):
         weights[k] = np.exp(weights[k] - top)
         total += weights[k]
-    for t in range(terms.count[0]):
+    for t in range(terms.size[0]):
         if terms.more[t] > 0.0:
             share = new * sigmoid(mode + terms.lam[t])
             for k in range(n_groups):

@@ -197,7 +197,7 @@ def find_cells(view, i, e, stride):
 
 @jit
 def n_configurations(view, e):
-    """Number of configurations of the neighbours of edge e; 0 if there are too many to be tabulated."""
+    """Count the configurations of the neighbours of edge e; 0 if there are too many to be tabulated."""
     count = 1
     for i in view.graph.edges[e]:
         for _ in range(view.graph.indptr[i + 1] - view.graph.indptr[i] - 1):
@@ -411,7 +411,7 @@ def resample(z, weights, rng):
 
 @jit
 def edge_shares(view, e, out):
-    """Conditional probability of f = 1 of edge e given the other nodes, in every particle, into `out` (m,)."""
+    """Write P(f = 1) of edge e given the other nodes, in every particle, to `out` (m,)."""
     if n_configurations(view, e) > 0:
         tabulate_edge(view, e, False)
         for c in range(out.shape[0]):
@@ -436,7 +436,7 @@ def group_sums(view, groups, out):
 
 @jit
 def group_shares(view, groups, out, one, zero):
-    """Sums over groups of the conditional probabilities of f = 1; parameters must be at their anchor.
+    """Sum the conditional probabilities of f = 1 over groups; parameters must be at their anchor.
 
     Parameters
     ----------

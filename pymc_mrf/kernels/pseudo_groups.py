@@ -102,7 +102,7 @@ def describe_pseudo(view, e, x, terms):
 
 @jit
 def follow_pseudo(view, e, x, value):
-    """The scores of both ends."""
+    """Change the scores of both ends."""
     edge = view.edge_of[e]
     if edge >= 0:
         add_edge(view, edge, value - x)

@@ -6,10 +6,10 @@ from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.exact_groups import ExactView, FixedView
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus, calibrate
-from pymc_mrf.likelihood.group_engine import N_REFERENCE, GroupEngine
+from pymc_mrf.likelihood.group_engine import N_REFERENCE, ComputedLikelihood
 
 
-class ExactLikelihood(GroupEngine):
+class ExactLikelihood(ComputedLikelihood):
     """Engine of fields of small treewidth; see `GroupEngine`.
 
     Raises
@@ -79,7 +79,7 @@ class ExactLikelihood(GroupEngine):
         kernels.pack_pairwise(tables, self.node_tables, self._work.tables)
 
 
-class ForestLikelihood(GroupEngine):
+class ForestLikelihood(ComputedLikelihood):
     """Engine of forests without node terms: edges are independent, everything is in closed form.
 
     On a forest the agreements of the edges are independent, each with probability

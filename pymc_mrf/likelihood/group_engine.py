@@ -80,9 +80,6 @@ class GroupEngine(ABC):
         """View for `pymc_mrf.kernels.group_labels`, at the parameters `eta` (r,)."""
 
     @abstractmethod
-    def log_likelihood(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log-likelihood at `eta` (r,) and its gradient (r,)."""
-
     def grouped(
         self, labels: np.ndarray, values: np.ndarray
     ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
@@ -91,12 +88,6 @@ class GroupEngine(ABC):
         `values` are the present ones, around which an approximation is the best.
         """
 
-        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = self.log_likelihood(x[labels])
-            return value, np.bincount(labels, gradient, minlength=len(x))
-
-        return log_likelihood
-
     @abstractmethod
     def learn(self, eta: np.ndarray, rng: np.random.Generator) -> None:
         """Learn at `eta` (r,) what `information` needs."""
@@ -104,8 +95,8 @@ class GroupEngine(ABC):
     def information(self, labels: np.ndarray, n_groups: int) -> np.ndarray:
         """Curvature (K + P, K + P) of the log-likelihood by the values of groups, at what was learnt.
 
-        n times the covariance of the sums of f over the groups; a function of `labels` (r,) and what was learnt
-        only. P is the number of variables behind the node parameters that are moved as well, 0 by default.
+        n times the covariance of the sums of f over the groups: a function of `labels` (r,) and of what was
+        learnt only. P is the number of variables behind the node parameters that are moved as well, 0 by default.
         """
         N = self.reference.shape[1]
         sums = np.empty((n_groups, N))
@@ -123,3 +114,20 @@ class GroupEngine(ABC):
         out = np.zeros(len(self.edge_of))
         out[self.entries] = values
         return out
+
+
+class ComputedLikelihood(GroupEngine):
+    """Base of the engines whose log-likelihood can be computed anywhere."""
+
+    @abstractmethod
+    def log_likelihood(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log-likelihood at `eta` (r,) and its gradient (r,)."""
+
+    def grouped(self, labels, values):
+        """Sum the gradient over the members of each group."""
+
+        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self.log_likelihood(x[labels])
+            return value, np.bincount(labels, gradient, minlength=len(x))
+
+        return log_likelihood

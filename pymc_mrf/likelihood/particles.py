@@ -21,7 +21,7 @@ HOPELESS = 8.0  # variance of log weights beyond which they are not looked at
 
 
 class ParticleLikelihood(GroupEngine):
-    """Engine of fields of any treewidth; approximate. Parameters as of `GroupEngine`, and:
+    """Engine of fields of any treewidth; approximate. See `GroupEngine` for the other parameters.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ParticleLikelihood(GroupEngine):
         self.n_renewals = 0
 
     def get_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Particles (d, m), the parameters (edges,) and node tables (d, K) that they stand for; not copied."""
+        """Particles (d, m); parameters (edges,) and node tables (d, K) that they stand for. Not copied."""
         return self._view.z, self._view.anchor, self._node_anchor
 
     def set_state(self, z: np.ndarray, anchor: np.ndarray, node_anchor: np.ndarray) -> None:
@@ -177,7 +177,7 @@ class ParticleLikelihood(GroupEngine):
             self._view.anchor[:] = self._view.eta
 
     def view(self, eta):
-        """The particles; parameters that have changed are followed by `change`."""
+        """View of the particles; parameters that have changed are for `change` to follow."""
         return self._view
 
     def drift(self, n_sweeps: int, rng: np.random.Generator) -> float:
@@ -212,12 +212,8 @@ class ParticleLikelihood(GroupEngine):
         square = float(np.mean(scale * (shift.sum(axis=1) ** 2 - noise)))
         return float(np.copysign(np.sqrt(abs(square)), square))
 
-    def log_likelihood(self, eta):
-        """Not known: see `grouped`."""
-        raise NotImplementedError("particles know ratios near the present parameters only")
-
     def learn(self, eta, rng):
-        """Keep f of all edges in some particles, and what `node_directions` makes of the nodes' statistics."""
+        """Keep f of all edges in some particles, and the nodes' statistics along `node_directions`."""
         u, v = self.graph.edges.T
         z = self._view.z[:, :N_REFERENCE]
         self.reference = self.statistic.astype(np.int8)[z[u], z[v]]
@@ -228,7 +224,7 @@ class ParticleLikelihood(GroupEngine):
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
         The means of the sums are Rao-Blackwellised, or averaged over further sweeps of the particles, whichever
-        is more precise. The statistics of the nodes follow those of the groups if `node_directions` are set.
+        is more precise. If `node_directions` are set, the nodes follow.
         """
         m = self.n_particles
         groups = labels[self.entries]

@@ -3,10 +3,10 @@
 import numpy as np
 
 from pymc_mrf.kernels import pseudo_groups as kernels
-from pymc_mrf.likelihood.group_engine import GroupEngine
+from pymc_mrf.likelihood.group_engine import ComputedLikelihood
 
 
-class PseudoLikelihood(GroupEngine):
+class PseudoLikelihood(ComputedLikelihood):
     """Engine under which every node is seen given all others; see `GroupEngine`.
 
     Equal rows of the data are counted, not repeated.

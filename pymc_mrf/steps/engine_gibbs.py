@@ -1,7 +1,8 @@
 """Base of the group samplers that ask a likelihood engine: label sweeps and Hamiltonian moves of values."""
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -9,7 +10,6 @@ import pymc as pm
 from pymc_mrf.kernels import group_labels
 from pymc_mrf.kernels.edge_terms import allocate_terms
 from pymc_mrf.kernels.series import add_log_densities
-from pymc_mrf.likelihood.group_engine import GroupEngine
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.group_values import GroupValues
@@ -35,7 +35,7 @@ class EngineGibbs(GroupGibbs):
         r = len(self._point[self._name])
         compile_kwargs = kwargs.get("compile_kwargs")
         self._readers = [field.node_reader(compile_kwargs) for field in self._fields]
-        self._engines: list[GroupEngine] = []
+        self._engines: list[Any] = []  # of GroupEngine
         for field, reader in zip(self._fields, self._readers, strict=True):
             node_tables, statistic = self._link.tables(reader(self._point))
             arguments = field.x, field.graph, statistic, node_tables, field.entries, r
@@ -48,8 +48,9 @@ class EngineGibbs(GroupGibbs):
     def _prepare(self, model: pm.Model, compile_kwargs) -> None:
         """Do what is left to do before the first step; by default nothing."""
 
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        raise NotImplementedError
+    @abstractmethod
+    def _make_engine(self, field: ObservedField, *arguments) -> Any:
+        """Make the engine of a field from the arguments of `GroupEngine`."""
 
     def _read_point(self, point) -> None:
         for engine, reader in zip(self._engines, self._readers, strict=True):
@@ -124,8 +125,8 @@ class EngineGibbs(GroupGibbs):
     ) -> tuple[np.ndarray, float]:
         """Move the group values `eta` (K,) given labels; return them and the acceptance.
 
-        ``log_base(x, slope)`` is the sum of the base's log density over x, whose derivatives it adds to `slope`;
-        `precision` is of the order of its curvature.
+        ``log_base(x, slope)`` is the sum of the base's log density over x; it adds the derivatives to
+        `slope`. `precision` is of the order of its curvature.
         """
         likelihoods = [engine.grouped(labels, eta) for engine in self._engines]
         metric = precision * np.eye(len(eta))

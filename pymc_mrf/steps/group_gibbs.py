@@ -74,7 +74,7 @@ class GroupGibbs(BlockedStep):
         if rv.ndim != 1:
             raise ValueError(
                 f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare "
-                "one DirichletProcess per group of fields; they may share alpha and the parameters of the base"
+                "one DirichletProcess for each; they may share alpha and the parameters of the base"
             )
         if value.dtype != "float64":
             raise ValueError(
@@ -95,7 +95,7 @@ class GroupGibbs(BlockedStep):
         self._count_from(0, 0)
 
     def _the_field(self) -> ObservedField:
-        """The field of a step that serves one only, every entry being the parameter of one edge."""
+        """Return the field of a step that serves one only, all entries being edge parameters in its order."""
         [field, *others] = self._fields
         r = len(np.atleast_1d(self._point[self._name]))
         if others or not np.array_equal(field.entries, np.arange(r)):

@@ -154,4 +154,4 @@ def leapfrog(
         if not np.isfinite(here):
             return x, -np.inf
         velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
-    return x, here - 0.5 * velocity @ velocity - energy
+    return x, float(here - 0.5 * velocity @ velocity - energy)

@@ -93,7 +93,7 @@ class NodeVariables:
         return np.maximum(np.nan_to_num(out), LEAST_PRECISION)
 
     def jacobians(self, v: np.ndarray, point: dict) -> list[np.ndarray]:
-        """Derivatives (d, P) of the node parameters of every field."""
+        """Differentiate the node parameters of every field, (d, P) each."""
         zero = [np.zeros(width) for width in self._widths]
         still = self.slope(v, point, zero)
         found = []

@@ -87,8 +87,8 @@ def observed_fields(
     if len(found) > len(fields):
         names = ", ".join(child.name for child in found if child not in fields)
         raise ValueError(
-            f"{step} samples the edge parameters of fields and nothing else, but {rv.name} also feeds {names}; "
-            "give that a variable of its own"
+            f"{step} samples the edge parameters of fields and nothing else, but {rv.name} also feeds "
+            f"{names}; give that a variable of its own"
         )
     read = [ObservedField(rv, child, model, step, likelihoods) for child in fields]
     for field in read[1:]:
@@ -96,7 +96,7 @@ def observed_fields(
             raise ValueError(
                 f"{step} samples fields of one family under one likelihood, but {rv.name} feeds "
                 f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood}") and {field.name} '
-                f'({field.family.name}, "{field.likelihood}"): declare them alike, with the same `likelihood=`'
+                f'({field.family.name}, "{field.likelihood}"): declare them alike'
             )
     return read
 
@@ -210,7 +210,7 @@ class ObservedField:
         return np.broadcast_to(value.reshape(-1), d)
 
     def node_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
-        """Function of a point of the sampler that gives the node parameters (d,)."""
+        """Make a function of a point of the sampler that gives the node parameters (d,)."""
         if self.node_parameter is None or constant_value(self.node_parameter) is not None:
             constant = self.constant_node_parameter()
             return lambda point: constant

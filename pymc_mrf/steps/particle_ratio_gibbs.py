@@ -1,6 +1,6 @@
 """`ParticleRatioGibbs`: grouped parameters of any field, the likelihood from weighted particles."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -52,33 +52,34 @@ def node_values(rv, model: pm.Model) -> list:
 
 
 class ParticleRatioGibbs(EngineGibbs):
-    """Grouped edge parameters of a field of any treewidth.
+    """Grouped edge parameters of fields of any treewidth.
 
-    Leaves invariant: an approximation of the posterior, whose error vanishes as the particles increase.
-    On five-edge loopy fields (n = 60 and 200) the largest error of a probability of a number of groups was
-    0.012 with m = n and 0.013 with m = 10 n, where that of the exact sampler, its Monte-Carlo error, was
-    0.014 (``docs/results.md``). With m = n the values of strong edges are the first to suffer.
+    Leaves invariant: an approximation of the posterior, whose error vanishes as particles and sweeps increase;
+    on five-edge loopy fields it is measured in ``docs/results.md``.
 
-    All labels are redrawn in turn from eq. (4) of Liu & Page (2013), whose terms follow from one edge
-    marginal (identity A1), then all group values given the labels. What the junction tree tells
-    `ExactGibbs` is estimated here from weighted particles: the weights follow every change of a
-    parameter exactly, Gibbs sweeps move the particles, and they are resampled and moved when their
-    effective size falls below one half. Edge marginals are Rao-Blackwellised, and estimated likelihoods
-    are corrected for their own noise (`pymc_mrf.kernels.particle_groups`).
+    All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `ExactGibbs`, whose terms follow from
+    one edge marginal (identity A1), then all group values by Hamiltonian moves, and with them the variables
+    behind random node parameters. What the junction tree tells `ExactGibbs` is estimated here from particles:
+    weights follow the changes near an edge exactly, and Gibbs sweeps move the particles to the present
+    parameters several times a sweep over the labels. Edge marginals are Rao-Blackwellised, and estimated
+    likelihoods are corrected for their own noise (`pymc_mrf.kernels.particle_groups`). A step costs time in
+    proportion to edges times particles; random node parameters add the cube of the number of nodes.
 
     Parameters
     ----------
     vars : list of variables
         A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising` or
-        `BoltzmannMachine`; node parameters must be constants.
+        `BoltzmannMachine`, or of several of them; entries of it may be picked by constant indices. Then, for
+        ``likelihood="particles"``, all free variables from which node parameters are computed.
     target_noise : float
-        Standard deviation, in (0, 1), that the estimated log-likelihood ratio between two values one
-        posterior standard deviation apart would have without Rao-Blackwellisation. It sets the number
-        of particles, m = n / target_noise ** 2 and at least 256: 11 n by default.
+        Standard deviation, in (0, 1), of the estimated log-likelihood ratio between two values one posterior
+        standard deviation apart. It sets the number of particles, by a pilot run at the
+        pseudo-likelihood estimate, but for a minimum of 2,048: so the number grows with the observations,
+        not with the edges.
     n_particles : int, optional
-        The number of particles itself. Below about n the noise is too large to be corrected for.
+        The number of particles itself.
     n_sweeps : int
-        Gibbs sweeps of all particles in every step, and after every resampling.
+        Gibbs sweeps of all particles whenever they are renewed.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
@@ -86,30 +87,28 @@ class ParticleRatioGibbs(EngineGibbs):
     ------
     ValueError
         If the variable feeds another kind of field or anything else, the data are incomplete, node
-        parameters are random, or an option is out of range.
+        parameters differ between rows or are left to another step, or an option is out of range.
 
     Notes
     -----
     A test of the number of particles is that twice as many change nothing.
 
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step),
-    ``particle_ratio_noise`` (standard deviation of the log-likelihood ratio between two values one
-    posterior standard deviation apart, measured; root mean square over the draws of the step),
-    ``particle_ratio_ess`` (smallest effective size in the step, relative to the particles),
-    ``particle_ratio_renewals`` and ``particle_ratio_drift`` (how far ten times as many sweeps would
-    move the edge marginals, in standard deviations of the data's frequencies, beyond what is noise: negative
-    if less; found anew every 50 draws), and ``particle_ratio_target_noise``, the argument. A warning at the
-    end of a chain says if the noise, root mean square over its draws, exceeds `target_noise`, or the drift
-    both.
+    ``group_gibbs_acceptance`` (of the moves of values), ``particle_ratio_noise`` (see `target_noise`; measured,
+    root mean square over the labels of the step), ``particle_ratio_ess`` (smallest effective size behind a
+    marginal, relative to the particles), ``particle_ratio_renewals`` (of the particles) and
+    ``particle_ratio_drift`` (how far ten times as many sweeps would move the edge marginals, in standard
+    deviations of the data's frequencies, beyond what is noise: negative if less; found anew every 50 draws),
+    and ``particle_ratio_target_noise``, the argument. A warning at the end of a chain says if the noise, root
+    mean square over its draws, exceeds `target_noise`, or the drift both.
 
-    Copies that resampling makes of a particle count as particles of their own in the noise. On the field
-    of the US Senate (99 nodes, 279 edges) batch means over blocks of particles, which do not, gave
-    a noise larger by a tenth.
+    Copies that resampling makes of a particle count as particles of their own in the noise.
 
     References
     ----------
-    Liu & Page (2013), eq. (4); Neal (2000), Algorithm 2; Geyer (1991); Asuncion et al. (2010),
-    particle filtered MCMC-MLE; Ceperley & Dewing (1999), for corrections of random log ratios.
+    Liu & Page (2013), eq. (4); Neal (2000), Algorithm 8; Geyer (1991); Asuncion et al. (2010),
+    particle filtered MCMC-MLE; Rebeschini & van Handel (2015), for local weights; Ceperley & Dewing (1999),
+    for corrections of random log ratios.
     """
 
     name = "particle_ratio_gibbs"
@@ -126,7 +125,6 @@ class ParticleRatioGibbs(EngineGibbs):
         "particle_ratio_drift": (np.float64, []),
         "particle_ratio_target_noise": (np.float64, []),
     }
-    _engines: list[ParticleLikelihood]
 
     @classmethod
     def competence(cls, var, has_grad):
@@ -191,7 +189,7 @@ class ParticleRatioGibbs(EngineGibbs):
         self.node_precision = np.zeros(0)
         self._at = self._point
 
-    def _make_engine(self, field: ObservedField, *arguments) -> ParticleLikelihood:
+    def _make_engine(self, field: ObservedField, *arguments: Any) -> ParticleLikelihood:
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / len(field.x), max_iterations=ITERATIONS)[0]
