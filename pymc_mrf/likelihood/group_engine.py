@@ -96,7 +96,7 @@ class GroupEngine(ABC):
         """Curvature (K + P, K + P) of the log-likelihood by the values of groups, at what was learnt.
 
         n times the covariance of the sums of f over the groups: a function of `labels` (r,) and of what was
-        learnt only. P is the number of variables behind the node parameters that are moved as well, 0 by default.
+        learnt. The P variables behind the node parameters, if they are moved as well, follow the groups.
         """
         N = self.reference.shape[1]
         sums = np.empty((n_groups, N))

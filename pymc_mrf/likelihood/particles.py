@@ -42,7 +42,7 @@ class ParticleLikelihood(GroupEngine):
     n_trajectories = 8
 
     def __init__(
-        self, x, graph, statistic, node_tables, entries, n_entries, n_particles: int, n_sweeps: int
+        self, x, graph, statistic, node_tables, entries, n_entries, *, n_particles: int, n_sweeps: int
     ) -> None:
         super().__init__(x, graph, statistic, node_tables, entries, n_entries)
         r, m, K = graph.n_edges, n_particles, len(statistic)
@@ -223,8 +223,7 @@ class ParticleLikelihood(GroupEngine):
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
-        The means of the sums are Rao-Blackwellised, or averaged over further sweeps of the particles, whichever
-        is more precise. If `node_directions` are set, the nodes follow.
+        Means are Rao-Blackwellised, or averaged over further sweeps, whichever is more precise. If `node_directions` are set, the nodes follow.
         """
         m = self.n_particles
         groups = labels[self.entries]

@@ -54,16 +54,16 @@ def node_values(rv, model: pm.Model) -> list:
 class ParticleRatioGibbs(EngineGibbs):
     """Grouped edge parameters of fields of any treewidth.
 
-    Leaves invariant: an approximation of the posterior, whose error vanishes as particles and sweeps increase;
-    on five-edge loopy fields it is measured in ``docs/results.md``.
+    Leaves invariant: an approximation of the posterior, whose error vanishes as particles and sweeps
+    increase; on five-edge loopy fields it is measured in ``docs/results.md``.
 
-    All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `ExactGibbs`, whose terms follow from
-    one edge marginal (identity A1), then all group values by Hamiltonian moves, and with them the variables
-    behind random node parameters. What the junction tree tells `ExactGibbs` is estimated here from particles:
-    weights follow the changes near an edge exactly, and Gibbs sweeps move the particles to the present
-    parameters several times a sweep over the labels. Edge marginals are Rao-Blackwellised, and estimated
-    likelihoods are corrected for their own noise (`pymc_mrf.kernels.particle_groups`). A step costs time in
-    proportion to edges times particles; random node parameters add the cube of the number of nodes.
+    All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `ExactGibbs`, whose terms follow
+    from one edge marginal (identity A1), then all group values by Hamiltonian moves, and with them the
+    variables behind random node parameters. What the junction tree tells `ExactGibbs` is estimated here from
+    particles: weights follow the changes near an edge exactly, and Gibbs sweeps move the particles to the
+    present parameters several times a sweep over the labels. Edge marginals are Rao-Blackwellised, and
+    estimated likelihoods are corrected for their own noise (`pymc_mrf.kernels.particle_groups`). A step costs
+    time in proportion to edges times particles; random node parameters add the cube of the number of nodes.
 
     Parameters
     ----------
@@ -94,11 +94,11 @@ class ParticleRatioGibbs(EngineGibbs):
     A test of the number of particles is that twice as many change nothing.
 
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step),
-    ``group_gibbs_acceptance`` (of the moves of values), ``particle_ratio_noise`` (see `target_noise`; measured,
-    root mean square over the labels of the step), ``particle_ratio_ess`` (smallest effective size behind a
-    marginal, relative to the particles), ``particle_ratio_renewals`` (of the particles) and
+    ``group_gibbs_acceptance`` (of the moves of values), ``particle_ratio_noise`` (see `target_noise`;
+    measured, root mean square over the labels of the step), ``particle_ratio_ess`` (smallest effective size
+    behind a marginal, relative to the particles), ``particle_ratio_renewals`` (of the particles),
     ``particle_ratio_drift`` (how far ten times as many sweeps would move the edge marginals, in standard
-    deviations of the data's frequencies, beyond what is noise: negative if less; found anew every 50 draws),
+    deviations of the data's frequencies, beyond what is noise: negative if less; found anew every 50 draws)
     and ``particle_ratio_target_noise``, the argument. A warning at the end of a chain says if the noise, root
     mean square over its draws, exceeds `target_noise`, or the drift both.
 
@@ -189,7 +189,8 @@ class ParticleRatioGibbs(EngineGibbs):
         self.node_precision = np.zeros(0)
         self._at = self._point
 
-    def _make_engine(self, field: ObservedField, *arguments: Any) -> ParticleLikelihood:
+    def _make_engine(self, field: ObservedField, *arguments: Any) -> Any:
+        options: dict[str, Any] = {"n_sweeps": self._n_sweeps}
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / len(field.x), max_iterations=ITERATIONS)[0]
@@ -199,13 +200,13 @@ class ParticleRatioGibbs(EngineGibbs):
         m = self._n_particles
         if m is None:
             # the number belongs to data and model: the same for every chain and run
-            pilot = ParticleLikelihood(*arguments, LEAST_PARTICLES, self._n_sweeps)
+            pilot = ParticleLikelihood(*arguments, n_particles=LEAST_PARTICLES, **options)
             pilot.start(eta, BURN_IN, np.random.default_rng(0))
             m = max(
                 int(np.ceil(LEAST_PARTICLES * (pilot.edge_noise() / self._target_noise) ** 2)),
                 LEAST_PARTICLES,
             )
-        return ParticleLikelihood(*arguments, m, self._n_sweeps)
+        return ParticleLikelihood(*arguments, n_particles=m, **options)
 
     def _start(self) -> np.ndarray:
         covered = sum(engine.edge_of >= 0 for engine in self._engines)
