@@ -120,7 +120,7 @@ def test_groups_of_values(rng):
     for k in range(3):
         exact = stats.beta(1 + s[k], 1 + n[k] - s[k])
         assert stats.kstest(draws[::2, k], exact.cdf).pvalue > ALPHA
-        assert stats.kstest(draws[::2, k], stats.beta(2 + s[k], 1 + n[k] - s[k]).cdf).pvalue < ALPHA
+        assert stats.kstest(draws[::2, k], stats.beta(3 + s[k], 3 + n[k] - s[k]).cdf).pvalue < ALPHA
 
 
 def test_indices_follow_their_weights(rng):

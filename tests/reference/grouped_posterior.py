@@ -222,7 +222,7 @@ def posterior_of(log_likelihood, r, alpha, *, random_bias=False):
         K = members.max() + 1
         t, w = np.polynomial.legendre.leggauss({1: 100, 2: 60, 3: 32, 4: 20}[K])
         boxes = [(low[:r][members == k].min(), high[:r][members == k].max()) for k in range(K)]
-        boxes += [(low[r], high[r])] * random_bias
+        boxes += [(low[-1], high[-1])] * random_bias
         axes = [a + 0.5 * (b - a) * (t + 1.0) for a, b in boxes]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(boxes))
         weight = np.ones(1)
