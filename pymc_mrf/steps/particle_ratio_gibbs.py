@@ -131,6 +131,7 @@ class ParticleRatioGibbs(EngineGibbs):
         super().__init__(vars, **kwargs)
 
     def _make_engine(self, field: ObservedField, *arguments) -> ParticleLikelihood:
+        field.constant_node_parameter()  # particles would stand for node parameters of an earlier step
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / len(field.x), max_iterations=ITERATIONS)[0]
