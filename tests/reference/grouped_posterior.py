@@ -220,7 +220,9 @@ def posterior_of(log_likelihood, r, alpha, *, random_bias=False):
     for labels in partitions:
         members = np.array(labels)
         K = members.max() + 1
-        t, w = np.polynomial.legendre.leggauss({1: 100, 2: 60, 3: 32, 4: 20}[K])
+        t, w = np.polynomial.legendre.leggauss(
+            ({1: 100, 2: 60, 3: 32, 4: 20}, {1: 50, 2: 30, 3: 20, 4: 15})[random_bias][K]
+        )
         boxes = [(low[:r][members == k].min(), high[:r][members == k].max()) for k in range(K)]
         boxes += [(low[-1], high[-1])] * random_bias
         axes = [a + 0.5 * (b - a) * (t + 1.0) for a, b in boxes]

@@ -88,15 +88,16 @@ def test_two_fields_of_the_same_parameters(likelihood):
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_three_states(likelihood):
-    x = draw(CYCLE, special.logit(THETA) + 0.5, np.eye(3), 60, 3)
+    edges = TRIANGLE.edges
+    x = draw(TRIANGLE, special.logit(THETA[[0, 1, 2]]) + 0.5, np.eye(3), 60, 3)
     with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=4)
-        pmrf.AgreementMRF("x", theta, graph=CYCLE, n_states=3, observed=x, likelihood=likelihood)
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=3)
+        pmrf.AgreementMRF("x", theta, graph=TRIANGLE, n_states=3, observed=x, likelihood=likelihood)
     draws = sample(model)["theta"].values
-    log_likelihood = reference.agreement_log_likelihood(x, EDGES, 3, pseudo=likelihood == "pseudo")
-    assert gaps_of(draws, reference.posterior_of(log_likelihood, 4, 1.0)[0]) < Z
-    other = reference.agreement_log_likelihood(x[:50], EDGES, 3, pseudo=likelihood == "pseudo")
-    assert gaps_of(draws, reference.posterior_of(other, 4, 1.0)[0]) > Z
+    log_likelihood = reference.agreement_log_likelihood(x, edges, 3, pseudo=likelihood == "pseudo")
+    assert gaps_of(draws, reference.posterior_of(log_likelihood, 3, 1.0)[0]) < Z
+    other = reference.agreement_log_likelihood(x[:45], edges, 3, pseudo=likelihood == "pseudo")
+    assert gaps_of(draws, reference.posterior_of(other, 3, 1.0)[0]) > Z
 
 
 def test_a_random_bias_moved_by_nuts():
@@ -122,7 +123,7 @@ def test_particles_of_two_fields():
     model = shared("particles", *two_fields())
     with model:
         step = pmrf.ParticleRatioGibbs([model["theta"]], n_particles=1000)
-        idata = pm.sample(1500, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
+        idata = pm.sample(800, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
     theta, exact = idata.posterior["theta"].values, posterior_of_two_fields(False)
     error = np.array([float(az.mcse(theta[..., e])) for e in range(4)])
     assert np.all(np.abs(theta.mean(axis=(0, 1)) - exact.mean) < 0.005 + Z * error)

@@ -447,7 +447,7 @@ def latent():
     [
         (
             different_likelihoods,
-            r'\(agreement, "exact"\) and y \(agreement, "pseudo"\)|likelihood="pseudo" of y',
+            'likelihood="pseudo" of y',
         ),
         (different_families, "samples fields of one family under one likelihood"),
         (something_else, "theta also feeds y"),

@@ -62,7 +62,7 @@ def test_a_strong_edge_with_few_data():
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=1)
         pmrf.AgreementMRF("x", theta, graph=pmrf.graphs.chain(2), observed=x, likelihood="particles")
-    draws = sample(model, draws=4000).posterior["theta"].values[..., 0]
+    draws = sample(model, draws=2000).posterior["theta"].values[..., 0]
     exact = stats.beta(59, 3)
     assert abs(draws.mean() - exact.mean()) < Z * float(az.mcse(draws))
     assert abs(draws.std() - exact.std()) < Z * float(az.mcse(draws, method="sd"))
