@@ -36,7 +36,9 @@ def case(name, rng, n=30):
     x[: n // 2, 1] = x[: n // 2, 0]
     node_tables = np.zeros((4, len(statistic)))
     if biased:
-        node_tables = np.log(rng.integers(1, 4, size=node_tables.shape).astype(float))
+        # on more than one node: by symmetry a field on one would not change agreements
+        copies = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [1.0, 3.0, 2.0], [2.0, 1.0, 1.0]])
+        node_tables = np.log(copies[:, : len(statistic)])
     return x, statistic, node_tables
 
 
@@ -153,7 +155,7 @@ def test_exhaustive_particles_are_exact(name, rng):
     # control: the same particles, taken to stand for the new parameters
     engine.set_state(view.z.copy(), eta)
     unweighted = np.array([edge_marginal(view, edge)[0] for edge in range(5)])
-    assert np.abs(unweighted - enumerated_shares(SQUARE, eta, statistic, node_tables)).max() > 0.02
+    assert np.abs(unweighted - enumerated_shares(SQUARE, eta, statistic, node_tables)).max() > 0.01
 
 
 HUBS = PairwiseGraph(range(9), [(0, 1), *((i, j) for i in (0, 1) for j in range(2, 9))])
