@@ -123,7 +123,8 @@ def envelope(series: Series) -> BaseDensity:
     """Add a piecewise constant envelope to a log density, cell by cell a little above it.
 
     On each of `CELLS` cells of a panel the envelope is the larger end value and a quarter of the largest
-    second difference nearby, which is twice what a parabola rises above its ends.
+    second difference nearby, which is twice what a parabola rises above its ends. Cells without mass in
+    double precision are kept: their heights bound the density as well.
     """
     lower, upper, coefficients, ceiling = series
     grid = np.linspace(-1.0, 1.0, CELLS + 1)
@@ -135,13 +136,12 @@ def envelope(series: Series) -> BaseDensity:
     ends = lower[:, None] + (upper - lower)[:, None] * (0.5 * (1.0 + grid))
     ends[:, -1] = upper
     mass = np.exp(height) * np.diff(ends)
-    used = mass > 0.0
     total = mass.sum()
     return BaseDensity(
         series,
-        np.ascontiguousarray(ends[:, :-1][used]),
-        np.ascontiguousarray(ends[:, 1:][used]),
-        height[used] - np.log(total),
-        np.cumsum(mass[used]) / total,
+        ends[:, :-1].ravel(),
+        ends[:, 1:].ravel(),
+        height.ravel() - np.log(total),
+        np.cumsum(mass) / total,
         float(np.log(total)),
     )

@@ -223,7 +223,8 @@ class ParticleLikelihood(GroupEngine):
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
-        Means are Rao-Blackwellised, or averaged over further sweeps, whichever is more precise. If `node_directions` are set, the nodes follow.
+        Means are Rao-Blackwellised, or averaged over further sweeps, whichever is more precise. If
+        `node_directions` are set, the nodes follow.
         """
         m = self.n_particles
         groups = labels[self.entries]

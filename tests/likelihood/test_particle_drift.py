@@ -1,37 +1,34 @@
-"""Drift of weighted particles: none in equilibrium, found when all of them lag behind."""
+"""Drift of particles: none in equilibrium, found when all of them lag behind."""
 
 import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.particle_drift import block_marginals
-from pymc_mrf.kernels.weighted_particles import edge_marginal
-from pymc_mrf.likelihood.particles import WeightedParticles
+from pymc_mrf.kernels.particle_groups import edge_marginal, edge_shares
+from pymc_mrf.likelihood.particles import ParticleLikelihood
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
-HUBS = PairwiseGraph(range(16), [(0, 1), *((i, j) for i in (0, 1) for j in range(2, 16))])
+HUBS = PairwiseGraph(range(9), [(0, 1), *((i, j) for i in (0, 1) for j in range(2, 9))])
 ETA = 0.8
 
 
 def engine(graph, rng, n=200, m=4000):
-    x = rng.integers(2, size=(n, graph.n_nodes)).astype(np.int8)
-    return WeightedParticles(x, graph, np.eye(2), np.zeros((graph.n_nodes, 2)), m, 2)
+    d, r = graph.n_nodes, graph.n_edges
+    x = rng.integers(2, size=(n, d)).astype(np.int8)
+    return ParticleLikelihood(x, graph, np.eye(2), np.zeros((d, 2)), np.arange(r), r, m, 2)
 
 
 @pytest.mark.parametrize("graph", [SQUARE, HUBS], ids=["tabulated", "one by one"])
-def test_blocks_add_up_to_the_marginal(graph, rng):
+def test_shares_average_to_the_marginal(graph, rng):
     likelihood = engine(graph, rng, m=100)
-    z, W, eta = likelihood.get_state()
-    z[:] = rng.integers(2, size=z.shape)
-    W[:] = rng.gamma(2.0, size=100)
-    W[:] /= W.mean()
-    eta[:] = rng.normal(size=len(eta))
-    out = np.empty(7)
+    eta = rng.normal(size=graph.n_edges)
+    likelihood.set_state(rng.integers(2, size=(graph.n_nodes, 100)), eta)
+    shares = np.empty(100)
     for e in range(0, graph.n_edges, 4):
-        block_marginals(e, likelihood._particles, graph.arrays, out)
-        one, _, _ = edge_marginal(e, likelihood._particles, graph.arrays)
-        assert out.sum() == pytest.approx(one)
-        assert np.all(out > 0.0)
+        edge_shares(likelihood.view(eta), e, shares)
+        assert shares.mean() == pytest.approx(edge_marginal(likelihood.view(eta), e)[0])
+        assert shares.std() > 0.0
+        assert np.all((shares > 0.0) & (shares < 1.0))
 
 
 def test_none_in_equilibrium_and_particles_stay_where_they_are(rng):
@@ -65,5 +62,5 @@ def test_copies_side_by_side_count_once(rng):
 def test_particles_of_other_parameters_drift(rng):
     likelihood = engine(SQUARE, rng)
     likelihood.start(np.zeros(5), 20, rng)
-    likelihood.get_state()[2][:] = ETA
+    likelihood.set_state(likelihood.get_state()[0].copy(), np.full(5, ETA))
     assert likelihood.drift(20, rng) > 0.5

@@ -1,12 +1,14 @@
-"""The particle engine: marginals against enumeration after many changes, resampling, state."""
+"""The particle engine: marginals against enumeration after many changes, grouped values, state."""
 
 import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.weighted_particles import edge_marginal, effective_size
-from pymc_mrf.likelihood.particles import WeightedParticles
+from pymc_mrf.kernels.particle_groups import edge_marginal
+from pymc_mrf.likelihood.exact import ExactLikelihood
+from pymc_mrf.likelihood.particles import FEW, N_REFERENCE, ParticleLikelihood
 from tests.reference import enumeration
+from tests.statistics import assert_mean_close
 
 GRAPH = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 STATISTIC = np.eye(2)
@@ -14,20 +16,21 @@ NODE_TABLES = np.array([[0.0, 0.3], [0.0, -0.2], [0.0, 0.0], [0.1, 0.0]])
 M = 20_000
 
 
+def arguments(rng, n=50):
+    x = rng.integers(2, size=(n, 4)).astype(np.int8)
+    return x, GRAPH, STATISTIC, NODE_TABLES, np.arange(5), 5
+
+
 def engine(rng, m=M):
-    x = rng.integers(2, size=(50, 4)).astype(np.int8)
-    return WeightedParticles(x, GRAPH, STATISTIC, NODE_TABLES, m, 3)
-
-
-def agreement_probabilities(eta):
-    tables = eta[:, None, None] * STATISTIC
-    marginals = enumeration.marginals(GRAPH.edges, tables, NODE_TABLES)[1]
-    return (marginals * STATISTIC).sum(axis=(1, 2))
+    return ParticleLikelihood(*arguments(rng), m, 3)
 
 
 def marginal_gap(likelihood, eta):
-    found = [edge_marginal(e, likelihood._particles, GRAPH.arrays)[0] for e in range(GRAPH.n_edges)]
-    return np.abs(np.array(found) - agreement_probabilities(eta)).max()
+    view = likelihood.view(eta)
+    found = [edge_marginal(view, e)[0] for e in range(GRAPH.n_edges)]
+    tables = eta[:, None, None] * STATISTIC
+    pairs = enumeration.marginals(GRAPH.edges, tables, NODE_TABLES)[1]
+    return np.abs(np.array(found) - (pairs * STATISTIC).sum(axis=(1, 2))).max()
 
 
 def test_marginals_after_a_walk_through_parameters(rng):
@@ -37,36 +40,40 @@ def test_marginals_after_a_walk_through_parameters(rng):
     for _ in range(40):
         eta = eta + 0.3 * rng.normal(size=5)
         particles.change(eta, rng)
-    assert particles.n_resamplings > 0
-    assert particles.least_size < 0.5 * M
-    assert effective_size(particles.get_state()[1]) >= 0.5 * M
-    # 4.5 standard errors at the least effective size, without Rao-Blackwellisation
+    assert particles.n_renewals == 40
+    np.testing.assert_array_equal(particles.get_state()[1], eta)
+    # 4.5 standard errors, without Rao-Blackwellisation, and copies of half of the particles
     assert marginal_gap(particles, eta) < 4.5 * 0.5 / np.sqrt(0.5 * M)
-    # control: the same particles without their weights stand for another field
+    # a change without renewal is followed by weights, exactly but for their evenness
     eta = eta + np.array([0.5, -0.5, 0.5, 0.5, -0.5])
-    assert marginal_gap(particles, eta) > 0.05
+    particles.view(eta).eta[:] = eta
+    assert marginal_gap(particles, eta) < 4.5 * 0.5 / np.sqrt(0.25 * M)
+    # control: without weights the same particles stand for another field, but for the edges' own
+    eta = eta + np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+    particles.set_state(particles.get_state()[0].copy(), eta)
+    assert marginal_gap(particles, eta) > 4.5 * 0.5 / np.sqrt(0.25 * M)
 
 
 def test_statistics_are_counted_from_the_reset(rng):
     particles = engine(rng, 500)
     particles.start(np.zeros(5), 5, rng)
     particles.change(np.full(5, 3.0), rng)
-    assert particles.n_resamplings > 0
+    assert particles.n_renewals == 1
     particles.reset_statistics()
-    assert particles.n_resamplings == 0
-    assert particles.least_size == 500
+    assert particles.n_renewals == 0
+    assert particles.least_size == 1.0
     assert particles.noise == 0.0
 
 
 def test_state_is_all_there_is(rng):
-    one, other = engine(rng, 300), engine(rng, 300)
+    one, other = engine(rng, 300), engine(np.random.default_rng(0), 300)
     one.start(rng.normal(size=5), 5, rng)
     other.set_state(*(a.copy() for a in one.get_state()))
     for particles in (one, other):
         generator = np.random.default_rng(1)
         particles.change(np.linspace(-1.0, 1.0, 5), generator)
         particles.move(generator)
-        particles.resample_move(generator)
+        particles.renew(generator)
     for a, b in zip(one.get_state(), other.get_state(), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -75,8 +82,106 @@ def test_rounding_is_no_change(rng):
     particles = engine(rng, 300)
     eta = rng.normal(size=5)
     particles.start(eta, 5, rng)
+    z = particles.get_state()[0].copy()
     particles.change(eta * (1.0 + 1e-14), rng)
-    np.testing.assert_array_equal(particles.get_state()[1], 1.0)
+    assert particles.n_renewals == 0
+    np.testing.assert_array_equal(particles.get_state()[0], z)
+    np.testing.assert_array_equal(particles.get_state()[1], eta * (1.0 + 1e-14))
     particles.change(eta + 1e-3, rng)
-    assert effective_size(particles.get_state()[1]) == pytest.approx(300, rel=1e-3)
-    assert np.any(particles.get_state()[1] != 1.0)
+    assert particles.n_renewals == 1
+    assert np.any(particles.get_state()[0] != z)
+
+
+def test_parameters_far_away_are_left_to_the_sweeps(rng):
+    """Weights that say nothing are not resampled by: as many different particles as before."""
+    particles = engine(rng, 2000)
+    particles.start(np.zeros(5), 5, rng)
+    view = particles.view(np.zeros(5))
+    view.eta[:] = 12.0
+    seen = []
+    particles.move = lambda rng: seen.append(view.z.copy())
+    before = view.z.copy()
+    particles.renew(rng)
+    np.testing.assert_array_equal(seen[0], before)
+    view.eta[:] = 0.2
+    particles.renew(rng)
+    assert np.any(seen[1] != before)
+
+
+def test_grouped_values_agree_with_the_exact_engine(rng):
+    """Differences of the log-likelihood and its gradient, over independent sets of particles."""
+    given = arguments(rng)
+    given[0][:30, 1] = given[0][:30, 0]
+    exact = ExactLikelihood(*given)
+    labels, values = np.array([0, 1, 0, 1, 1]), np.array([0.6, -0.2])
+    moved = np.array([[0.6, -0.2], [0.8, -0.2], [0.4, 0.1], [0.9, -0.5]])
+    expected = [exact.grouped(labels, values)(x) for x in moved]
+    found = [[] for _ in moved]
+    for m, n_sweeps in [(M, 1)] * 20:
+        particles = ParticleLikelihood(*given, m, n_sweeps)
+        particles.set_state(exact.draw(values[labels], m, rng).T, values[labels])
+        particles.measure(labels, 2, rng)
+        likelihood = particles.grouped(labels, values)
+        for row, x in zip(found, moved, strict=True):
+            value, gradient = likelihood(x)
+            row.append([value, *gradient])
+    found = np.array(found)  # (4, 20, 3)
+    for k in range(len(moved)):
+        # the correction for noise is smaller than the error of 20 sets of particles
+        assert_mean_close(found[k, :, 1:], expected[k][1])
+        if k > 0:
+            assert_mean_close(found[k, :, 0] - found[0, :, 0], expected[k][0] - expected[0][0])
+    # control: another value of a group is told apart
+    gap = np.abs(found[1, :, 1:].mean(axis=0) - expected[0][1])
+    assert np.any(gap > 10 * found[1, :, 1:].std(axis=0) / np.sqrt(20))
+
+
+def test_gradients_of_grouped_values_are_those_of_their_log_likelihood(rng):
+    """Few particles and a group so strong that hardly any particle shows both values of f."""
+    particles = engine(rng, 400)
+    labels, values = np.array([0, 1, 0, 2, 1]), np.array([0.3, -0.6, 7.0])
+    particles.start(values[labels], 20, rng)
+    particles.measure(labels, 3, rng)
+    one, zero = particles._moments[:2]
+    assert (one * zero)[3] * 400 < FEW < (one * zero)[[0, 2]].sum() * 400
+    likelihood = particles.grouped(labels, values)
+    for x in values + 0.3 * rng.normal(size=(5, 3)):
+        gradient = likelihood(x)[1]
+        h = 1e-5
+        numeric = [(likelihood(x + h * e)[0] - likelihood(x - h * e)[0]) / (2 * h) for e in np.eye(3)]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+
+
+def test_a_rare_disagreement_is_known_better_than_the_particles_show_it(rng):
+    """One edge alone: all particles agree but a few, or none; its log-likelihood is in closed form."""
+    graph = PairwiseGraph(range(2), [(0, 1)])
+    x = np.zeros((60, 2), dtype=np.int8)
+    x[:1, 1] = 1
+    particles = ParticleLikelihood(x, graph, STATISTIC, np.zeros((2, 2)), np.arange(1), 1, 256, 1)
+    labels, values = np.zeros(1, dtype=np.int64), np.array([9.0])
+    particles.start(values, 20, rng)
+    particles.measure(labels, 1, rng)
+    likelihood = particles.grouped(labels, values)
+    for moved in (5.0, 7.5, 11.0):
+        expected = 59.0 * (moved - 9.0) - 60.0 * (np.logaddexp(0.0, moved) - np.logaddexp(0.0, 9.0))
+        value = likelihood(np.array([moved]))[0] - likelihood(values)[0]
+        assert value == pytest.approx(expected, abs=1e-6)
+
+
+def test_curvature_is_the_covariance_of_the_statistics(rng):
+    particles = engine(rng, 4000)
+    eta, labels = np.array([0.5, -0.3, 0.5, 0.8, -0.3]), np.array([0, 1, 0, 2, 1])
+    particles.start(eta, 30, rng)
+    particles.learn(eta, rng)
+    assert particles.reference.shape == (5, N_REFERENCE)
+    tables = eta[:, None, None] * STATISTIC
+    p = enumeration.probabilities(GRAPH.edges, tables, NODE_TABLES)
+    z = enumeration.configurations(4, 2)
+    f = np.array([z[:, u] == z[:, v] for u, v in GRAPH.edges], dtype=float)  # (5, 16)
+    sums = np.array([f[labels == k].sum(axis=0) for k in range(3)])
+    exact = 50 * (sums * p) @ sums.T - 50 * np.outer(sums @ p, sums @ p)
+    found = particles.information(labels, 3)
+    scale = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
+    # 4.5 standard errors of a covariance from 1000 draws, in units of the standard deviations
+    assert np.abs((found - exact) / scale).max() < 4.5 * np.sqrt(2.0 / N_REFERENCE)
+    assert np.abs(found - np.diag(np.diag(found))).max() > 0.0

@@ -5,9 +5,11 @@ product of Gauss-Legendre rules, on the range where the likelihood is not neglig
 is uniform for theta = sigmoid(eta), eta being the natural parameter of a statistic in {0, 1}.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 
@@ -89,7 +91,6 @@ def integrate_partition(labels, sums, n, patterns, multiplicity, box):
 
 def marginal_box(sums, n, patterns, multiplicity, width=9.0):
     """Interval per edge outside which the likelihood is negligible: posterior mode +- width sd."""
-    from scipy.optimize import minimize
 
     def negative(theta_logit):
         scores = patterns @ theta_logit + np.log(multiplicity)
@@ -143,3 +144,110 @@ def grouped_posterior(x, edges, alpha, statistic="agreement", bias=None):
         n_groups[max(labels) + 1] += weight
         co_clustering += weight * np.equal.outer(labels, labels)
     return GroupedPosterior(n_groups, weights @ np.array(means), co_clustering, log_evidence)
+
+
+def binary_log_likelihood(x, edges, statistic="agreement", entries=None):
+    """Function of eta (P, r) and a common bias (P,): log-likelihood of the rows of `x` (n, d) in {0, 1}."""
+    d = x.shape[1]
+    states = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    f = statistics_of(states, edges, statistic).astype(float)  # (2^d, edges)
+    sums, ones = statistics_of(x, edges, statistic).sum(axis=0), x.sum()
+    entries = np.arange(len(edges)) if entries is None else np.asarray(entries)
+
+    def log_likelihood(eta, bias):
+        here = eta[:, entries]
+        scores = here @ f.T + np.outer(bias, states.sum(axis=1))
+        return here @ sums + bias * ones - len(x) * np.logaddexp.reduce(scores, axis=1)
+
+    return log_likelihood
+
+
+def agreement_log_likelihood(x, edges, n_states, *, pseudo=False):
+    """Function of eta (P, r): log (pseudo-)likelihood of the rows of `x` (n, d), `n_states` states."""
+    d = x.shape[1]
+    states = np.array(list(itertools.product(range(n_states), repeat=d)))
+    f = statistics_of(states, edges, "agreement").astype(float)
+
+    def log_likelihood(eta, bias):
+        return eta @ statistics_of(x, edges, "agreement").sum(axis=0) - len(x) * np.logaddexp.reduce(
+            eta @ f.T, axis=1
+        )
+
+    def log_pseudo_likelihood(eta, bias):
+        total = np.zeros(len(eta))
+        rows, counts = np.unique(x, axis=0, return_counts=True)
+        for row, count in zip(rows, counts, strict=True):
+            here = eta @ statistics_of(row[None], edges, "agreement")[0].astype(float)
+            for i in range(d):
+                moved = np.repeat(row[None], n_states, axis=0)
+                moved[:, i] = np.arange(n_states)
+                scores = eta @ statistics_of(moved, edges, "agreement").T.astype(float)
+                total += count * (here - np.logaddexp.reduce(scores, axis=1))
+        return total
+
+    return log_pseudo_likelihood if pseudo else log_likelihood
+
+
+def posterior_of(log_likelihood, r, alpha, *, random_bias=False):
+    """Exact posterior of theta ~ DP(alpha, Uniform(0, 1)), eta = logit(theta), r <= 4, by brute force.
+
+    `log_likelihood` of eta (P, r) and a bias (P,), which is standard normal or else 0. A product of
+    Gauss-Legendre rules over the natural parameters of the groups, six standard deviations about the mode.
+    Returns the posterior and E[bias].
+    """
+
+    def log_density(v):  # of untied parameters and the bias, (P, r + 1)
+        prior = -np.logaddexp(0.0, v[:, :r]).sum(axis=1) - np.logaddexp(0.0, -v[:, :r]).sum(axis=1)
+        return log_likelihood(v[:, :r], v[:, r]) + prior - 0.5 * v[:, r] ** 2
+
+    free = r + random_bias
+
+    def pad(v):
+        return np.pad(np.atleast_2d(v), ((0, 0), (0, r + 1 - free)))
+
+    mode = minimize(lambda v: -log_density(pad(v))[0], np.zeros(free), method="BFGS").x
+    h, eye = 1e-3, np.eye(free)
+    hessian = np.empty((free, free))
+    for i in range(free):
+        for j in range(free):
+            signs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+            values = [log_density(pad(mode + h * (a * eye[i] + b * eye[j])))[0] for a, b in signs]
+            hessian[i, j] = -(values[0] - values[1] - values[2] + values[3]) / (4.0 * h * h)
+    sd = np.sqrt(np.diag(np.linalg.inv(hessian)))
+    low, high = mode - 6.0 * sd, mode + 6.0 * sd
+
+    partitions, logs, means, biases = set_partitions(r), [], [], []
+    for labels in partitions:
+        members = np.array(labels)
+        K = members.max() + 1
+        t, w = np.polynomial.legendre.leggauss(
+            ({1: 100, 2: 60, 3: 32, 4: 20}, {1: 50, 2: 30, 3: 20, 4: 15})[random_bias][K]
+        )
+        boxes = [(low[:r][members == k].min(), high[:r][members == k].max()) for k in range(K)]
+        boxes += [(low[-1], high[-1])] * random_bias
+        axes = [a + 0.5 * (b - a) * (t + 1.0) for a, b in boxes]
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(boxes))
+        weight = np.ones(1)
+        for a, b in boxes:
+            weight = np.multiply.outer(weight, 0.5 * (b - a) * w).reshape(-1)
+        values = points[:, :K]
+        bias = points[:, K] if random_bias else np.zeros(len(points))
+        log_f = -np.logaddexp(0.0, values).sum(axis=1) - np.logaddexp(0.0, -values).sum(axis=1)
+        log_f += np.log(weight) - 0.5 * bias**2
+        for part in np.array_split(np.arange(len(points)), max(len(points) // 100_000, 1)):
+            log_f[part] += log_likelihood(values[part][:, members], bias[part])
+        top = log_f.max()
+        f = np.exp(log_f - top)
+        logs.append(np.log(crp_probability(labels, alpha)) + top + np.log(f.sum()))
+        means.append((f @ (1.0 / (1.0 + np.exp(-values))) / f.sum())[members])
+        biases.append(f @ bias / f.sum())
+    logs = np.array(logs)
+    weights = np.exp(logs - logs.max())
+    log_evidence = float(logs.max() + np.log(weights.sum()))
+    weights /= weights.sum()
+    n_groups, co_clustering = np.zeros(r + 1), np.zeros((r, r))
+    for labels, p in zip(partitions, weights, strict=True):
+        n_groups[max(labels) + 1] += p
+        co_clustering += p * np.equal.outer(labels, labels)
+    found = GroupedPosterior(n_groups, weights @ np.array(means), co_clustering, log_evidence)
+    return found, float(weights @ np.array(biases))

@@ -9,7 +9,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.builders import grid
-from pymc_mrf.likelihood.particles import WeightedParticles
+from pymc_mrf.likelihood.particles import ParticleLikelihood
 from pymc_mrf.steps import particle_ratio_gibbs as module
 from tests.steps.test_group_gibbs import agreement_data, agreement_model
 
@@ -49,29 +49,29 @@ def test_too_few_particles_are_told_of_in_every_chain(messages):
     assert len(said) == 2
     for text in said:
         assert "The 20 particles of ParticleRatioGibbs are too few for theta" in text
-        assert "above 0.3" in text
+        assert "above 0.5" in text
         assert int(text.split("n_particles=")[1].split()[0]) > 20
 
 
-class Lagging(WeightedParticles):
+class Lagging(ParticleLikelihood):
     """Particles of independent nodes that move only when they are checked."""
 
     def start(self, eta, n_sweeps, rng):
-        z, w, present = self.get_state()
-        z[:] = rng.integers(2, size=z.shape)
-        w[:], present[:] = 1.0, eta
+        z, _ = self.get_state()
+        self.set_state(rng.integers(2, size=z.shape), eta[self.entries])
 
     def move(self, rng, n_sweeps=None):
-        self.get_state()[1][:] = 1.0
         if n_sweeps is not None:
             super().move(rng, n_sweeps)
+        view = self.view(None)
+        view.anchor[:] = view.eta
 
-    def _follow(self, size, rng):
+    def renew(self, rng):
         self.move(rng)
 
 
 def test_particles_that_lag_behind(messages, monkeypatch):
-    monkeypatch.setattr(module, "WeightedParticles", Lagging)
+    monkeypatch.setattr(module, "ParticleLikelihood", Lagging)
     model = agreement_model(agreement_data(200, seed=1))
     [said] = messages(model, pmrf.ParticleRatioGibbs, n_sweeps=3)
     assert "have not kept up with theta" in said

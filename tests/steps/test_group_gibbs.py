@@ -1,5 +1,6 @@
 """Group samplers: exact posteriors by enumeration, the step contract, what is refused."""
 
+import functools
 import pickle
 
 import arviz as az
@@ -181,41 +182,54 @@ def test_geweke_joint_distribution():
     assert abs(means.mean() - 0.5) < Z * float(az.mcse(means[None, :]))
 
 
-def steps_and_models():
-    x = agreement_data(50, seed=1)
-    return [
-        pytest.param(pmrf.ExactGibbs, agreement_model(x), id="exact"),
-        pytest.param(
-            pmrf.StrippedBetaGibbs, agreement_model(x, likelihood="particles"), id="stripped beta"
-        ),
-    ]
+@functools.cache
+def small_model(likelihood):
+    return agreement_model(agreement_data(50, seed=1), likelihood=likelihood)
 
 
-@pytest.mark.parametrize(("step", "model"), steps_and_models())
-def test_state_round_trip(step, model):
+STEPS = [
+    pytest.param(pmrf.ExactGibbs, "exact", id="exact"),
+    pytest.param(pmrf.PseudoGibbs, "pseudo", id="pseudo"),
+    pytest.param(pmrf.ParticleRatioGibbs, "particles", id="particles"),
+    pytest.param(pmrf.StrippedBetaGibbs, "particles", id="stripped beta"),
+]
+
+
+@pytest.mark.parametrize(("step", "likelihood"), STEPS)
+def test_state_round_trip(step, likelihood):
+    model = small_model(likelihood)
     with model:
         method = step([model["theta"]])
-    method.setup_chain(np.random.default_rng(1), 5, 5)
+    method.setup_chain(np.random.default_rng(1), 7, 5)
     point = model.initial_point()
-    for _ in range(3):
+    for i in range(9):  # over the end of tuning
+        if i == 7:
+            method.stop_tuning()
         point, _ = method.step(point)
     state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
+    again = cloudpickle.loads(cloudpickle.dumps(method))
     first, stats = method.step(point)
     assert set(stats[0]) == set(step.stats_dtypes_shapes)
-    again = cloudpickle.loads(cloudpickle.dumps(method))
+    other, _ = again.step(again.step(point)[0])  # a copy that has moved on is set back
+    assert not np.array_equal(first["theta"], other["theta"])
     again.sampling_state = state
     second, _ = again.step(point)
     np.testing.assert_array_equal(first["theta"], second["theta"])
     assert equal_dataclass_values(method.sampling_state, again.sampling_state)
 
 
-@pytest.mark.parametrize(("step", "model"), steps_and_models())
-def test_same_seed_same_draws_whatever_the_cores(step, model):
+@pytest.mark.parametrize(("step", "likelihood"), STEPS)
+def test_same_seed_same_draws_whatever_the_cores(step, likelihood):
+    model = small_model(likelihood)
+    with model:
+        method = step([model["theta"]])
     runs = []
-    for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
-        with model:
-            options = {"step": step([model["theta"]]), "mp_ctx": context, "random_seed": 7}
-            runs.append(pm.sample(30, tune=10, chains=2, cores=cores, **options, **SAMPLE))
+    # one start of new processes, which is slow, serves for all: the methods of pickling are the same
+    contexts = (None, "fork", "spawn") if step is pmrf.ParticleRatioGibbs else (None, "fork")
+    for context in contexts:
+        options = {"step": method, "mp_ctx": context, "random_seed": 7, "model": model}
+        cores = 1 if context is None else 2
+        runs.append(pm.sample(20, tune=10, chains=2, cores=cores, **options, **SAMPLE))
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].posterior.theta.values, other.posterior.theta.values)
     assert not np.array_equal(*runs[0].posterior.theta.values)
@@ -242,6 +256,7 @@ def test_automatic_choice_and_random_hyperparameters():
     x = agreement_data(100, seed=1)
     for likelihood, statistic in (
         ("auto", "group_gibbs_acceptance"),
+        ("pseudo", "group_gibbs_acceptance"),
         ("particles", "particle_ratio_noise"),
     ):
         with pm.Model(coords=pmrf.coords(GRAPH)):
@@ -249,7 +264,7 @@ def test_automatic_choice_and_random_hyperparameters():
             a = pm.Gamma("a", 4.0, 2.0)
             theta = pmrf.DirichletProcess("theta", alpha, pm.Beta.dist(a, 2.0), dims="edge")
             pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x, likelihood=likelihood)
-            idata = pm.sample(100, tune=100, chains=2, cores=1, random_seed=3, **SAMPLE)
+            idata = pm.sample(50, tune=50, chains=2, cores=1, random_seed=3, **SAMPLE)
         assert statistic in idata.sample_stats
         assert idata.posterior.alpha.std() > 0.1 and idata.posterior.a.std() > 0.1
         assert idata.posterior.theta.dims == ("chain", "draw", "edge")
@@ -326,12 +341,66 @@ def test_a_start_of_the_user_is_kept():
     np.testing.assert_allclose(special.expit(seen[1]), [0.2, 0.2, 0.3, 0.3, 0.9])
 
 
-def two_fields():
+def process(shape=5):
+    return pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=shape)
+
+
+def different_likelihoods():
     x = agreement_data(20, seed=1)
     with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
+        theta = process()
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x, likelihood="exact")
+        pmrf.AgreementMRF("y", theta, graph=GRAPH, observed=x, likelihood="pseudo")
+    return model
+
+
+def different_families():
+    x = agreement_data(20, seed=1)
+    with pm.Model() as model:
+        theta = process()
         pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x)
-        pmrf.AgreementMRF("y", theta, graph=GRAPH, observed=x)
+        pmrf.BoltzmannMachine("y", theta, graph=GRAPH, observed=x)
+    return model
+
+
+def something_else():
+    with pm.Model() as model:
+        theta = process()
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=agreement_data(20, seed=1))
+        pm.Normal("y", theta.sum(), 1.0, observed=3.0)
+    return model
+
+
+def an_entry_twice():
+    with pm.Model() as model:
+        theta = process(4)
+        x = agreement_data(20, seed=1)
+        pmrf.AgreementMRF("x", theta[[0, 1, 2, 3, 1]], graph=GRAPH, observed=x)
+    return model
+
+
+def an_index_that_is_random():
+    with pm.Model() as model:
+        theta = process(6)
+        start = pm.Bernoulli("start", 0.5)
+        x = agreement_data(20, seed=1)
+        pmrf.AgreementMRF("x", theta[start + np.arange(5)], graph=GRAPH, observed=x)
+    return model
+
+
+def biases_of_every_row():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        bias = pm.Normal("bias", 0, 1, shape=(20, 4))
+        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=agreement_data(20, seed=1))
+    return model
+
+
+def constant_biases_of_every_row():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        bias = np.arange(80.0).reshape(20, 4) / 100
+        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=agreement_data(20, seed=1))
     return model
 
 
@@ -365,18 +434,6 @@ def base_beyond_the_domain():
     return agreement_model(agreement_data(20, seed=1), base=base)
 
 
-def random_bias():
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
-        bias = pm.Normal("bias", 0, 1, shape=4)
-        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=agreement_data(20, seed=1))
-    return model
-
-
-def pseudo():
-    return agreement_model(agreement_data(20, seed=1), likelihood="pseudo")
-
-
 def latent():
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
@@ -388,15 +445,22 @@ def latent():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (two_fields, "feeds x, y"),
+        (
+            different_likelihoods,
+            'likelihood="pseudo" of y',
+        ),
+        (different_families, "samples fields of one family under one likelihood"),
+        (something_else, "theta also feeds y"),
+        (an_entry_twice, "entry 1 of theta is that of several"),
+        (an_index_that_is_random, "needs theta itself"),
+        (biases_of_every_row, "must not differ between rows"),
+        (constant_biases_of_every_row, "needs constant node parameters, one per node"),
         (transformed_parameter, "needs theta itself"),
         (no_field, "feeds no Markov random field"),
         (missing_cells, "not completely observed"),
         (latent, "x has no data: pass them as `observed`"),
         (wide_base, r"support \(-inf, inf\)"),
         (base_beyond_the_domain, "mass 0.5 on the domain"),
-        (random_bias, "constant node parameters"),
-        (pseudo, 'likelihood="pseudo"'),
     ],
 )
 def test_refused_before_sampling(make, message):
@@ -405,6 +469,30 @@ def test_refused_before_sampling(make, message):
         pmrf.ExactGibbs([model["theta"]])
     with model, pytest.raises(ValueError):
         pm.sample(10, tune=10, **SAMPLE)
+
+
+def test_steps_serve_their_likelihood_only():
+    for likelihood, steps in (
+        ("exact", [pmrf.PseudoGibbs]),
+        ("pseudo", [pmrf.ExactGibbs, pmrf.ParticleRatioGibbs, pmrf.StrippedBetaGibbs]),
+        ("particles", [pmrf.ExactGibbs, pmrf.PseudoGibbs]),
+    ):
+        model = small_model(likelihood)
+        for step in steps:
+            with (
+                model,
+                pytest.raises(ValueError, match=f'does not sample under likelihood="{likelihood}"'),
+            ):
+                step([model["theta"]])
+
+
+def test_stripped_beta_serves_one_field_in_its_order():
+    x = agreement_data(20, seed=1)
+    with pm.Model() as model:
+        theta = process()
+        pmrf.AgreementMRF("x", theta[[1, 0, 2, 3, 4]], graph=GRAPH, observed=x, likelihood="particles")
+    with model, pytest.raises(ValueError, match="samples the edge parameters of one field, all in its"):
+        pmrf.StrippedBetaGibbs([theta])
 
 
 def test_stripped_beta_refuses_what_it_cannot_approximate():
