@@ -11,6 +11,7 @@ from pathlib import Path
 
 import arviz as az
 import matplotlib
+import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
@@ -21,8 +22,8 @@ PARTY_COLORS = {"R": "#c23b22", "D": "#2b6cb0", "I": "#2e8b57"}
 def main(argv: list[str] | None = None) -> None:
     """Run the demonstration."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--tune", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=1200)
+    parser.add_argument("--tune", type=int, default=400)
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--seed", type=int, default=109)
     parser.add_argument("--output", type=Path, default=Path("output"))
@@ -49,11 +50,13 @@ def main(argv: list[str] | None = None) -> None:
     idata.posterior["n_groups"] = pmrf.n_groups(idata, "theta")
     print("\nConcentration and number of groups:")
     print(az.summary(idata, var_names=["alpha", "n_groups"]).to_string())
-    summary = az.summary(idata, var_names=["theta"])
-    for name in ("r_hat", "ess_bulk"):
-        column = summary[name].astype(float)
-        low, middle, high = column.quantile([0.0, 0.5, 1.0])
-        print(f"{name} of the {len(column)} edges: min {low:.4g}, median {middle:.4g}, max {high:.4g}")
+    r_hat, ess = (f(idata, var_names=["theta"])["theta"].values for f in (az.rhat, az.ess))
+    print(
+        f"\nThe {len(ess)} edges: R-hat at most {r_hat.max():.3f}, below 1.01 for {(r_hat < 1.01).mean():.1%};"
+    )
+    print(f"effective draws at least {ess.min():.0f}, median {np.median(ess):.0f}")
+    for k in np.flatnonzero(r_hat >= 1.01):
+        print(f"  R-hat {r_hat[k]:.3f}: {idata.posterior.edge.values[k]}, which changes groups seldom")
 
     mle = pmrf.fit(train.x, train.graph, method="pcd", random_seed=arguments.seed)
     bayes = idata.posterior["theta"].mean(("chain", "draw"))

@@ -1,7 +1,7 @@
 """Effective draws of the group samplers per second: ``python -m tests.benchmarks.group_samplers``.
 
-Seconds are processor time; the warm-up counts, compilation does not. Of the entries of theta the minimum, the 5 % quantile and the median
-are given, beside the number of groups; concentration 1, base Uniform(0, 1).
+Seconds are processor time; the warm-up counts, compilation does not. Of the entries of theta the minimum,
+the 5 % quantile and the median are given, beside the number of groups; concentration 1, base Uniform(0, 1).
 """
 
 import time
@@ -89,9 +89,10 @@ def report() -> None:
         graph, x = data(name)
         for run in runs:
             found = efficiency(graph, x, *run)
+            entries = ", ".join(f"{key} {found[key]:.3g}" for key in ("minimum", "5 %", "median"))
             print(
-                f"  {run[0].__name__:20s} theta: minimum {found['minimum']:.3g}, 5 % {found['5 %']:.3g}, "
-                f"median {found['median']:.3g}; number of groups {found['groups']:.3g}; {found['ms']:.3g} ms a step"
+                f"  {run[0].__name__:20s} theta: {entries}; number of groups {found['groups']:.3g}; "
+                f"{found['ms']:.3g} ms a step"
             )
 
 
