@@ -54,9 +54,9 @@ def main(argv: list[str] | None = None) -> None:
     print(
         f"\nThe {len(ess)} edges: R-hat at most {r_hat.max():.3f}, below 1.01 for {(r_hat < 1.01).mean():.1%};"
     )
-    print(f"effective draws at least {ess.min():.0f}, median {np.median(ess):.0f}")
+    print(f"  effective draws at least {ess.min():.0f}, median {np.median(ess):.0f}")
     for k in np.flatnonzero(r_hat >= 1.01):
-        print(f"  R-hat {r_hat[k]:.3f}: {idata.posterior.edge.values[k]}, which changes groups seldom")
+        print(f"  R-hat {r_hat[k]:.3f}: {idata.posterior.edge.values[k]}")
 
     mle = pmrf.fit(train.x, train.graph, method="pcd", random_seed=arguments.seed)
     bayes = idata.posterior["theta"].mean(("chain", "draw"))

@@ -52,6 +52,7 @@ class Proposal(NamedTuple):
     Attributes
     ----------
     a, b, lam : float
+        a is 0 where the data say nothing: then all proposals are from the base.
     log_scale : float
         -log B(a, b), or log |rate|.
     end, rate : float
@@ -161,7 +162,7 @@ def fit_proposal(terms, base):
         b = terms.n[0] - terms.total[0] + PSEUDO_COUNT
         lam = terms.lam[0]
     elif terms.size[0] == 0:
-        a, b, lam = 1.0, 1.0, 0.0
+        return Proposal(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     else:
         a, b, lam = beta_of_many(terms)
     mode = np.log(a) - np.log(b) - lam
@@ -177,7 +178,7 @@ def fit_proposal(terms, base):
 @jit
 def draw_value(proposal, base, rng):
     """Draw a value from the mixture of a `Proposal` and the envelope of the base."""
-    if rng.random() < BASE_SHARE:
+    if proposal.a == 0.0 or rng.random() < BASE_SHARE:
         return draw_envelope(base, rng)
     if proposal.rate != 0.0:
         return proposal.end + rng.standard_exponential() / proposal.rate
@@ -197,6 +198,8 @@ def log_gamma_variate(shape, rng):
 @jit
 def log_proposal(x, proposal, base):
     """Log density of `draw_value` at `x`."""
+    if proposal.a == 0.0:
+        return log_envelope(base, x)
     if proposal.rate != 0.0:
         distance = (x - proposal.end) * proposal.rate
         shaped = proposal.log_scale - distance if distance >= 0.0 else -np.inf

@@ -8,7 +8,8 @@ from pymc_mrf.kernels.series import N_NODES, NODES, TO_COEFFICIENTS, BaseDensity
 
 NARROW = 1e-10  # panels are not halved below this width (relative beyond 1): kinks, jumps
 MAX_PANELS = 2048
-CELLS = 32  # of the envelope, on every panel
+CELLS = 16  # of the envelope, on every panel, to begin with
+SPLITS, RANGE = 6, 0.5  # cells are cut into four so many times at most, until log densities vary less
 LOG_ZERO = -1e30  # stands for the logarithm of a density of 0 or beyond all use
 STEEP = 1e6  # largest change of the log density on a panel that matters
 TOLERANCE = 1e-11  # of the log density, relative beyond 1
@@ -122,26 +123,44 @@ def _ceiling(lower, upper, coefficients) -> np.ndarray:
 def envelope(series: Series) -> BaseDensity:
     """Add a piecewise constant envelope to a log density, cell by cell a little above it.
 
-    On each of `CELLS` cells of a panel the envelope is the larger end value and a quarter of the largest
-    second difference nearby, which is twice what a parabola rises above its ends. Cells without mass in
-    double precision are kept: their heights bound the density as well.
+    Panels are cut into `CELLS` cells, and these, where the density matters, into four again and again until its
+    logarithm varies by less than `RANGE` in each. The envelope is the larger end value, and where differences
+    tell of a maximum inside, a quarter of the second difference more: twice what a parabola rises above its
+    ends. Cells without mass in double precision are kept: they bound the density as well.
     """
-    lower, upper, coefficients, ceiling = series
     grid = np.linspace(-1.0, 1.0, CELLS + 1)
-    values = coefficients @ np.polynomial.legendre.legvander(grid, N_NODES - 1).T  # (p, CELLS + 1)
-    bend = np.abs(np.diff(values, 2))  # (p, CELLS - 1)
-    bend = np.maximum(np.pad(bend, ((0, 0), (0, 1)), "edge"), np.pad(bend, ((0, 0), (1, 0)), "edge"))
-    height = np.maximum(values[:, 1:], values[:, :-1]) + 0.25 * bend + 1e-9
-    height = np.minimum(height, ceiling[:, None])  # series of narrow panels mean nothing between nodes
-    ends = lower[:, None] + (upper - lower)[:, None] * (0.5 * (1.0 + grid))
-    ends[:, -1] = upper
-    mass = np.exp(height) * np.diff(ends)
+    panel = np.repeat(np.arange(len(series.lower)), CELLS)
+    t = np.tile(grid[:-1], len(series.lower))
+    width = np.full(len(t), 2.0 / CELLS)  # in t
+    peak = -np.inf
+    done = []
+    for _ in range(SPLITS + 1):
+        points = t[:, None] + width[:, None] * np.linspace(
+            -1.0, 2.0, 7
+        )  # the cell, and one on either side
+        values = np.polynomial.legendre.legvander(np.clip(points, -1.0, 1.0), N_NODES - 1)
+        values = np.einsum("cik,ck->ci", values, series.coefficients[panel])
+        inside = values[:, 2:5]
+        top, bend = inside.max(axis=1), np.abs(np.diff(values, 2, axis=1)).max(axis=1)
+        peak = max(peak, top.max(initial=-np.inf))
+        has_maximum = np.abs(inside[:, 2] - inside[:, 0]) <= 4.0 * bend
+        height = np.minimum(top + np.where(has_maximum, bend, 0.0) + 1e-9, series.ceiling[panel])
+        coarse = (top - inside.min(axis=1) > RANGE) & (height > peak - NEGLIGIBLE)
+        done.append([v[~coarse] for v in (panel, t, width, height)])
+        t = (t[coarse, None] + width[coarse, None] * np.arange(4) / 4.0).ravel()
+        panel, width = np.repeat(panel[coarse], 4), np.repeat(width[coarse] / 4.0, 4)
+        last = height[coarse]
+    done.append([panel, t, width, np.repeat(last, 4)])
+    panel, t, width, height = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    order = np.lexsort((t, panel))
+    panel, t, width, height = (v[order] for v in (panel, t, width, height))
+    half = 0.5 * (series.upper - series.lower)[panel]
+    lower = series.lower[panel] + half * (1.0 + t)
+    upper = np.append(np.minimum(lower[1:], series.upper[panel[:-1]]), series.upper[-1])
+    last_of_panel = np.append(panel[1:] != panel[:-1], True)
+    upper[last_of_panel] = series.upper[panel[last_of_panel]]
+    mass = np.exp(height) * (upper - lower)
     total = mass.sum()
     return BaseDensity(
-        series,
-        ends[:, :-1].ravel(),
-        ends[:, 1:].ravel(),
-        height.ravel() - np.log(total),
-        np.cumsum(mass) / total,
-        float(np.log(total)),
+        series, lower, upper, height - np.log(total), np.cumsum(mass) / total, float(np.log(total))
     )

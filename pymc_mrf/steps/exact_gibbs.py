@@ -62,7 +62,7 @@ class ExactGibbs(EngineGibbs):
     name = "exact_gibbs"
     serves: tuple[str, ...] = ("exact",)
     default_for = "exact"
-    n_rounds = 4  # a chain of PyMC's default length then converges on fields of some hundred edges
+    n_rounds = 6  # a chain of PyMC's default length then converges on fields of some hundred edges
     _state_class = ExactGibbsState
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
