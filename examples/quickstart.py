@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> None:
     print(az.summary(idata, var_names=["alpha", "n_groups"]).to_string())
     r_hat, ess = (f(idata, var_names=["theta"])["theta"].values for f in (az.rhat, az.ess))
     print(
-        f"\nThe {len(ess)} edges: R-hat at most {r_hat.max():.3f}, below 1.01 for {(r_hat < 1.01).mean():.1%};"
+        f"\nThe {len(ess)} edges: R-hat at most {r_hat.max():.3f}, for {(r_hat < 1.01).mean():.1%} below 1.01"
     )
     print(f"  effective draws at least {ess.min():.0f}, median {np.median(ess):.0f}")
     for k in np.flatnonzero(r_hat >= 1.01):

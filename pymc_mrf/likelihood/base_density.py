@@ -123,8 +123,8 @@ def _ceiling(lower, upper, coefficients) -> np.ndarray:
 def envelope(series: Series) -> BaseDensity:
     """Add a piecewise constant envelope to a log density, cell by cell a little above it.
 
-    Panels are cut into `CELLS` cells, and these, where the density matters, into four again and again until its
-    logarithm varies by less than `RANGE` in each. The envelope is the larger end value, and where differences
+    Panels are cut into `CELLS` cells, and these, where the density matters, into four again and again until
+    its logarithm varies by less than `RANGE` in each. The envelope is the larger end value, and where differences
     tell of a maximum inside, a quarter of the second difference more: twice what a parabola rises above its
     ends. Cells without mass in double precision are kept: they bound the density as well.
     """

@@ -150,7 +150,7 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
     base = envelope(tabulate(log_density, bounds, center))
     proposal = kernels.fit_proposal(terms_of(*DATA[data]), base)
     if proposal.rate == 0.0:
-        beta = stats.beta(proposal.a, proposal.b)
+        beta = stats.beta(proposal.a or 1.0, proposal.b or 1.0)
 
         def shaped_cdf(x):
             return beta.cdf(special.expit(x + proposal.lam))
@@ -170,7 +170,7 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
         def shaped_pdf(x):
             return part.pdf(sign * (x - proposal.end))
 
-    share = kernels.BASE_SHARE
+    share = 1.0 if proposal.a == 0.0 else kernels.BASE_SHARE  # without data all come from the base
     ends, mass = np.r_[base.lower[0], base.upper], np.r_[0.0, base.cumulative]
     draws = np.array([kernels.draw_value(proposal, base, rng) for _ in range(4000)])
 
