@@ -124,9 +124,9 @@ def envelope(series: Series) -> BaseDensity:
     """Add a piecewise constant envelope to a log density, cell by cell a little above it.
 
     Panels are cut into `CELLS` cells, and these, where the density matters, into four again and again until
-    its logarithm varies by less than `RANGE` in each. The envelope is the larger end value, and where differences
-    tell of a maximum inside, a quarter of the second difference more: twice what a parabola rises above its
-    ends. Cells without mass in double precision are kept: they bound the density as well.
+    its logarithm varies by less than `RANGE` in each. The envelope is the larger end value, and where
+    differences tell of a maximum inside, a quarter of the second difference more: twice what a parabola rises
+    above its ends. Cells without mass in double precision are kept: they bound the density as well.
     """
     grid = np.linspace(-1.0, 1.0, CELLS + 1)
     panel = np.repeat(np.arange(len(series.lower)), CELLS)
