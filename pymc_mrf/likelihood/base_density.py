@@ -8,8 +8,8 @@ from pymc_mrf.kernels.series import N_NODES, NODES, TO_COEFFICIENTS, BaseDensity
 
 NARROW = 1e-10  # panels are not halved below this width (relative beyond 1): kinks, jumps
 MAX_PANELS = 2048
-CELLS = 16  # of the envelope, on every panel, to begin with
-SPLITS, RANGE = 6, 0.5  # cells are cut into four so many times at most, until log densities vary less
+CELLS = 8  # of the envelope, on every panel, to begin with
+SPLITS, RANGE = 6, 1.0  # cells are cut into four so many times at most, until log densities vary less
 LOG_ZERO = -1e30  # stands for the logarithm of a density of 0 or beyond all use
 STEEP = 1e6  # largest change of the log density on a panel that matters
 TOLERANCE = 1e-11  # of the log density, relative beyond 1
@@ -125,8 +125,8 @@ def envelope(series: Series) -> BaseDensity:
 
     Panels are cut into `CELLS` cells, and these, where the density matters, into four again and again until
     its logarithm varies by less than `RANGE` in each. The envelope is the larger end value, and where
-    differences tell of a maximum inside, a quarter of the second difference more: twice what a parabola rises
-    above its ends. Cells without mass in double precision are kept: they bound the density as well.
+    differences tell of a maximum inside, a second difference more: several times what a parabola rises above
+    its ends. Cells without mass in double precision are kept: they bound the density as well.
     """
     grid = np.linspace(-1.0, 1.0, CELLS + 1)
     panel = np.repeat(np.arange(len(series.lower)), CELLS)
@@ -135,9 +135,8 @@ def envelope(series: Series) -> BaseDensity:
     peak = -np.inf
     done = []
     for _ in range(SPLITS + 1):
-        points = t[:, None] + width[:, None] * np.linspace(
-            -1.0, 2.0, 7
-        )  # the cell, and one on either side
+        # half-way points of the cell and of one on either side
+        points = t[:, None] + width[:, None] * np.linspace(-1.0, 2.0, 7)
         values = np.polynomial.legendre.legvander(np.clip(points, -1.0, 1.0), N_NODES - 1)
         values = np.einsum("cik,ck->ci", values, series.coefficients[panel])
         inside = values[:, 2:5]
@@ -153,12 +152,11 @@ def envelope(series: Series) -> BaseDensity:
     done.append([panel, t, width, np.repeat(last, 4)])
     panel, t, width, height = (np.concatenate(parts) for parts in zip(*done, strict=True))
     order = np.lexsort((t, panel))
-    panel, t, width, height = (v[order] for v in (panel, t, width, height))
-    half = 0.5 * (series.upper - series.lower)[panel]
-    lower = series.lower[panel] + half * (1.0 + t)
-    upper = np.append(np.minimum(lower[1:], series.upper[panel[:-1]]), series.upper[-1])
-    last_of_panel = np.append(panel[1:] != panel[:-1], True)
-    upper[last_of_panel] = series.upper[panel[last_of_panel]]
+    panel, t, height = panel[order], t[order], height[order]
+    lower = series.lower[panel] + 0.5 * (series.upper - series.lower)[panel] * (1.0 + t)
+    upper = np.append(lower[1:], series.upper[-1])
+    ends = np.append(np.flatnonzero(np.diff(panel)), len(panel) - 1)  # of panels, which need not meet
+    upper[ends] = series.upper[panel[ends]]
     mass = np.exp(height) * (upper - lower)
     total = mass.sum()
     return BaseDensity(
