@@ -94,6 +94,7 @@ RULES = (
         given=("target_noise", "noise"),
     ),
     Rule("particle_ratio_ess", "min", 0.05, INF, "use more particles: a larger n_particles"),
+    Rule("group_gibbs_acceptance", "mean", 0.4, INF, "tune longer: the step size has not settled"),
     Rule("edge_gibbs_noise", "rms", 0.0, EDGE_NOISE, "use more particles: a larger n_particles"),
     Rule("edge_gibbs_ess", "min", 0.05, INF, "use more particles: a larger n_particles"),
     Rule(
