@@ -90,8 +90,9 @@ def follow_exact(view, e, x, value):
 @jit
 def describe_fixed(view, e, x, terms):
     """Likelihood of an edge that stands alone."""
-    terms.total[0] += view.s[e]
-    add_term(terms, view.n[e], view.lam[e], 0.0)
+    if view.n[e] > 0.0:
+        terms.total[0] += view.s[e]
+        add_term(terms, view.n[e], view.lam[e], 0.0)
 
 
 @jit

@@ -9,8 +9,8 @@ probability of f = 1 given all nodes but the two ends, weighted by
 where edges that touch an end enter by the ratio of the pair's normalising constants at eta and at eta0, for
 the states of the ends are integrated out. Only edges near the one in question are counted: weights of changes
 everywhere would be as uneven as the field is large, while a change far away hardly matters (localisation, as
-in particle filters of fields: Rebeschini & van Handel, 2015). In small graphs all edges are near, and nothing
-is left out.
+in particle filters of fields: Rebeschini & van Handel, 2015). In small graphs nothing is left out. In dense
+ones, where no edge is far, what is left out until the next renewal is an error that particles do not mend.
 
 The error of the estimated log-likelihood l of one parameter is, to first order, a random multiple
 eps of mu(eta), the probability of f = 1 as a function of the parameter, less any constant. Drawn
@@ -100,8 +100,11 @@ def sharpening(variance_ratio):
 
 
 @jit
-def nearby_edges(graph, most):
-    """Up to `most` edges near each edge that do not touch it, by breadth-first search; (ptr, edges)."""
+def nearby_edges(graph, chunk_of, most):
+    """Up to `most` edges near each edge that do not touch it, by breadth-first search; (ptr, edges).
+
+    Only edges with the same entry of `chunk_of` (edges,) count: between two renewals no others change.
+    """
     r, d = graph.edges.shape[0], graph.indptr.shape[0] - 1
     ptr = np.zeros(r + 1, dtype=np.int64)
     out = np.empty(min(most, r) * r, dtype=np.int64)
@@ -118,7 +121,7 @@ def nearby_edges(graph, most):
                 f, j = graph.edge_ids[k], graph.neighbors[k]
                 if seen_edge[f] != e:
                     seen_edge[f] = e
-                    if head >= 2 and found < most:
+                    if head >= 2 and found < most and chunk_of[f] == chunk_of[e]:
                         out[n_out] = f
                         n_out += 1
                         found += 1

@@ -11,8 +11,10 @@ LEAST_SIZE = (
 )
 LEAST_PARTICLES = 2048
 BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
-N_NEAR = 24  # edges around one whose changes enter its marginal by weights, beside those that touch it
-N_CHUNKS = 8  # parts of a sweep over the labels of a large field, with moves of the particles in between
+N_NEAR = (
+    8  # edges of a chunk whose changes enter an edge's marginal by weights, beside those that touch it
+)
+N_CHUNKS = 8  # parts of a sweep over many labels, with moves of the particles in between
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 MOST_SNAPSHOTS = 16  # of the particles, over which sums of groups are averaged
 FEW = 100.0  # particles times variance of a group's sum of f, below which its distribution is not known
@@ -48,13 +50,12 @@ class ParticleLikelihood(GroupEngine):
         r, m, K = graph.n_edges, n_particles, len(statistic)
         self._n_sweeps = n_sweeps
         self._simulator = GibbsSimulator(graph, K, m)
-        near_ptr, near = kernels.nearby_edges(graph.arrays, N_NEAR)
-        is_large = r > N_NEAR
         # neighbouring edges in different chunks: few of the edges near one have changed with it
-        self.order = (
-            np.random.default_rng(0).permutation(n_entries) if is_large else np.arange(n_entries)
-        )
-        self.chunk = -(-n_entries // N_CHUNKS) if is_large else n_entries
+        self.order = np.random.default_rng(0).permutation(n_entries)
+        self.chunk = max(-(-n_entries // N_CHUNKS), N_NEAR + 1)
+        chunk_of = np.empty(n_entries, dtype=np.int64)
+        chunk_of[self.order] = np.arange(n_entries) // self.chunk
+        near_ptr, near = kernels.nearby_edges(graph.arrays, chunk_of[entries], N_NEAR)
         size = kernels.MAX_CONFIGURATIONS
         self._view = kernels.ParticleView(
             edge_of=self.edge_of,
@@ -291,7 +292,7 @@ class ParticleLikelihood(GroupEngine):
             weights = np.exp(tilt - top)
             total = weights.sum()
             log_partition = top + np.log(total / m) + D[~rare] @ mean[~rare]
-            expected = np.empty(size)
+            expected = np.zeros(size)
             expected[~rare] = mean[~rare] + T @ weights / total
             if of_rare.any():
                 odds = np.exp(np.clip(D, -50.0, 50.0))[odds_groups]

@@ -144,7 +144,8 @@ class GroupGibbs(BlockedStep):
             self.started = True
         values, labels = np.unique(theta, return_inverse=True)
         labels = labels.reshape(-1).astype(np.int64)
-        values = self._link.natural(values)
+        # parameters next to 1 come back from double precision beyond the end of the base
+        values = np.clip(self._link.natural(values), *base.bounds)
         r, total = len(theta), 0
         for _ in range(self.n_rounds):
             n_groups = len(values)
@@ -216,4 +217,6 @@ def k_means_start(eta: np.ndarray, base: BaseMeasure, rng: np.random.Generator) 
     _, labels = np.unique(labels, return_inverse=True)  # clusters that ended up empty
     means = np.bincount(labels, theta) / np.bincount(labels)
     inside = np.clip(means, 1e-6, 1.0 - 1e-6)
-    return np.clip(np.log(inside) - np.log1p(-inside), *base.bounds)[labels]
+    low, high = base.bounds
+    margin = 1e-3 * min(high - low, 1.0)  # a density may vanish at the ends of its support
+    return np.clip(np.log(inside) - np.log1p(-inside), low + margin, high - margin)[labels]

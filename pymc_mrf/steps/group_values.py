@@ -103,7 +103,7 @@ class GroupValues(WithSamplingState):
         for _ in range(max(engine.n_trajectories for engine in self._engines)):
             step = np.exp(self.log_step) * (1.0 + JITTER * (2.0 * rng.random() - 1.0))
             proposal, gain = leapfrog(density, x, factor, step, rng)
-            acceptance = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
+            acceptance = float(np.exp(min(gain, 0.0))) if gain > -np.inf else 0.0  # nor if it is NaN
             accepted.append(acceptance)
             if rng.random() < acceptance:
                 x = proposal

@@ -190,6 +190,12 @@ class ObservedField:
                 f"declare the field with likelihood={options}"
             )
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
+        if rv in set(ancestors(parameters[1:], blockers=model.free_RVs)):
+            raise ValueError(
+                f"{step} moves {rv.name} with the node parameters held fixed, but the "
+                f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on something "
+                "else, or give the edge parameters a prior that NUTS can move"
+            )
         rows = observed_data(child, model, self.graph.n_nodes).reshape(-1, self.graph.n_nodes)
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
         # with the prior of `rv`, which is an ancestor of the field

@@ -236,11 +236,13 @@ def test_nearby_edges_of_a_grid():
     def distance(e, f):
         return min(distances[u][v] for u in edges[e] for v in edges[f])
 
-    for most in (6, 1000):
-        ptr, near = particle_kernels.nearby_edges(graph.arrays, most)
+    everything = np.zeros(graph.n_edges, dtype=np.int64)
+    for most, chunk_of in ((6, everything), (1000, everything), (4, np.arange(graph.n_edges) % 3)):
+        ptr, near = particle_kernels.nearby_edges(graph.arrays, chunk_of, most)
         for e in range(graph.n_edges):
             found = near[ptr[e] : ptr[e + 1]].tolist()
             apart = {f for f in range(graph.n_edges) if f != e and distance(e, f) > 0}
+            apart = {f for f in apart if chunk_of[f] == chunk_of[e]}
             assert set(found) <= apart and len(set(found)) == len(found) == min(most, len(apart))
             reach = [distance(e, f) for f in found]
             assert reach == sorted(reach)
