@@ -193,8 +193,8 @@ class ObservedField:
         if rv in set(ancestors(parameters[1:], blockers=model.free_RVs)):
             raise ValueError(
                 f"{step} moves {rv.name} with the node parameters held fixed, but the "
-                f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on something "
-                "else, or give the edge parameters a prior that NUTS can move"
+                f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on "
+                "something else, or give the edge parameters a prior that NUTS can move"
             )
         rows = observed_data(child, model, self.graph.n_nodes).reshape(-1, self.graph.n_nodes)
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)

@@ -54,9 +54,9 @@ def node_values(rv, model: pm.Model) -> list:
 class ParticleRatioGibbs(EngineGibbs):
     """Grouped edge parameters of fields of any treewidth.
 
-    Leaves invariant: an approximation of the posterior. Its error vanishes as particles and sweeps increase on
-    graphs of up to 72 edges, and beyond but for the effect of changes far from an edge within an eighth of a
-    sweep. On five-edge loopy fields it is measured in ``docs/results.md``.
+    Leaves invariant: an approximation of the posterior. Its error vanishes as particles and sweeps increase
+    on graphs of up to 72 edges, and beyond but for the effect of changes far from an edge within an eighth of
+    a sweep. On five-edge loopy fields it is measured in ``docs/results.md``.
 
     All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `ExactGibbs`, whose terms follow
     from one edge marginal (identity A1), then all group values by Hamiltonian moves, and with them the
@@ -187,9 +187,9 @@ class ParticleRatioGibbs(EngineGibbs):
             if rv in children(model.values_to_rvs[value], model):
                 name = model.values_to_rvs[value].name
                 raise ValueError(
-                    f"ParticleRatioGibbs moves {name} with the base and concentration of {rv.name} held fixed, "
-                    f"but they depend on it: give {rv.name} a variable of its own, or declare the prior of the "
-                    f"node parameters by their scale itself, as in pm.Normal(..., sigma={name})"
+                    f"ParticleRatioGibbs moves {name} with base and concentration of {rv.name} held fixed, but "
+                    f"they depend on it: give {rv.name} a variable of its own, or declare the prior of the node "
+                    f"parameters by their scale itself, as in pm.Normal(..., sigma={name})"
                 )
         self._nodes: NodeVariables | None = None
         if self._node_values:
