@@ -187,9 +187,9 @@ class ParticleRatioGibbs(EngineGibbs):
             if rv in children(model.values_to_rvs[value], model):
                 name = model.values_to_rvs[value].name
                 raise ValueError(
-                    f"ParticleRatioGibbs moves {name} with base and concentration of {rv.name} held fixed, but "
-                    f"they depend on it: give {rv.name} a variable of its own, or declare the prior of the node "
-                    f"parameters by their scale itself, as in pm.Normal(..., sigma={name})"
+                    f"ParticleRatioGibbs moves {name} with base and concentration of {rv.name} held fixed, "
+                    f"but they depend on it: give {rv.name} a variable of its own, or let the prior of the "
+                    f"node parameters have {name} as its scale, as in pm.Normal(..., sigma={name})"
                 )
         self._nodes: NodeVariables | None = None
         if self._node_values:
