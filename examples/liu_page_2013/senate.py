@@ -113,10 +113,10 @@ def main(arguments=None):
     lines = [
         f"{options.steps} Gibbs steps of one chain, of which the first {options.burn_in} tune the step and "
         "are left out of the posterior mean; concentration 1, base Uniform(0, 1); run times without "
-        "compilation. LPL is the log pseudo-likelihood, of votes coded 0 and 1. The graph has 279 edges like the paper's but is not "
-        "the paper's, which is known from a figure only, so that the levels of the LPL differ; the "
-        "comparison between methods is what carries over. The junction tree of this graph is narrow "
-        "enough for the exact sampler, which the paper could not run.",
+        "compilation. LPL is the log pseudo-likelihood, of votes coded 0 and 1. The graph has 279 edges like "
+        "the paper's but is not the paper's, which is known from a figure only, so that the levels of the "
+        "LPL differ; the comparison between methods is what carries over. The junction tree of this graph is "
+        "narrow enough for the exact sampler, which the paper could not run.",
         "",
         table(header, rows),
         "",
