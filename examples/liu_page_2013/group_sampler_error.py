@@ -111,8 +111,8 @@ def main(arguments=None):
     lines = [
         "Largest absolute error over the entries of each quantity (for E[groups] the signed error), of "
         f"{data}. {2 * options.draws} draws each; the errors of ExactGibbs are its Monte-Carlo error, a "
-        f"floor for the other rows. Square with a diagonal, theta = {', '.join(map(str, THETA))}; concentration 1, "
-        "base Uniform(0, 1).",
+        f"floor for the other rows. Square with a diagonal, theta = {', '.join(map(str, THETA))}; "
+        "concentration 1, base Uniform(0, 1).",
         "",
         table(header, rows),
         "",
