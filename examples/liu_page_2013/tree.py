@@ -129,8 +129,8 @@ def report(results: xr.Dataset) -> str:
     lines = [
         f"Replicates: {results.sizes['replicate']} (the paper: 500), {results.attrs['steps']} Gibbs steps of "
         f"one chain, each of eight sweeps over the labels, none discarded, alpha = {ex.ALPHA:g}, "
-        f"{N_GROUPS} groups among {results.attrs['n_edges']} edges, {ex.N_TEST} test rows, seed {results.attrs['seed']}; n = "
-        f"{', '.join(map(str, sizes))}.\n",
+        f"{N_GROUPS} groups among {results.attrs['n_edges']} edges, {ex.N_TEST} test rows, "
+        f"seed {results.attrs['seed']}; n = {', '.join(map(str, sizes))}.\n",
         "Edges that always or never agree in the sample, whose free estimate is moved inwards by half an "
         f"observation: {100 * float(results['stuck'].isel(n=0).mean()):.1f} % at n = {sizes[0]}, "
         f"{100 * float(results['stuck'].isel(n=-1).mean()):.1f} % at n = {sizes[-1]}.\n",
