@@ -70,9 +70,10 @@ def test_landing_page_and_readme_have_the_same_example():
 
 
 def test_code_of_the_choosing_page_runs(tmp_path):
-    namespace, [of_groups, printed] = pages.run(DOCS / "choosing.md", tmp_path)
-    assert of_groups == ""
+    namespace, [*of_models, printed] = pages.run(DOCS / "choosing.md", tmp_path)
+    assert of_models == ["", ""]
     assert {"weight_a", "weight_b"} <= set(namespace["groups"].named_vars)
+    assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
     width, n_cells, n_bytes = map(int, printed.split())
     assert 10 <= width < 20
     assert n_bytes > n_cells

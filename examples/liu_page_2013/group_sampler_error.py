@@ -83,7 +83,7 @@ def main(arguments=None):
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--seed", type=int, default=2013)
-    options = parse_sizes(parser, arguments, draws=5000, replicates=5)
+    options = parse_sizes(parser, arguments, draws=2500, replicates=1)
 
     graph = pmrf.PairwiseGraph(range(4), EDGES)
     rows = []
@@ -100,14 +100,19 @@ def main(arguments=None):
         for name in steps:
             mean = np.mean(found[name], axis=0)
             worst = np.max(np.abs(found[name]), axis=0)
-            cells = [f"{m:.3f} ({w:.3f})" for m, w in zip(mean[:3], worst[:3], strict=True)]
-            rows.append([n, name, *cells, f"{mean[3]:+.3f} ({worst[3]:.3f})"])
+            cells = [f"{m:.3f}" for m in mean[:3]] + [f"{mean[3]:+.3f}"]
+            if options.replicates > 1:
+                cells = [f"{cell} ({w:.3f})" for cell, w in zip(cells, worst, strict=True)]
+            rows.append([n, name, *cells])
+    data = "one data set of each size"
+    if options.replicates > 1:
+        data = f"{options.replicates} data sets of each size: the mean and, in brackets, the worst"
     header = ["n", "sampler", "P(groups)", "E[theta]", "P(tie)", "E[groups]"]
     lines = [
-        f"Largest absolute error over the entries of each quantity (for E[groups] the signed error): mean "
-        f"over {options.replicates} data sets and, in brackets, the worst. {2 * options.draws} draws each; "
-        "the errors of ExactGibbs are its Monte-Carlo error, a floor for the other rows. Square with a "
-        f"diagonal, theta = {', '.join(map(str, THETA))}; concentration 1, base Uniform(0, 1).",
+        "Largest absolute error over the entries of each quantity (for E[groups] the signed error), of "
+        f"{data}. {2 * options.draws} draws each; the errors of ExactGibbs are its Monte-Carlo error, a "
+        f"floor for the other rows. Square with a diagonal, theta = {', '.join(map(str, THETA))}; "
+        "concentration 1, base Uniform(0, 1).",
         "",
         table(header, rows),
         "",

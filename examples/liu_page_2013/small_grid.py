@@ -249,7 +249,8 @@ def report(results: xr.Dataset) -> str:
         f"Replicates: {m} (the paper: 50), {steps} Gibbs or {results.attrs['metropolis_steps']} Metropolis "
         f"steps of one chain, none discarded, alpha = "
         f"{ex.ALPHA:g}, {N_GROUPS} groups among 24 edges, {ex.N_TEST} test rows, seed "
-        f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}.\n",
+        f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}. A step of {EXACT} has four rounds of "
+        "moves of labels and values.\n",
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
         f"{results.attrs['redraws']}, besides the {m} used. This leaves out truths with parameters near "
         "0 and 1, which the paper may have treated otherwise. PCD runs that did not converge: "
@@ -315,7 +316,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0], 50)
     parser.add_argument("--metropolis-steps", type=int, default=50, help="Metropolis-Hastings steps")
-    full = {"replicates": 30, "steps": 100, "metropolis_steps": 500, "sizes": ex.SIZES}
+    full = {"replicates": 3, "steps": 100, "metropolis_steps": 500, "sizes": ex.SIZES}
     arguments = parse_sizes(parser, argv, **full)
     ex.check_arguments(arguments)
     if arguments.metropolis_steps < 1:
