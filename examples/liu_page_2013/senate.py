@@ -116,8 +116,8 @@ def main(arguments=None):
         "compilation. LPL is the log pseudo-likelihood, of votes coded 0 and 1. The graph has 279 edges like "
         "the paper's but is not the paper's, which is known from a figure only, so that the levels of the "
         "LPL differ; the comparison between methods is what carries over. The junction tree of this graph is "
-        "narrow enough for the exact sampler, which the paper could not run; each of its steps has four "
-        "rounds of moves of labels and values.",
+        "narrow enough for the exact sampler, which the paper could not run; each of its steps has "
+        f"{pmrf.ExactGibbs.n_rounds} rounds of moves of labels and values.",
         "",
         table(header, rows),
         "",

@@ -249,8 +249,8 @@ def report(results: xr.Dataset) -> str:
         f"Replicates: {m} (the paper: 50), {steps} Gibbs or {results.attrs['metropolis_steps']} Metropolis "
         f"steps of one chain, none discarded, alpha = "
         f"{ex.ALPHA:g}, {N_GROUPS} groups among 24 edges, {ex.N_TEST} test rows, seed "
-        f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}. A step of {EXACT} has four rounds of "
-        "moves of labels and values.\n",
+        f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}. A step of {EXACT} has "
+        f"{pmrf.ExactGibbs.n_rounds} rounds of moves of labels and values.\n",
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
         f"{results.attrs['redraws']}, besides the {m} used. This leaves out truths with parameters near "
         "0 and 1, which the paper may have treated otherwise. PCD runs that did not converge: "

@@ -128,7 +128,7 @@ def report(results: xr.Dataset) -> str:
     seconds = results["seconds"].sel(estimator=BAYES).mean("replicate")
     lines = [
         f"Replicates: {results.sizes['replicate']} (the paper: 500), {results.attrs['steps']} Gibbs steps of "
-        f"one chain, each of eight sweeps over the labels, none discarded, alpha = {ex.ALPHA:g}, "
+        f"one chain, each of two sweeps over the labels, none discarded, alpha = {ex.ALPHA:g}, "
         f"{N_GROUPS} groups among {results.attrs['n_edges']} edges, {ex.N_TEST} test rows, "
         f"seed {results.attrs['seed']}; n = {', '.join(map(str, sizes))}.\n",
         "Edges that always or never agree in the sample, whose free estimate is moved inwards by half an "

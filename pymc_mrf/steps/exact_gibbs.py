@@ -29,10 +29,10 @@ class ExactGibbs(EngineGibbs):
     Leaves invariant: the posterior, exactly, up to double precision, in which values of theta above
     1 - 2e-16 are one.
 
-    All labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013) with auxiliary values in place of
-    its integral (`pymc_mrf.kernels.group_labels`), the likelihood of each edge from its marginal on the
-    junction tree (identity A1); then all group values by a Hamiltonian move given the labels. On forests
-    likelihoods are in closed form.
+    A step has six rounds. In each all labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013) with
+    auxiliary values in place of its integral (`pymc_mrf.kernels.group_labels`), the likelihood of each edge
+    from its marginal on the junction tree (identity A1); then all group values by a Hamiltonian move given the
+    labels. On forests without node terms likelihoods are in closed form, and one round is enough.
 
     Parameters
     ----------
@@ -67,8 +67,10 @@ class ExactGibbs(EngineGibbs):
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         # a kernel takes views of one type: closed forms serve if all fields have them
-        independent = all(_has_closed_form(other) for other in self._fields)
-        return (ForestLikelihood if independent else ExactLikelihood)(*arguments)
+        if all(_has_closed_form(other) for other in self._fields):
+            self.n_rounds = 1
+            return ForestLikelihood(*arguments)
+        return ExactLikelihood(*arguments)
 
 
 def _has_closed_form(field: ObservedField) -> bool:
