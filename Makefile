@@ -11,7 +11,7 @@ FIND_PYTHON = for candidate in python3.13 python3.12 python3.14 python3 python; 
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then echo $$candidate; break; fi; done
 
 help:
-	@echo "make demo   sample the US Senate model and draw its groups (about a minute)"
+	@echo "make demo   sample the US Senate model and draw its groups (a few minutes)"
 	@echo "make test   run the tests"
 	@echo "make lint   check style, types and the import contract"
 	@echo "make bench  print speed ratios"
