@@ -32,10 +32,10 @@ def draw(graph, eta, statistic, n, seed, bias=0.0):
     return enumeration.configurations(graph.n_nodes, K)[rows]
 
 
-def sample(model, draws=3000, seed=1):
+def sample(model, draws=None, seed=1):
     """Whatever step pm.sample chooses; those of ExactGibbs have several rounds."""
-    if field_node(model.observed_RVs[0]).op.likelihood == "exact":
-        draws = 1200
+    if draws is None:
+        draws = 1200 if field_node(model.observed_RVs[0]).op.likelihood == "exact" else 3000
     idata = pm.sample(draws, tune=150, chains=2, cores=1, random_seed=seed, model=model, **OPTIONS)
     assert 0.5 < float(idata.sample_stats["group_gibbs_acceptance"].mean()) <= 1.0
     return idata.posterior
@@ -110,7 +110,7 @@ def test_a_random_bias_moved_by_nuts():
         bias = pm.Normal("bias", 0, 1)
         weight = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=4)
         pmrf.BoltzmannMachine("x", weight, bias, graph=CYCLE, observed=x)
-    found = sample(model)
+    found = sample(model, draws=3000)  # weights and bias go together, and are moved in turn
     log_likelihood = reference.binary_log_likelihood(x, EDGES, "product")
     exact, mean = reference.posterior_of(log_likelihood, 4, 1.0, random_bias=True)
     theta = special.expit(found["theta"].values)
