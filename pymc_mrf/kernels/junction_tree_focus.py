@@ -190,10 +190,16 @@ def calibrate_products(tree, state):
         start, stop = tree.table_ptr[j], tree.table_ptr[j + 1]
         meet(MULTIPLY, state.belief, start, 0, stop - start, state.potentials, ptr[f], f, *loops)
         state.least[j] *= state.factor_least[f]
+    for j in range(
+        tree.parent.shape[0]
+    ):  # before messages find new bounds: a bound of 0 is a lost entry
+        if not state.least[j] > 0.0:
+            return False
     for j in range(tree.parent.shape[0]):
         start, stop = tree.table_ptr[j], tree.table_ptr[j + 1]
-        # lost if the bound is 0; few digits left if an entry is subnormal
-        if not (state.least[j] > 0.0 and stays_safe(state.belief, start, stop, state.least, j, 1.0)):
+        if not stays_safe(
+            state.belief, start, stop, state.least, j, 1.0
+        ):  # subnormal numbers lack digits
             return False
         if tree.parent[j] < 0:
             state.focus[tree.component[j]] = j

@@ -141,3 +141,25 @@ def test_logs_of_marginals_are_right_far_below_one(rng):
         focus.calibrate_logs(tree, state)
         focus.factor_log_table(tree, state, f, in_logs, scratch)
         np.testing.assert_allclose(np.diff(in_products), np.diff(in_logs), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("eta", [-738.0, -760.0, 600.0, 740.0, 760.0, 877.0])
+def test_entries_below_the_smallest_numbers_are_not_lost(eta):
+    """One edge of a square with a diagonal is far stronger than the others, which force it as well."""
+    graph = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+    tree = junction_tree(graph, 2).arrays
+    strengths = np.array([83.4, 83.4, 83.4, eta, 83.4])
+    tables = np.zeros(tree.factor_table_ptr[-1])
+    tables[:20] = (strengths[:, None, None] * np.eye(2)).ravel()
+    state, out, total = focus.allocate_focus(tree), np.empty(4), np.empty(4)
+    focus.calibrate(tree, tables, state)
+    focus.factor_log_table(tree, state, 3, out, total)
+    # log odds of agreement: eta and what the path through node 2 and the detour through 1 and 2 add
+    z = np.array([[(k >> i) & 1 for i in range(4)] for k in range(16)])
+    agree = np.stack([z[:, u] == z[:, v] for u, v in graph.edges], axis=1)  # (16, 5)
+    scores = agree @ strengths
+    expected = [np.logaddexp.reduce(scores[agree[:, 3] == value]) for value in (True, False)]
+    assert out[0] - out[1] == pytest.approx(expected[0] - expected[1], rel=1e-12)
+    work = kernel.allocate(tree)
+    log_partition = kernel.collect(tree, tables, work)
+    assert log_partition == pytest.approx(np.logaddexp.reduce(scores), rel=1e-13)
