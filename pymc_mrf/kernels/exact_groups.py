@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_terms import add_term
 from pymc_mrf.kernels.group_labels import register_view
-from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
+from pymc_mrf.kernels.junction_tree_focus import Focus, calibrate_logs, factor_log_table, update_factor
 
 
 class ExactView(NamedTuple):
@@ -56,6 +56,8 @@ def logit_at_zero(log_table, statistic, eta):
     one, zero = -np.inf, -np.inf
     for c in range(statistic.shape[0]):
         value = log_table[c]
+        if value == -np.inf:
+            continue
         if statistic[c] == 1.0:
             high = max(one, value)
             one = high + np.log(np.exp(one - high) + np.exp(value - high))
@@ -72,8 +74,13 @@ def describe_exact(view, e, x, terms):
     if edge < 0:
         return
     factor_log_table(view.tree, view.focus, edge, view.log_table, view.scratch)
+    lam = logit_at_zero(view.log_table, view.statistic, x)
+    if not np.isfinite(lam):  # an edge that the others force beyond the range of products
+        calibrate_logs(view.tree, view.focus)
+        factor_log_table(view.tree, view.focus, edge, view.log_table, view.scratch)
+        lam = logit_at_zero(view.log_table, view.statistic, x)
     terms.total[0] += view.s[edge]
-    add_term(terms, view.n, logit_at_zero(view.log_table, view.statistic, x), 0.0)
+    add_term(terms, view.n, lam, 0.0)
 
 
 @jit
