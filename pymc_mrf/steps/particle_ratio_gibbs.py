@@ -286,8 +286,6 @@ class ParticleRatioGibbs(EngineGibbs):
         return counts
 
     def _draw_values(self, labels, eta, base):
-        if self.values.learns(self.tune):
-            self._learn(eta[labels])
         for engine in self._engines:
             engine.measure(labels, len(eta), self.rng)
         eta, stats = super()._draw_values(labels, eta, base)
