@@ -6,6 +6,7 @@ from pathlib import Path
 from pymc_mrf.distributions import numba_dispatch
 
 KERNELS = Path(numba_dispatch.__file__).parents[1] / "kernels"
+LAYOUT = {"tree_arrays", "tree_layout"}  # their arrays are constants of compiled functions
 
 
 def kernels_imported_by(path):
@@ -27,4 +28,4 @@ def test_stamp_covers_all_kernels_in_use():
     while new:
         needed |= new
         new = set().union(*(kernels_imported_by(KERNELS / f"{name}.py") for name in new)) - needed
-    assert stamped == needed
+    assert stamped == needed | LAYOUT

@@ -223,12 +223,12 @@ def test_trees_of_factors_with_mixed_cardinalities(seed):
     rng = np.random.default_rng(seed)
     scopes, cards = random_scopes(rng, 24), rng.integers(2, 9, 24).tolist()
     tree = JunctionTree(scopes, cards)
-    cliques = contents(tree)
+    cliques = [set(c.frontal + c.separator) for c in tree.cliques]
     assert all(any(set(scope) <= c for c in cliques) for scope in tree.scopes)
     assert not any(a < b for a, b in itertools.permutations(cliques, 2))
-    parent = tree.arrays.parent
+    nodes, parent = contents(tree), tree.arrays.parent
     for i in range(24):  # those that contain a variable are connected: one of them is the top
-        holding = {j for j, c in enumerate(cliques) if i in c}
+        holding = {j for j, c in enumerate(nodes) if i in c}
         assert sum(parent[j] not in holding for j in holding) == 1
     assert tree.n_cells == sum(math.prod(cards[i] for i in c) for c in cliques)
     assert tree.width == max(map(len, cliques)) - 1
@@ -239,8 +239,9 @@ def test_costs_of_orders_are_those_of_their_cliques(seed):
     rng = np.random.default_rng(seed)
     scopes, cards = random_scopes(rng, 30), rng.integers(2, 5, 30).tolist()
     tree = JunctionTree(scopes, cards, order=rng.permutation(30))
-    assert tree.n_cells == sum(math.prod(cards[i] for i in c) for c in contents(tree))
-    assert tree.width == max(map(len, contents(tree))) - 1
+    cliques = [c.frontal + c.separator for c in tree.cliques]
+    assert tree.n_cells == sum(math.prod(cards[i] for i in c) for c in cliques)
+    assert tree.width == max(map(len, cliques)) - 1
 
 
 def test_an_order_out_of_reach_is_complete_and_its_cost_known():

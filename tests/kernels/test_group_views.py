@@ -7,7 +7,7 @@ import pytest
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import particle_groups as particle_kernels
-from pymc_mrf.kernels.edge_terms import allocate_terms, log_likelihood
+from pymc_mrf.kernels.edge_terms import allocate_terms, clear, log_likelihood
 from pymc_mrf.kernels.exact_groups import describe_exact, describe_fixed, follow_exact, follow_fixed
 from pymc_mrf.kernels.particle_groups import describe_particles, edge_marginal, follow_particles
 from pymc_mrf.kernels.pseudo_groups import describe_pseudo, follow_pseudo
@@ -62,9 +62,9 @@ def test_one_edge_at_a_time(kind, name, rng):
     for edge, value in ((0, -1.3), (2, 2.0), (0, 0.4), (4, 0.7)):
         e = entries[edge]
         for other in range(5):
-            terms.count[0], terms.total[0] = 0, 0.0
+            clear(terms)
             describe(view, entries[other], eta[entries[other]], terms)
-            assert not terms.more[: terms.count[0]].any()
+            assert not terms.more[: terms.size[0]].any()
             expected = np.empty(len(GRID))
             for k, moved in enumerate(GRID):
                 there = eta.copy()
@@ -77,9 +77,9 @@ def test_one_edge_at_a_time(kind, name, rng):
         eta[e] = value
     # what the others are matters: the same edge before and after changes of others
     assert np.abs(gaps[1] - gaps[16]).max() > 1e-3
-    terms.count[0], terms.total[0] = 0, 0.0
+    clear(terms)
     describe(view, 2, 0.3, terms)  # an entry that is no edge of this field
-    assert terms.count[0] == 0 and terms.total[0] == 0.0
+    assert terms.size[0] == 0 and terms.total[0] == 0.0
     assert not follow(view, 2, 0.3, 5.0)
 
 
@@ -91,7 +91,7 @@ def test_forests_in_closed_form(K, rng):
     likelihood, eta = ForestLikelihood(*arguments), rng.normal(size=4)
     view, terms = likelihood.view(eta), allocate_terms(1)
     for edge, e in enumerate((2, 0, 1)):
-        terms.count[0], terms.total[0] = 0, 0.0
+        clear(terms)
         describe_fixed(view, e, eta[e], terms)
         expected = []
         for moved in GRID:
@@ -101,7 +101,7 @@ def test_forests_in_closed_form(K, rng):
         got = [log_likelihood(moved, terms) for moved in GRID]
         np.testing.assert_allclose(np.diff(got), np.diff(expected), atol=1e-9)
         assert not follow_fixed(view, e, 0.0, 1.0)
-    terms.count[0], terms.total[0] = 0, 0.0
+    clear(terms)
     describe_fixed(view, 3, 0.0, terms)  # no edge: a likelihood that is constant
     assert log_likelihood(-3.0, terms) == log_likelihood(4.0, terms) == 0.0
 
@@ -115,8 +115,9 @@ def exhaustive(x, graph, statistic, node_tables, anchor):
     np.testing.assert_allclose(copies, np.rint(copies))
     z = np.repeat(configs, np.rint(copies).astype(int), axis=0).T
     r = graph.n_edges
-    engine = ParticleLikelihood(x, graph, statistic, node_tables, np.arange(r), r, z.shape[1], 1)
-    engine.set_state(z, anchor)
+    arguments = x, graph, statistic, node_tables, np.arange(r), r
+    engine = ParticleLikelihood(*arguments, n_particles=z.shape[1], n_sweeps=1)
+    engine.set_state(z, anchor, node_tables)
     return engine
 
 
@@ -142,7 +143,7 @@ def test_exhaustive_particles_are_exact(name, rng):
             assert one == pytest.approx(expected[edge], abs=1e-10)
             assert one + zero == pytest.approx(1.0)
             assert 0.0 < size <= 1.0 + 1e-12
-            terms.count[0], terms.total[0] = 0, 0.0
+            clear(terms)
             describe_particles(view, edge, eta[edge], terms)
             logit = np.log(expected[edge]) - np.log1p(-expected[edge]) - eta[edge]
             assert terms.lam[0] == pytest.approx(logit, abs=1e-8)
@@ -153,7 +154,7 @@ def test_exhaustive_particles_are_exact(name, rng):
     assert np.mean(np.array(variances) > 1e-20) > 0.5
     np.testing.assert_array_equal(view.anchor, anchor)
     # control: the same particles, taken to stand for the new parameters
-    engine.set_state(view.z.copy(), eta)
+    engine.set_state(view.z.copy(), eta, node_tables)
     unweighted = np.array([edge_marginal(view, edge)[0] for edge in range(5)])
     assert np.abs(unweighted - enumerated_shares(SQUARE, eta, statistic, node_tables)).max() > 0.01
 
@@ -177,16 +178,24 @@ def test_marginal_is_the_weighted_mean_of_conditionals(graph, statistic, tabulat
     """Tabulated by configurations of the neighbours, or particle by particle where those are many."""
     d, r, K, m = graph.n_nodes, graph.n_edges, len(statistic), 60
     x, node_tables = rng.integers(K, size=(5, d)).astype(np.int8), rng.normal(size=(d, K))
-    engine = ParticleLikelihood(x, graph, statistic, node_tables, np.arange(r), r, m, 1)
+    arguments = x, graph, statistic, node_tables, np.arange(r), r
+    engine = ParticleLikelihood(*arguments, n_particles=m, n_sweeps=1)
     anchor = rng.normal(size=r)
-    engine.set_state(rng.integers(K, size=(d, m)), anchor)
+    engine.set_state(rng.integers(K, size=(d, m)), anchor, node_tables)
     view = engine.view(anchor)
     assert (particle_kernels.n_configurations(view, 0) > 0) == tabulated
-    if changed == "all":
-        view.eta[:] += 0.7 * rng.normal(size=r)
-    elif changed != "nothing":
-        view.eta[0 if changed == "own" else r - 3] += 1.3
+    chunk_of = np.argsort(engine.order) // engine.chunk
+    shifts = 0.7 * rng.normal(size=r)
     for e in {0, r - 1}:
+        # between chunks the particles move: only edges of one chunk can have changed
+        moved = {
+            "nothing": [],
+            "own": [0],
+            "near": [r - 3],
+            "all": np.flatnonzero(chunk_of == chunk_of[e]),
+        }
+        view.eta[:] = anchor
+        view.eta[moved[changed]] += shifts[moved[changed]]
         found = edge_marginal(view, e)
         mean, variance, size = reference.particle_marginal(
             view.z, e, graph.edges, view.eta, view.anchor, statistic, node_tables
@@ -200,15 +209,16 @@ def test_forced_edges_keep_a_finite_logit(eta):
     triangle = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
     anchor = 300.0 * np.array([1.0, 1.0, np.sign(eta)])
     x = np.zeros((4, 3), dtype=np.int8)
-    engine = ParticleLikelihood(x, triangle, AGREE, np.zeros((3, 2)), np.arange(3), 3, 4, 1)
+    arguments = x, triangle, AGREE, np.zeros((3, 2)), np.arange(3), 3
+    engine = ParticleLikelihood(*arguments, n_particles=4, n_sweeps=1)
     z = np.zeros((3, 4)) if eta > 0 else np.array([0, 0, 1])[:, None] * np.ones((3, 4))
-    engine.set_state(z, anchor)
+    engine.set_state(z, anchor, np.zeros((3, 2)))
     terms = allocate_terms(1)
     for e in range(3):
         one, zero, variance, size = edge_marginal(engine.view(anchor), e)
         assert one >= 0.0 and zero >= 0.0 and one + zero == pytest.approx(1.0)
         assert variance == 0.0 and size == pytest.approx(1.0)
-        terms.count[0], terms.total[0] = 0, 0.0
+        clear(terms)
         describe_particles(engine.view(anchor), e, anchor[e], terms)
         assert np.isfinite(terms.lam[0])
 
