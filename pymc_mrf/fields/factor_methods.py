@@ -92,7 +92,7 @@ def marginals(
     """Variable and factor marginals, their standard errors and the convergence report."""
     if method == "exact":
         n = field.graph.n_factors
-        parts = np.split(field.exact_marginals(), field.junction_tree.arrays.factor_table_ptr[1:-1])
+        parts = np.split(field.exact_marginals(), field.junction_tree.arrays.factors["first"][1:])
         factors = zip(parts[:n], field.graph.table_shapes, strict=True)
         return tuple(parts[n:]), tuple(part.reshape(shape) for part, shape in factors), None, None
     tables = factor_tables(field)

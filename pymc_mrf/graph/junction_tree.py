@@ -141,7 +141,7 @@ class JunctionTree:
         link of the tree at most twice.
         """
         # every clique follows the subtree below it
-        order = np.argsort(-self.arrays.factor_clique, kind="stable")
+        order = np.argsort(-self.arrays.factors["clique"], kind="stable")
         order.setflags(write=False)
         return order
 

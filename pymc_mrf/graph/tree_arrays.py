@@ -16,80 +16,92 @@ MAX_SPELT_OUT = 2**16
 """Number of entries that all such indices may have."""
 
 
+def _integers(*names: str) -> np.dtype:
+    """Type of a record of integers."""
+    return np.dtype([(name, np.int64) for name in names])
+
+
+CLIQUE = _integers(
+    "first", "n_cells", "n_rows", "n_columns", "parent", "depth", "component", "separator",
+    "variables", "n_frontal", "n_variables", "sources", "n_sources",
+)  # fmt: skip
+VARIABLE = _integers("index", "stride")
+FACTOR = _integers("clique", "first", "n_cells")
+PLACE = _integers("loops", "n_loops", "cells", "part")
+LOOP = _integers("size", "step")
+
+
+class Meetings(NamedTuple):
+    """How small tables (factors, separator messages) meet the clique tables that contain their variables.
+
+    A meeting is nested loops over the clique table in storage order; messages have the variables in the
+    order of the parent. Meeting f is that of factor f with its clique, meeting F + j that of clique j's
+    message with its parent, and meeting F + C + j that of the message with one row of clique j.
+
+    Attributes
+    ----------
+    places : (F + 2 C,) array of `PLACE`
+        Its loops are ``loops[place.loops : place.loops + place.n_loops]``; from ``place.cells`` on it is
+        spelt out in `cells`, unless that is -1. Behind the tables of all factors, ``place.part`` is where
+        the small table is stored if messages are dropped once used.
+    loops : array of `LOOP`
+        Outermost first, the length of each loop and its step in the small table, 0 where that lacks the
+        variable.
+    cells : uint32 array
+        Cell of the small table for every cell of the big one, in storage order.
+    """
+
+    places: np.ndarray
+    loops: np.ndarray
+    cells: np.ndarray
+
+
 class TreeArrays(NamedTuple):
-    """A junction tree as flat arrays, in the form in which kernels take it.
+    """A junction tree as flat arrays of integers and of records, the form in which kernels take it.
 
     Cliques are numbered so that every clique comes after all of the subtree below it. The table of
     clique j is a matrix: one row per joint state of its *frontal* variables (those that no clique
     above contains), one column per joint state of its separator; `pymc_mrf.graph.tree_layout` chooses
     the order of the variables. Subcliques, which gather factors, have no frontal variables: one row.
 
-    Small tables (factors, separator messages) meet a clique table in nested loops over the clique
-    table in storage order; ``loop_size`` and ``loop_stride`` hold, outermost first, the length of
-    each loop and its step in the small table (0 where the small table lacks the variable). Messages
-    have the variables in the order of the parent. Meeting f is that of factor f with its clique,
-    meeting F + j that of clique j's message with its parent, and meeting F + C + j that of the message
-    with one row of clique j.
-
     Attributes
     ----------
     cards : (d,) int64 array
         Number of states of each variable.
-    table_ptr : (C + 1,) int64 array
-        Cells of clique j are ``table_ptr[j] : table_ptr[j + 1]``.
-    n_rows, n_columns : (C,) int64 arrays
-    parent : (C,) int64 array
-        -1 for the root of each connected component.
-    depth : (C,) int64 array
-        Distance from the root.
-    component : (C,) int64 array
-        Connected component of the clique.
-    separator_ptr : (C + 1,) int64 array
-        Where the message of clique j to its parent is stored, if all messages are kept.
-    variable_ptr : (C + 1,) int64 array
-    variables, strides : int64 arrays
-        Variables of clique j, frontal ones first, and their strides in its table.
-    n_frontal : (C,) int64 array
-    source_ptr : (C + 1,) int64 array
+    cliques : (C,) array of `CLIQUE`
+        ``first`` is the first of its ``n_cells`` cells; ``parent`` is -1 for the root of each connected
+        ``component``, from which ``depth`` is the distance; ``separator`` is where its message is stored if
+        all messages are kept. ``variables`` and ``sources`` are places in the arrays of these names.
+    variables : array of `VARIABLE`
+        Variables of each clique, frontal ones first, and their strides in its table.
     sources : int64 array
-        What clique j's table is the product of: the meetings with its factors and its children's messages.
-    part_start : (F + C,) int64 array
-        Where the small table of a meeting is stored, if messages are dropped once used: behind the tables
-        of all factors.
-    factor_clique : (F,) int64 array
-    factor_table_ptr : (F + 1,) int64 array
-        Cells of factor f in a flat array of factor tables.
-    loop_ptr : (F + 2 C + 1,) int64 array
-        Loops of each meeting.
-    loop_size, loop_stride : int64 arrays
-    cell_start : (F + 2 C,) int64 array
-        Where the meeting is spelt out in `cell`; -1 if it is not.
-    cell : uint32 array
-        Cell of the small table for every cell of the big one, in storage order.
+        What each clique's table is the product of: meetings with its factors and its children's messages.
+    factors : (F,) array of `FACTOR`
+        Clique of each factor, and its cells in a flat array of factor tables.
+    meetings : Meetings
     """
 
     cards: np.ndarray
-    table_ptr: np.ndarray
-    n_rows: np.ndarray
-    n_columns: np.ndarray
-    parent: np.ndarray
-    depth: np.ndarray
-    component: np.ndarray
-    separator_ptr: np.ndarray
-    variable_ptr: np.ndarray
+    cliques: np.ndarray
     variables: np.ndarray
-    strides: np.ndarray
-    n_frontal: np.ndarray
-    source_ptr: np.ndarray
     sources: np.ndarray
-    part_start: np.ndarray
-    factor_clique: np.ndarray
-    factor_table_ptr: np.ndarray
-    loop_ptr: np.ndarray
-    loop_size: np.ndarray
-    loop_stride: np.ndarray
-    cell_start: np.ndarray
-    cell: np.ndarray
+    factors: np.ndarray
+    meetings: Meetings
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all cliques, subcliques included."""
+        return int(self.cliques["n_cells"].sum())
+
+    @property
+    def n_factor_cells(self) -> int:
+        """Cells of all factors, T."""
+        return int(self.factors["n_cells"].sum())
+
+    @property
+    def n_separator_cells(self) -> int:
+        """Cells of all messages."""
+        return int(self.cliques["n_columns"].sum())
 
 
 def _strides(variables: Sequence[int], cards: Sequence[int]) -> list[int]:
@@ -191,39 +203,62 @@ def tree_arrays(
         else:
             cell_start.append(-1)
 
-    def pointers(counts: Sequence[int]) -> np.ndarray:
-        return np.cumsum([0, *counts], dtype=np.int64)
-
-    def integers(values: Sequence[int]) -> np.ndarray:
-        return np.array(values, dtype=np.int64)
-
-    factor_table_ptr = pointers([math.prod(cards[v] for v in scope) for scope in scopes])
+    counts = np.array([math.prod(cards[v] for v in scope) for scope in scopes], dtype=np.int64)
+    factors = _records(FACTOR, clique=factor_clique, first=_starts(counts), n_cells=counts)
+    n_sources = [len(group) for group in sources]
+    n_variables = [len(content) for content in contents]
     arrays = TreeArrays(
-        cards=integers(cards),
-        table_ptr=pointers(cells),
-        n_rows=integers([n // k for n, k in zip(cells, columns, strict=True)]),
-        n_columns=integers(columns),
-        parent=integers([node.parent for node in nodes]),
-        depth=integers([node.depth for node in nodes]),
-        component=integers(component),
-        separator_ptr=pointers(columns),
-        variable_ptr=pointers([len(content) for content in contents]),
-        variables=integers([v for content in contents for v in content]),
-        strides=integers([s for content in contents for s in _strides(content, cards)]),
-        n_frontal=integers([len(node.frontal) for node in nodes]),
-        source_ptr=pointers([len(group) for group in sources]),
-        sources=integers([m for group in sources for m in group]),
-        part_start=np.concatenate(
-            [factor_table_ptr[:-1], factor_table_ptr[-1] + _message_starts(nodes, columns)]
+        cards=np.array(cards, dtype=np.int64),
+        cliques=_records(
+            CLIQUE,
+            first=_starts(cells),
+            n_cells=cells,
+            n_rows=np.array(cells) // np.array(columns),
+            n_columns=columns,
+            parent=[node.parent for node in nodes],
+            depth=[node.depth for node in nodes],
+            component=component,
+            separator=_starts(columns),
+            variables=_starts(n_variables),
+            n_frontal=[len(node.frontal) for node in nodes],
+            n_variables=n_variables,
+            sources=_starts(n_sources),
+            n_sources=n_sources,
         ),
-        factor_clique=integers(factor_clique),
-        factor_table_ptr=factor_table_ptr,
-        loop_ptr=pointers(n_loops),
-        loop_size=integers(sizes),
-        loop_stride=integers(steps),
-        cell_start=integers(cell_start),
-        cell=np.concatenate(spelt_out).astype(np.uint32),
+        variables=_records(
+            VARIABLE,
+            index=[v for content in contents for v in content],
+            stride=[s for content in contents for s in _strides(content, cards)],
+        ),
+        sources=np.array([m for group in sources for m in group], dtype=np.int64),
+        factors=factors,
+        meetings=Meetings(
+            places=_records(
+                PLACE,
+                loops=_starts(n_loops),
+                n_loops=n_loops,
+                cells=cell_start,
+                part=np.concatenate(
+                    [factors["first"], *2 * [counts.sum() + _message_starts(nodes, columns)]]
+                ),
+            ),
+            loops=_records(LOOP, size=sizes, step=steps),
+            cells=np.concatenate(spelt_out).astype(np.uint32),
+        ),
     )
-    for array in arrays:
+    for array in (*arrays[:-1], *arrays.meetings):
         array.setflags(write=False)
     return arrays
+
+
+def _starts(counts: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Where each of several parts begins that lie one after the other."""
+    return np.cumsum([0, *counts], dtype=np.int64)[:-1]
+
+
+def _records(dtype: np.dtype, **values: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Array of records, with their fields as attributes, from the values of each field."""
+    out = np.empty(len(next(iter(values.values()))), dtype=dtype)
+    for name, column in values.items():
+        out[name] = column
+    return out.view(np.recarray)

@@ -39,6 +39,11 @@ def lean_summing(function: Callable) -> Any:
     return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
 
 
+def lean_summing_inlined(function: Callable) -> Any:
+    """Compile as `lean_summing`, as part of its callers."""
+    return njit(**_LEAN, forceinline=True, fastmath={"reassoc", "contract", "nsz"})(function)
+
+
 def finite(function: Callable) -> Any:
     """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
     return njit(**_LEAN, fastmath={"nsz", "nnan"})(function)

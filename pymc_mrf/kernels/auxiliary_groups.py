@@ -102,7 +102,7 @@ def sweep_labels(
     # with exact draws, exchange needs one Binomial variable per proposal: the edge's own statistic
     single = aux.kind == EXACT and not moller
     flat = aux.statistic.ravel()
-    log_table, total, delta = np.empty(flat.size), np.empty(flat.size), np.empty(flat.size)
+    log_table, delta = np.empty(flat.size), np.empty(flat.size)
     n = float(aux.n)
     lam = 0.0
     if single:
@@ -116,7 +116,7 @@ def sweep_labels(
         n_groups = remove_label(e, labels, eta, sizes, n_groups)
         k = n_groups if alone else k
         if single:
-            factor_log_table(aux.tree, aux.focus, e, log_table, total)
+            factor_log_table(aux.tree, aux.focus, e, log_table)
             lam = logit_at_zero(log_table, flat, old)
         for _ in range(n_proposals):
             u = rng.random() * (r - 1 + alpha)

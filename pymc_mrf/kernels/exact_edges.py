@@ -236,13 +236,13 @@ def sweep_edges(field, w, b, prior, corrected, machine, rng):
 def sweep_tree(field, w, b, prior, corrected, machine, rng):
     """`sweep_edges` by junction tree."""
     n_proposed, n_accepted = 0, 0
-    log_p, total, delta = np.empty(4), np.empty(4), np.empty(4)
+    log_p, delta = np.empty(4), np.empty(4)
     tree, focus = machine.tree, machine.focus
     # anew in every sweep, so that rounding errors do not add up over the chain
     pack(field, w, b, machine.work.tables)
     calibrate(tree, machine.work.tables, focus)
     for e in field.order:
-        factor_log_table(tree, focus, e, log_p, total)
+        factor_log_table(tree, focus, e, log_p)
         for k in range(4):
             log_p[k] -= w[e] * field.cells[e, k]
         normalise_logs(log_p)

@@ -7,7 +7,8 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_terms import add_term
 from pymc_mrf.kernels.group_labels import register_view
-from pymc_mrf.kernels.junction_tree_focus import Focus, calibrate_logs, factor_log_table, update_factor
+from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
+from pymc_mrf.kernels.junction_tree_loops import log_add
 
 
 class ExactView(NamedTuple):
@@ -25,7 +26,7 @@ class ExactView(NamedTuple):
     tree : TreeArrays
     focus : Focus
         Calibrated at the present parameters.
-    log_table, scratch, delta : (K * K,) arrays
+    log_table, delta : (K * K,) arrays
     """
 
     edge_of: np.ndarray
@@ -35,7 +36,6 @@ class ExactView(NamedTuple):
     tree: NamedTuple
     focus: Focus
     log_table: np.ndarray
-    scratch: np.ndarray
     delta: np.ndarray
 
 
@@ -55,15 +55,10 @@ def logit_at_zero(log_table, statistic, eta):
     """
     one, zero = -np.inf, -np.inf
     for c in range(statistic.shape[0]):
-        value = log_table[c]
-        if value == -np.inf:
-            continue
         if statistic[c] == 1.0:
-            high = max(one, value)
-            one = high + np.log(np.exp(one - high) + np.exp(value - high))
+            one = log_add(one, log_table[c])
         else:
-            high = max(zero, value)
-            zero = high + np.log(np.exp(zero - high) + np.exp(value - high))
+            zero = log_add(zero, log_table[c])
     return one - zero - eta
 
 
@@ -73,12 +68,8 @@ def describe_exact(view, e, x, terms):
     edge = view.edge_of[e]
     if edge < 0:
         return
-    factor_log_table(view.tree, view.focus, edge, view.log_table, view.scratch)
+    factor_log_table(view.tree, view.focus, edge, view.log_table)
     lam = logit_at_zero(view.log_table, view.statistic, x)
-    if not np.isfinite(lam):  # an edge that the others force beyond the range of products
-        calibrate_logs(view.tree, view.focus)
-        factor_log_table(view.tree, view.focus, edge, view.log_table, view.scratch)
-        lam = logit_at_zero(view.log_table, view.statistic, x)
     terms.total[0] += view.s[edge]
     add_term(terms, view.n, lam, 0.0)
 

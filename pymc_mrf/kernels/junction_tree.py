@@ -19,7 +19,7 @@ import numpy as np
 
 from pymc_mrf.kernels import junction_tree_logs as logs
 from pymc_mrf.kernels._jit import finite, jit, lean
-from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, add_rows, meet, multiply_rows
+from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, ZERO, add_rows, meet, multiply_rows
 
 CHUNK = 2048
 """Cells of a table that are worked on at a time: they and what they meet stay in the fastest cache."""
@@ -61,48 +61,49 @@ class Workspace(NamedTuple):
 
 def allocate(tree):
     """Workspace for one junction tree: 16 bytes per table cell and a little more."""
-    largest = tree.n_columns.max()
+    columns, places = tree.cliques["n_columns"], tree.meetings.places
     return Workspace(
-        np.zeros(tree.factor_table_ptr[-1]),
-        np.zeros(tree.table_ptr[-1]),
-        np.zeros(tree.table_ptr[-1]),
-        np.zeros((tree.part_start[-len(tree.parent) :] + tree.n_columns).max()),
-        np.zeros(len(tree.part_start)),
-        np.zeros(largest),
-        np.zeros(largest),
-        np.zeros(np.diff(tree.loop_ptr).max(), dtype=np.int64),
+        np.zeros(tree.n_factor_cells),
+        np.zeros(tree.n_cells),
+        np.zeros(tree.n_cells),
+        np.zeros((places["part"][-len(columns) :] + columns).max()),
+        np.zeros(len(tree.factors) + len(columns)),
+        np.zeros(columns.max()),
+        np.zeros(columns.max()),
+        np.zeros(places["n_loops"].max(), dtype=np.int64),
     )
 
 
 @jit
 def pack_pairwise(edge_tables, node_tables, tables):
     """Write (r, K, K) edge and (d, K) node tables one after the other into `tables`."""
-    n = edge_tables.size
-    tables[:n] = edge_tables.ravel()
-    tables[n:] = node_tables.ravel()
+    k = 0
+    for table in edge_tables.flat:
+        tables[k] = table
+        k += 1
+    for table in node_tables.flat:
+        tables[k] = table
+        k += 1
 
 
 @lean
-def set_potentials(tables, ptr, potentials, least):
-    """Exponentials of all log tables, scaled to a maximum of one; the sum of the logs of the scales.
+def set_potential(tables, first, n, potentials):
+    """Exponentials of a factor's log table, scaled to a maximum of one.
 
-    NaN if a table has no possible state or holds a NaN.
+    Returns the log of the scale, NaN if no state is possible or the table holds a NaN, and the smallest
+    positive value, which is 0 if it underflows.
     """
-    log_scale, sound = 0.0, True
-    for f in range(ptr.shape[0] - 1):
-        top, lowest = -np.inf, 1.0
-        for k in range(ptr[f], ptr[f + 1]):
-            top = max(top, tables[k])
-        for k in range(ptr[f], ptr[f + 1]):
-            sound = sound and tables[k] <= top
-            log_p = tables[k] - top
-            p = np.exp(log_p) if log_p != 0.0 else 1.0
-            potentials[k] = p
-            if not p >= lowest and log_p > -np.inf:
-                lowest = p
-        least[f] = lowest
-        log_scale += top
-    return log_scale if sound and abs(log_scale) < np.inf else np.nan
+    top, lowest, sound = -np.inf, 1.0, True
+    for k in range(first, first + n):
+        top = max(top, tables[k])
+    for k in range(first, first + n):
+        sound = sound and tables[k] <= top
+        log_p = tables[k] - top
+        p = np.exp(log_p) if log_p != 0.0 else 1.0
+        potentials[k] = p
+        if not p >= lowest and log_p > -np.inf:
+            lowest = p
+    return top if sound and abs(top) < np.inf else np.nan, lowest
 
 
 @finite
@@ -116,10 +117,10 @@ def extremes(values, n):
 
 
 @lean
-def smallest_positive(values, n):
-    """Smallest positive one of the first n values."""
+def smallest_positive(values, first, stop):
+    """Smallest positive one of the values from `first` to before `stop`."""
     low = np.inf
-    for s in range(n):
+    for s in range(first, stop):
         if values[s] > 0.0:
             low = min(low, values[s])
     return low
@@ -151,16 +152,17 @@ def collect(tree, tables, work):
 @lean
 def collect_products(tree, tables, work):
     """`collect`, but NaN if an underflow may have made a difference, or if no state is possible."""
-    log_partition = set_potentials(tables, tree.factor_table_ptr, work.parts, work.least)
+    log_partition, n_factors = 0.0, tree.factors.shape[0]
+    for f in range(n_factors):
+        factor = tree.factors[f]
+        top, work.least[f] = set_potential(tables, factor.first, factor.n_cells, work.parts)
+        log_partition += top
     if np.isnan(log_partition):
         return log_partition
-    n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
     table, message, inverse = work.conditional, work.message, work.total
-    ptr, sizes, strides = tree.loop_ptr, tree.loop_size, tree.loop_stride
-    spelt, cell, counter = tree.cell_start, tree.cell, work.counter
-    for j in range(n_cliques):
-        n, n_rows, first = tree.n_columns[j], tree.n_rows[j], tree.table_ptr[j]
-        sources = range(tree.source_ptr[j], tree.source_ptr[j + 1])
+    for j in range(tree.cliques.shape[0]):
+        clique = tree.cliques[j]
+        n, n_rows, first = clique.n_columns, clique.n_rows, clique.first
         height = min(max(CHUNK // n, 1), n_rows)  # rows of a narrow table that are worked on at a time
         message[:n] = 0.0
         for left in range(0, n, CHUNK):
@@ -168,17 +170,7 @@ def collect_products(tree, tables, work):
             for row in range(0, n_rows, height):
                 rows = min(height, n_rows - row)
                 start = row * n + left
-                stop = start + (rows - 1) * n + width
-                if tree.source_ptr[j] == tree.source_ptr[j + 1]:
-                    table[first + start : first + stop] = 1.0
-                kind = SET
-                for k in sources:
-                    m = tree.sources[k]
-                    meet(
-                        kind, table, first, start, stop, work.parts, tree.part_start[m], m,
-                        ptr, sizes, strides, spelt, cell, counter,
-                    )  # fmt: skip
-                    kind = MULTIPLY
+                set_cells(tree, j, start, start + (rows - 1) * n + width, table, work)
                 add_rows(table, first + start, rows, n, width, message, left)
             reciprocals(message, inverse, left, left + width)
             for row in range(0, n_rows, height):
@@ -188,48 +180,60 @@ def collect_products(tree, tables, work):
         if not low >= TINY:
             # zeros are right if no product of positive values can have been lost
             bound = 1.0
-            for k in sources:
+            for k in range(clique.sources, clique.sources + clique.n_sources):
                 bound *= work.least[tree.sources[k]]
             if not (bound >= TINY and high > 0.0):
                 return np.nan
-            low = smallest_positive(message, n)
+            low = smallest_positive(message, ZERO, n)
         log_partition += np.log(high)
-        if tree.parent[j] >= 0:
+        if clique.parent >= 0:
             link = n_factors + j
             work.least[link] = low / high
             scale(message, n, 1.0 / high)
-            meet(
-                SET, work.parts, tree.part_start[link], 0, n, message, 0, link + n_cliques,
-                ptr, sizes, strides, spelt, cell, counter,
-            )  # fmt: skip
+            turn = link + tree.cliques.shape[0]
+            part = tree.meetings.places[link].part
+            meet(SET, work.parts, part, ZERO, n, message, ZERO, turn, tree.meetings, work.counter)
     return log_partition
+
+
+@lean
+def set_cells(tree, j, start, stop, table, work):
+    """Cells start:stop of clique j in `table` (n_cells,): the product of factors and messages."""
+    clique = tree.cliques[j]
+    if clique.n_sources == 0:
+        table[clique.first + start : clique.first + stop] = 1.0
+    kind = SET
+    for k in range(clique.sources, clique.sources + clique.n_sources):
+        m = tree.sources[k]
+        part = tree.meetings.places[m].part
+        meet(
+            kind, table, clique.first, start, stop, work.parts, part, m, tree.meetings, work.counter
+        )  # fmt: skip
+        kind = MULTIPLY
 
 
 @lean
 def distribute(tree, work, marginals):
     """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
-    n_factors, n_cliques = tree.factor_clique.shape[0], tree.parent.shape[0]
-    table, message = work.belief, work.message
-    ptr, sizes, strides = tree.loop_ptr, tree.loop_size, tree.loop_stride
-    spelt, cell, counter = tree.cell_start, tree.cell, work.counter
+    n_factors, n_cliques = tree.factors.shape[0], tree.cliques.shape[0]
+    table, message, places = work.belief, work.message, tree.meetings.places
     work.parts[: marginals.shape[0]] = 0.0
     for j in range(n_cliques - 1, -1, -1):
-        n, n_rows, first = tree.n_columns[j], tree.n_rows[j], tree.table_ptr[j]
-        sources = range(tree.source_ptr[j], tree.source_ptr[j + 1])
+        clique = tree.cliques[j]
+        n, n_rows, first = clique.n_columns, clique.n_rows, clique.first
+        sources = range(clique.sources, clique.sources + clique.n_sources)
         message[:n] = 0.0
-        if tree.parent[j] < 0:
+        if clique.parent < 0:
             message[0] = 1.0
         else:
             link = n_factors + j
-            meet(
-                SUM, work.parts, tree.part_start[link], 0, n, message, 0, link + n_cliques,
-                ptr, sizes, strides, spelt, cell, counter,
-            )  # fmt: skip
+            part, turn = places[link].part, link + n_cliques
+            meet(SUM, work.parts, part, ZERO, n, message, ZERO, turn, tree.meetings, work.counter)
         for k in sources:
             child = tree.sources[k] - n_factors
             if child >= 0:
-                at = tree.part_start[n_factors + child]
-                work.parts[at : at + tree.n_columns[child]] = 0.0
+                part = places[n_factors + child].part
+                work.parts[part : part + tree.cliques[child].n_columns] = 0.0
         height = min(max(CHUNK // n, 1), n_rows)
         for left in range(0, n, CHUNK):
             width = min(CHUNK, n - left)
@@ -240,9 +244,9 @@ def distribute(tree, work, marginals):
                 multiply_rows(work.conditional, first + start, rows, n, width, message, left, table)
                 for k in sources:
                     m = tree.sources[k]
+                    part = places[m].part
                     meet(
-                        SUM, table, first, start, stop, work.parts, tree.part_start[m], m,
-                        ptr, sizes, strides, spelt, cell, counter,
+                        SUM, table, first, start, stop, work.parts, part, m, tree.meetings, work.counter
                     )  # fmt: skip
     for k in range(marginals.shape[0]):
         marginals[k] = work.parts[k]
@@ -251,24 +255,26 @@ def distribute(tree, work, marginals):
 @lean
 def message_from_parent(tree, j, table, work):
     """Sum the parent's table, in `table` (n_cells,), onto the columns of clique j, into `work.message`."""
-    n, p, link = tree.n_columns[j], tree.parent[j], tree.factor_clique.shape[0] + j
-    loops = (tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, work.counter)
-    work.total[:n] = 0.0
+    clique, link, turned = tree.cliques[j], tree.factors.shape[0] + j, work.total
+    n, parent, turn = clique.n_columns, tree.cliques[clique.parent], link + tree.cliques.shape[0]
+    turned[:n] = 0.0
     work.message[:n] = 0.0
-    n_cells = tree.table_ptr[p + 1] - tree.table_ptr[p]
-    meet(SUM, table, tree.table_ptr[p], 0, n_cells, work.total, 0, link, *loops)
-    meet(SUM, work.total, 0, 0, n, work.message, 0, link + tree.parent.shape[0], *loops)
+    meet(
+        SUM, table, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, work.counter
+    )  # fmt: skip
+    meet(SUM, turned, ZERO, ZERO, n, work.message, ZERO, turn, tree.meetings, work.counter)
 
 
 @lean
 def sum_factors(tree, table, out, counter):
     """Sum the clique tables `table` (n_cells,) onto each factor's scope, into `out` (T,)."""
-    loops = (tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, counter)
     out[:] = 0.0
-    for f in range(tree.factor_clique.shape[0]):
-        j = tree.factor_clique[f]
-        n_cells = tree.table_ptr[j + 1] - tree.table_ptr[j]
-        meet(SUM, table, tree.table_ptr[j], 0, n_cells, out, tree.factor_table_ptr[f], f, *loops)
+    for f in range(tree.factors.shape[0]):
+        factor = tree.factors[f]
+        clique = tree.cliques[factor.clique]
+        meet(
+            SUM, table, clique.first, ZERO, clique.n_cells, out, factor.first, f, tree.meetings, counter
+        )  # fmt: skip
 
 
 @lean
@@ -282,19 +288,21 @@ def log_partition_and_marginals(tree, tables, work, marginals):
 @lean
 def column_of(tree, j, z):
     """Column of clique j's table that belongs to the states `z` of its separator."""
-    column = 0
-    for k in range(tree.variable_ptr[j] + tree.n_frontal[j], tree.variable_ptr[j + 1]):
-        column += tree.strides[k] * z[tree.variables[k]]
+    column, clique = 0, tree.cliques[j]
+    for k in range(clique.variables + clique.n_frontal, clique.variables + clique.n_variables):
+        variable = tree.variables[k]
+        column += variable.stride * z[variable.index]
     return column
 
 
 @lean
 def set_row(tree, j, row, z):
     """Write the states of clique j's frontal variables in this row of its table into `z`."""
-    cell = row * tree.n_columns[j]
-    for k in range(tree.variable_ptr[j], tree.variable_ptr[j] + tree.n_frontal[j]):
-        v = tree.variables[k]
-        z[v] = (cell // tree.strides[k]) % tree.cards[v]
+    clique = tree.cliques[j]
+    cell = row * clique.n_columns
+    for k in range(clique.variables, clique.variables + clique.n_frontal):
+        variable = tree.variables[k]
+        z[variable.index] = (cell // variable.stride) % tree.cards[variable.index]
 
 
 @jit
@@ -302,16 +310,16 @@ def draw(tree, work, x, rng):
     """After `collect`: fill the rows of `x` (n, d) int8 with independent exact draws."""
     for c in range(x.shape[0]):
         z = x[c]
-        for j in range(tree.parent.shape[0] - 1, -1, -1):
-            n = tree.n_columns[j]
-            if tree.n_rows[j] == 1:  # a subclique
+        for j in range(tree.cliques.shape[0] - 1, -1, -1):
+            clique = tree.cliques[j]
+            if clique.n_rows == 1:  # a subclique
                 continue
-            cell = tree.table_ptr[j] + column_of(tree, j, z)
+            cell = clique.first + column_of(tree, j, z)
             u = rng.random()
             row = 0
             # the last row with positive probability also takes what rounding leaves over
-            for a in range(tree.n_rows[j]):
-                p = work.conditional[cell + a * n]
+            for a in range(clique.n_rows):
+                p = work.conditional[cell + a * clique.n_columns]
                 if p > 0.0:
                     row = a
                     if u < p:
@@ -324,26 +332,23 @@ def draw(tree, work, x, rng):
 def mode(tree, tables, work, z):
     """Most probable states into `z` (d,) int8; the largest log potential. Ties: lowest states."""
     logs.add_factors(tree, tables, work.conditional, work.counter)
-    value = 0.0
-    for j in range(tree.parent.shape[0]):
-        n, p = tree.n_columns[j], tree.parent[j]
-        table = work.conditional[tree.table_ptr[j] : tree.table_ptr[j + 1]]
-        message = work.message[:n]
-        for s in range(n):
-            message[s] = table[s]
-        for a in range(1, tree.n_rows[j]):
+    value, message, table = 0.0, work.message, work.conditional
+    for j in range(tree.cliques.shape[0]):
+        clique = tree.cliques[j]
+        n = clique.n_columns
+        message[:n] = -np.inf
+        for a in range(clique.n_rows):
             for s in range(n):
-                message[s] = max(message[s], table[a * n + s])
-        if p < 0:
+                message[s] = max(message[s], table[clique.first + a * n + s])
+        if clique.parent < 0:
             value += message[0]
-            continue
-        logs.add_message(tree, j, message, work.total, work.conditional, work.counter)
-    for j in range(tree.parent.shape[0] - 1, -1, -1):
-        n = tree.n_columns[j]
-        cell = tree.table_ptr[j] + column_of(tree, j, z)
-        row = 0
-        for a in range(1, tree.n_rows[j]):
-            if work.conditional[cell + a * n] > work.conditional[cell + row * n]:
+        else:
+            logs.add_message(tree, j, message, work.total, table, work.counter)
+    for j in range(tree.cliques.shape[0] - 1, -1, -1):
+        clique = tree.cliques[j]
+        cell, row = clique.first + column_of(tree, j, z), 0
+        for a in range(1, clique.n_rows):
+            if table[cell + a * clique.n_columns] > table[cell + row * clique.n_columns]:
                 row = a
         set_row(tree, j, row, z)
     return value

@@ -82,9 +82,10 @@ def draw_counts(tree, work, n, mirrored, rng):
     If `mirrored`, some of the draws are replaced by their mirror images, different ones in different
     cliques: statistics that a mirror image shares keep their joint distribution.
     """
-    for j in range(tree.parent.shape[0] - 1, -1, -1):
-        n_columns, message = tree.n_columns[j], work.message
-        if tree.parent[j] < 0:
+    for j in range(tree.cliques.shape[0] - 1, -1, -1):
+        clique, message = tree.cliques[j], work.message
+        n_columns, stop = clique.n_columns, clique.first + clique.n_cells
+        if clique.parent < 0:
             message[0] = n
         else:
             message_from_parent(tree, j, work.belief, work)
@@ -92,14 +93,14 @@ def draw_counts(tree, work, n, mirrored, rng):
             for s in range(n_columns // 2):
                 message[s] += message[n_columns - 1 - s]
                 message[n_columns - 1 - s] = 0.0
-        start = tree.table_ptr[j]
         for s in range(n_columns):
+            cell = clique.first + s
             if message[s] > 0.0:
                 split_counts(
-                    work.conditional, work.belief, start + s, tree.n_rows[j], n_columns, message[s], rng
+                    work.conditional, work.belief, cell, clique.n_rows, n_columns, message[s], rng
                 )
             else:
-                for k in range(start + s, tree.table_ptr[j + 1], n_columns):
+                for k in range(cell, stop, n_columns):
                     work.belief[k] = 0.0
 
 

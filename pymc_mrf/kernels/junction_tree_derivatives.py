@@ -27,28 +27,30 @@ def covariance_product(tree, work, statistic, tangent, out):
         Entry k becomes Cov(statistic, 1[the cell k of its factor is realised]).
     """
     add_factors(tree, statistic, tangent, work.counter)
-    n_cliques = tree.parent.shape[0]
+    n_cliques = tree.cliques.shape[0]
     # upwards: the expected statistic below each clique given its separator
     for j in range(n_cliques):
-        first, end, n = tree.table_ptr[j], tree.table_ptr[j + 1], tree.n_columns[j]
-        expected = work.message[:n]
-        expected[:] = 0.0
-        for start in range(first, end, n):
+        clique = tree.cliques[j]
+        first, n = clique.first, clique.n_columns
+        expected = work.message
+        expected[:n] = 0.0
+        for start in range(first, first + clique.n_cells, n):
             for s in range(n):
                 expected[s] += work.conditional[start + s] * tangent[start + s]
-        for start in range(first, end, n):
+        for start in range(first, first + clique.n_cells, n):
             for s in range(n):
                 tangent[start + s] -= expected[s]
-        if tree.parent[j] >= 0:
+        if clique.parent >= 0:
             add_message(tree, j, expected, work.total, tangent, work.counter)
     # downwards: d belief = conditional * d P(separator) + belief * d log conditional
     for j in range(n_cliques - 1, -1, -1):
-        n, change = tree.n_columns[j], work.message
-        if tree.parent[j] >= 0:
+        clique, change = tree.cliques[j], work.message
+        n = clique.n_columns
+        if clique.parent >= 0:
             message_from_parent(tree, j, tangent, work)
         else:
             change[0] = 0.0
-        for start in range(tree.table_ptr[j], tree.table_ptr[j + 1], n):
+        for start in range(clique.first, clique.first + clique.n_cells, n):
             for s in range(n):
                 k = start + s
                 tangent[k] = work.conditional[k] * change[s] + work.belief[k] * tangent[k]

@@ -16,19 +16,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels import junction_tree_logs as logs
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.junction_tree import set_potentials, smallest_positive
+from pymc_mrf.kernels.junction_tree import set_potential, smallest_positive
+from pymc_mrf.kernels.junction_tree_logs import add_factors
 from pymc_mrf.kernels.junction_tree_loops import (
     ADD,
+    LOG_SUM,
     MULTIPLY,
     SET,
     SUM,
+    ZERO,
     add_rows,
+    log_add,
     meet,
     multiply_rows,
 )
 
+UP, DOWN = np.array([True, False])  # kernels would be compiled twice for literals
 SAFE = 1e-290
 """Smallest positive entry of a table that is worked with: far enough from 2e-308 for sums and ratios."""
 
@@ -40,6 +44,8 @@ class Focus(NamedTuple):
     ----------
     tables : (T,) array
         Log tables of all factors at present.
+    potentials : (T,) array
+        Their exponentials; scratch.
     belief : (n_cells,) array
         Tables of the cliques; that of a focus clique is its unnormalised joint distribution.
     separator : (total separator size,) array
@@ -50,22 +56,19 @@ class Focus(NamedTuple):
         Whether `belief` and `separator` hold logs.
     focus : (n_components,) int64 array
         Clique in focus in each connected component.
-    potentials : (T,) array
-    factor_least : (F,) array
     path : (C,) int64 array
     message, total : (largest separator,) arrays
     counter : (most nested loops,) int64 array
-        Scratch, like the four before it.
+        Scratch, like the three before it.
     """
 
     tables: np.ndarray
+    potentials: np.ndarray
     belief: np.ndarray
     separator: np.ndarray
     least: np.ndarray
     in_logs: np.ndarray
     focus: np.ndarray
-    potentials: np.ndarray
-    factor_least: np.ndarray
     path: np.ndarray
     message: np.ndarray
     total: np.ndarray
@@ -74,20 +77,19 @@ class Focus(NamedTuple):
 
 def allocate_focus(tree):
     """State for one junction tree, to be filled by `calibrate`."""
-    largest = tree.n_columns.max()
+    columns = tree.cliques["n_columns"]
     return Focus(
-        np.zeros(tree.factor_table_ptr[-1]),
-        np.zeros(tree.table_ptr[-1]),
-        np.zeros(tree.separator_ptr[-1]),
-        np.zeros(len(tree.parent)),
+        np.zeros(tree.n_factor_cells),
+        np.zeros(tree.n_factor_cells),
+        np.zeros(tree.n_cells),
+        np.zeros(tree.n_separator_cells),
+        np.zeros(len(columns)),
         np.zeros(1, dtype=np.bool_),
-        np.zeros(tree.component.max() + 1, dtype=np.int64),
-        np.zeros(tree.factor_table_ptr[-1]),
-        np.zeros(len(tree.factor_clique)),
-        np.zeros(len(tree.parent), dtype=np.int64),
-        np.zeros(largest),
-        np.zeros(largest),
-        np.zeros(np.diff(tree.loop_ptr).max(), dtype=np.int64),
+        np.zeros(tree.cliques["component"].max() + 1, dtype=np.int64),
+        np.zeros(len(columns), dtype=np.int64),
+        np.zeros(columns.max()),
+        np.zeros(columns.max()),
+        np.zeros(tree.meetings.places["n_loops"].max(), dtype=np.int64),
     )
 
 
@@ -95,16 +97,19 @@ def allocate_focus(tree):
 def keep_message(message, separator, first, n):
     """Store a new message at `first`, scaled, and leave its ratio to the old one in `message`.
 
-    Returns the smallest positive ratio, 0 if the message is zero everywhere or not finite.
+    Returns the smallest positive ratio; 0 if an entry would be lost or is not a number, or if all are 0.
     """
-    high = 0.0
+    high, sound = 0.0, True
     for s in range(n):
+        sound = sound and message[s] >= 0.0
         high = max(high, message[s])
-    if not 0.0 < high < np.inf:
+    if not (sound and 0.0 < high < np.inf):
         return 0.0
     scale, least = 1.0 / high, np.inf
     for s in range(n):
         new = message[s] * scale
+        if message[s] > 0.0 and new < SAFE:
+            return 0.0
         old = separator[first + s]
         # an impossible state stays impossible, on both sides of the link
         message[s] = new / old if old > 0.0 else 0.0
@@ -115,51 +120,65 @@ def keep_message(message, separator, first, n):
 
 
 @lean
-def stays_safe(belief, start, stop, bounds, clique, least):
-    """Whether a clique's table can be multiplied by values from `least` on; if so, it gets that bound."""
-    if not bounds[clique] * least >= SAFE:
-        bounds[clique] = smallest_positive(belief[start:stop], stop - start)
-    bounds[clique] *= min(least, 1.0)
-    return bounds[clique] >= SAFE
+def keep_log_message(message, separator, first, n):
+    """`keep_message` in logs, where nothing is lost."""
+    for s in range(n):
+        new = message[s]
+        if new > -np.inf:
+            message[s] = new - separator[first + s]
+            separator[first + s] = new
 
 
 @lean
-def pass_up(tree, state, j):
-    """Message from clique j to its parent; False if it would lose an entry."""
-    n, p, first = tree.n_columns[j], tree.parent[j], tree.table_ptr[j]
-    link = tree.factor_clique.shape[0] + j
-    loops = (
-        tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter
-    )  # fmt: skip
-    state.message[:n] = 0.0
-    add_rows(state.belief, first, tree.n_rows[j], n, n, state.message, 0)
-    least = keep_message(state.message, state.separator, tree.separator_ptr[j], n)
-    start, stop = tree.table_ptr[p], tree.table_ptr[p + 1]
-    if not stays_safe(state.belief, start, stop, state.least, p, least):
-        return False
-    turn = link + tree.parent.shape[0]
-    meet(SET, state.total, 0, 0, n, state.message, 0, turn, *loops)
-    meet(MULTIPLY, state.belief, start, 0, stop - start, state.total, 0, link, *loops)
-    return True
+def stays_safe(belief, clique, bounds, j, least):
+    """Whether the table of clique j can be multiplied by values from `least` on; its bound follows."""
+    if not bounds[j] * least >= SAFE:
+        bounds[j] = smallest_positive(belief, clique.first, clique.first + clique.n_cells)
+    bounds[j] *= min(least, 1.0)
+    return bounds[j] >= SAFE
 
 
 @lean
-def pass_down(tree, state, j):
-    """Message to clique j from its parent; False if it would lose an entry."""
-    n, p, first = tree.n_columns[j], tree.parent[j], tree.table_ptr[j]
-    link = tree.factor_clique.shape[0] + j
-    loops = (
-        tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter
-    )  # fmt: skip
-    state.total[:n] = 0.0
-    state.message[:n] = 0.0
-    start, stop = tree.table_ptr[p], tree.table_ptr[p + 1]
-    meet(SUM, state.belief, start, 0, stop - start, state.total, 0, link, *loops)
-    meet(SUM, state.total, 0, 0, n, state.message, 0, link + tree.parent.shape[0], *loops)
-    least = keep_message(state.message, state.separator, tree.separator_ptr[j], n)
-    if not stays_safe(state.belief, first, tree.table_ptr[j + 1], state.least, j, least):
-        return False
-    multiply_rows(state.belief, first, tree.n_rows[j], n, n, state.message, 0, state.belief)
+def pass_message(tree, state, j, up):
+    """Message from clique j to its parent, or down; False if an entry would be lost."""
+    clique, belief, message, turned = tree.cliques[j], state.belief, state.message, state.total
+    parent, n = tree.cliques[clique.parent], clique.n_columns
+    link, in_logs, first = tree.factors.shape[0] + j, state.in_logs[0], clique.first
+    turn = link + tree.cliques.shape[0]
+    nothing = -np.inf if in_logs else 0.0
+    message[:n] = nothing
+    if not up:
+        kind = LOG_SUM if in_logs else SUM
+        turned[:n] = nothing
+        meet(
+            kind, belief, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, state.counter
+        )  # fmt: skip
+        meet(kind, turned, ZERO, ZERO, n, message, ZERO, turn, tree.meetings, state.counter)
+    elif in_logs:
+        for start in range(first, first + clique.n_cells, n):
+            for s in range(n):
+                message[s] = log_add(message[s], belief[start + s])
+    else:
+        add_rows(belief, first, clique.n_rows, n, n, message, ZERO)
+    if in_logs:
+        keep_log_message(message, state.separator, clique.separator, n)
+    else:
+        least = keep_message(message, state.separator, clique.separator, n)
+        other = clique.parent if up else j
+        if not stays_safe(belief, tree.cliques[other], state.least, other, least):
+            return False
+    if up:
+        kind = ADD if in_logs else MULTIPLY
+        meet(SET, turned, ZERO, ZERO, n, message, ZERO, turn, tree.meetings, state.counter)
+        meet(
+            kind, belief, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, state.counter
+        )  # fmt: skip
+    elif in_logs:
+        for start in range(first, first + clique.n_cells, n):
+            for s in range(n):
+                belief[start + s] += message[s]
+    else:
+        multiply_rows(belief, first, clique.n_rows, n, n, message, ZERO, belief)
     return True
 
 
@@ -168,139 +187,140 @@ def calibrate(tree, tables, state):
     """Start from the log tables of all factors, `tables` (T,), with the roots in focus."""
     for k in range(tables.shape[0]):
         state.tables[k] = tables[k]
-    if not calibrate_products(tree, state):
-        calibrate_logs(tree, state)
-
-
-@lean
-def calibrate_products(tree, state):
-    """`calibrate` with products; False if one may have lost an entry."""
     state.in_logs[0] = False
-    ptr = tree.factor_table_ptr
-    if np.isnan(set_potentials(state.tables, ptr, state.potentials, state.factor_least)):
-        return False
-    loops = (
-        tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter
-    )  # fmt: skip
-    state.belief[:] = 1.0
-    state.separator[:] = 1.0
-    state.least[:] = 1.0
-    for f in range(tree.factor_clique.shape[0]):
-        j = tree.factor_clique[f]
-        start, stop = tree.table_ptr[j], tree.table_ptr[j + 1]
-        meet(MULTIPLY, state.belief, start, 0, stop - start, state.potentials, ptr[f], f, *loops)
-        state.least[j] *= state.factor_least[f]
-    for j in range(
-        tree.parent.shape[0]
-    ):  # before messages find new bounds: a bound of 0 is a lost entry
-        if not state.least[j] > 0.0:
-            return False
-    for j in range(tree.parent.shape[0]):
-        start, stop = tree.table_ptr[j], tree.table_ptr[j + 1]
-        if not stays_safe(
-            state.belief, start, stop, state.least, j, 1.0
-        ):  # subnormal numbers lack digits
-            return False
-        if tree.parent[j] < 0:
-            state.focus[tree.component[j]] = j
-        elif not pass_up(tree, state, j):
-            return False
-    return True
+    if not (multiply_factors(tree, state) and pass_all_up(tree, state)):
+        calibrate_logs(tree, state)
 
 
 @lean
 def calibrate_logs(tree, state):
     """`calibrate` at the present log tables, with logs."""
     state.in_logs[0] = True
-    logs.add_factors(tree, state.tables, state.belief, state.counter)
+    add_factors(tree, state.tables, state.belief, state.counter)
     state.separator[:] = 0.0
-    for j in range(tree.parent.shape[0]):
-        if tree.parent[j] >= 0:
-            logs.pass_up(tree, state, j)
-        else:
-            state.focus[tree.component[j]] = j
+    pass_all_up(tree, state)
 
 
 @lean
-def travel(tree, state, clique):
-    """Pass the messages on the way from the present focus to `clique`; False if one would lose an entry."""
-    a, b = state.focus[tree.component[clique]], clique
-    n = 0
-    while a != b:
-        if tree.depth[a] < tree.depth[b]:
-            state.path[n] = b
-            n += 1
-            b = tree.parent[b]
-            continue
-        if state.in_logs[0]:
-            logs.pass_up(tree, state, a)
-        elif not pass_up(tree, state, a):
+def multiply_factors(tree, state):
+    """Products of the factors of each clique; False if one may have lost an entry."""
+    state.belief[:] = 1.0
+    state.separator[:] = 1.0
+    state.least[:] = 1.0
+    for f in range(tree.factors.shape[0]):
+        factor = tree.factors[f]
+        clique = tree.cliques[factor.clique]
+        top, least = set_potential(state.tables, factor.first, factor.n_cells, state.potentials)
+        if np.isnan(top):
             return False
-        a = tree.parent[a]
-    for k in range(n - 1, -1, -1):
-        if state.in_logs[0]:
-            logs.pass_down(tree, state, state.path[k])
-        elif not pass_down(tree, state, state.path[k]):
+        state.least[factor.clique] *= least
+        meet(
+            MULTIPLY, state.belief, clique.first, ZERO, clique.n_cells, state.potentials, factor.first, f,
+            tree.meetings, state.counter,
+        )  # fmt: skip
+    # before messages find new bounds: a bound of 0 is a lost entry
+    for j in range(tree.cliques.shape[0]):
+        if not state.least[j] > 0.0:
             return False
-    state.focus[tree.component[clique]] = clique
     return True
 
 
 @lean
-def move_focus(tree, state, clique):
-    """Move the focus to `clique`."""
-    if not travel(tree, state, clique):
-        calibrate_logs(tree, state)
-        travel(tree, state, clique)
+def pass_all_up(tree, state):
+    """Messages of all cliques to their parents; False if an entry would be lost."""
+    for j in range(tree.cliques.shape[0]):
+        clique = tree.cliques[j]
+        if not state.in_logs[0] and not stays_safe(state.belief, clique, state.least, j, 1.0):
+            return False  # subnormal numbers lack digits
+        if clique.parent < 0:
+            state.focus[clique.component] = j
+        elif not pass_message(tree, state, j, UP):
+            return False
+    return True
+
+
+@lean
+def travel(tree, state, goal):
+    """Pass the messages on the way from the present focus to clique `goal`; False if an entry would be lost."""
+    component = tree.cliques[goal].component
+    a, b, n = state.focus[component], goal, 0
+    while a != b:
+        if tree.cliques[a].depth < tree.cliques[b].depth:
+            state.path[n] = b
+            n += 1
+            b = tree.cliques[b].parent
+        elif pass_message(tree, state, a, UP):
+            a = tree.cliques[a].parent
+        else:
+            return False
+    for k in range(n - 1, -1, -1):
+        if not pass_message(tree, state, state.path[k], DOWN):
+            return False
+    state.focus[component] = goal
+    return True
+
+
+@lean
+def focus_on(tree, state, goal):
+    """Move the focus to clique `goal`."""
+    if not travel(tree, state, goal):
+        restart_in_logs(tree, state, goal)
+
+
+@lean
+def restart_in_logs(tree, state, goal):
+    """Begin anew in logs, with clique `goal` in focus."""
+    calibrate_logs(tree, state)
+    travel(tree, state, goal)
 
 
 @lean
 def update_factor(tree, state, f, delta):
     """Add `delta` (size of the table,) to the log table of factor f; finite values only."""
-    j = tree.factor_clique[f]
-    if state.focus[tree.component[j]] != j:
-        move_focus(tree, state, j)
-    at, start, stop = tree.factor_table_ptr[f], tree.table_ptr[j], tree.table_ptr[j + 1]
-    loops = (
-        tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter
-    )  # fmt: skip
+    factor = tree.factors[f]
+    j, at = factor.clique, factor.first
+    clique = tree.cliques[j]
+    focus_on(tree, state, j)
     if not state.in_logs[0]:
         least, largest = np.inf, 0.0
         for k in range(delta.shape[0]):
             state.potentials[at + k] = np.exp(delta[k])
             least = min(least, state.potentials[at + k])
             largest = max(largest, state.potentials[at + k])
-        if largest < 1.0 / SAFE and stays_safe(state.belief, start, stop, state.least, j, least):
-            meet(MULTIPLY, state.belief, start, 0, stop - start, state.potentials, at, f, *loops)
-        else:
-            calibrate_logs(tree, state)
-            travel(tree, state, j)
-    if state.in_logs[0]:
-        meet(ADD, state.belief, start, 0, stop - start, delta, 0, f, *loops)
+        if not (largest < 1.0 / SAFE and stays_safe(state.belief, clique, state.least, j, least)):
+            restart_in_logs(tree, state, j)
+    kind = ADD if state.in_logs[0] else MULTIPLY
     for k in range(delta.shape[0]):
         state.tables[at + k] += delta[k]
+        if state.in_logs[0]:
+            state.potentials[at + k] = delta[k]
+    meet(
+        kind, state.belief, clique.first, ZERO, clique.n_cells, state.potentials, at, f, tree.meetings,
+        state.counter,
+    )  # fmt: skip
 
 
 @lean
-def factor_log_table(tree, state, f, out, total):
-    """Log of factor f's marginal table up to a constant, into `out` (table size,); `total` is scratch."""
-    j = tree.factor_clique[f]
-    if state.focus[tree.component[j]] != j:
-        move_focus(tree, state, j)
-    start, stop = tree.table_ptr[j], tree.table_ptr[j + 1]
+def factor_log_table(tree, state, f, out):
+    """Log of factor f's marginal table up to a constant, into `out` (table size,)."""
+    j = tree.factors[f].clique
+    clique = tree.cliques[j]
+    focus_on(tree, state, j)
     if not state.in_logs[0]:
         out[:] = 0.0
         meet(
-            SUM, state.belief, start, 0, stop - start, out, 0, f,
-            tree.loop_ptr, tree.loop_size, tree.loop_stride, tree.cell_start, tree.cell, state.counter,
+            SUM, state.belief, clique.first, ZERO, clique.n_cells, out, ZERO, f, tree.meetings, state.counter
         )  # fmt: skip
-        largest = 0.0
+        largest, sound = 0.0, True
         for k in range(out.shape[0]):
+            sound = sound and out[k] >= 0.0
             largest = max(largest, out[k])
-        if 0.0 < largest < np.inf:
+        if sound and 0.0 < largest < np.inf:
             for k in range(out.shape[0]):
                 out[k] = np.log(out[k])
             return
-        calibrate_logs(tree, state)
-        travel(tree, state, j)
-    logs.log_sum_onto(tree, f, state.belief, start, stop, out, total, state.counter)
+        restart_in_logs(tree, state, j)
+    out[:] = -np.inf
+    meet(
+        LOG_SUM, state.belief, clique.first, ZERO, clique.n_cells, out, ZERO, f, tree.meetings, state.counter
+    )  # fmt: skip

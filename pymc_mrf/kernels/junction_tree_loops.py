@@ -1,59 +1,83 @@
 """A small table against a large one that contains its variables: copy, multiply, add, sum.
 
-`TreeArrays` lists all such meetings of a tree, as nested loops over the large table in storage order.
+`Meetings` lists all such meetings of a tree, as nested loops over the large table in storage order.
 Tables are given as an array and a first cell, and indices are unsigned, so that loops are vectorised.
 """
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean_summing
+from pymc_mrf.kernels._jit import lean_summing, lean_summing_inlined
 
-SET, MULTIPLY, ADD, SUM = range(4)
-"""Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one."""
+SET, MULTIPLY, ADD, SUM, LOG_SUM = np.arange(5)
+"""Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one;
+the same with tables of logs."""
+
+ZERO = np.int64(0)
+"""Numba would compile kernels anew for a literal 0, and for each of the kinds if they were literals."""
 
 
 @lean_summing
-def meet(kind, big, first, start, stop, small, at, meeting, ptr, sizes, strides, spelt, cell, counter):
+def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
     """Let cells start:stop of the large table that begins at `first` meet the small one at `at`.
 
-    `meeting` is its number; `ptr`, `sizes`, `strides`, `spelt` and `cell` are `loop_ptr`, `loop_size`,
-    `loop_stride`, `cell_start` and `cell` of `TreeArrays`; `counter` is scratch.
+    Parameters
+    ----------
+    kind : int
+        `SET`, `MULTIPLY`, `ADD`, `SUM` or `LOG_SUM`.
+    big : array
+    first, start, stop : int
+    small : array
+    at, meeting : int
+    meetings : Meetings
+    counter : (most nested loops,) int64 array
+        Scratch.
     """
-    if spelt[meeting] >= 0:
-        meet_cells(kind, big, first + start, stop - start, small, at, cell, spelt[meeting] + start)
-    else:
-        low, high = ptr[meeting], ptr[meeting + 1]
-        meet_loops(kind, big, first, start, stop, small, at, sizes, strides, low, high - 1, counter)
-
-
-@lean_summing
-def meet_loops(kind, big, first, start, stop, small, at, sizes, strides, low, last, counter):
-    """`meet`, by the loops low..last."""
-    run, step = sizes[last], strides[last]
+    place = meetings.places[meeting]
+    if place.cells >= 0:
+        meet_cells(
+            kind, big, first + start, stop - start, small, at, meetings.cells, place.cells + start
+        )
+        return
+    loops = meetings.loops
+    low, last = place.loops, place.loops + place.n_loops - 1
+    run, step = loops[last].size, loops[last].step
+    # the two innermost loops go together, unless the cells begin or end in the middle of them
+    block, stride = run, 0
+    if last > low:
+        block = run * loops[last - 1].size
+        if stop % block == 0 and start % block == 0:
+            last -= 1
+            stride = loops[last].step
+        else:
+            block = run
     q, skip = at, 0
     for k in range(low, last):
         counter[k - low] = 0
     if start > 0:
-        index, skip = start // run, start % run
+        index, skip = start // block, start % block
         for k in range(last - 1, low - 1, -1):
-            counter[k - low] = index % sizes[k]
-            index //= sizes[k]
-            q += counter[k - low] * strides[k]
+            counter[k - low] = index % loops[k].size
+            index //= loops[k].size
+            q += counter[k - low] * loops[k].step
     while start < stop:
-        n = min(run - skip, stop - start)
-        meet_run(kind, big, first + start, n, small, q + skip * step, step)
-        start += n
+        end = min(start + block - skip, stop)
+        r = q + skip * step
         skip = 0
+        while start < end:
+            n = min(run, end - start)
+            meet_run(kind, big, first + start, n, small, r, step)
+            start += n
+            r += stride
         for k in range(last - 1, low - 1, -1):
             counter[k - low] += 1
-            q += strides[k]
-            if counter[k - low] < sizes[k]:
+            q += loops[k].step
+            if counter[k - low] < loops[k].size:
                 break
-            q -= sizes[k] * strides[k]
+            q -= loops[k].size * loops[k].step
             counter[k - low] = 0
 
 
-@lean_summing
+@lean_summing_inlined
 def meet_run(kind, big, first, n, small, at, step):
     """Cell first + i meets cell at + i * step, for i < n."""
     b, s, n, step = np.uint64(first), np.uint64(at), np.uint64(n), np.uint64(step)
@@ -86,43 +110,56 @@ def meet_run(kind, big, first, n, small, at, step):
         else:
             for i in range(n):
                 big[b + i] = small[s + i * step]
-    elif step == 1:
-        for i in range(n):
-            big[b + i] += small[s + i]
-    else:
+    elif kind == ADD:
         for i in range(n):
             big[b + i] += small[s + i * step]
+    else:
+        for i in range(n):
+            small[s + i * step] = log_add(small[s + i * step], big[b + i])
 
 
-@lean_summing
-def meet_cells(kind, big, first, n, small, at, cell, spelt):
-    """Cell first + i meets cell at + cell[spelt + i], for i < n."""
+@lean_summing_inlined
+def meet_cells(kind, big, first, n, small, at, cells, spelt):
+    """Cell first + i meets cell at + cells[spelt + i], for i < n."""
     b, s, c, n = np.uint64(first), np.uint64(at), np.uint64(spelt), np.uint64(n)
     if kind == MULTIPLY:
         for i in range(n):
-            big[b + i] *= small[s + cell[c + i]]
+            big[b + i] *= small[s + cells[c + i]]
     elif kind == SUM:
         for i in range(n):
-            small[s + cell[c + i]] += big[b + i]
+            small[s + cells[c + i]] += big[b + i]
     elif kind == SET:
         for i in range(n):
-            big[b + i] = small[s + cell[c + i]]
+            big[b + i] = small[s + cells[c + i]]
+    elif kind == ADD:
+        for i in range(n):
+            big[b + i] += small[s + cells[c + i]]
     else:
         for i in range(n):
-            big[b + i] += small[s + cell[c + i]]
+            small[s + cells[c + i]] = log_add(small[s + cells[c + i]], big[b + i])
+
+
+@lean_summing_inlined
+def log_add(x, y):
+    """log(exp(x) + exp(y)), right for infinite x and y."""
+    high, low = max(x, y), min(x, y)
+    return high if low == -np.inf else high + np.log1p(np.exp(low - high))
 
 
 @lean_summing
 def add_rows(table, first, n_rows, n, width, message, left):
-    """Add `n_rows` rows of a table with n columns, from cell `first` on, to part of a message."""
+    """Add `n_rows` rows of a table with n columns, from cell `first` on, to part of a message.
+
+    Columns left : left + `width`, `message` (n,).
+    """
     rows, columns, m = np.uint64(n), np.uint64(width), np.uint64(left)
+    start = np.uint64(first)
     if width == 1 and n == 1:
-        start, total = np.uint64(first), 0.0
+        total = 0.0
         for i in range(np.uint64(n_rows)):
             total += table[start + i]
         message[m] += total
         return
-    start = np.uint64(first)
     for _ in range(n_rows):
         for s in range(columns):
             message[m + s] += table[start + s]
@@ -131,7 +168,7 @@ def add_rows(table, first, n_rows, n, width, message, left):
 
 @lean_summing
 def multiply_rows(table, first, n_rows, n, width, message, left, out):
-    """Multiply `n_rows` rows of a table with n columns by part of a message, into `out`."""
+    """Multiply `n_rows` rows of a table with n columns by part of a message, into `out`, as in `add_rows`."""
     rows, columns, m = np.uint64(n), np.uint64(width), np.uint64(left)
     start = np.uint64(first)
     if width == 1 and n == 1:

@@ -190,7 +190,7 @@ def sequential_jumps(field, w, b, prior, width, machine, rng):
     """
     n_absent, n_added, n_deletable, n_deleted = 0, 0, 0, 0
     tree, focus, P = machine.tree, machine.focus, machine.P
-    log_p, total, delta = np.empty(4), np.empty(4), np.empty(4)
+    log_p, delta = np.empty(4), np.empty(4)
     if machine.enumerates:
         fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
     else:
@@ -204,7 +204,7 @@ def sequential_jumps(field, w, b, prior, width, machine, rng):
         if machine.enumerates:
             pair_probabilities(P, u, v, log_p)
         else:
-            factor_log_table(tree, focus, e, log_p, total)
+            factor_log_table(tree, focus, e, log_p)
         for k in range(4):
             log_p[k] -= old * c[k]
         normalise_logs(log_p)

@@ -35,7 +35,7 @@ class ExactLikelihood(ComputedLikelihood):
             statistic.ravel().copy(),
             self._tree,
             allocate_focus(self._tree),
-            *np.empty((3, size)),
+            *np.empty((2, size)),
         )
 
     def view(self, eta):

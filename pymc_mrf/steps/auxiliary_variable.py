@@ -343,7 +343,7 @@ def _auxiliary(
         tree=tree.arrays,
         work=allocate(tree.arrays),
         focus=allocate_focus(tree.arrays),
-        counts=np.zeros(tree.arrays.factor_table_ptr[-1]),
+        counts=np.zeros(tree.arrays.n_factor_cells),
         x=field.x,
         z=np.zeros_like(field.x),
         plan=plan,

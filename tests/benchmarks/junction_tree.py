@@ -23,11 +23,11 @@ def scale(a, c, out):
 
 
 @jit
-def visit(tree, tables, state, order, log_table, total, delta):
+def visit(tree, tables, state, order, log_table, delta):
     """Calibrate, then ask for and change every factor of `order`: the field's share of a label sweep."""
     focus.calibrate(tree, tables, state)
     for f in order:
-        focus.factor_log_table(tree, state, f, log_table, total)
+        focus.factor_log_table(tree, state, f, log_table)
         focus.update_factor(tree, state, f, delta)
 
 
@@ -46,10 +46,10 @@ def passes(graph, strength: float = 0.3, repeats: int = 7) -> dict[str, float]:
         "both": lambda: kernel.log_partition_and_marginals(tree, work.tables, work, marginals),
     }
     if plan.n_cells < 10**6:
-        state, room = focus.allocate_focus(tree), np.empty((2, 4))
+        state, room = focus.allocate_focus(tree), np.empty(4)
         order = plan.factor_order[plan.factor_order < graph.n_edges]
         delta = np.array([0.01, 0.0, 0.0, 0.01])
-        seconds["sweep"] = lambda: visit(tree, work.tables, state, order, *room, delta)
+        seconds["sweep"] = lambda: visit(tree, work.tables, state, order, room, delta)
         seconds["calibrate"] = lambda: focus.calibrate(tree, work.tables, state)
     result: dict[str, float] = {"cells": plan.n_cells}
     for name, function in seconds.items():

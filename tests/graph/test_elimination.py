@@ -25,7 +25,8 @@ from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 def contents(tree):
     """Variables of each clique of the arrays, subcliques included."""
     arrays = tree.arrays
-    return [set(part.tolist()) for part in np.split(arrays.variables, arrays.variable_ptr[1:-1])]
+    parts = np.split(arrays.variables["index"], arrays.cliques["variables"][1:])
+    return [set(part.tolist()) for part in parts]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_is_a_junction_tree(seed):
     graph = builders.random(15, 0.25, rng=rng)
     tree = junction_tree(graph, 3)
     cliques = contents(tree)
-    parent = tree.arrays.parent
+    parent = tree.arrays.cliques["parent"]
     for u, v in graph.edges:
         assert any({u, v} <= c for c in cliques)
     for v in range(15):
@@ -71,16 +72,16 @@ def test_is_a_junction_tree(seed):
         tops = [j for j in holders if parent[j] not in holders]
         assert len(tops) == 1
     assert all(parent[j] > j or parent[j] == -1 for j in range(len(cliques)))
-    is_part = tree.arrays.n_rows == 1  # a subclique
+    is_part = tree.arrays.cliques["n_rows"] == 1  # a subclique
     assert all(cliques[j] <= cliques[parent[j]] for j in np.flatnonzero(is_part))
     whole = [c for c, part in zip(cliques, is_part, strict=True) if not part]
     for a, b in itertools.permutations(whole, 2):
         assert not a <= b
     assert sorted(map(sorted, whole)) == sorted(sorted(c.frontal + c.separator) for c in tree.cliques)
-    assert tree.n_cells == sum(3 ** len(c) for c in whole) <= tree.arrays.table_ptr[-1]
+    assert tree.n_cells == sum(3 ** len(c) for c in whole) <= tree.arrays.n_cells
     assert tree.width == max(map(len, whole)) - 1
     n_components = nx.number_connected_components(graph.to_networkx())
-    assert (parent == -1).sum() == n_components == tree.arrays.component.max() + 1
+    assert (parent == -1).sum() == n_components == tree.arrays.cliques["component"].max() + 1
 
 
 def test_orders_of_small_graphs_are_nearly_the_best_possible(rng):
@@ -104,7 +105,7 @@ def test_factors_go_to_cliques_that_contain_them(rng):
     tree = JunctionTree(scopes, [2, 3, 2, 3, 2, 4])
     assert tree.scopes == (*scopes, (0,), (1,), (2,), (3,), (4,), (5,))
     cliques = contents(tree)
-    for f, j in enumerate(tree.arrays.factor_clique):
+    for f, j in enumerate(tree.arrays.factors["clique"]):
         assert set(tree.scopes[f]) <= cliques[j]
     assert sorted(tree.factor_order) == list(range(10))
 
@@ -112,7 +113,7 @@ def test_factors_go_to_cliques_that_contain_them(rng):
 def test_a_large_tree_has_the_tables_of_its_edges():
     graph = builders.binary_tree(12)
     tree = junction_tree(graph, 2)
-    assert tree.arrays.table_ptr[-1] == 4 * 8190
+    assert tree.arrays.n_cells == 4 * 8190
     assert tree.factor_order[0] >= 0
 
 
@@ -149,8 +150,13 @@ def test_frozen_picklable_and_identified_by_content():
     assert again == tree
     assert hash(again) == hash(tree)
     assert repr(again) == repr(tree)
-    for name, array in again.arrays._asdict().items():
-        np.testing.assert_array_equal(array, getattr(tree.arrays, name))
+    pairs = zip(
+        (*again.arrays[:-1], *again.arrays.meetings),
+        (*tree.arrays[:-1], *tree.arrays.meetings),
+        strict=True,
+    )
+    for array, expected in pairs:
+        np.testing.assert_array_equal(array, expected)
         assert not array.flags.writeable
     assert tree != junction_tree(builders.grid(3, 3), 3)
     assert tree != "tree"
@@ -226,7 +232,7 @@ def test_trees_of_factors_with_mixed_cardinalities(seed):
     cliques = [set(c.frontal + c.separator) for c in tree.cliques]
     assert all(any(set(scope) <= c for c in cliques) for scope in tree.scopes)
     assert not any(a < b for a, b in itertools.permutations(cliques, 2))
-    nodes, parent = contents(tree), tree.arrays.parent
+    nodes, parent = contents(tree), tree.arrays.cliques["parent"]
     for i in range(24):  # those that contain a variable are connected: one of them is the top
         holding = {j for j, c in enumerate(nodes) if i in c}
         assert sum(parent[j] not in holding for j in holding) == 1

@@ -46,7 +46,7 @@ def auxiliary(
         tree=tree.arrays,
         work=allocate(tree.arrays),
         focus=allocate_focus(tree.arrays),
-        counts=np.zeros(tree.arrays.factor_table_ptr[-1]),
+        counts=np.zeros(tree.arrays.n_factor_cells),
         x=x,
         z=np.zeros_like(x),
         plan=plan,
@@ -113,7 +113,7 @@ def test_counts_down_the_tree_are_consistent_and_unbiased(n_states, rng):
     pack_pairwise(edge_tables, node_tables, work.tables)
     collect(tree, work.tables, work)
     n, cells = 50, n_states * n_states
-    counts, out = np.zeros(tree.factor_table_ptr[-1]), np.empty(5)
+    counts, out = np.zeros(tree.n_factor_cells), np.empty(5)
     draws = np.empty((4000, 5 * cells))
     statistic = np.eye(n_states).ravel()
     for t in range(len(draws)):

@@ -364,8 +364,8 @@ def test_products_without_the_check_are_wrong(monkeypatch):
 def test_subcliques_gather_the_factors_of_large_cliques(rng):
     graph = builders.complete(9)
     tree, work = prepared(junction_tree(graph, 2), rng.normal(size=(36, 2, 2)), rng.normal(size=(9, 2)))
-    assert (tree.n_rows == 1).sum() > 0
-    assert np.bincount(tree.factor_clique)[-1] < 9  # of 45 factors, few meet the whole table
+    assert (tree.cliques["n_rows"] == 1).sum() > 0
+    assert np.bincount(tree.factors["clique"])[-1] < 9  # of 45 factors, few meet the whole table
     tables = work.tables[:144].reshape(36, 2, 2), work.tables[144:].reshape(9, 2)
     assert kernel.collect(tree, work.tables, work) == pytest.approx(
         enumeration.log_partition(graph.edges, *tables), rel=1e-13
