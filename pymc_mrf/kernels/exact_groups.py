@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.edge_terms import add_term
 from pymc_mrf.kernels.group_labels import register_view
 from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
@@ -47,7 +47,7 @@ class FixedView(NamedTuple):
     lam: np.ndarray
 
 
-@jit
+@lean
 def logit_at_zero(log_table, statistic, eta):
     """Logit of P(f = 1) if the edge's parameter were 0, from its log marginal table at `eta`.
 
@@ -62,7 +62,7 @@ def logit_at_zero(log_table, statistic, eta):
     return one - zero - eta
 
 
-@jit
+@lean
 def describe_exact(view, e, x, terms):
     """Identity (A1)."""
     edge = view.edge_of[e]
@@ -74,7 +74,7 @@ def describe_exact(view, e, x, terms):
     add_term(terms, view.n, lam, 0.0)
 
 
-@jit
+@lean
 def follow_exact(view, e, x, value):
     """Change the clique table in focus."""
     edge = view.edge_of[e]
@@ -85,7 +85,7 @@ def follow_exact(view, e, x, value):
     return False
 
 
-@jit
+@lean
 def describe_fixed(view, e, x, terms):
     """Likelihood of an edge that stands alone."""
     if view.n[e] > 0.0:
@@ -93,7 +93,7 @@ def describe_fixed(view, e, x, terms):
         add_term(terms, view.n[e], view.lam[e], 0.0)
 
 
-@jit
+@lean
 def follow_fixed(view, e, x, value):
     """Nothing follows."""
     return False

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numba.extending import overload
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.crp import remove_label
 from pymc_mrf.kernels.edge_terms import (
     add_term,
@@ -72,7 +72,7 @@ def _follow(view, e, x, value):
     return lambda view, e, x, value: kernel(view, e, x, value)
 
 
-@jit
+@lean
 def log_weights(e, own, values, sizes, n_groups, log_alpha, terms, base, rng, out):
     """Log weights of all labels of an edge that belongs to no group; auxiliary values into `values`.
 
@@ -100,24 +100,25 @@ def log_weights(e, own, values, sizes, n_groups, log_alpha, terms, base, rng, ou
         out[k] = log_alpha - np.log(N_AUXILIARY) + log_weight(values[k], terms, proposal, base)
 
 
-@jit
+@lean
 def draw_index(log_weights, n, rng):
-    """Draw one of n indices with probability proportional to exp(log_weights)."""
+    """Draw one of n indices with probability proportional to exp(log_weights), which are overwritten."""
     top = log_weights[0]
     for k in range(1, n):
         top = max(top, log_weights[k])
     total = 0.0
     for k in range(n):
-        total += np.exp(log_weights[k] - top)
+        log_weights[k] = np.exp(log_weights[k] - top)
+        total += log_weights[k]
     u = rng.random() * total
     for k in range(n):
-        u -= np.exp(log_weights[k] - top)
+        u -= log_weights[k]
         if u < 0.0:
             return k
     return n - 1
 
 
-@jit
+@lean
 def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
     """Add the further observations that noisy terms call for, at the share of f = 1 that is expected.
 
@@ -244,8 +245,8 @@ def move_values(values, s, n, lam, base, terms, n_proposals, rng):
 
 @jit
 def sum_groups(rows, groups, out):
-    """Sum the `rows` (edges, m) int8 of each group `groups` (edges,) into `out` (G, m)."""
-    out[:] = 0.0
+    """Sum the `rows` (edges, m) int8 of each group `groups` (edges,) into `out` (G, m) int32."""
+    out[:] = 0
     for e in range(groups.shape[0]):
         row, total = rows[e], out[groups[e]]
         for c in range(row.shape[0]):

@@ -241,7 +241,7 @@ def pass_all_up(tree, state):
 
 @lean
 def travel(tree, state, goal):
-    """Pass the messages on the way from the present focus to clique `goal`; False if an entry would be lost."""
+    """Pass messages on the way from the present focus to clique `goal`; False if an entry would be lost."""
     component = tree.cliques[goal].component
     a, b, n = state.focus[component], goal, 0
     while a != b:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import lean
 
 N_NODES = 16
 NODES, _WEIGHTS = np.polynomial.legendre.leggauss(N_NODES)
@@ -62,7 +62,7 @@ class BaseDensity(NamedTuple):
     log_excess: float
 
 
-@jit
+@lean
 def legendre_sum(c, t):
     """sum_k c_k P_k(t)."""
     before, here = 1.0, t
@@ -73,7 +73,7 @@ def legendre_sum(c, t):
     return total
 
 
-@jit
+@lean
 def legendre_slope(c, t):
     """sum_k c_k P'_k(t), by P'_{k+1} = P'_{k-1} + (2 k + 1) P_k."""
     before, here = 1.0, t
@@ -86,7 +86,7 @@ def legendre_slope(c, t):
     return total
 
 
-@jit
+@lean
 def panel_of(series, x):
     """Panel that holds `x`, and its place t in [-1, 1] there; -1 outside all panels."""
     p = np.searchsorted(series.lower, x, side="right") - 1
@@ -95,14 +95,14 @@ def panel_of(series, x):
     return p, 2.0 * (x - series.lower[p]) / (series.upper[p] - series.lower[p]) - 1.0
 
 
-@jit
+@lean
 def series_value(series, x):
     """Value of a Series at `x`, -inf outside its panels."""
     p, t = panel_of(series, x)
     return legendre_sum(series.coefficients[p], t) if p >= 0 else -np.inf
 
 
-@jit
+@lean
 def add_log_densities(series, x, slope):
     """Sum of a Series over all `x` (k,); its derivatives are added to `slope` (k,)."""
     total = 0.0
@@ -116,21 +116,21 @@ def add_log_densities(series, x, slope):
     return total
 
 
-@jit
+@lean
 def draw_envelope(base, rng):
     """Draw from the envelope of a `BaseDensity`."""
     c = min(np.searchsorted(base.cumulative, rng.random(), side="right"), base.lower.shape[0] - 1)
     return base.lower[c] + (base.upper[c] - base.lower[c]) * rng.random()
 
 
-@jit
+@lean
 def log_envelope(base, x):
     """Log density of `draw_envelope` at `x`."""
     c = np.searchsorted(base.lower, x, side="right") - 1
     return base.log_height[c] if c >= 0 and x <= base.upper[c] else -np.inf
 
 
-@jit
+@lean
 def draw_base(base, rng):
     """Draw from the density itself, by rejection from its envelope."""
     while True:

@@ -39,7 +39,7 @@ class ExactLikelihood(ComputedLikelihood):
         )
 
     def view(self, eta):
-        """Calibrated anew in every sweep, so that rounding errors do not add up over the chain."""
+        """Calibrated anew, so that rounding errors do not add up over the chain."""
         self._pack(eta)
         calibrate(self._tree, self._work.tables, self._view.focus)
         return self._view

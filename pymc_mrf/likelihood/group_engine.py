@@ -99,11 +99,10 @@ class GroupEngine(ABC):
         learnt. The P variables behind the node parameters, if they are moved as well, follow the groups.
         """
         N = self.reference.shape[1]
-        sums = np.empty((n_groups, N))
-        group_labels.sum_groups(self.reference, labels[self.entries], sums)
-        if len(self.node_reference):
-            sums = np.concatenate([sums, self.node_reference])
-        sums -= sums.mean(axis=1, keepdims=True)
+        counts = np.empty((n_groups, N), dtype=np.int32)
+        group_labels.sum_groups(self.reference, labels[self.entries], counts)
+        sums = np.concatenate([counts, self.node_reference]) if len(self.node_reference) else counts
+        sums = sums - sums.mean(axis=1, keepdims=True)
         covariance = sums @ sums.T / N
         # of as many groups as states nothing would be left but noise
         shrink = N / (N + len(sums))

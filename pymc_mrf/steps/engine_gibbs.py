@@ -74,9 +74,9 @@ class EngineGibbs(GroupGibbs):
 
     def _sweep_labels(self, labels, eta, sizes, n_groups, base):
         total, chunk = 0, self._engines[0].chunk
+        views = tuple(engine.view(eta[labels]) for engine in self._engines)
         for _ in range(self.n_label_sweeps):
             place = 0
-            views = tuple(engine.view(eta[labels]) for engine in self._engines)
             while place < len(labels):
                 place, n_groups, n_new = group_labels.sweep_labels(
                     labels,

@@ -98,11 +98,11 @@ class GroupValues(WithSamplingState):
         acceptance : float
             Mean probability with which proposals were accepted.
         """
-        factor = np.linalg.cholesky(metric)  # M = L L'
+        inverse = np.linalg.inv(np.linalg.cholesky(metric))  # of L, where M = L L'
         accepted = []
         for _ in range(max(engine.n_trajectories for engine in self._engines)):
             step = np.exp(self.log_step) * (1.0 + JITTER * (2.0 * rng.random() - 1.0))
-            proposal, gain = leapfrog(density, x, factor, step, rng)
+            proposal, gain = leapfrog(density, x, inverse, step, rng)
             acceptance = float(np.exp(min(gain, 0.0))) if gain > -np.inf else 0.0  # nor if it is NaN
             accepted.append(acceptance)
             if rng.random() < acceptance:
@@ -122,7 +122,7 @@ class GroupValues(WithSamplingState):
 def leapfrog(
     density: Callable[[np.ndarray], tuple[float, np.ndarray]],
     x: np.ndarray,
-    factor: np.ndarray,
+    inverse: np.ndarray,
     step: float,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, float]:
@@ -133,8 +133,8 @@ def leapfrog(
     density : callable
         Log density and its gradient (K,).
     x : (K,) array
-    factor : (K, K) array
-        Lower Cholesky factor L of the metric M = L L'.
+    inverse : (K, K) array
+        Inverse of the lower Cholesky factor L of the metric M = L L'.
     step : float
     rng : numpy.random.Generator
 
@@ -148,10 +148,10 @@ def leapfrog(
     velocity = rng.standard_normal(len(x))  # in the coordinates L' x, whose metric is the identity
     energy = here - 0.5 * velocity @ velocity
     for _ in range(N_STEPS):
-        velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
-        x = x + step * np.linalg.solve(factor.T, velocity)
+        velocity = velocity + 0.5 * step * inverse @ slope
+        x = x + step * inverse.T @ velocity
         here, slope = density(x)
         if not np.isfinite(here):
             return x, -np.inf
-        velocity = velocity + 0.5 * step * np.linalg.solve(factor, slope)
+        velocity = velocity + 0.5 * step * inverse @ slope
     return x, float(here - 0.5 * velocity @ velocity - energy)
