@@ -230,7 +230,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0], 40)
     parser.add_argument("--side", type=int, default=12, help="rows and columns of the grid")
-    full = {"replicates": 2, "steps": 100, "sizes": [100, 300, 1000], "side": SIDE}
+    full = {"replicates": 10, "steps": 100, "sizes": [100, 300, 1000], "side": SIDE}
     arguments = parse_sizes(parser, argv, **full)
     ex.check_arguments(arguments)
     start = time.perf_counter()

@@ -316,7 +316,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0], 50)
     parser.add_argument("--metropolis-steps", type=int, default=50, help="Metropolis-Hastings steps")
-    full = {"replicates": 3, "steps": 100, "metropolis_steps": 500, "sizes": ex.SIZES}
+    full = {"replicates": 20, "steps": 100, "metropolis_steps": 500, "sizes": ex.SIZES}
     arguments = parse_sizes(parser, argv, **full)
     ex.check_arguments(arguments)
     if arguments.metropolis_steps < 1:

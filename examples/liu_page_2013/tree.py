@@ -164,7 +164,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the experiment."""
     parser = ex.parser(__doc__.splitlines()[0], 50)
     parser.add_argument("--height", type=int, default=HEIGHT, help="edges from root to leaf")
-    arguments = parse_sizes(parser, argv, replicates=3, steps=63, sizes=[100, 200, 500, 1000])
+    arguments = parse_sizes(parser, argv, replicates=20, steps=63, sizes=[100, 200, 500, 1000])
     ex.check_arguments(arguments)
     start = time.perf_counter()
     options = (arguments.replicates, arguments.steps, arguments.sizes, arguments.seed, arguments.height)

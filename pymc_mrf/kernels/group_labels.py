@@ -60,16 +60,14 @@ def follow(view, e, x, value):
     """Change entry e of `view` from `x` to `value`; in kernels only."""
 
 
-@overload(describe)
+@overload(describe, jit_options={"error_model": "numpy"})
 def _describe(view, e, x, terms):
-    kernel = _DESCRIBE[view.instance_class]
-    return lambda view, e, x, terms: kernel(view, e, x, terms)
+    return _DESCRIBE[view.instance_class].py_func
 
 
-@overload(follow)
+@overload(follow, jit_options={"error_model": "numpy"})
 def _follow(view, e, x, value):
-    kernel = _FOLLOW[view.instance_class]
-    return lambda view, e, x, value: kernel(view, e, x, value)
+    return _FOLLOW[view.instance_class].py_func
 
 
 @lean

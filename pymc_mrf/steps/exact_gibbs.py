@@ -29,7 +29,7 @@ class ExactGibbs(EngineGibbs):
     Leaves invariant: the posterior, exactly, up to double precision, in which values of theta above
     1 - 2e-16 are one.
 
-    A step has six rounds. In each all labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013)
+    A step has eight rounds, two while tuning. In each all labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013)
     with auxiliary values in place of its integral (`pymc_mrf.kernels.group_labels`), the likelihood of each
     edge from its marginal on the junction tree (identity A1); then all group values by a Hamiltonian move
     given the labels. On forests without node terms likelihoods are in closed form, and one round is enough.
@@ -62,13 +62,15 @@ class ExactGibbs(EngineGibbs):
     name = "exact_gibbs"
     serves: tuple[str, ...] = ("exact",)
     default_for = "exact"
-    n_rounds = 6  # a chain of PyMC's default length then converges on fields of some hundred edges
+    # a chain of PyMC's default length then converges on fields of some hundred edges
+    n_rounds = 8
+    n_tuning_rounds = 2
     _state_class = ExactGibbsState
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         # a kernel takes views of one type: closed forms serve if all fields have them
         if all(_has_closed_form(other) for other in self._fields):
-            self.n_rounds = 1
+            self.n_rounds = self.n_tuning_rounds = 1
             return ForestLikelihood(*arguments)
         return ExactLikelihood(*arguments)
 
@@ -93,7 +95,7 @@ class PseudoGibbs(ExactGibbs):
     name = "pseudo_gibbs"
     serves = ("pseudo",)
     default_for = "pseudo"
-    n_rounds = 1
+    n_rounds = n_tuning_rounds = 1
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         return PseudoLikelihood(*arguments)

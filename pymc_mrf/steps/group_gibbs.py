@@ -41,7 +41,8 @@ class GroupGibbs(BlockedStep):
     serves: tuple[str, ...] = ()
     default_for: str = ""
     n_rounds: int = 1
-    """Sweeps of labels and moves of values in one step."""
+    n_tuning_rounds: int = 1
+    """Sweeps of labels and moves of values in one step, and in one while tuning."""
     stats_dtypes_shapes: ClassVar[dict] = {
         "group_gibbs_n_groups": (np.int64, []),
         "group_gibbs_n_new": (np.int64, []),
@@ -147,7 +148,7 @@ class GroupGibbs(BlockedStep):
         # parameters next to 1 come back from double precision beyond the end of the base
         values = np.clip(self._link.natural(values), *base.bounds)
         r, total = len(theta), 0
-        for _ in range(self.n_rounds):
+        for _ in range(self.n_tuning_rounds if self.tune else self.n_rounds):
             n_groups = len(values)
             eta, sizes = np.empty(r + group_labels.N_AUXILIARY), np.zeros(r, dtype=np.int64)
             eta[:n_groups] = values
