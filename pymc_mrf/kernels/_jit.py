@@ -39,9 +39,13 @@ def lean_summing(function: Callable) -> Any:
     return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
 
 
-def lean_summing_inlined(function: Callable) -> Any:
-    """Compile as `lean_summing`, as part of its callers."""
-    return njit(**_LEAN, forceinline=True, fastmath={"reassoc", "contract", "nsz"})(function)
+def part(function: Callable) -> Any:
+    """Compile `function` as a part of each caller, by the caller's rules.
+
+    A kernel of its own is optimised and emitted once more in every kernel above it: deep chains of calls
+    take long to compile.
+    """
+    return njit(**_LEAN, inline="always")(function)
 
 
 def finite(function: Callable) -> Any:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.series import draw_envelope, log_envelope, series_value
 
 PSEUDO_COUNT = 0.5  # observations of either kind that a proposal adds: Jeffreys' prior
@@ -75,14 +75,14 @@ def allocate_terms(size):
     )
 
 
-@lean
+@part
 def clear(terms):
     """Forget all terms."""
     terms.size[0] = 0
     terms.total[0] = 0.0
 
 
-@lean
+@part
 def add_term(terms, n, lam, more):
     """Append one term; the sum S is for the caller to add."""
     t = terms.size[0]
@@ -90,13 +90,13 @@ def add_term(terms, n, lam, more):
     terms.size[0] = t + 1
 
 
-@lean
+@part
 def softplus(z):
     """log(1 + exp(z)), to 1e-16 absolutely: log1p would take twice as long as log."""
     return max(z, 0.0) + np.log(1.0 + np.exp(-abs(z)))
 
 
-@lean
+@part
 def sigmoid(z):
     """1 / (1 + exp(-z)), accurate in both tails."""
     e = np.exp(-abs(z))

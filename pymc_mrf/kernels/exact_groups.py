@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.edge_terms import add_term
 from pymc_mrf.kernels.group_labels import register_view
 from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
@@ -47,7 +47,7 @@ class FixedView(NamedTuple):
     lam: np.ndarray
 
 
-@lean
+@part
 def logit_at_zero(log_table, statistic, eta):
     """Logit of P(f = 1) if the edge's parameter were 0, from its log marginal table at `eta`.
 

@@ -11,11 +11,12 @@ one edge is found and what else changes with its parameter. A view's module regi
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba.extending import overload
 
-from pymc_mrf.kernels._jit import jit, lean
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.crp import remove_label
 from pymc_mrf.kernels.edge_terms import (
     add_term,
@@ -32,8 +33,8 @@ from pymc_mrf.kernels.series import series_value
 N_AUXILIARY = 2
 """Auxiliary values per label. With one, an edge that is a group of its own keeps its value."""
 
-_DESCRIBE: dict[type, Callable] = {}
-_FOLLOW: dict[type, Callable] = {}
+_DESCRIBE: dict[type, Any] = {}
+_FOLLOW: dict[type, Any] = {}
 
 
 def register_view(view: type, describe: Callable, follow: Callable) -> None:
@@ -70,7 +71,7 @@ def _follow(view, e, x, value):
     return _FOLLOW[view.instance_class].py_func
 
 
-@lean
+@part
 def log_weights(e, own, values, sizes, n_groups, log_alpha, terms, base, rng, out):
     """Log weights of all labels of an edge that belongs to no group; auxiliary values into `values`.
 
@@ -98,7 +99,7 @@ def log_weights(e, own, values, sizes, n_groups, log_alpha, terms, base, rng, ou
         out[k] = log_alpha - np.log(N_AUXILIARY) + log_weight(values[k], terms, proposal, base)
 
 
-@lean
+@part
 def draw_index(log_weights, n, rng):
     """Draw one of n indices with probability proportional to exp(log_weights), which are overwritten."""
     top = log_weights[0]
@@ -116,7 +117,7 @@ def draw_index(log_weights, n, rng):
     return n - 1
 
 
-@lean
+@part
 def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
     """Add the further observations that noisy terms call for, at the share of f = 1 that is expected.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels import junction_tree_logs as logs
-from pymc_mrf.kernels._jit import finite, jit, lean
+from pymc_mrf.kernels._jit import finite, jit, lean, part
 from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, ZERO, add_rows, meet, multiply_rows
 
 CHUNK = 2048
@@ -126,14 +126,14 @@ def smallest_positive(values, first, stop):
     return low
 
 
-@lean
+@part
 def reciprocals(values, out, left, right):
     """Write 1 / values into `out`, 0 for 0, from one index to another."""
     for s in range(left, right):
         out[s] = 1.0 / values[s] if values[s] > 0.0 else 0.0
 
 
-@lean
+@part
 def scale(values, n, c):
     """Multiply the first n values by c, in place."""
     for s in range(n):
@@ -149,7 +149,7 @@ def collect(tree, tables, work):
     return log_partition
 
 
-@lean
+@part
 def collect_products(tree, tables, work):
     """`collect`, but NaN if an underflow may have made a difference, or if no state is possible."""
     log_partition, n_factors = 0.0, tree.factors.shape[0]
@@ -196,7 +196,7 @@ def collect_products(tree, tables, work):
     return log_partition
 
 
-@lean
+@part
 def set_cells(tree, j, start, stop, table, work):
     """Cells start:stop of clique j in `table` (n_cells,): the product of factors and messages."""
     clique = tree.cliques[j]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.junction_tree import set_potential, smallest_positive
 from pymc_mrf.kernels.junction_tree_logs import add_factors
 from pymc_mrf.kernels.junction_tree_loops import (
@@ -93,7 +93,7 @@ def allocate_focus(tree):
     )
 
 
-@lean
+@part
 def keep_message(message, separator, first, n):
     """Store a new message at `first`, scaled, and leave its ratio to the old one in `message`.
 
@@ -119,7 +119,7 @@ def keep_message(message, separator, first, n):
     return least
 
 
-@lean
+@part
 def keep_log_message(message, separator, first, n):
     """`keep_message` in logs, where nothing is lost."""
     for s in range(n):
@@ -129,7 +129,7 @@ def keep_log_message(message, separator, first, n):
             separator[first + s] = new
 
 
-@lean
+@part
 def stays_safe(belief, clique, bounds, j, least):
     """Whether the table of clique j can be multiplied by values from `least` on; its bound follows."""
     if not bounds[j] * least >= SAFE:
@@ -188,31 +188,39 @@ def calibrate(tree, tables, state):
     for k in range(tables.shape[0]):
         state.tables[k] = tables[k]
     state.in_logs[0] = False
-    if not (multiply_factors(tree, state) and pass_all_up(tree, state)):
-        calibrate_logs(tree, state)
+    restart(tree, state)
 
 
 @lean
-def calibrate_logs(tree, state):
-    """`calibrate` at the present log tables, with logs."""
-    state.in_logs[0] = True
-    add_factors(tree, state.tables, state.belief, state.counter)
-    state.separator[:] = 0.0
-    pass_all_up(tree, state)
+def restart(tree, state):
+    """Begin anew at the present log tables, with the roots in focus.
+
+    In logs if `state` says so already, or if a product would lose an entry.
+    """
+    while True:
+        sound = True
+        if state.in_logs[0]:
+            add_factors(tree, state.tables, state.belief, state.counter)
+            state.separator[:] = 0.0
+        else:
+            sound = multiply_factors(tree, state)
+        if sound and pass_all_up(tree, state):
+            return
+        state.in_logs[0] = True
 
 
-@lean
+@part
 def multiply_factors(tree, state):
     """Products of the factors of each clique; False if one may have lost an entry."""
     state.belief[:] = 1.0
     state.separator[:] = 1.0
     state.least[:] = 1.0
+    sound = True
     for f in range(tree.factors.shape[0]):
         factor = tree.factors[f]
         clique = tree.cliques[factor.clique]
         top, least = set_potential(state.tables, factor.first, factor.n_cells, state.potentials)
-        if np.isnan(top):
-            return False
+        sound = sound and not np.isnan(top)
         state.least[factor.clique] *= least
         meet(
             MULTIPLY, state.belief, clique.first, ZERO, clique.n_cells, state.potentials, factor.first, f,
@@ -220,12 +228,11 @@ def multiply_factors(tree, state):
         )  # fmt: skip
     # before messages find new bounds: a bound of 0 is a lost entry
     for j in range(tree.cliques.shape[0]):
-        if not state.least[j] > 0.0:
-            return False
-    return True
+        sound = sound and state.least[j] > 0.0
+    return sound
 
 
-@lean
+@part
 def pass_all_up(tree, state):
     """Messages of all cliques to their parents; False if an entry would be lost."""
     for j in range(tree.cliques.shape[0]):
@@ -239,7 +246,7 @@ def pass_all_up(tree, state):
     return True
 
 
-@lean
+@part
 def travel(tree, state, goal):
     """Pass messages on the way from the present focus to clique `goal`; False if an entry would be lost."""
     component = tree.cliques[goal].component
@@ -263,18 +270,20 @@ def travel(tree, state, goal):
 @lean
 def focus_on(tree, state, goal):
     """Move the focus to clique `goal`."""
-    if not travel(tree, state, goal):
-        restart_in_logs(tree, state, goal)
+    while not travel(tree, state, goal):
+        state.in_logs[0] = True
+        restart(tree, state)
 
 
-@lean
+@part
 def restart_in_logs(tree, state, goal):
     """Begin anew in logs, with clique `goal` in focus."""
-    calibrate_logs(tree, state)
-    travel(tree, state, goal)
+    state.in_logs[0] = True
+    restart(tree, state)
+    focus_on(tree, state, goal)
 
 
-@lean
+@part
 def update_factor(tree, state, f, delta):
     """Add `delta` (size of the table,) to the log table of factor f; finite values only."""
     factor = tree.factors[f]
@@ -300,7 +309,7 @@ def update_factor(tree, state, f, delta):
     )  # fmt: skip
 
 
-@lean
+@part
 def factor_log_table(tree, state, f, out):
     """Log of factor f's marginal table up to a constant, into `out` (table size,)."""
     j = tree.factors[f].clique

@@ -5,7 +5,7 @@ Beside the fallback of `junction_tree` there are the sums of log tables that oth
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.junction_tree_loops import ADD, SET, ZERO, meet
 
 
@@ -21,7 +21,7 @@ def add_factors(tree, tables, table, counter):
         )  # fmt: skip
 
 
-@lean
+@part
 def add_message(tree, j, message, turned, table, counter):
     """Add clique j's message to its parent's table in `table` (n_cells,); `turned` is scratch."""
     n_cliques, clique = tree.cliques.shape[0], tree.cliques[j]
@@ -32,7 +32,7 @@ def add_message(tree, j, message, turned, table, counter):
     meet(ADD, table, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, counter)
 
 
-@lean
+@part
 def normalize_columns(table, first, n_rows, n, message, total):
     """Log-sum-exp of each column of a log table (n_rows, n) that begins at `first` into `message` (n,).
 

@@ -6,7 +6,7 @@ Tables are given as an array and a first cell, and indices are unsigned, so that
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean_summing, lean_summing_inlined
+from pymc_mrf.kernels._jit import lean_summing, part
 
 SET, MULTIPLY, ADD, SUM, LOG_SUM = np.arange(5)
 """Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one;
@@ -77,7 +77,7 @@ def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
             counter[k - low] = 0
 
 
-@lean_summing_inlined
+@part
 def meet_run(kind, big, first, n, small, at, step):
     """Cell first + i meets cell at + i * step, for i < n."""
     b, s, n, step = np.uint64(first), np.uint64(at), np.uint64(n), np.uint64(step)
@@ -118,7 +118,7 @@ def meet_run(kind, big, first, n, small, at, step):
             small[s + i * step] = log_add(small[s + i * step], big[b + i])
 
 
-@lean_summing_inlined
+@part
 def meet_cells(kind, big, first, n, small, at, cells, spelt):
     """Cell first + i meets cell at + cells[spelt + i], for i < n."""
     b, s, c, n = np.uint64(first), np.uint64(at), np.uint64(spelt), np.uint64(n)
@@ -139,7 +139,7 @@ def meet_cells(kind, big, first, n, small, at, cells, spelt):
             small[s + cells[c + i]] = log_add(small[s + cells[c + i]], big[b + i])
 
 
-@lean_summing_inlined
+@part
 def log_add(x, y):
     """log(exp(x) + exp(y)), right for infinite x and y."""
     high, low = max(x, y), min(x, y)

@@ -29,10 +29,11 @@ class ExactGibbs(EngineGibbs):
     Leaves invariant: the posterior, exactly, up to double precision, in which values of theta above
     1 - 2e-16 are one.
 
-    A step has eight rounds, two while tuning. In each all labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013)
-    with auxiliary values in place of its integral (`pymc_mrf.kernels.group_labels`), the likelihood of each
-    edge from its marginal on the junction tree (identity A1); then all group values by a Hamiltonian move
-    given the labels. On forests without node terms likelihoods are in closed form, and one round is enough.
+    A step has eight rounds, two while tuning. In each all labels are redrawn in turn, twice, from eq. (4) of
+    Liu & Page (2013) with auxiliary values in place of its integral (`pymc_mrf.kernels.group_labels`), the
+    likelihood of each edge from its marginal on the junction tree (identity A1); then all group values by a
+    Hamiltonian move given the labels. On forests without node terms likelihoods are in closed form, and one
+    round is enough.
 
     Parameters
     ----------

@@ -140,7 +140,8 @@ def test_logs_of_marginals_are_right_far_below_one(rng):
         focus.calibrate(tree, tables, state)
         assert not state.in_logs[0]
         focus.factor_log_table(tree, state, f, in_products)
-        focus.calibrate_logs(tree, state)
+        state.in_logs[0] = True
+        focus.restart(tree, state)
         focus.factor_log_table(tree, state, f, in_logs)
         np.testing.assert_allclose(np.diff(in_products), np.diff(in_logs), rtol=1e-11, atol=1e-11)
 
@@ -165,3 +166,28 @@ def test_entries_below_the_smallest_numbers_are_not_lost(eta):
     work = kernel.allocate(tree)
     log_partition = kernel.collect(tree, tables, work)
     assert log_partition == pytest.approx(np.logaddexp.reduce(scores), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["grid", "grid of three states"])
+def test_messages_whose_entries_lie_far_apart(name, rng):
+    """Changes that tables can follow, while a message scaled to its largest entry would lose another."""
+    tree = TREES[name].arrays
+    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    tables = np.zeros(len(work.tables))
+    n_states = round(np.sqrt(block(tree, 0).stop))
+    expected, left = np.empty_like(tables), 0
+    for _ in range(20):
+        tables[:] = 0.0
+        focus.calibrate(tree, tables, state)
+        for f in TREES[name].factor_order:
+            if block(tree, f).stop - block(tree, f).start < n_states**2:
+                continue
+            delta = 330.0 * rng.choice([-1.0, 0.0, 1.0]) * np.eye(n_states).ravel()
+            focus.update_factor(tree, state, f, delta)
+            tables[block(tree, f)] += delta
+            kernel.log_partition_and_marginals(tree, tables, work, expected)
+            marginal = np.empty(n_states**2)
+            factor_marginal(tree, state, f, marginal)
+            np.testing.assert_allclose(marginal, expected[block(tree, f)], atol=1e-11)
+        left += state.in_logs[0]
+    assert left > 0
