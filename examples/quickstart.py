@@ -22,8 +22,8 @@ PARTY_COLORS = {"R": "#c23b22", "D": "#2b6cb0", "I": "#2e8b57"}
 def main(argv: list[str] | None = None) -> None:
     """Run the demonstration."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=1200)
-    parser.add_argument("--tune", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--tune", type=int, default=1000)
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--seed", type=int, default=109)
     parser.add_argument("--output", type=Path, default=Path("output"))

@@ -33,6 +33,7 @@ def samplers(n: int) -> dict:
     return {
         "ExactGibbs": pmrf.ExactGibbs,
         "StrippedBetaGibbs": pmrf.StrippedBetaGibbs,
+        "ParticleRatioGibbs": pmrf.ParticleRatioGibbs,
         "ParticleRatioGibbs, m = n": partial(pmrf.ParticleRatioGibbs, n_particles=n),
         "ParticleRatioGibbs, m = 10 n": partial(pmrf.ParticleRatioGibbs, n_particles=10 * n),
         "AuxiliaryVariableMH, exchange, exact draws": partial(exchange, draws="exact"),
@@ -83,7 +84,7 @@ def main(arguments=None):
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--seed", type=int, default=2013)
-    options = parse_sizes(parser, arguments, draws=2500, replicates=1)
+    options = parse_sizes(parser, arguments, draws=2500, replicates=3)
 
     graph = pmrf.PairwiseGraph(range(4), EDGES)
     rows = []
