@@ -5,7 +5,7 @@ Hugin propagation (Jensen, Lauritzen & Olesen, 1990) done lazily: only the table
 Changing a factor of the focus clique costs one multiplication of its table. Visited in
 `JunctionTree.factor_order`, all factors of a field together cost about as much as one full pass of
 messages in both directions; rounding errors grow with the number of moves, so that a sampler
-calibrates anew once per sweep, which costs half as much again.
+calibrates anew every few sweeps, which costs a quarter of one.
 
 Tables are products of potentials as long as every positive entry is a normal number. A lower bound of
 these is kept for each clique; where a message would break it, everything begins anew in logs, which
