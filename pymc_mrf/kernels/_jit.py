@@ -3,10 +3,41 @@
 `fastmath` stays off in `jit`, because log-domain kernels rely on infinities.
 """
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
 from numba import njit
+from numba.core import event
+
+PATIENCE = 1.0  # seconds of compilation after which the user is told
+
+
+class Announcement(event.Listener):
+    """Tells the user, once in a process, that kernels are being compiled and that this happens once."""
+
+    def __init__(self) -> None:
+        self._begin: list[float] = []  # of the compilations under way, outer ones first
+        self._told = False
+
+    def on_start(self, event: event.Event) -> None:
+        """Remember when it began; a kernel compiles those that it calls."""
+        self._begin.append(time.perf_counter())
+
+    def on_end(self, event: event.Event) -> None:
+        """Tell, if it has taken long so far."""
+        long = time.perf_counter() - self._begin[0] > PATIENCE
+        self._begin.pop()
+        own = event.data["dispatcher"].py_func.__module__.startswith("pymc_mrf.")
+        if own and long and not self._told:
+            self._told = True
+            logging.getLogger("pymc").info(
+                "pymc_mrf compiles its kernels: some seconds to a minute, only this first time"
+            )
+
+
+event.register("numba:compile", Announcement())
 
 
 def jit(function: Callable) -> Any:
