@@ -21,15 +21,15 @@ class Announcement(event.Listener):
         self._begin: list[float] = []  # of the compilations under way, outer ones first
         self._told = False
 
-    def on_start(self, event: event.Event) -> None:
+    def on_start(self, compilation: event.Event) -> None:
         """Remember when it began; a kernel compiles those that it calls."""
         self._begin.append(time.perf_counter())
 
-    def on_end(self, event: event.Event) -> None:
+    def on_end(self, compilation: event.Event) -> None:
         """Tell, if it has taken long so far."""
         long = time.perf_counter() - self._begin[0] > PATIENCE
         self._begin.pop()
-        own = event.data["dispatcher"].py_func.__module__.startswith("pymc_mrf.")
+        own = compilation.data["dispatcher"].py_func.__module__.startswith("pymc_mrf.")
         if own and long and not self._told:
             self._told = True
             logging.getLogger("pymc").info(
@@ -57,17 +57,17 @@ def summing(function: Callable) -> Any:
     )
 
 
-_LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
+LEAN: Any = dict(nogil=True, error_model="numpy", _nrt=False)
 
 
 def lean(function: Callable) -> Any:
     """Compile `function` without counting references, some 10 ns per array and call; it must not allocate."""
-    return njit(**_LEAN)(function)
+    return njit(cache=True, **LEAN)(function)
 
 
 def lean_summing(function: Callable) -> Any:
     """Compile as `lean` and `summing` do."""
-    return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
+    return njit(cache=True, **LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
 
 
 def part(function: Callable) -> Any:
@@ -76,9 +76,9 @@ def part(function: Callable) -> Any:
     A kernel of its own is optimised and emitted once more in every kernel above it: deep chains of calls
     take long to compile.
     """
-    return njit(**_LEAN, inline="always")(function)
+    return njit(cache=True, **LEAN, inline="always")(function)
 
 
 def finite(function: Callable) -> Any:
     """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
-    return njit(**_LEAN, fastmath={"nsz", "nnan"})(function)
+    return njit(cache=True, **LEAN, fastmath={"nsz", "nnan"})(function)
