@@ -9,7 +9,7 @@ import numpy as np
 from pymc_mrf.graph.elimination import Clique
 from pymc_mrf.graph.tree_layout import Node, layout
 
-SHORT_RUN = 4
+SHORT_RUN = 8
 """Below this length of the innermost loop, an index of every cell is faster than nested loops."""
 
 MAX_SPELT_OUT = 2**16

@@ -15,7 +15,7 @@ from pymc_mrf.graph.elimination import Clique
 TAIL = 16
 """Cells of the contiguous runs that are aimed at; longer ones are not faster."""
 
-LARGE_CLIQUE = 64
+LARGE_CLIQUE = 256
 """Number of cells from which factors are gathered."""
 
 
