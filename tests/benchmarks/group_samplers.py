@@ -14,10 +14,18 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 
+
+class TwoRounds(pmrf.ExactGibbs):
+    """`ExactGibbs` with a draw every second round: for long chains: nothing is thinned away."""
+
+    n_rounds = 2
+
+
 # field: step, likelihood, tuning steps and draws of each of two chains
 RUNS = {
     "Senate, 279 edges, n = 292": [
         (pmrf.ExactGibbs, "exact", 300, 1500),
+        (TwoRounds, "exact", 300, 5000),
         (pmrf.ParticleRatioGibbs, "particles", 100, 1000),
         (pmrf.PseudoGibbs, "pseudo", 100, 500),
         (pmrf.StrippedBetaGibbs, "particles", 100, 1000),
