@@ -29,8 +29,8 @@ class Announcement(event.Listener):
         """Tell, if it has taken long so far."""
         long = time.perf_counter() - self._begin[0] > PATIENCE
         self._begin.pop()
-        own = compilation.data["dispatcher"].py_func.__module__.startswith("pymc_mrf.")
-        if own and long and not self._told:
+        module = compilation.data["dispatcher"].py_func.__module__ or ""  # None in PyTensor's functions
+        if module.startswith("pymc_mrf.") and long and not self._told:
             self._told = True
             logging.getLogger("pymc").info(
                 "pymc_mrf compiles its kernels: some seconds to a minute, only this first time"

@@ -10,8 +10,13 @@ from pymc_mrf.kernels import _jit
 
 @pytest.mark.parametrize(
     ("module", "patience", "told"),
-    [("pymc_mrf.kernels.some", 0.0, 1), ("pymc_mrf.kernels.some", 1e6, 0), ("scipy.some", 0.0, 0)],
-    ids=["long", "short", "of others"],
+    [
+        ("pymc_mrf.kernels.some", 0.0, 1),
+        ("pymc_mrf.kernels.some", 1e6, 0),
+        ("scipy.some", 0.0, 0),
+        (None, 0.0, 0),
+    ],
+    ids=["long", "short", "of others", "generated"],
 )
 def test_long_compilation_is_announced_once(module, patience, told, monkeypatch, caplog):
     def add(x):
