@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
 
     idata.posterior["n_groups"] = pmrf.n_groups(idata, "theta")
     print("\nConcentration and number of groups:")
-    print(az.summary(idata, var_names=["alpha", "n_groups"]).to_string())
+    print(az.summary(idata, var_names=["alpha", "n_groups"], round_to=3).to_string())
     r_hat, ess = (f(idata, var_names=["theta"])["theta"].values for f in (az.rhat, az.ess))
     print(
         f"\nThe {len(ess)} edges: R-hat at most {r_hat.max():.3f}, for {(r_hat < 1.01).mean():.1%} below 1.01"

@@ -4,6 +4,7 @@
 """
 
 import logging
+import multiprocessing
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ PATIENCE = 1.0  # seconds of compilation after which the user is told
 
 
 class Announcement(event.Listener):
-    """Tells the user, once in a process, that kernels are being compiled and that this happens once."""
+    """Tells the user, once and in the main process, that kernels are being compiled."""
 
     def __init__(self) -> None:
         self._begin: list[float] = []  # of the compilations under way, outer ones first
@@ -30,7 +31,8 @@ class Announcement(event.Listener):
         long = time.perf_counter() - self._begin[0] > PATIENCE
         self._begin.pop()
         module = compilation.data["dispatcher"].py_func.__module__ or ""  # None in PyTensor's functions
-        if module.startswith("pymc_mrf.") and long and not self._told:
+        own = module.startswith("pymc_mrf.kernels.")
+        if own and long and not self._told and multiprocessing.parent_process() is None:
             self._told = True
             logging.getLogger("pymc").info(
                 "pymc_mrf compiles its kernels: some seconds to a minute, only this first time"

@@ -13,7 +13,7 @@ from pymc_mrf.kernels import _jit
     [
         ("pymc_mrf.kernels.some", 0.0, 1),
         ("pymc_mrf.kernels.some", 1e6, 0),
-        ("scipy.some", 0.0, 0),
+        ("pymc_mrf.steps.some", 0.0, 0),
         (None, 0.0, 0),
     ],
     ids=["long", "short", "of others", "generated"],
