@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from pymc_mrf.kernels._jit import LEAN, jit, part
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.crp import remove_label
 from pymc_mrf.kernels.edge_terms import (
     add_term,
@@ -61,12 +61,12 @@ def follow(view, e, x, value):
     """Change entry e of `view` from `x` to `value`; in kernels only."""
 
 
-@overload(describe, jit_options=LEAN)
+@overload(describe, jit_options={"error_model": "numpy"})
 def _describe(view, e, x, terms):
     return _DESCRIBE[view.instance_class].py_func
 
 
-@overload(follow, jit_options=LEAN)
+@overload(follow, jit_options={"error_model": "numpy"})
 def _follow(view, e, x, value):
     return _FOLLOW[view.instance_class].py_func
 

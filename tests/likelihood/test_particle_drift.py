@@ -15,14 +15,15 @@ ETA = 0.8
 def engine(graph, rng, n=200, m=4000):
     d, r = graph.n_nodes, graph.n_edges
     x = rng.integers(2, size=(n, d)).astype(np.int8)
-    return ParticleLikelihood(x, graph, np.eye(2), np.zeros((d, 2)), np.arange(r), r, m, 2)
+    arguments = x, graph, np.eye(2), np.zeros((d, 2)), np.arange(r), r
+    return ParticleLikelihood(*arguments, n_particles=m, n_sweeps=2)
 
 
 @pytest.mark.parametrize("graph", [SQUARE, HUBS], ids=["tabulated", "one by one"])
 def test_shares_average_to_the_marginal(graph, rng):
     likelihood = engine(graph, rng, m=100)
     eta = rng.normal(size=graph.n_edges)
-    likelihood.set_state(rng.integers(2, size=(graph.n_nodes, 100)), eta)
+    likelihood.set_state(rng.integers(2, size=(graph.n_nodes, 100)), eta, np.zeros((graph.n_nodes, 2)))
     shares = np.empty(100)
     for e in range(0, graph.n_edges, 4):
         edge_shares(likelihood.view(eta), e, shares)
@@ -62,5 +63,5 @@ def test_copies_side_by_side_count_once(rng):
 def test_particles_of_other_parameters_drift(rng):
     likelihood = engine(SQUARE, rng)
     likelihood.start(np.zeros(5), 20, rng)
-    likelihood.set_state(likelihood.get_state()[0].copy(), np.full(5, ETA))
+    likelihood.set_state(likelihood.get_state()[0].copy(), np.full(5, ETA), np.zeros((4, 2)))
     assert likelihood.drift(20, rng) > 0.5

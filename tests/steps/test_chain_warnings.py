@@ -57,8 +57,8 @@ class Lagging(ParticleLikelihood):
     """Particles of independent nodes that move only when they are checked."""
 
     def start(self, eta, n_sweeps, rng):
-        z, _ = self.get_state()
-        self.set_state(rng.integers(2, size=z.shape), eta[self.entries])
+        z, _, node_tables = self.get_state()
+        self.set_state(rng.integers(2, size=z.shape), eta[self.entries], node_tables)
 
     def move(self, rng, n_sweeps=None):
         if n_sweeps is not None:

@@ -194,7 +194,7 @@ def no_field():
     ("make", "message", "in_sample"),
     [
         (foreign_parent, "but h is left to another step: pass h to the same Exchange", False),
-        (process_parent, "does not sample J, a DirichletProcess", True),
+        (process_parent, "does not sample J, a DirichletProcess", False),
         (discrete_parent, "depends on the discrete on", True),
         (no_field, 'likelihood="particles", but tau reaches none: leave it to another step', False),
     ],

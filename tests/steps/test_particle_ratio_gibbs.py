@@ -72,8 +72,8 @@ class Frozen(engine.ParticleLikelihood):
     """Unweighted particles that stay as they were drawn, from independent nodes."""
 
     def start(self, eta, n_sweeps, rng):
-        z, _ = self.get_state()
-        self.set_state(rng.integers(2, size=z.shape), eta[self.entries])
+        z, _, node_tables = self.get_state()
+        self.set_state(rng.integers(2, size=z.shape), eta[self.entries], node_tables)
 
     def move(self, rng, n_sweeps=None):
         view = self.view(None)
@@ -145,7 +145,7 @@ def test_statistics_and_the_number_of_particles():
         assert stats[name].dims == ("chain", "draw")
     with model:
         step = ParticleRatioGibbs([model["theta"]], target_noise=0.2)
-    [(z, anchor)] = step.particles
+    [(z, anchor, _)] = step.particles
     assert z.shape[1] >= LEAST_PARTICLES
     assert len(anchor) == 5
     with model:
@@ -217,6 +217,9 @@ def test_refused_arguments():
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
         bias = pm.Normal("bias", 0, 1, shape=4)
-        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=agreement_data(20, seed=1))
-        with pytest.raises(ValueError, match="needs constant node parameters"):
+        x = agreement_data(20, seed=1)
+        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=x, likelihood="particles")
+        with pytest.raises(
+            ValueError, match=r"pass bias too, as in ParticleRatioGibbs\(\[theta, bias\]\)"
+        ):
             ParticleRatioGibbs([theta])
