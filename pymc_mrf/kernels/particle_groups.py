@@ -35,6 +35,7 @@ from pymc_mrf.kernels.log_scores import normalise
 
 MAX_NOISE = 0.5  # variance ratio up to which an estimated likelihood is corrected
 MAX_CONFIGURATIONS = 4096  # of the neighbours of an edge, beyond which particles are visited one by one
+LEAST_MASS = 1e-100  # of particles, relative to the one with the largest weight, that count at all
 TINY = 1e-300
 
 
@@ -318,9 +319,12 @@ def edge_marginal(view, e):
                 mass[0, view.cell[c]] += 1.0
             mass[1, :count] = mass[0, :count]
         if changed:
-            top = np.max(pair[2, :count])
+            top = -np.inf  # of configurations that particles have: one of them is left with a weight
             for k in range(count):
-                ratio = np.exp(pair[2, k] - top)
+                if mass[0, k] > LEAST_MASS:
+                    top = max(top, pair[2, k])
+            for k in range(count):
+                ratio = np.exp(pair[2, k] - top) if mass[0, k] > LEAST_MASS else 0.0
                 mass[0, k] *= ratio
                 mass[1, k] *= ratio * ratio
         rows, one_of, zero_of, first, second = count, pair[0], pair[1], mass[0], mass[1]
@@ -328,9 +332,11 @@ def edge_marginal(view, e):
         one_of, zero_of, first = np.empty(m), np.empty(m), np.empty(m)
         for c in range(m):
             one_of[c], zero_of[c], first[c] = particle_pair(view, e, c, changed)
+            if weighted:
+                first[c] += view.log_weight[c]
         top = np.max(first)
         for c in range(m):
-            first[c] = np.exp(first[c] - top) * (view.weight[c] if weighted else 1.0)
+            first[c] = np.exp(first[c] - top)
         rows, second = m, first * first
     total, squares, one, zero = 0.0, 0.0, 0.0, 0.0
     for k in range(rows):
