@@ -22,7 +22,7 @@ def arguments(rng, n=50):
 
 
 def engine(rng, m=M):
-    return ParticleLikelihood(*arguments(rng), m, 3)
+    return ParticleLikelihood(*arguments(rng), n_particles=m, n_sweeps=3)
 
 
 def marginal_gap(likelihood, eta):
@@ -50,7 +50,7 @@ def test_marginals_after_a_walk_through_parameters(rng):
     assert marginal_gap(particles, eta) < 4.5 * 0.5 / np.sqrt(0.25 * M)
     # control: without weights the same particles stand for another field, but for the edges' own
     eta = eta + np.array([1.0, -1.0, 1.0, 1.0, -1.0])
-    particles.set_state(particles.get_state()[0].copy(), eta)
+    particles.set_state(particles.get_state()[0].copy(), eta, NODE_TABLES)
     assert marginal_gap(particles, eta) > 4.5 * 0.5 / np.sqrt(0.25 * M)
 
 
@@ -118,8 +118,8 @@ def test_grouped_values_agree_with_the_exact_engine(rng):
     expected = [exact.grouped(labels, values)(x) for x in moved]
     found = [[] for _ in moved]
     for m, n_sweeps in [(M, 1)] * 20:
-        particles = ParticleLikelihood(*given, m, n_sweeps)
-        particles.set_state(exact.draw(values[labels], m, rng).T, values[labels])
+        particles = ParticleLikelihood(*given, n_particles=m, n_sweeps=n_sweeps)
+        particles.set_state(exact.draw(values[labels], m, rng).T, values[labels], NODE_TABLES)
         particles.measure(labels, 2, rng)
         likelihood = particles.grouped(labels, values)
         for row, x in zip(found, moved, strict=True):
@@ -157,7 +157,8 @@ def test_a_rare_disagreement_is_known_better_than_the_particles_show_it(rng):
     graph = PairwiseGraph(range(2), [(0, 1)])
     x = np.zeros((60, 2), dtype=np.int8)
     x[:1, 1] = 1
-    particles = ParticleLikelihood(x, graph, STATISTIC, np.zeros((2, 2)), np.arange(1), 1, 256, 1)
+    given = x, graph, STATISTIC, np.zeros((2, 2)), np.arange(1), 1
+    particles = ParticleLikelihood(*given, n_particles=256, n_sweeps=1)
     labels, values = np.zeros(1, dtype=np.int64), np.array([9.0])
     particles.start(values, 20, rng)
     particles.measure(labels, 1, rng)
