@@ -59,17 +59,21 @@ def summing(function: Callable) -> Any:
     )
 
 
-LEAN: Any = dict(nogil=True, error_model="numpy", _nrt=False)
+_LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
 
 def lean(function: Callable) -> Any:
-    """Compile `function` without counting references, some 10 ns per array and call; it must not allocate."""
-    return njit(cache=True, **LEAN)(function)
+    """Compile `function` without counting references, some 10 ns per array and call.
+
+    It must not allocate, nor may any kernel that it calls: numba hands the setting on to what is compiled
+    on the way.
+    """
+    return njit(**_LEAN)(function)
 
 
 def lean_summing(function: Callable) -> Any:
     """Compile as `lean` and `summing` do."""
-    return njit(cache=True, **LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
+    return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
 
 
 def part(function: Callable) -> Any:
@@ -78,9 +82,9 @@ def part(function: Callable) -> Any:
     A kernel of its own is optimised and emitted once more in every kernel above it: deep chains of calls
     take long to compile.
     """
-    return njit(cache=True, **LEAN, inline="always")(function)
+    return njit(**_LEAN, inline="always")(function)
 
 
 def finite(function: Callable) -> Any:
     """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
-    return njit(cache=True, **LEAN, fastmath={"nsz", "nnan"})(function)
+    return njit(**_LEAN, fastmath={"nsz", "nnan"})(function)

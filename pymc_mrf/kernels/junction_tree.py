@@ -19,7 +19,16 @@ import numpy as np
 
 from pymc_mrf.kernels import junction_tree_logs as logs
 from pymc_mrf.kernels._jit import finite, jit, lean, part
-from pymc_mrf.kernels.junction_tree_loops import MULTIPLY, SET, SUM, ZERO, add_rows, meet, multiply_rows
+from pymc_mrf.kernels.junction_tree_loops import (
+    MULTIPLY,
+    SET,
+    SUM,
+    ZERO,
+    add_rows,
+    meet,
+    meet_factors,
+    multiply_rows,
+)
 
 CHUNK = 2048
 """Cells of a table that are worked on at a time: they and what they meet stay in the fastest cache."""
@@ -265,16 +274,11 @@ def message_from_parent(tree, j, table, work):
     meet(SUM, turned, ZERO, ZERO, n, work.message, ZERO, turn, tree.meetings, work.counter)
 
 
-@lean
+@part
 def sum_factors(tree, table, out, counter):
     """Sum the clique tables `table` (n_cells,) onto each factor's scope, into `out` (T,)."""
     out[:] = 0.0
-    for f in range(tree.factors.shape[0]):
-        factor = tree.factors[f]
-        clique = tree.cliques[factor.clique]
-        meet(
-            SUM, table, clique.first, ZERO, clique.n_cells, out, factor.first, f, tree.meetings, counter
-        )  # fmt: skip
+    meet_factors(SUM, tree, table, out, counter)
 
 
 @lean

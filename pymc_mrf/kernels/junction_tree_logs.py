@@ -6,19 +6,14 @@ Beside the fallback of `junction_tree` there are the sums of log tables that oth
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean, part
-from pymc_mrf.kernels.junction_tree_loops import ADD, SET, ZERO, meet
+from pymc_mrf.kernels.junction_tree_loops import ADD, SET, ZERO, meet, meet_factors
 
 
-@lean
+@part
 def add_factors(tree, tables, table, counter):
     """Overwrite the clique tables `table` (n_cells,) by the sums of their factors' `tables` (T,)."""
     table[:] = 0.0
-    for f in range(tree.factors.shape[0]):
-        factor = tree.factors[f]
-        clique = tree.cliques[factor.clique]
-        meet(
-            ADD, table, clique.first, ZERO, clique.n_cells, tables, factor.first, f, tree.meetings, counter
-        )  # fmt: skip
+    meet_factors(ADD, tree, table, tables, counter)
 
 
 @part

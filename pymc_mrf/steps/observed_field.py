@@ -64,19 +64,8 @@ def entries_of(parameter, rv) -> np.ndarray | None:
     return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
 
 
-def observed_fields(
-    rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]
-) -> list["ObservedField"]:
-    """Find all observed fields whose edge parameters are `rv`, or entries of it.
-
-    Parameters and errors as of `ObservedField`.
-
-    Raises
-    ------
-    ValueError
-        If `rv` feeds anything else or fields of different families or likelihoods, or one of the fields is
-        not completely observed, or its likelihood is of another kind.
-    """
+def _fields_fed(rv, model: pm.Model, step: str) -> list:
+    """Observed fields that `rv` feeds, and nothing else; an error if that is not so."""
     found = children(rv, model)
     fields = [child for child in found if field_node(child) is not None]
     if any(child in model.free_RVs for child in fields) or not fields:
@@ -90,6 +79,23 @@ def observed_fields(
             f"{step} samples the edge parameters of fields and nothing else, but {rv.name} also feeds "
             f"{names}; give that a variable of its own"
         )
+    return fields
+
+
+def observed_fields(
+    rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]
+) -> list["ObservedField"]:
+    """Find all observed fields whose edge parameters are `rv`, or entries of it.
+
+    Parameters and errors as of `ObservedField`.
+
+    Raises
+    ------
+    ValueError
+        If `rv` feeds anything else or fields of different families or likelihoods, or one of the fields is
+        not completely observed, or its likelihood is of another kind.
+    """
+    fields = _fields_fed(rv, model, step)
     read = [ObservedField(rv, child, model, step, likelihoods) for child in fields]
     for field in read[1:]:
         if field.family != read[0].family or field.likelihood != read[0].likelihood:
@@ -103,14 +109,14 @@ def observed_fields(
 
 def observed_field(rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> "ObservedField":
     """`observed_fields` where there may be one only."""
-    fields = observed_fields(rv, model, step, likelihoods)
-    if len(fields) > 1:
+    child, *others = fields = _fields_fed(rv, model, step)
+    if others:
         names = ", ".join(field.name for field in fields)
         raise ValueError(
             f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
             f"feeds {names}; give each its own variable"
         )
-    return fields[0]
+    return ObservedField(rv, child, model, step, likelihoods)
 
 
 class ObservedField:

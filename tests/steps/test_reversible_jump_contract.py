@@ -192,7 +192,7 @@ def pseudo():
     [
         (no_field, "reaches no Markov random field"),
         (transformed, 'likelihood="pseudo"|needs w itself as the coupling of x, not an expression'),
-        (two_fields, 'likelihood="pseudo" of x'),
+        (two_fields, "one field and nothing else, but w feeds x, y"),
         (missing_cells, "not completely observed"),
         (pseudo, 'under likelihood="pseudo" of x; declare the field with likelihood="exact" or "part'),
         (agreement_field, 'likelihood="pseudo"|w is the theta of x'),
