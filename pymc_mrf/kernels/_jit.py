@@ -61,6 +61,9 @@ def summing(function: Callable) -> Any:
 
 _LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
+PART_OPTIONS: dict[str, Any] = dict(error_model="numpy", _nrt=False, forceinline=True)
+"""Options of what numba chooses by type (`by_type`): compiled like `lean` kernels, in place."""
+
 
 def lean(function: Callable) -> Any:
     """Compile `function` without counting references, some 10 ns per array and call.

@@ -1,7 +1,7 @@
 """Weighted particles of a binary field with few edges: local fields, Gibbs sweeps, resampling.
 
 The particles z with weights W of mean 1 represent the field. Local fields H_i = c beta_i + sum_j w_ij Z_j,
-with Z_j = c (y_j - m_j) and centred biases beta as in `edge_slab`, are kept for every node and particle,
+with Z_j = c (y_j - m_j) and centred biases beta as in `edge_moves`, are kept for every node and particle,
 so that a change of an edge or of a node's states costs as much as the node has neighbours. Arrays over
 particles are stored node by node and padded to a multiple of LANES by particles of weight 0.
 """
@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.random_lanes import LANES, STATE_SIZE, next_word, unit_interval
-from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, total
-
-N_ROWS = 12  # of the room for work
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, total
 
 
 class Particles(NamedTuple):
@@ -38,7 +36,8 @@ class Particles(NamedTuple):
     near, via : (2 r,) int64 arrays
         Present neighbours of node i, and the edges that lead to them, are entries indptr[i] to
         indptr[i] + degree[i].
-    room : (N_ROWS, N) array
+    uniform, flips, row : (N,) arrays
+        Scratch.
     ancestor : (N,) int64 array
     lanes : (STATE_SIZE,) uint64 array
         Random number generators, seeded anew by every call that needs them.
@@ -56,7 +55,9 @@ class Particles(NamedTuple):
     degree: np.ndarray
     near: np.ndarray
     via: np.ndarray
-    room: np.ndarray
+    uniform: np.ndarray
+    flips: np.ndarray
+    row: np.ndarray
     ancestor: np.ndarray
     lanes: np.ndarray
 
@@ -80,13 +81,13 @@ def allocate(n_particles, indptr, n_edges):
         np.zeros(d, dtype=np.int64),
         np.zeros(2 * n_edges, dtype=np.int64),
         np.zeros(2 * n_edges, dtype=np.int64),
-        np.zeros((N_ROWS, N)),
+        *np.zeros((3, N)),
         np.zeros(N, dtype=np.int64),
         np.zeros(STATE_SIZE, dtype=np.uint64),
     )
 
 
-@jit
+@lean
 def fill_sigmoid(H, P):
     """P = 1 / (1 + exp(-H)), all (N,)."""
     for j in range(H.shape[0]):
@@ -96,7 +97,7 @@ def fill_sigmoid(H, P):
         P[j] = q if H[j] >= 0.0 else 1.0 - q
 
 
-@jit
+@lean
 def probabilities(i, particles):
     """P of node i (N,), up to date."""
     if particles.stale[i]:
@@ -105,7 +106,7 @@ def probabilities(i, particles):
     return particles.P[i]
 
 
-@jit
+@lean
 def fill_uniform(lanes, out):
     """Fill `out` (N,) with uniform draws."""
     for k in range(out.shape[0] // LANES):
@@ -113,7 +114,7 @@ def fill_uniform(lanes, out):
             out[k * LANES + j] = unit_interval(next_word(lanes, j))
 
 
-@jit
+@lean
 def link(i, j, e, particles):
     """Make j a present neighbour of i."""
     k = particles.indptr[i] + particles.degree[i]
@@ -121,7 +122,7 @@ def link(i, j, e, particles):
     particles.degree[i] += 1
 
 
-@jit
+@lean
 def unlink(i, e, particles):
     """Take the neighbour along edge e from those of i."""
     particles.degree[i] -= 1
@@ -132,7 +133,7 @@ def unlink(i, e, particles):
             return
 
 
-@jit
+@lean
 def refresh(field, particles):
     """Recompute neighbours and local fields from states and parameters."""
     H, T, c = particles.H, particles.T, field.y[1] - field.y[0]
@@ -150,7 +151,7 @@ def refresh(field, particles):
     particles.stale[:] = True
 
 
-@jit
+@lean
 def add_edge(x, j, field, T, H):
     """Add x Z_j to the local field H (N,) of a neighbour of j."""
     c = field.y[1] - field.y[0]
@@ -159,7 +160,7 @@ def add_edge(x, j, field, T, H):
         H[k] += constant + slope * t[k]
 
 
-@jit
+@lean
 def push(i, flips, except_edge, field, particles):
     """Carry the changes `flips` (N,) of T[i] over to the local fields of its neighbours."""
     c = field.y[1] - field.y[0]
@@ -172,10 +173,10 @@ def push(i, flips, except_edge, field, particles):
             particles.stale[particles.near[k]] = True
 
 
-@jit
+@lean
 def sweep_particles(field, particles, n_sweeps):
     """Gibbs sweeps of all particles; the weights stay as they are."""
-    uniform, flips = particles.room[0], particles.room[1]
+    uniform, flips = particles.uniform, particles.flips
     for _ in range(n_sweeps):
         for i in range(particles.T.shape[0]):
             p, t = probabilities(i, particles), particles.T[i]
@@ -187,13 +188,13 @@ def sweep_particles(field, particles, n_sweeps):
             push(i, flips, -1, field, particles)
 
 
-@jit
+@lean
 def effective_size(W):
     """Kish's effective sample size (sum W)^2 / sum W^2."""
     return total(W) ** 2 / dot(W, W)
 
 
-@jit
+@lean
 def normalise(W, size):
     """Divide the weights by their mean over the particles; the effective size."""
     scale = size / total(W)
@@ -202,11 +203,11 @@ def normalise(W, size):
     return effective_size(W)
 
 
-@jit
-def resample(particles, rng):
+@lean
+def resample(particles):
     """Systematic resampling; weights become equal."""
-    W, m, ancestor, row = particles.W, particles.size, particles.ancestor, particles.room[0]
-    scale, position = m / total(W), rng.random()
+    W, m, ancestor, row = particles.W, particles.size, particles.ancestor, particles.row
+    scale, position = m / total(W), unit_interval(next_word(particles.lanes, 0))
     parent, reach = 0, W[0] * scale
     for j in range(m):
         while reach < j + position and parent < m - 1:
@@ -217,11 +218,11 @@ def resample(particles, rng):
         for i in range(rows.shape[0]):
             for j in range(m):
                 row[j] = rows[i, ancestor[j]]
-            rows[i, :m] = row[:m]
+            copy(row[:m], rows[i])
     W[:m] = 1.0
 
 
-@jit
+@lean
 def fill_product(a, b, out):
     """Elementwise product."""
     for j in range(out.shape[0]):

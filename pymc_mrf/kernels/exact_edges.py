@@ -1,122 +1,116 @@
-"""Edge moves of a binary field under its exact likelihood, by junction tree or enumeration.
+"""Views of the exact likelihood of a binary field for `edge_moves`: by junction tree, or by enumeration.
 
-A change of one edge, with the biases of its ends shifted so that they stay centred at the data (see
-`edge_slab`), multiplies the probabilities of the four states of the pair by exp(x c), c the table
-(y_u - m_u)(y_v - m_v). So the pair's marginal p, at x = 0, gives the likelihood over the whole range of x:
-the log-partition function grows by log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
+A change of one edge, with the biases of its ends shifted so that they stay centred at the data, multiplies
+the probabilities of the states of the pair by exp(x c), c the table (y_u - m_u)(y_v - m_v). So the pair's
+marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows by
+log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_slab import (
-    HALF_LOG_2PI,
-    MAX_SHIFT,
-    SERIES,
-    Fit,
-    bias_terms,
-    expanded_fit,
-    inclusion_probability,
-    log_density,
-    log_fit,
-    propose_fit,
-)
-from pymc_mrf.kernels.enumerated_field import multiply_pair, pair_probabilities
-from pymc_mrf.kernels.junction_tree import Workspace
-from pymc_mrf.kernels.junction_tree_focus import (
-    Focus,
-    calibrate,
-    factor_log_table,
-    update_factor,
-)
-from pymc_mrf.kernels.slab_shape import scalars, simple_edge_terms, simple_mode
-from pymc_mrf.kernels.split_field import Rows, Windows, fill_window
+from pymc_mrf.kernels import edge_moves as moves
+from pymc_mrf.kernels import hamiltonian
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
+from pymc_mrf.kernels.junction_tree import Workspace, log_partition_and_marginals
+from pymc_mrf.kernels.junction_tree_focus import Focus, calibrate, factor_log_table, update_factor
+from pymc_mrf.kernels.split_field import Rows, Windows, fill_window, log_partition_and_moments
 
-MAX_NEWTON = 20
 UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
 
 
-class ExactField(NamedTuple):
-    """Data of one field.
+class TreeEdges(NamedTuple):
+    """A field by its junction tree.
 
     Attributes
     ----------
-    edges : (r, 2) int64 array
-    y : (2,) array
-        Values of the states.
-    n : float
-        Rows.
-    m : (d,) array
-        Means of the state values, or zeros.
-    s : (r,) array
-        Sum over rows of (y_u - m_u)(y_v - m_v) - m_u m_v, that is of y_u y_v - m_v y_u - m_u y_v.
-    t : (d,) array
-        Sum over rows of y.
-    cells : (r, 4) array
-        y_u y_v - m_v y_u - m_u y_v of the four states of each pair.
-    spreads : (r,) array
-        Largest minus smallest of the cells.
-    order : (r,) int64 array
-        Order of visits.
-    """
-
-    edges: np.ndarray
-    y: np.ndarray
-    n: float
-    m: np.ndarray
-    s: np.ndarray
-    t: np.ndarray
-    cells: np.ndarray
-    spreads: np.ndarray
-    order: np.ndarray
-
-
-class Machine(NamedTuple):
-    """How marginals of the field are computed.
-
-    Attributes
-    ----------
-    enumerates : bool
-        Whether over all configurations; else by junction tree.
+    field : Field
+    w, b, beta : (r,), (d,), (d,) arrays
+        Present parameters: weights, biases, centred biases.
+    n_biases : int
+        d if the biases move, else 0.
+    log_p : (K,) array
+        Log probabilities of the K states of the edge's pair without it.
+    delta : (K,) array
+        Scratch.
+    marginals : (T,) array
+        Of all factors, edges first, where the likelihood was last evaluated.
     tree : TreeArrays
     focus : Focus
+        Calibrated by `calibrate_tree`.
     work : Workspace
-    marginals : (T,) array
-        Of all factors, edges first.
-    P, h : (2^d,) arrays, or (1,) with a junction tree
-    W : (d + 1, d) array
-    moments : (d, d) array
-    windows : Windows
-        Where single edges are moved.
-    rows : Rows
     """
 
-    enumerates: bool
+    field: Field
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    log_p: np.ndarray
+    delta: np.ndarray
+    marginals: np.ndarray
     tree: NamedTuple
     focus: Focus
     work: Workspace
+
+
+class ListedEdges(NamedTuple):
+    """A small field by enumeration.
+
+    Attributes
+    ----------
+    field : Field
+        Its order is that of the windows.
+    w, b, beta, n_biases, log_p, delta, marginals
+        As in `TreeEdges`.
+    spreads : (r,) array
+        Largest minus smallest of the cells.
+    windows : Windows
+        Where single edges are moved.
+    window_of : (r,) int64 array
+        Window in which each edge is visited.
+    window : (1,) int64 array
+        The one whose probabilities are listed in `rows.table`; -1 for none.
+    rows : Rows
+    P, h : (2^d,) arrays
+    W : (d + 1, d) array
+    moments : (d, d) array
+    """
+
+    field: Field
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    log_p: np.ndarray
+    delta: np.ndarray
     marginals: np.ndarray
+    spreads: np.ndarray
+    windows: Windows
+    window_of: np.ndarray
+    window: np.ndarray
+    rows: Rows
     P: np.ndarray
     h: np.ndarray
     W: np.ndarray
     moments: np.ndarray
-    windows: Windows
-    rows: Rows
 
 
-@jit
+@lean
 def pair_terms(x, log_p, c, s, n):
     """Log-likelihood gained by moving an edge from 0 to x, its slope and information there.
 
-    `log_p` (4,): normalised log probabilities of the pair at 0; `c` (4,).
+    `log_p` (K,): normalised log probabilities of the pair at 0; `c` (K,): the edge's statistic, whose sum
+    over n rows is s.
     """
-    top = log_p[0] + x * c[0]
-    for k in range(1, 4):
+    top = -np.inf
+    for k in range(c.shape[0]):
         top = max(top, log_p[k] + x * c[k])
     z, first, second = 0.0, 0.0, 0.0
-    for k in range(4):
+    for k in range(c.shape[0]):
         p = np.exp(log_p[k] + x * c[k] - top)
         z += p
         first += p * c[k]
@@ -126,204 +120,48 @@ def pair_terms(x, log_p, c, s, n):
     return x * s - n * (top + np.log(z)), s - n * first, n * max(second - first * first, 0.0)
 
 
-@jit
-def normalise_logs(log_p):
-    """Subtract the log of the sum of exponentials, in place."""
-    top = max(max(log_p[0], log_p[1]), max(log_p[2], log_p[3]))
+@lean
+def explained_at_zero(log_p, c, s, n):
+    """Score^2 / (2 information) at 0, and the information; arguments as of `pair_terms`."""
+    _, g, h = pair_terms(0.0, log_p, c, s, n)
+    return 0.5 * g * g / h, h
+
+
+@lean
+def subtract_edge(x, c, log_p):
+    """Normalised logs of the pair without its edge, from logs with it, (K,), in place."""
+    top = -np.inf
+    for k in range(c.shape[0]):
+        log_p[k] -= x * c[k]
+        top = max(top, log_p[k])
     mass = 0.0
-    for k in range(4):
+    for k in range(c.shape[0]):
         mass += np.exp(log_p[k] - top)
     top += np.log(mass)
-    for k in range(4):
+    for k in range(c.shape[0]):
         log_p[k] -= top
 
 
-@jit
-def fit_pair(log_p, c, s, n, slab, bias, u, v, b_u, b_v, m_u, m_v):
-    """`Fit` of an edge's value under a tabulated slab, and the log odds of presence without the prior's.
-
-    The log-likelihood is expanded at the mean of the last fit.
-    """
-    x, fit, odds = 0.0, Fit(0.0, 1.0, 0.0, 1.0, 0.0), 0.0
-    for _ in range(MAX_NEWTON):
-        gain, g, h = pair_terms(x, log_p, c, s, n)
-        value, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, x)
-        fit, odds = expanded_fit(x, gain + value, g + slope, h + precision, slab)
-        shift = fit.mode - x
-        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
-        if shift * shift * fit.precision < 0.01:
-            break
-    return fit, odds
+@moves.without_edge.register(TreeEdges, ListedEdges)
+def table_without_edge(view, e):
+    """From the pair's table."""
+    _, g, h = pair_terms(0.0, view.log_p, view.field.cells[e], view.field.s[e], view.field.n)
+    return g, h
 
 
-@jit
-def update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng):
-    """Update edge e given the pair's log probabilities `log_p` (4,) without it.
-
-    Changes `w` and `b` in place; returns the change of w and whether a change was proposed and made.
-    """
-    slab, bias = prior.slab, prior.bias
-    simple = slab.kind != SERIES
-    shape, at_u, at_v = scalars(slab, 0), scalars(bias, u), scalars(bias, v)
-    old, c, s, n = w[e], field.cells[e], field.s[e], field.n
-    m_u, m_v = field.m[u], field.m[v]
-    b_u, b_v = b[u] + old * m_v, b[v] + old * m_u  # without the edge
-    prior_0, slope, precision = bias_terms(bias, u, v, b_u, b_v, m_u, m_v, 0.0)
-    present = prior.log_odds[e] - prior_0
-    if simple:
-        _, g, h = pair_terms(0.0, log_p, c, s, n)
-        x, H, odds = simple_mode(g + slope, h + precision, shape)
-        for _ in range(MAX_NEWTON):
-            gain, g, h = pair_terms(x, log_p, c, s, n)
-            value, slope, precision = simple_edge_terms(shape, at_u, at_v, b_u, b_v, m_u, m_v, x)
-            H = h + precision
-            shift = (g + slope) / H
-            odds = gain + value + 0.5 * shift * shift * H
-            x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
-            if shift * shift * H < 0.01:
-                break
-        odds += HALF_LOG_2PI - 0.5 * np.log(H)
-        fit = Fit(x, H, 0.0, 1.0, 0.0)
-    else:
-        fit, odds = fit_pair(log_p, c, s, n, slab, bias, u, v, b_u, b_v, m_u, m_v)
-    rho = inclusion_probability(present + odds)
-    new = propose_fit(fit, slab.cells, slab.heights, rng) if rng.random() < rho else 0.0
-    if new == 0.0 and old == 0.0:
-        return 0.0, False, False
-    log_ratio = 0.0
-    for y, sign in ((new, 1.0), (old, -1.0)):
-        if y != 0.0:
-            gain = pair_terms(y, log_p, c, s, n)[0] + present
-            if simple:
-                gain += simple_edge_terms(shape, at_u, at_v, b_u, b_v, m_u, m_v, y)[0]
-            else:
-                gain += bias_terms(bias, u, v, b_u, b_v, m_u, m_v, y)[0] + log_density(slab, 0, y)
-            gain -= log_fit(fit, slab.cells, slab.heights, y)
-            log_ratio += sign * (gain - np.log(rho / (1.0 - rho)))
-    if corrected and not np.log(rng.random()) < log_ratio:
-        return 0.0, True, False
-    w[e] = new
-    b[u], b[v] = b_u - new * m_v, b_v - new * m_u
-    return new - old, True, True
+@moves.likelihood_terms.register(TreeEdges, ListedEdges)
+def table_terms(view, e, x):
+    """From the pair's table."""
+    return pair_terms(x, view.log_p, view.field.cells[e], view.field.s[e], view.field.n)
 
 
-@jit
-def sweep_edges(field, w, b, prior, corrected, machine, rng):
-    """Update every edge in turn.
-
-    Parameters
-    ----------
-    field : ExactField
-    w : (r,) array, changed in place
-    b : (d,) array, changed in place if m is not zero
-    prior : EdgePrior
-    corrected : bool
-        Whether proposals are accepted by the rule of Metropolis and Hastings; else always.
-    machine : Machine
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_proposed, n_accepted : int
-        Proposals that would change an edge.
-    """
-    if machine.enumerates:
-        return sweep_windows(field, w, b, prior, corrected, machine, rng)
-    return sweep_tree(field, w, b, prior, corrected, machine, rng)
+@moves.gain.register(TreeEdges, ListedEdges)
+def table_gain(view, e, x):
+    """From the pair's table."""
+    return pair_terms(x, view.log_p, view.field.cells[e], view.field.s[e], view.field.n)[0]
 
 
-@jit
-def sweep_tree(field, w, b, prior, corrected, machine, rng):
-    """`sweep_edges` by junction tree."""
-    n_proposed, n_accepted = 0, 0
-    log_p, delta = np.empty(4), np.empty(4)
-    tree, focus = machine.tree, machine.focus
-    # anew in every sweep, so that rounding errors do not add up over the chain
-    pack(field, w, b, machine.work.tables)
-    calibrate(tree, machine.work.tables, focus)
-    for e in field.order:
-        factor_log_table(tree, focus, e, log_p)
-        for k in range(4):
-            log_p[k] -= w[e] * field.cells[e, k]
-        normalise_logs(log_p)
-        u, v = field.edges[e, 0], field.edges[e, 1]
-        change, proposed, accepted = update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng)
-        n_proposed += proposed
-        n_accepted += accepted
-        if change != 0.0:
-            for k in range(4):
-                delta[k] = change * field.cells[e, k]
-            update_factor(tree, focus, e, delta)
-    return n_proposed, n_accepted
-
-
-@jit
-def list_window(field, w, b, machine, i):
-    """Probabilities of the states of window i of the enumeration, into `machine.rows.table`."""
-    nodes, size = machine.windows.nodes[i], machine.windows.sizes[i]
-    fill_window(field.edges, field.y, w, b, nodes, size, machine.rows, machine.W, machine.P, machine.h)
-
-
-@jit
-def sweep_windows(field, w, b, prior, corrected, machine, rng):
-    """`sweep_edges` by enumeration: the edges of a window only need the marginal table of its nodes.
-
-    A change of an edge and of the biases of its ends multiplies that table as it does the whole field.
-    """
-    n_proposed, n_accepted = 0, 0
-    log_p, delta = np.empty(4), np.empty(4)
-    windows = machine.windows
-    for i in range(windows.sizes.shape[0]):
-        P = machine.rows.table[: 1 << windows.sizes[i]]
-        list_window(field, w, b, machine, i)
-        for a in range(windows.starts[i], windows.starts[i + 1]):
-            e = windows.order[a]
-            u, v = field.edges[e, 0], field.edges[e, 1]
-            at_u, at_v = windows.places[i, u], windows.places[i, v]
-            spread = field.spreads[e]
-            strong = abs(w[e]) * spread > UNDERFLOW
-            if strong:
-                old, m_u, m_v = w[e], field.m[u], field.m[v]
-                w[e], b[u], b[v] = 0.0, b[u] + old * m_v, b[v] + old * m_u
-                list_window(field, w, b, machine, i)
-                pair_probabilities(P, at_u, at_v, log_p)
-                w[e], b[u], b[v] = old, b[u] - old * m_v, b[v] - old * m_u
-            else:
-                pair_probabilities(P, at_u, at_v, log_p)
-                for k in range(4):
-                    log_p[k] -= w[e] * field.cells[e, k]
-            normalise_logs(log_p)
-            change, proposed, accepted = update_pair(e, u, v, log_p, field, w, b, prior, corrected, rng)
-            n_proposed += proposed
-            n_accepted += accepted
-            if strong or abs(change) * spread > UNDERFLOW:
-                list_window(field, w, b, machine, i)
-            elif change != 0.0:
-                for k in range(4):
-                    log_p[k] += (w[e] - change) * field.cells[e, k]  # at the old value
-                    delta[k] = change * field.cells[e, k]
-                multiply_by_pair(P, at_u, at_v, log_p, delta)
-    return n_proposed, n_accepted
-
-
-@jit
-def multiply_by_pair(P, u, v, log_p, delta):
-    """Multiply P by exp(delta) (4,) and normalise it; `log_p` (4,) are the pair's logs before, in P."""
-    top = max(max(log_p[0], log_p[1]), max(log_p[2], log_p[3]))
-    new_top = -np.inf
-    for k in range(4):
-        new_top = max(new_top, log_p[k] + delta[k])
-    before, after = 0.0, 0.0
-    for k in range(4):
-        before += np.exp(log_p[k] - top)
-        after += np.exp(log_p[k] + delta[k] - new_top)
-    shift = np.log(after / before) + new_top - top
-    f00, f01 = np.exp(delta[0] - shift), np.exp(delta[1] - shift)
-    f10, f11 = np.exp(delta[2] - shift), np.exp(delta[3] - shift)
-    multiply_pair(P, u, v, f00, f01, f10, f11)
-
-
-@jit
+@lean
 def pack(field, w, b, tables):
     """Log tables of all factors, (4 r + 2 d,), from weights and biases."""
     r = w.shape[0]
@@ -333,3 +171,132 @@ def pack(field, w, b, tables):
     for i in range(b.shape[0]):
         for k in range(2):
             tables[4 * r + 2 * i + k] = b[i] * field.y[k]
+
+
+@lean
+def calibrate_tree(view):
+    """Bring the focus up to date with the parameters."""
+    pack(view.field, view.w, view.b, view.work.tables)
+    calibrate(view.tree, view.work.tables, view.focus)
+
+
+@moves.look_at.register(TreeEdges)
+def look_at_in_tree(view, e, x):
+    """Marginal table of the pair, by moving the focus to its clique."""
+    c = view.field.cells[e]
+    factor_log_table(view.tree, view.focus, e, view.log_p)
+    subtract_edge(x, c, view.log_p)
+    return explained_at_zero(view.log_p, c, view.field.s[e], view.field.n)
+
+
+@moves.follow.register(TreeEdges)
+def follow_in_tree(view, e, old, new):
+    """Change the clique in focus."""
+    for k in range(view.delta.shape[0]):
+        view.delta[k] = (new - old) * view.field.cells[e, k]
+    update_factor(view.tree, view.focus, e, view.delta)
+
+
+@lean
+def list_window(view, i):
+    """Probabilities of the states of window i of the enumeration, into `view.rows.table`."""
+    nodes, size = view.windows.nodes[i], view.windows.sizes[i]
+    field = view.field
+    fill_window(
+        field.edges, field.y, view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
+    )  # fmt: skip
+    view.window[0] = i
+
+
+@lean
+def listed_pair(view, e):
+    """Log probabilities of the pair's states in the present window, into `view.log_p`."""
+    i, u, v = view.window_of[e], view.field.edges[e, 0], view.field.edges[e, 1]
+    P = view.rows.table[: 1 << view.windows.sizes[i]]
+    pair_probabilities(P, view.windows.places[i, u], view.windows.places[i, v], view.log_p)
+
+
+@moves.look_at.register(ListedEdges)
+def look_at_in_list(view, e, x):
+    """Marginal table of the pair in its window, which is listed anew if need be."""
+    i, c = view.window_of[e], view.field.cells[e]
+    if view.window[0] != i:
+        list_window(view, i)
+    if abs(x) * view.spreads[e] > UNDERFLOW:
+        u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+        b_u, b_v = view.b[u], view.b[v]
+        view.w[e] = 0.0
+        view.b[u], view.b[v] = b_u + x * view.field.m[v], b_v + x * view.field.m[u]
+        list_window(view, i)
+        listed_pair(view, e)
+        view.w[e], view.b[u], view.b[v] = x, b_u, b_v
+        view.window[0] = -1  # the edge is not in the list
+        subtract_edge(0.0, c, view.log_p)
+    else:
+        listed_pair(view, e)
+        subtract_edge(x, c, view.log_p)
+    return explained_at_zero(view.log_p, c, view.field.s[e], view.field.n)
+
+
+@moves.follow.register(ListedEdges)
+def follow_in_list(view, e, old, new):
+    """Multiply the listed probabilities by exp((new - old) c), and normalise them."""
+    if abs(new - old) * view.spreads[e] > UNDERFLOW:
+        view.window[0] = -1
+    if view.window[0] < 0:
+        return
+    i, c, log_p, f = view.window[0], view.field.cells[e], view.log_p, view.delta
+    log_before = pair_terms(old, log_p, c, 0.0, 1.0)[0]
+    log_after = pair_terms(new, log_p, c, 0.0, 1.0)[0]
+    for k in range(4):
+        f[k] = np.exp((new - old) * c[k] + log_after - log_before)
+    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+    P = view.rows.table[: 1 << view.windows.sizes[i]]
+    multiply_pair(P, view.windows.places[i, u], view.windows.places[i, v], f[0], f[1], f[2], f[3])
+
+
+@lean
+def add_expectations(view, active, A, slope):
+    """Log-likelihood, from the log-partition function A, and its slopes, from `view.marginals`."""
+    field, marginals = view.field, view.marginals
+    r, k, value = view.w.shape[0], active.shape[0], -field.n * A
+    for a in range(k):
+        e = active[a]
+        u, v = field.edges[e, 0], field.edges[e, 1]
+        # s refers to centred biases; the uncentred sum belongs to the weight alone
+        value += view.w[e] * (field.s[e] + field.m[v] * field.t[u] + field.m[u] * field.t[v])
+        mean = 0.0
+        for j in range(4):
+            mean += marginals[4 * e + j] * field.cells[e, j]
+        slope[a] += field.s[e] - field.n * mean
+    for i in range(view.b.shape[0]):
+        value += view.b[i] * field.t[i]
+    for i in range(view.n_biases):
+        p = marginals[4 * r + 2 * i : 4 * r + 2 * i + 2]
+        slope[k + i] += field.t[i] - field.n * (p[0] * field.y[0] + p[1] * field.y[1])
+    return value
+
+
+@hamiltonian.add_slopes.register(TreeEdges)
+def add_slopes_by_tree(view, active, slope):
+    """Log-likelihood and slopes from a calibration of the junction tree."""
+    pack(view.field, view.w, view.b, view.work.tables)
+    A = log_partition_and_marginals(view.tree, view.work.tables, view.work, view.marginals)
+    return add_expectations(view, active, A, slope)
+
+
+@hamiltonian.add_slopes.register(ListedEdges)
+def add_slopes_by_list(view, active, slope):
+    """Log-likelihood and slopes from a sum over all configurations."""
+    field = view.field
+    A = log_partition_and_moments(
+        field.edges, field.y, view.w, view.b, view.rows, view.W, view.P, view.h, view.moments
+    )
+    fill_marginals(field.edges, view.moments, view.marginals)
+    return add_expectations(view, active, A, slope)
+
+
+@hamiltonian.is_trusted.register(TreeEdges, ListedEdges)
+def exact_is_trusted(view):
+    """Nothing is estimated."""
+    return True

@@ -1,4 +1,4 @@
-"""Edge moves of a binary field whose likelihood is estimated from weighted particles.
+"""View of a binary field's likelihood, estimated from weighted particles, for `edge_moves` and `hamiltonian`.
 
 The counterpart of `exact_edges` for fields of any treewidth, by the same identity: the probabilities of the
 four states of a pair without its edge give the likelihood over the whole range of the edge's parameter. They
@@ -17,6 +17,20 @@ have the mean to be expected. That is the posterior mean of the statistic, avera
 tuning. A mean given the other edges would not do: where many edges compete for the same data none of them is
 likely, though some edge is, and all of them would be found too rarely.
 
+Joint moves hold the particles fixed: A(theta') - A(theta) is estimated by the log of the weighted mean of
+exp((theta' - theta) . f(z)) (Geyer, 1991), whose gradient is the mean of f under the weights that belong to
+theta'. Hamiltonian Monte Carlo (Neal, 2011) is exact for that fixed function. It is trusted as far as the
+effective size of the weights allows, so that a trajectory is cut into pieces: after each the particles take
+the weights over and move. The momentum goes on from piece to piece; after a rejection it is that of the
+start of the piece, reversed (Horowitz, 1991).
+
+The mean of f over the particles has an error whose variance, relative to that of the mean over the data, is
+n / m with m the effective size. Each piece takes up the force of another error, and parameters would be too
+dispersed, in the limit of independent errors by that share of the variance. So n^2 / m further observations
+correct for it, with the mean of f at the start of the piece: for Gaussian likelihoods and independent errors
+that is exact for pieces of any length, short ones with the momentum kept or long ones without, because the
+further observations then take out the energy that the errors put in.
+
 The particles themselves, and the notation, are those of `binary_particles`.
 """
 
@@ -24,9 +38,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels import edge_moves as moves
+from pymc_mrf.kernels import hamiltonian
+from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.binary_particles import (
+    Particles,
     add_edge,
+    effective_size,
     fill_product,
     fill_sigmoid,
     fill_uniform,
@@ -34,58 +52,40 @@ from pymc_mrf.kernels.binary_particles import (
     normalise,
     probabilities,
     push,
+    refresh,
     resample,
     sweep_particles,
     unlink,
 )
-from pymc_mrf.kernels.edge_slab import (
-    HALF_LOG_2PI,
-    LEAST,
-    MAX_NEWTON,
-    MAX_SHIFT,
-    REFINE,
-    SERIES,
-    STRONG_SCORE,
-    Fit,
-    bias_terms,
-    inclusion_probability,
-    log_density,
-    log_fit,
-    propose_fit,
-    quadratic_fit,
-    slope_and_precision,
-)
-from pymc_mrf.kernels.exact_edges import fit_pair, pair_terms
+from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.exact_edges import pair_terms
+from pymc_mrf.kernels.hamiltonian import draw_momentum, hamiltonian_move
 from pymc_mrf.kernels.particle_groups import sharpening
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.vector_sums import dot, dot_two, total
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, dot_two, exp_negative, total
 
 TINY = 1e-300
 LEAST_CELL = 1e-15  # of an estimated probability of a pair's state: rounding errors reach that far
 
+TALLY = np.dtype(
+    [
+        ("resamplings", np.int64),
+        ("refused", np.int64),
+        ("least_size", float),
+        ("noise", float),
+        ("n_noise", np.int64),
+    ]
+)
+"""Counts of one step: resamplings; pieces of joint moves that ended where the effective size was too small;
+the smallest effective size; sum, over the edges whose noise was measured, of the variance of the
+log-likelihood ratio between two values one standard deviation apart, and their number."""
 
-class Tally(NamedTuple):
-    """Counts of one step.
+SUMS = np.dtype([("s", float), ("n", float), ("mean", float), ("variance", float)])
+"""Sum of the statistic of the edge that is looked at and the observations, further ones included; mean and
+variance of the statistic without the edge."""
 
-    Attributes
-    ----------
-    moves : (2,) int64 array
-        Proposals that would change an edge, and those accepted.
-    resamplings : (1,) int64 array
-    refused : (1,) int64 array
-        Pieces of joint moves that ended where the effective size was too small.
-    least_size : (1,) array
-        Smallest effective size.
-    noise : (2,) array
-        Sum, over the edges whose noise was measured, of the variance of the log-likelihood ratio between
-        two values one standard deviation apart; their number.
-    """
-
-    moves: np.ndarray
-    resamplings: np.ndarray
-    refused: np.ndarray
-    least_size: np.ndarray
-    noise: np.ndarray
+OWNER = np.dtype([("node", np.int64), ("sum_W", float), ("sum_P", float)])
+"""The node whose P times W is kept, -1 for none, and sums of W and of that product."""
 
 
 class Means(NamedTuple):
@@ -103,7 +103,135 @@ class Means(NamedTuple):
     expected: np.ndarray
 
 
-@jit
+class PairScratch(NamedTuple):
+    """What is known of the edge that is looked at.
+
+    Attributes
+    ----------
+    p, log_p, factors : (4,) arrays
+        Probabilities of the pair's states without the edge, their logs, and what a value multiplies them by.
+    W, P_u, P_v, H_u, H_v : (N,) arrays
+        Weights, probabilities and local fields of both ends without the edge, if it is present.
+    owned : (N,) array
+        W times P of the node that is named in `owner`.
+    product, flips_u, flips_v, uniform : (N,) arrays
+    sums : (1,) record array of `SUMS`
+    owner : (1,) record array of `OWNER`
+    """
+
+    p: np.ndarray
+    log_p: np.ndarray
+    factors: np.ndarray
+    W: np.ndarray
+    P_u: np.ndarray
+    P_v: np.ndarray
+    H_u: np.ndarray
+    H_v: np.ndarray
+    owned: np.ndarray
+    product: np.ndarray
+    flips_u: np.ndarray
+    flips_v: np.ndarray
+    uniform: np.ndarray
+    sums: np.ndarray
+    owner: np.ndarray
+
+
+class Joint(NamedTuple):
+    """What is known in a joint move.
+
+    Attributes
+    ----------
+    D, W, product : (N,) arrays
+        Log of what the move multiplies each weight by; the weights multiplied; scratch.
+    n : (1,) array
+        Observations, further ones included.
+    s, t : (r,), (d,) arrays
+        Sums of the features over them.
+    edge_mean, node_mean : (r,), (d,) arrays
+        Means of the features under W.
+    by_node : (d,) array
+        Scratch.
+    """
+
+    D: np.ndarray
+    W: np.ndarray
+    product: np.ndarray
+    n: np.ndarray
+    s: np.ndarray
+    t: np.ndarray
+    edge_mean: np.ndarray
+    node_mean: np.ndarray
+    by_node: np.ndarray
+
+
+class ParticleEdges(NamedTuple):
+    """A field by its particles.
+
+    Attributes
+    ----------
+    field : Field
+        Edges with the same first end follow each other in its order.
+    w, b, beta : (r,), (d,), (d,) arrays
+        Present parameters: weights, biases, centred biases.
+    n_biases : int
+        d if the biases move, else 0.
+    particles : Particles
+        Between moves they stand for w and beta.
+    least_size : float
+        Effective size below which particles are resampled and moved by `n_sweeps` sweeps; a piece of a joint
+        move may not end where it is smaller.
+    n_sweeps : int
+    means : Means
+    pair : PairScratch
+    joint : Joint
+    tally : (1,) record array of `TALLY`
+    """
+
+    field: Field
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    particles: Particles
+    least_size: float
+    n_sweeps: int
+    means: Means
+    pair: PairScratch
+    joint: Joint
+    tally: np.ndarray
+
+
+def allocate_view(
+    field: Field, n_biases: int, particles: Particles, least_size: float, n_sweeps: int
+) -> ParticleEdges:
+    """View of a field with these particles; parameters are for the caller to fill."""
+    r, d, N = len(field.edges), len(field.m), len(particles.W)
+    pair = PairScratch(
+        *np.zeros((3, 4)),
+        *np.zeros((10, N)),
+        np.zeros(1, SUMS).view(np.recarray),
+        np.zeros(1, OWNER).view(np.recarray),
+    )
+    joint = Joint(
+        *np.zeros((3, N)), np.zeros(1), np.zeros(r), np.zeros(d), np.zeros(r), *np.zeros((2, d))
+    )
+    return ParticleEdges(
+        field=field,
+        w=np.zeros(r),
+        b=np.full(d, np.nan),
+        beta=np.zeros(d),
+        n_biases=n_biases,
+        particles=particles,
+        least_size=least_size,
+        n_sweeps=n_sweeps,
+        means=Means(np.full(r, np.nan), np.full(r, np.nan)),
+        pair=pair,
+        joint=joint,
+        tally=np.zeros(1, TALLY).view(np.recarray),
+    )
+
+
+@lean
 def fill_pair(sum_W, sum_u, sum_v, sum_uv, p):
     """Probabilities `p` (4,) of the states of a pair from sums over the particles."""
     p_u, p_v, p_uv = sum_u / sum_W, sum_v / sum_W, sum_uv / sum_W
@@ -113,7 +241,7 @@ def fill_pair(sum_W, sum_u, sum_v, sum_uv, p):
     p[3] = max(p_uv, LEAST_CELL)
 
 
-@jit
+@lean
 def mean_and_variance(p, c):
     """Mean and variance of c (4,) under p (4,)."""
     mean, variance = 0.0, 0.0
@@ -124,17 +252,17 @@ def mean_and_variance(p, c):
     return mean, variance
 
 
-@jit
-def variance_of_mean(W, P_u, P_v, c, mean, room):
-    """Variance of the estimated mean of c over the pair, from the spread over particles."""
+@lean
+def variance_of_mean(W, P_u, P_v, c, mean, product):
+    """Variance of the estimated mean of c (4,) over the pair, from the spread over particles, all (N,)."""
     slope_u, slope_v, slope_uv = c[2] - c[0], c[1] - c[0], c[3] - c[2] - c[1] + c[0]
     for j in range(W.shape[0]):
         gap = c[0] - mean + slope_u * P_u[j] + (slope_v + slope_uv * P_u[j]) * P_v[j]
-        room[j] = W[j] * gap
-    return dot(room, room) / total(W) ** 2
+        product[j] = W[j] * gap
+    return dot(product, product) / total(W) ** 2
 
 
-@jit
+@lean
 def fill_factors(x, c, out):
     """exp(x c) (4,), divided by its largest entry."""
     top = max(max(x * c[0], x * c[1]), max(x * c[2], x * c[3]))
@@ -142,7 +270,7 @@ def fill_factors(x, c, out):
         out[k] = np.exp(x * c[k] - top)
 
 
-@jit
+@lean
 def divide_weights(W, P_u, P_v, f, out):
     """W / R of every particle, all (N,), for a pair with factors f (4,)."""
     for j in range(W.shape[0]):
@@ -151,10 +279,12 @@ def divide_weights(W, P_u, P_v, f, out):
         out[j] = W[j] / max(zero + (one - zero) * P_u[j], TINY)
 
 
-@jit
-def redraw_pair(W, P_u, P_v, f, lanes, T_u, T_v, flips_u, flips_v, uniform):
-    """Multiply the weights by R, and draw both ends; the changes of T go to `flips_u`, `flips_v`."""
-    fill_uniform(lanes, uniform)
+@lean
+def redraw_pair(W, P_u, P_v, f, uniform, T_u, T_v, flips_u, flips_v):
+    """Multiply the weights by R, and draw both ends; the changes of T go to `flips_u`, `flips_v`.
+
+    All (N,) but the factors f (4,).
+    """
     for j in range(W.shape[0]):
         p, q = P_u[j], P_v[j]
         zero = (1.0 - p) * (f[0] + (f[1] - f[0]) * q)
@@ -179,196 +309,283 @@ def redraw_pair(W, P_u, P_v, f, lanes, T_u, T_v, flips_u, flips_v, uniform):
         T_v[j] = new
 
 
-@jit
-def refined_fit(e, u, v, log_p, x, s, n, field, b_u, b_v, prior):
-    """`Fit` of the conditional density of a present edge by Newton's method from x; the log odds."""
-    c, m_u, m_v = field.cells[e], field.m[u], field.m[v]
-    prior_0 = bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, 0.0)[0]
-    if prior.slab.kind == SERIES:
-        fit, odds = fit_pair(log_p, c, s, n, prior.slab, prior.bias, u, v, b_u, b_v, m_u, m_v)
-        return fit, odds + prior.log_odds[e] - prior_0
-    odds, H = 0.0, 1.0
-    for _ in range(MAX_NEWTON):
-        gain, g, h = pair_terms(x, log_p, c, s, n)
-        value, slope, precision = bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, x)
-        slab_slope, slab_precision = slope_and_precision(prior.slab, 0, x)
-        H = h + precision + slab_precision
-        shift = (g + slope + slab_slope) / H
-        odds = prior.log_odds[e] + gain + value - prior_0 + log_density(prior.slab, 0, x)
-        odds += 0.5 * shift * shift * H
-        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
-        if shift * shift * H < 0.02:
-            break
-    return Fit(x, H, 0.0, 1.0, 0.0), odds + HALF_LOG_2PI - 0.5 * np.log(H)
+@lean
+def strip(view, e, x):
+    """Take edge e with value x away: weights, local fields and P of both ends without it."""
+    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+    pair, H, T = view.pair, view.particles.H, view.particles.T
+    copy(H[u], pair.H_u)
+    copy(H[v], pair.H_v)
+    add_edge(-x, v, view.field, T, pair.H_u)
+    add_edge(-x, u, view.field, T, pair.H_v)
+    fill_sigmoid(pair.H_u, pair.P_u)
+    fill_sigmoid(pair.H_v, pair.P_v)
+    fill_factors(x, view.field.cells[e], pair.factors)
+    divide_weights(view.particles.W, pair.P_u, pair.P_v, pair.factors, pair.W)
 
 
-@jit
-def update_edge(e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected, means, rng):
-    """Update edge e given estimated probabilities `p` (4,) of the pair without it, as in `edge_slab`.
+@lean
+def own(view, u):
+    """Keep the product of W and P of node u."""
+    owner, pair, W = view.pair.owner[0], view.pair, view.particles.W
+    if owner.node != u:
+        fill_product(W, probabilities(u, view.particles), pair.owned)
+        owner.node, owner.sum_W, owner.sum_P = u, total(W), total(pair.owned)
 
-    `ratio` is the variance of the estimated score relative to the data's; `uniform` decides between
-    presence and absence. Changes `w` and `b` in place; returns whether a change was proposed and made.
+
+@moves.look_at.register(ParticleEdges)
+def look_at_particles(view, e, x):
+    """The pair's table.
+
+    With q n further observations what the score explains is convex in q, so that the bound is at 0 or, twice
+    as many, at 1.
     """
-    slab, c = prior.slab, field.cells[e]
-    old, m_u, m_v = w[e], field.m[u], field.m[v]
-    b_u, b_v = b[u] + old * m_v, b[v] + old * m_u  # without the edge
-    mean, variance = mean_and_variance(p, c)
+    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+    pair, sums, particles, c = view.pair, view.pair.sums[0], view.particles, view.field.cells[e]
+    s, n = view.field.s[e], view.field.n
+    if x == 0.0:
+        own(view, u)
+        sum_v, sum_uv = dot_two(particles.W, pair.owned, probabilities(v, particles))
+        fill_pair(pair.owner[0].sum_W, pair.owner[0].sum_P, sum_v, sum_uv, pair.p)
+    else:
+        strip(view, e, x)
+        fill_product(pair.W, pair.P_u, pair.product)
+        sum_v, sum_uv = dot_two(pair.W, pair.product, pair.P_v)
+        fill_pair(total(pair.W), total(pair.product), sum_v, sum_uv, pair.p)
+    sums.mean, sums.variance = mean_and_variance(pair.p, c)
+    view.means.now[e] = sums.mean
+    g, h = s - n * sums.mean, n * sums.variance
+    far = g + n * (view.means.expected[e] - sums.mean)
+    return max(0.5 * g * g, 0.25 * far * far) / h, h
+
+
+@moves.without_edge.register(ParticleEdges)
+def particles_without_edge(view, e):
+    """Measure the noise of the pair's table, and correct for it."""
+    pair, sums, tally = view.pair, view.pair.sums[0], view.tally[0]
+    c, n = view.field.cells[e], view.field.n
+    if view.w[e] == 0.0:
+        u, v, P = view.field.edges[e, 0], view.field.edges[e, 1], view.particles.P
+        variance = variance_of_mean(view.particles.W, P[u], P[v], c, sums.mean, pair.product)
+    else:
+        variance = variance_of_mean(pair.W, pair.P_u, pair.P_v, c, sums.mean, pair.product)
+    ratio = n * variance / sums.variance
+    tally.noise += ratio
+    tally.n_noise += 1
+    more = n * (sharpening(ratio) - 1.0)
+    sums.s, sums.n = view.field.s[e] + more * view.means.expected[e], n + more
     for k in range(4):
-        log_p[k] = np.log(p[k])
-    means.now[e] = mean
+        pair.log_p[k] = np.log(pair.p[k])
+    if view.w[e] != 0.0:
+        view.means.now[e] = -pair_terms(view.w[e], pair.log_p, c, 0.0, 1.0)[1]
+    return sums.s - sums.n * sums.mean, sums.n * sums.variance
+
+
+@moves.likelihood_terms.register(ParticleEdges)
+def particle_terms(view, e, x):
+    """From the pair's table."""
+    sums = view.pair.sums[0]
+    return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)
+
+
+@moves.gain.register(ParticleEdges)
+def particle_gain(view, e, x):
+    """From the pair's table."""
+    sums = view.pair.sums[0]
+    return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
+
+
+@lean
+def renew(view):
+    """Resample the particles, and move them."""
+    resample(view.particles)
+    sweep_particles(view.field, view.particles, view.n_sweeps)
+    view.tally[0].resamplings += 1
+    view.pair.owner[0].node = -1
+
+
+@moves.follow.register(ParticleEdges)
+def follow_by_particles(view, e, old, new):
+    """Multiply the weights, draw both ends anew, and resample if the weights have become uneven."""
+    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+    particles, pair, tally = view.particles, view.pair, view.tally[0]
+    H, T = particles.H, particles.T
+    fill_factors(new, view.field.cells[e], pair.factors)
+    fill_uniform(particles.lanes, pair.uniform)
     if old != 0.0:
-        means.now[e] = (field.s[e] - pair_terms(old, log_p, c, field.s[e], field.n)[1]) / field.n
-    more = field.n * (sharpening(ratio) - 1.0)
-    is_known = not np.isnan(means.expected[e])
-    s, n = field.s[e] + more * (means.expected[e] if is_known else mean), field.n + more
-    g, h = s - n * mean, n * variance
-    fit, odds = quadratic_fit(g, h, slab)
-    rho = inclusion_probability(prior.log_odds[e] + odds)
-    if rho > REFINE or g * g >= STRONG_SCORE * STRONG_SCORE * field.n * variance:
-        if not is_known:  # the mean of absence and presence, by their odds given the other edges
-            fit, odds = refined_fit(
-                e, u, v, log_p, fit.mode, field.s[e], field.n, field, b_u, b_v, prior
-            )
-            rho = inclusion_probability(odds)
-            present = (field.s[e] - pair_terms(fit.mode, log_p, c, field.s[e], field.n)[1]) / field.n
-            s = field.s[e] + more * (mean + rho * (present - mean))
-        fit, odds = refined_fit(e, u, v, log_p, fit.mode, s, n, field, b_u, b_v, prior)
-        rho = inclusion_probability(odds)
-    new = propose_fit(fit, slab.cells, slab.heights, rng) if uniform < rho else 0.0
-    if new == 0.0 and old == 0.0:
-        return False, False
-    prior_0 = bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, 0.0)[0]
-    log_ratio = 0.0
-    for value, sign in ((new, 1.0), (old, -1.0)):
-        if value != 0.0:
-            gain = pair_terms(value, log_p, c, s, n)[0] + prior.log_odds[e] - prior_0
-            gain += bias_terms(prior.bias, u, v, b_u, b_v, m_u, m_v, value)[0]
-            gain += log_density(slab, 0, value) - log_fit(fit, slab.cells, slab.heights, value)
-            log_ratio += sign * (gain - np.log(rho / (1.0 - rho)))
-    if corrected and not np.log(rng.random()) < log_ratio:
-        return True, False
-    w[e] = new
-    b[u], b[v] = b_u - new * m_v, b_v - new * m_u
-    return True, True
-
-
-@jit
-def strip(e, u, v, field, particles, factors):
-    """Take edge e away: weights, local fields and P of both ends without it, in rows 0 to 4 of the room."""
-    room, H, T = particles.room, particles.H, particles.T
-    old = particles.w[e]
-    room[3, :] = H[u]
-    room[4, :] = H[v]
-    add_edge(-old, v, field, T, room[3])
-    add_edge(-old, u, field, T, room[4])
-    fill_sigmoid(room[3], room[1])
-    fill_sigmoid(room[4], room[2])
-    fill_factors(old, field.cells[e], factors)
-    divide_weights(particles.W, room[1], room[2], factors, room[0])
-
-
-@jit
-def carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, factors):
-    """Make weights and states of the particles follow a change of edge e; the effective size.
-
-    `W`, `P_u` and `P_v` (N,) are those without the edge.
-    """
-    room, H, T = particles.room, particles.H, particles.T
+        copy(pair.W, particles.W)
+        copy(pair.H_u, H[u])
+        copy(pair.H_v, H[v])
+        P_u, P_v = pair.P_u, pair.P_v
+    else:
+        P_u, P_v = particles.P[u], particles.P[v]
+    redraw_pair(
+        particles.W, P_u, P_v, pair.factors, pair.uniform, T[u], T[v], pair.flips_u, pair.flips_v
+    )  # fmt: skip
     particles.w[e] = new
-    if old != 0.0:
-        particles.W[:] = W
-        H[u, :] = room[3]
-        H[v, :] = room[4]
-    fill_factors(new, field.cells[e], factors)
-    redraw_pair(particles.W, P_u, P_v, factors, particles.lanes, T[u], T[v], room[5], room[6], room[7])
     if old == 0.0:
         link(u, v, e, particles)
         link(v, u, e, particles)
     elif new == 0.0:
         unlink(u, e, particles)
         unlink(v, e, particles)
-    push(u, room[5], e, field, particles)
-    push(v, room[6], e, field, particles)
-    add_edge(new, v, field, T, H[u])
-    add_edge(new, u, field, T, H[v])
+    push(u, pair.flips_u, e, view.field, particles)
+    push(v, pair.flips_v, e, view.field, particles)
+    add_edge(new, v, view.field, T, H[u])
+    add_edge(new, u, view.field, T, H[v])
     particles.stale[u], particles.stale[v] = True, True
-    return normalise(particles.W, particles.size)
+    pair.owner[0].node = -1
+    size = normalise(particles.W, particles.size)
+    tally.least_size = min(tally.least_size, size)
+    if size < view.least_size:
+        renew(view)
 
 
-@jit
-def sweep_edges(field, particles, w, b, prior, corrected, least_size, n_sweeps, means, tally, rng):
-    """Update every edge in turn.
+@lean
+def add_move(view, active, D):
+    """Fill D (N,) with (theta' - theta) . f(z) of every particle, up to a constant, which is returned.
+
+    theta' are the view's parameters, theta those that the particles stand for.
+    """
+    field, particles = view.field, view.particles
+    T, c, low = particles.T, field.y[1] - field.y[0], field.y[0]
+    by_node, constant = view.joint.by_node, 0.0
+    D[:], by_node[:] = 0.0, 0.0
+    for i in range(view.n_biases):
+        move = view.beta[i] - particles.beta[i]
+        by_node[i] = c * move
+        constant += low * move
+    for e in active:
+        u, v, cells, move = (
+            field.edges[e, 0],
+            field.edges[e, 1],
+            field.cells[e],
+            view.w[e] - particles.w[e],
+        )
+        if move == 0.0:
+            continue
+        constant += move * cells[0]
+        by_node[u] += move * (cells[2] - cells[0])
+        by_node[v] += move * (cells[1] - cells[0])
+        x, t_u, t_v = move * c * c, T[u], T[v]
+        for j in range(D.shape[0]):
+            D[j] += x * t_u[j] * t_v[j]
+    for i in range(T.shape[0]):
+        x, t = by_node[i], T[i]
+        if x != 0.0:
+            for j in range(D.shape[0]):
+                D[j] += x * t[j]
+    return constant
+
+
+@lean
+def reweight(W, D, size, out):
+    """Write W exp(D - max D) to `out`, all (N,); return the log of sum(W exp(D)) / sum(W)."""
+    top = D[:size].max()
+    for j in range(D.shape[0]):
+        out[j] = exp_negative(min(max(D[j] - top, LOWEST), 0.0))  # padding may lie above the top
+    for j in range(D.shape[0]):
+        out[j] *= W[j]
+    return top + np.log(total(out) / total(W))
+
+
+@lean
+def fill_means(view, active, W, edge_mean, node_mean):
+    """Means under W (N,) of the statistics of the edges `active` (k,), and of all state values.
+
+    Into `edge_mean` (r,) and `node_mean` (d,).
+    """
+    field, T, product = view.field, view.particles.T, view.joint.product
+    c, low, sum_W, owner = field.y[1] - field.y[0], field.y[0], total(W), -1
+    for i in range(T.shape[0]):
+        node_mean[i] = dot(W, T[i]) / sum_W
+    for e in active:
+        u, v, cells = field.edges[e, 0], field.edges[e, 1], field.cells[e]
+        if owner != u:
+            fill_product(W, T[u], product)
+            owner = u
+        edge_mean[e] = (
+            cells[0] + (cells[2] - cells[0]) * node_mean[u] + (cells[1] - cells[0]) * node_mean[v]
+        )
+        edge_mean[e] += c * c * dot(product, T[v]) / sum_W
+    for i in range(T.shape[0]):
+        node_mean[i] = low + c * node_mean[i]
+
+
+@hamiltonian.add_slopes.register(ParticleEdges)
+def add_slopes_by_particles(view, active, slope):
+    """Log-likelihood relative to where the particles are, and its slopes; further observations included."""
+    joint, particles, n, k = view.joint, view.particles, view.joint.n[0], active.shape[0]
+    constant = add_move(view, active, joint.D)
+    value = -n * (constant + reweight(particles.W, joint.D, particles.size, joint.W))
+    fill_means(view, active, joint.W, joint.edge_mean, joint.node_mean)
+    for a in range(k):
+        e = active[a]
+        value += (view.w[e] - particles.w[e]) * joint.s[e]
+        slope[a] += joint.s[e] - n * joint.edge_mean[e]
+    for i in range(view.n_biases):
+        value += (view.beta[i] - particles.beta[i]) * joint.t[i]
+        slope[k + i] += joint.t[i] - n * joint.node_mean[i]
+    return value
+
+
+@hamiltonian.is_trusted.register(ParticleEdges)
+def particles_are_trusted(view):
+    """As far as the effective size of the weights allows."""
+    return effective_size(view.joint.W) >= view.least_size
+
+
+@lean
+def begin_piece(view, active):
+    """Resample if there is little room for a piece of a joint move; add its further observations."""
+    particles, joint, field = view.particles, view.joint, view.field
+    tally, size = view.tally[0], effective_size(particles.W)
+    tally.least_size = min(tally.least_size, size)
+    if size < 0.5 * (view.least_size + particles.size):
+        renew(view)
+        size = float(particles.size)
+    more = field.n * field.n / size
+    fill_means(view, active, particles.W, joint.edge_mean, joint.node_mean)
+    for e in active:
+        joint.s[e] = field.s[e] + more * joint.edge_mean[e]
+    for i in range(view.n_biases):
+        joint.t[i] = field.t[i] + more * joint.node_mean[i]
+    joint.n[0] = field.n + more
+
+
+@lean
+def hamiltonian_pieces(view, active, prior, x, step, n_steps, n_pieces, rng):
+    """One trajectory in pieces; returns the probability that all are accepted.
+
+    Pieces refused because the effective size was too small count in the tally alone.
 
     Parameters
     ----------
-    field : ExactField
-        Edges with the same first end follow each other in its order.
-    particles : Particles
-        Those of w and b.
-    w : (r,) array, changed in place
-    b : (d,) array, changed in place if m is not zero
+    view : ParticleEdges
+    active : (k,) int64 array
+        Present edges, in the order of the field.
     prior : EdgePrior
-    corrected : bool
-        Whether proposals are accepted by the rule of Metropolis and Hastings; else always.
-    least_size : float
-        Effective size below which particles are resampled and moved by `n_sweeps` sweeps.
-    n_sweeps : int
-    means : Means, changed in place
-    tally : Tally, changed in place
+    x : Coordinates
+    step : float
+        Leapfrog step.
+    n_steps, n_pieces : int
+        Leapfrog steps per piece, pieces.
     rng : numpy.random.Generator
     """
+    particles = view.particles
     seed_lanes(particles.lanes, rng)
-    p, log_p, factors = np.empty(4), np.empty(4), np.empty(4)
-    room, owned = particles.room, particles.room[8]
-    W, P, stale = particles.W, particles.P, particles.stale
-    edges, cells, s, n = field.edges, field.cells, field.s, field.n
-    highest = np.exp(prior.log_odds + prior.slab.constant[0] + HALF_LOG_2PI)
-    owner, sum_W, sum_u = -1, 0.0, 0.0
-    for e in field.order:
-        u, v = edges[e, 0], edges[e, 1]
-        old = w[e]
-        uniform = rng.random()
-        if old == 0.0:
-            if stale[v]:
-                probabilities(v, particles)
-            P_v = P[v]
-            if owner != u:
-                fill_product(W, probabilities(u, particles), owned)
-                owner, sum_W, sum_u = u, total(W), total(owned)
-            sum_v, sum_uv = dot_two(W, owned, P_v)
-            fill_pair(sum_W, sum_u, sum_v, sum_uv, p)
-            mean, variance = mean_and_variance(p, cells[e])
-            # most edges are hopeless: an upper bound of what `rho` will be settles them; with q n further
-            # observations its exponent is convex in q, so that the bound is at 0 or, twice as many, at 1
-            g, h = s[e] - n * mean, n * variance
-            far = g if np.isnan(means.expected[e]) else g + n * (means.expected[e] - mean)
-            if uniform > LEAST and max(g * g, far * far) < STRONG_SCORE * STRONG_SCORE * h:
-                exponent = max(0.5 * g * g, 0.25 * far * far) / h
-                bound = highest[e] / np.sqrt(h) * np.exp(min(exponent, 50.0))
-                if uniform > bound and bound < REFINE:
-                    means.now[e] = mean
-                    continue
-            P_u, here = P[u], W
-        else:
-            strip(e, u, v, field, particles, factors)
-            here, P_u, P_v = room[0], room[1], room[2]
-            fill_product(here, P_u, room[9])
-            fill_pair(total(here), total(room[9]), dot(here, P_v), dot(room[9], P_v), p)
-            mean, variance = mean_and_variance(p, cells[e])
-        ratio = n * variance_of_mean(here, P_u, P_v, cells[e], mean, room[9]) / variance
-        tally.noise[0] += ratio
-        tally.noise[1] += 1.0
-        proposed, accepted = update_edge(
-            e, u, v, p, log_p, ratio, uniform, field, w, b, prior, corrected, means, rng
-        )
-        tally.moves[0] += proposed
-        tally.moves[1] += accepted
-        if not accepted:
-            continue
-        size = carry_over(e, u, v, old, w[e], here, P_u, P_v, field, particles, factors)
-        owner = -1
-        tally.least_size[0] = min(tally.least_size[0], size)
-        if size < least_size:
-            resample(particles, rng)
-            sweep_particles(field, particles, n_sweeps)
-            tally.resamplings[0] += 1
+    draw_momentum(x, rng)
+    all_accepted = 1.0
+    for _ in range(n_pieces):
+        begin_piece(view, active)
+        accept, trusted, accepted = hamiltonian_move(view, active, prior, x, step, n_steps, rng)
+        all_accepted *= accept
+        view.tally[0].refused += not trusted
+        if accepted:
+            copy(view.joint.W, particles.W)
+            copy(view.w, particles.w)
+            copy(view.beta, particles.beta)
+            normalise(particles.W, particles.size)
+            refresh(view.field, particles)
+        sweep_particles(view.field, particles, 1)
+    return all_accepted

@@ -7,21 +7,33 @@ Not implemented: preconditioners that are not diagonal.
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_slab import LAPLACE, slope_and_precision
-from pymc_mrf.kernels.exact_joint import log_posterior_and_gradient
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.densities import LAPLACE, Density, Tabulated, density_of, slope_and_precision
+from pymc_mrf.kernels.hamiltonian import hamiltonian_move, prior_precisions
 from pymc_mrf.kernels.pair_counts import population_count
 
 
-@jit
-def log_slope(f, i, x):
-    """Return the derivative of the log density of parameter i at x, not smoothed anywhere."""
+@by_type
+def log_slope(f, x):
+    """Derivative of the log density at x, not smoothed anywhere."""
+
+
+@log_slope.register(Density)
+def closed_log_slope(f, x):
+    """With the corner of LAPLACE."""
     if f.kind == LAPLACE:
-        return -np.sign(x - f.location[i]) / f.scale[i]
-    return slope_and_precision(f, i, x)[0]
+        return -np.sign(x - f.location) / f.scale
+    return slope_and_precision(f, x)[0]
 
 
-@jit
+@log_slope.register(Tabulated)
+def tabulated_log_slope(f, x):
+    """By differences."""
+    return slope_and_precision(f, x)[0]
+
+
+@lean
 def feature_moments(z, n_chains, edges, y, mean, variance):
     """Sample means and variances of all features over bit-packed chains.
 
@@ -60,7 +72,7 @@ def feature_moments(z, n_chains, edges, y, mean, variance):
         variance[e] = max(second - first * first, 0.0) * m / (m - 1.0)
 
 
-@jit
+@lean
 def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alpha, rng):
     """One step of eq. (4) without an accept step, from an estimate `mean` of the expectations.
 
@@ -101,10 +113,10 @@ def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alph
             if x == 0.0:
                 moved[k] = False
                 continue
-            slope = log_slope(prior.slab, 0, x)
+            slope = log_slope(prior.slab, x)
         else:
             x = b[k - r]
-            slope = log_slope(prior.bias, k - r, x)
+            slope = log_slope(density_of(prior.bias, k - r), x)
         C = 1.0 / np.sqrt(H[k])
         half = 0.5 * step * C * (s[k] - n * mean[k] + slope)
         if moved[k]:
@@ -123,77 +135,51 @@ def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alph
     return square / count if count > 0 else 1.0
 
 
-@jit
-def langevin_move(field, active, w, b, prior, n_biases, H, p, moved, step, alpha, machine, rng, room):
+@lean
+def langevin_move(view, active, prior, H, p, moved, step, alpha, x, rng):
     """One step of eq. (4) under the exact likelihood, accepted or rejected (Horowitz, 1991).
+
+    A trajectory of one leapfrog step, whose momentum is refreshed in part.
 
     Parameters
     ----------
-    field : exact_edges.ExactField
-        With m = 0: the parameters are moved as they are.
+    view : a view
+        For `hamiltonian`, with m = 0: the parameters, changed in place, are moved as they are.
     active : (k,) int64 array
         Present edges.
-    w, b : (r,), (d,) arrays
-        Changed in place.
     prior : EdgePrior
-    n_biases : int
-        d if the biases move, else 0.
     H, p : (r + d,) arrays
-        `p` is changed in place; its signs are turned where the step is rejected.
+        Curvatures, and momenta in units of their roots; `p` is changed in place, its signs are turned where
+        the step is rejected.
     moved : (r + d,) bool array
         As in `langevin_step`.
     step, alpha : float
-    machine : exact_edges.Machine
+    x : hamiltonian.Coordinates
     rng : numpy.random.Generator
-    room : (3, k + n_biases) array
-        Scratch.
 
     Returns
     -------
     float
         Acceptance probability.
     """
-    r, k, beta = w.shape[0], active.shape[0], np.sqrt(1.0 - alpha * alpha)
-    start, momentum, slope = room[0], room[1], room[2]
+    r, k, beta = view.w.shape[0], active.shape[0], np.sqrt(1.0 - alpha * alpha)
     for e in range(r):
-        moved[e] = moved[e] and w[e] != 0.0
-    before = log_posterior_and_gradient(field, active, w, b, prior, n_biases, machine, slope)
-    for j in range(k + n_biases):
+        moved[e] = moved[e] and view.w[e] != 0.0
+    for j in range(k + view.n_biases):
         a = active[j] if j < k else r + j - k
-        C = 1.0 / np.sqrt(H[a])
         if not moved[a]:
             p[a] = rng.standard_normal()
         moved[a] = True
-        momentum[j] = alpha * p[a] + beta * rng.standard_normal()
-        before -= 0.5 * momentum[j] ** 2
-        p[a] = momentum[j] + 0.5 * step * C * slope[j]
-        if j < k:
-            start[j] = w[a]
-            w[a] += step * C * p[a]
-        else:
-            start[j] = b[j - k]
-            b[j - k] += step * C * p[a]
-    after = log_posterior_and_gradient(field, active, w, b, prior, n_biases, machine, slope)
-    for j in range(k + n_biases):
+        x.inverse_mass[j] = 1.0 / H[a]
+        x.momentum[j] = (alpha * p[a] + beta * rng.standard_normal()) * np.sqrt(H[a])
+    accept = hamiltonian_move(view, active, prior, x, step, 1, rng)[0]
+    for j in range(k + view.n_biases):
         a = active[j] if j < k else r + j - k
-        p[a] += 0.5 * step / np.sqrt(H[a]) * slope[j]
-        after -= 0.5 * p[a] ** 2
-    log_ratio = after - before
-    accept = np.exp(min(log_ratio, 0.0)) if log_ratio == log_ratio else 0.0
-    for a in active:
-        if w[a] == 0.0:  # would be an absent edge
-            accept = 0.0
-    if not rng.random() < accept:
-        for j in range(k):
-            w[active[j]] = start[j]
-            p[active[j]] = -momentum[j]
-        for j in range(n_biases):
-            b[j] = start[k + j]
-            p[r + j] = -momentum[k + j]
+        p[a] = x.momentum[j] / np.sqrt(H[a])
     return accept
 
 
-@jit
+@lean
 def marginal_variances(field, marginals, out):
     """Variances of all features, `out` (r + d,), from the marginal tables of edges and nodes."""
     r, y = field.edges.shape[0], field.y
@@ -209,10 +195,8 @@ def marginal_variances(field, marginals, out):
         out[r + i] = (y[1] - y[0]) ** 2 * p * (1.0 - p)
 
 
-@jit
-def prior_precisions(prior, out):
+@lean
+def fill_precisions(prior, out):
     """Curvatures of the log priors, `out` (r + d,), each at the centre of its prior."""
     r = prior.log_odds.shape[0]
-    out[:r] = slope_and_precision(prior.slab, 0, prior.slab.location[0])[1]
-    for i in range(out.shape[0] - r):
-        out[r + i] = slope_and_precision(prior.bias, i, prior.bias.location[i])[1]
+    out[:r] = prior_precisions(prior, out[r:])

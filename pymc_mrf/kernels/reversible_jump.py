@@ -9,22 +9,16 @@ from math import erf, erfc
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_slab import HALF_LOG_2PI, log_density, quadratic_mode
-from pymc_mrf.kernels.enumerated_field import (
-    fill_probabilities,
-    multiply_pair,
-    pair_probabilities,
-)
-from pymc_mrf.kernels.exact_edges import normalise_logs, pack, pair_terms
-from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.densities import HALF_LOG_2PI, log_density, quadratic_fit
+from pymc_mrf.kernels.edge_moves import follow, gain, look_at, without_edge
 
 _ROOT_HALF = np.sqrt(0.5)
 _ROOT_PI = np.sqrt(np.pi)
 FAR = 25.0  # beyond, exp(x^2) and erfc(x) approach the ends of the range of doubles
 
 
-@jit
+@lean
 def scaled_tail(x):
     """exp(x^2) erfc(x) for x >= 0; relative error below 1e-10."""
     if x < FAR:
@@ -33,7 +27,7 @@ def scaled_tail(x):
     return (1.0 - q * (1.0 - 3.0 * q * (1.0 - 5.0 * q))) / (x * _ROOT_PI)
 
 
-@jit
+@lean
 def log_normal_mass(low, high):
     """Log probability that a standard normal lies between low < high; also far out in a tail."""
     if low < 0.0 < high:
@@ -45,7 +39,7 @@ def log_normal_mass(low, high):
     return np.log(0.5 * mass) - 0.5 * low * low
 
 
-@jit
+@lean
 def draw_normal_between(low, high, rng):
     """Draw a standard normal between low < high, by rejection (Robert, 1995)."""
     if low < 0.0 < high:
@@ -63,7 +57,7 @@ def draw_normal_between(low, high, rng):
     return draw_tail(low, high, rng)
 
 
-@jit
+@lean
 def draw_tail(low, high, rng):
     """Draw a standard normal between 0 <= low < high, from an exponential cut off at `high`."""
     rate = 0.5 * (low + np.sqrt(low * low + 4.0))
@@ -75,7 +69,7 @@ def draw_tail(low, high, rng):
             return z
 
 
-@jit
+@lean
 def draw_value(mode, H, width, rng):
     """Draw from the Gaussian of precision H at `mode`, truncated to [-width, width]: eq. (13)."""
     root = np.sqrt(H)
@@ -83,7 +77,7 @@ def draw_value(mode, H, width, rng):
     return min(max(mode + z / root, -width), width)
 
 
-@jit
+@lean
 def log_value_density(a, mode, H, width):
     """Log density of `draw_value` at a in [-width, width]."""
     root = np.sqrt(H)
@@ -91,7 +85,7 @@ def log_value_density(a, mode, H, width):
     return 0.5 * np.log(H) - HALF_LOG_2PI - 0.5 * H * (a - mode) ** 2 - mass
 
 
-@jit
+@lean
 def log_ratio_estimate(a, mean, variance, N, n):
     """Log of R~(a), eq. (11): estimate of (Z(0) / Z(a))^N from n draws at parameter 0.
 
@@ -101,7 +95,14 @@ def log_ratio_estimate(a, mean, variance, N, n):
     return -N * a * mean - 0.5 * N * a * a * variance - np.log1p(N * N * a * a * variance / (2.0 * n))
 
 
-@jit
+@lean
+def proposal(slab, g, h):
+    """Mode and precision of slab(x) exp(g x - h x^2 / 2), approximately."""
+    fit = quadratic_fit(slab, g, h)[0]
+    return fit.mode, fit.precision
+
+
+@lean
 def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
     """Propose a jump of every edge, all from the same draws of the field (sec. 4.3).
 
@@ -130,10 +131,10 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
         S2 = variance[e]
         if w[e] == 0.0:
             n_absent += 1
-            mode, H = quadratic_mode(s[e] - N * mean[e], N * S2, slab)
+            mode, H = proposal(slab, s[e] - N * mean[e], N * S2)
             a = draw_value(mode, H, width[e], rng)
             log_Q = a * s[e] + log_ratio_estimate(a, mean[e], S2, N, n)
-            log_Q += prior.log_odds[e] + log_density(slab, 0, a)
+            log_Q += prior.log_odds[e] + log_density(slab, a)
             log_Q -= log_value_density(a, mode, H, width[e])
             if np.log(rng.random()) < log_Q and a != 0.0:
                 w[e] = a
@@ -141,9 +142,9 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
         elif abs(w[e]) <= width[e]:
             n_deletable += 1
             a = w[e]
-            mode, H = quadratic_mode(s[e] - N * (mean[e] - a * S2), N * S2, slab)
+            mode, H = proposal(slab, s[e] - N * (mean[e] - a * S2), N * S2)
             log_Q = -a * s[e] + log_ratio_estimate(-a, mean[e], S2, N, n)
-            log_Q -= prior.log_odds[e] + log_density(slab, 0, a)
+            log_Q -= prior.log_odds[e] + log_density(slab, a)
             log_Q += log_value_density(a, mode, H, width[e])
             if np.log(rng.random()) < log_Q:
                 w[e] = 0.0
@@ -151,82 +152,40 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
     return n_absent, n_added, n_deletable, n_deleted
 
 
-@jit
-def exact_jump(a, log_p, c, s, N, log_odds, slab, width, rng):
-    """One jump of an edge with value a, by the exact ratio; returns its new value.
-
-    `log_p` (4,): normalised log probabilities of the pair without the edge; `c` (4,): the feature.
-    """
-    _, g, h = pair_terms(0.0, log_p, c, s, N)
-    mode, H = quadratic_mode(g, h, slab)
-    value = draw_value(mode, H, width, rng) if a == 0.0 else a
-    log_Q = pair_terms(value, log_p, c, s, N)[0] + log_odds + log_density(slab, 0, value)
-    log_Q -= log_value_density(value, mode, H, width)
-    if np.log(rng.random()) < (log_Q if a == 0.0 else -log_Q):
-        return value if a == 0.0 else 0.0
-    return a
-
-
-@jit
-def sequential_jumps(field, w, b, prior, width, machine, rng):
-    """Propose a jump of one edge after the other, under the exact likelihood.
+@lean
+def sequential_jumps(view, prior, width, rng):
+    """Propose a jump of one edge after the other, by exact ratios.
 
     Parameters
     ----------
-    field : exact_edges.ExactField
-        With m = 0: the biases stay.
-    w : (r,) array
-        Changed in place.
-    b : (d,) array
+    view : a view
+        For `edge_moves`, exact, with m = 0: the biases stay.
     prior : EdgePrior
     width : (r,) array
-        Delta; below `exact_edges.UNDERFLOW`, so that listed probabilities do not underflow.
-    machine : exact_edges.Machine
+        Delta.
     rng : numpy.random.Generator
 
     Returns
     -------
     n_absent, n_added, n_deletable, n_deleted : int
     """
+    w, slab = view.w, prior.slab
     n_absent, n_added, n_deletable, n_deleted = 0, 0, 0, 0
-    tree, focus, P = machine.tree, machine.focus, machine.P
-    log_p, delta = np.empty(4), np.empty(4)
-    if machine.enumerates:
-        fill_probabilities(field.edges, field.y, w, b, machine.W, P, machine.h)
-    else:
-        pack(field, w, b, machine.work.tables)
-        calibrate(tree, machine.work.tables, focus)
-    for e in field.order:
-        old, c = w[e], field.cells[e]
+    for e in view.field.order:
+        old = w[e]
         if abs(old) > width[e]:
             continue
-        u, v = field.edges[e, 0], field.edges[e, 1]
-        if machine.enumerates:
-            pair_probabilities(P, u, v, log_p)
-        else:
-            factor_log_table(tree, focus, e, log_p)
-        for k in range(4):
-            log_p[k] -= old * c[k]
-        normalise_logs(log_p)
-        new = exact_jump(
-            old, log_p, c, field.s[e], field.n, prior.log_odds[e], prior.slab, width[e], rng
-        )
+        look_at(view, e, old)
+        g, h = without_edge(view, e)
+        mode, H = proposal(slab, g, h)
+        a = draw_value(mode, H, width[e], rng) if old == 0.0 else old
+        log_Q = gain(view, e, a) + prior.log_odds[e] + log_density(slab, a)
+        log_Q -= log_value_density(a, mode, H, width[e])
         n_absent += old == 0.0
         n_deletable += old != 0.0
-        if new == old:
-            continue
-        n_added += old == 0.0
-        n_deleted += old != 0.0
-        w[e] = new
-        for k in range(4):
-            delta[k] = (new - old) * c[k]
-            log_p[k] += old * c[k]
-        if machine.enumerates:
-            normalise_logs(log_p)
-            top = (log_p + delta).max()
-            delta -= top + np.log(np.exp(log_p + delta - top).sum())
-            delta[:] = np.exp(delta)
-            multiply_pair(P, u, v, delta[0], delta[1], delta[2], delta[3])
-        else:
-            update_factor(tree, focus, e, delta)
+        if a != 0.0 and np.log(rng.random()) < (log_Q if old == 0.0 else -log_Q):
+            n_added += old == 0.0
+            n_deleted += old != 0.0
+            w[e] = a if old == 0.0 else 0.0
+            follow(view, e, old, w[e])
     return n_absent, n_added, n_deletable, n_deleted

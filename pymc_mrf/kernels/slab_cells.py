@@ -9,14 +9,14 @@ import math
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import lean
 
 FAR = 5.0  # standard deviations of the likelihood beyond which a cell is on a straight slope
 LEAST_H = 1e-12
 _HALF_LOG_HALF_PI = 0.5 * np.log(0.5 * np.pi)
 
 
-@jit
+@lean
 def log_cell_integral(a, b, g, h):
     """Log of the integral of exp(g x - h x^2 / 2) over [a, b], h > 0."""
     root = np.sqrt(h)
@@ -39,7 +39,7 @@ def log_cell_integral(a, b, g, h):
     return 0.5 * g * g / h + _HALF_LOG_HALF_PI - 0.5 * np.log(h) + np.log(mass)
 
 
-@jit
+@lean
 def cell_moments(a, b, g, h):
     """Mean and variance of a value in [a, b] under exp(g x - h x^2 / 2), roughly."""
     width, nearest = b - a, min(max(g / h, a), b)
@@ -55,7 +55,7 @@ def cell_moments(a, b, g, h):
     return mean, min(reach * reach, width * width / 12.0)
 
 
-@jit
+@lean
 def fit_cells(edges, log_heights, g, h):
     """Log integral of the slab times exp(g x - h x^2 / 2); mean and variance of the value.
 
@@ -84,7 +84,7 @@ def fit_cells(edges, log_heights, g, h):
     return top + np.log(mass), mean, max(second / mass - mean * mean, 1e-20)
 
 
-@jit
+@lean
 def draw_in_cells(edges, log_heights, g, h, log_mass, rng):
     """Draw a cell by its integral, and a value anywhere in it; `log_mass` is that of `fit_cells`."""
     h = max(h, LEAST_H)
@@ -96,7 +96,7 @@ def draw_in_cells(edges, log_heights, g, h, log_mass, rng):
     return edges[k] + (edges[k + 1] - edges[k]) * rng.random()
 
 
-@jit
+@lean
 def log_cell_density(edges, log_heights, g, h, log_mass, x):
     """Log density of `draw_in_cells` at x, which is -inf outside the cells."""
     k = np.searchsorted(edges, x, side="right") - 1

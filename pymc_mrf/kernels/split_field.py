@@ -18,7 +18,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.enumerated_field import fill_probabilities, second_moments, sum_out
-from pymc_mrf.kernels.vector_sums import dot, exp_negative, total
+from pymc_mrf.kernels.vector_sums import copy, dot, exp_negative, total
 
 LEAST_NODES = 3  # sums run over eight cells at once
 SPAN = 650.0  # exp(-SPAN) and 2^d exp(SPAN) are normal numbers
@@ -252,10 +252,10 @@ def fill_window(edges, y, w, b, nodes, k, rows, W, P, h):
     if not safe:
         fill_probabilities(edges, y, w, b, W, P, h)
         sum_out(P, nodes[k:])
-        table[:size] = P[:size]
+        copy(P[:size], table[:size])
         return
     if m == 0:
-        table[:size] = rows.f[:size]
+        copy(rows.f[:size], table[:size])
     else:
         table[:size] = 0.0
         place = m

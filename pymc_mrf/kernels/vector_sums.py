@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, summing
+from pymc_mrf.kernels._jit import jit, part, summing
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -69,15 +69,6 @@ def dot_two(a, b, x):
 
 
 @summing
-def triple_dot(a, b, c):
-    """Sum of a b c."""
-    s = 0.0
-    for j in range(a.shape[0]):
-        s += a[j] * b[j] * c[j]
-    return s
-
-
-@summing
 def total(a):
     """Sum of an array."""
     s = 0.0
@@ -105,7 +96,14 @@ def product(a):
 
 
 @jit
-def copy_row(source, i, target, k):
-    """Copy row i of `source` (., N) to row k of `target` (., N); ten times as fast as by slices."""
+def copy_row(source, target, k):
+    """Copy `source` (N,) to row k of `target` (., N); ten times as fast as by slices."""
     for j in range(target.shape[1]):
-        target[k, j] = source[i, j]
+        target[k, j] = source[j]
+
+
+@part
+def copy(source, target):
+    """Copy an array (N,) to another, as slices do, but for them numba allocates memory."""
+    for j in range(target.shape[0]):
+        target[j] = source[j]

@@ -1,18 +1,62 @@
-"""What `EdgeGibbs` asks of an engine: the likelihood of one binary field and its data, by edges."""
+"""What `EdgeGibbs` asks of an engine: the likelihood of one binary field and its data, by edges.
 
-from typing import ClassVar
+An engine owns a view for `pymc_mrf.kernels.edge_moves` and `pymc_mrf.kernels.hamiltonian`, where the moves are
+written once; it keeps the view up to date and learns how far joint moves should go.
+"""
+
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edge_slab import EdgePrior
+from pymc_mrf.kernels.edge_moves import EdgePrior, Field, Rivals, centred, sweep_edges, sweep_swaps
+from pymc_mrf.kernels.hamiltonian import (
+    allocate_coordinates,
+    draw_momentum,
+    hamiltonian_move,
+    prior_precisions,
+)
+
+
+def binary_field(
+    x: np.ndarray, graph: PairwiseGraph, family: Family, is_centred: bool, order: np.ndarray
+) -> Field:
+    """Make the kernels' data of a field, its edges visited in `order`.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Observed state indices, 0 or 1.
+    graph : PairwiseGraph
+    family : Family
+    is_centred : bool
+        Whether biases are shifted with the edges, to stay centred at the data.
+    order : (r,) int64 array
+    """
+    n, d = x.shape
+    y = np.array(family.states, dtype=np.float64)
+    values = y[x]  # (n, d)
+    u, v = graph.edges.T
+    m = values.mean(axis=0) if is_centred else np.zeros(d)
+    y_u, y_v = np.repeat(y, 2), np.tile(y, 2)
+    t = values.sum(axis=0)
+    return Field(
+        edges=graph.edges,
+        y=y,
+        n=float(n),
+        m=m,
+        s=np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v],
+        t=t,
+        cells=y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v,  # (r, 4)
+        order=order,
+    )
 
 
 class EdgeEngine:
     """Base of the engines of the edge sampler.
 
-    A subclass supplies `__init__`, `sweep`, `joint` and `information`, and what else is not as here: nothing
+    A subclass supplies `__init__`, `refresh` and `variances`, and what else is not as here: nothing
     estimated, nothing learnt, nothing remembered from step to step.
 
     Parameters
@@ -30,6 +74,10 @@ class EdgeEngine:
 
     Attributes
     ----------
+    view : NamedTuple
+        The likelihood as `edge_moves` sees it.
+    rivals : Rivals or None
+        Pairs of edges to be swapped after every sweep over single ones.
     information : array
         What the lengths of joint moves are scaled by, of a shape that is the engine's own; `learn` may change
         it in place.
@@ -38,6 +86,8 @@ class EdgeEngine:
         (`pymc_mrf.fields.coupling_strength`).
     """
 
+    view: Any
+    rivals: Rivals | None = None
     information: np.ndarray
     assumes_weak_couplings: ClassVar[bool] = False
 
@@ -46,13 +96,36 @@ class EdgeEngine:
     ) -> None:
         raise NotImplementedError
 
+    def refresh(self, rng) -> None:
+        """Bring the view up to date with its parameters `w`, `b` and `beta`."""
+        raise NotImplementedError
+
+    def variances(self, active: np.ndarray, prior: EdgePrior) -> np.ndarray:
+        """Variances of the weights of the edges `active` (k,) and of the biases, roughly; (k + n_biases,)."""
+        biases = np.empty(len(self.view.b))
+        slab = prior_precisions(prior, biases)
+        u, v = self.view.field.edges[active].T
+        precision = self.information[u] * self.information[v] / self.view.field.n + slab
+        if self.view.n_biases:
+            precision = np.concatenate([precision, self.information + biases])
+        return 1.0 / precision
+
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
         """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.
 
         Without the Metropolis-Hastings correction if not `corrected`. Returns the numbers of proposals that
         would change an edge, and of those accepted.
         """
-        raise NotImplementedError
+        view = self.view
+        view.w[:], view.b[:] = w, b
+        centred(view.field, w, b, view.beta)
+        # anew in every sweep, so that rounding errors do not add up over the chain
+        self.refresh(rng)
+        counts = sweep_edges(view, prior, corrected, rng)
+        if self.rivals is not None:
+            sweep_swaps(view, self.rivals, prior, rng)
+        w[:], b[:] = view.w, view.b
+        return counts
 
     def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """Move all present edges and the biases jointly, in place, after `sweep`.
@@ -60,7 +133,18 @@ class EdgeEngine:
         By `n_steps` leapfrog steps of length `step`. Returns the acceptance probability, NaN if there is
         nothing to move.
         """
-        raise NotImplementedError
+        active = self.view.field.order[w[self.view.field.order] != 0.0]
+        if not len(active) + self.view.n_biases:
+            return np.nan
+        accept = self.trajectory(active, prior, step, n_steps, rng)
+        w[:], b[:] = self.view.w, self.view.b
+        return accept
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """Make the joint move of the edges `active` (k,); the acceptance probability."""
+        x = allocate_coordinates(self.variances(active, prior))
+        draw_momentum(x, rng)
+        return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng)[0]
 
     def learn_sweep(self) -> None:
         """Learn from the last `sweep`; called in tuning only."""

@@ -1,20 +1,20 @@
-"""The pseudo-likelihood of a binary field as a function of one edge, and of all present edges jointly.
+"""The pseudo-likelihood of a binary field as `EdgeGibbs` asks for it.
 
 Besag (1975): every variable given all others, so that a change of one edge touches two variables only.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import pseudo_edges, pseudo_joint, pseudo_wedges
-from pymc_mrf.kernels.edge_slab import EdgePrior, centred, precisions
-from pymc_mrf.likelihood.edge_engine import EdgeEngine
-from pymc_mrf.likelihood.wedges import make_wedges
+from pymc_mrf.kernels import pseudo_edges
+from pymc_mrf.kernels.edge_moves import EdgePrior
+from pymc_mrf.kernels.hamiltonian import fill_relative_curvatures, prior_precisions
+from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field
+from pymc_mrf.likelihood.rivals import make_rivals
 
-WEDGES = 0.04  # looked at in a step, relative to the candidate edges, at most
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
 MAX_STRETCH = 8.0
@@ -46,70 +46,58 @@ class PseudoEdges(EdgeEngine):
 
     def __init__(self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool) -> None:
         n, d = x.shape
-        low, high = family.states
-        c = float(high - low)
-        values = np.array(family.states, dtype=np.float64)[x.T]  # (d, n)
-        m = values.mean(axis=1) if moves_biases else np.zeros(d)
+        r = graph.n_edges
+        field = binary_field(x, graph, family, moves_biases, np.arange(r))
+        c = float(np.diff(field.y)[0])
         N = -(-n // pseudo_edges.LANES) * pseudo_edges.LANES
         T, Z = np.zeros((d, N)), np.zeros((d, N))
         T[:, :n] = x.T
-        Z[:, :n] = c * (values - m[:, None])
+        Z[:, :n] = c * (field.y[x.T] - field.m[:, None])
         u, v = graph.edges.T
-        s = np.einsum("en,en->e", T[u], Z[v]) + np.einsum("en,en->e", T[v], Z[u])
-        self._field = pseudo_edges.PseudoField(
-            edges=graph.edges,
+        self.view = pseudo_edges.PseudoEdges(
+            field=field,
+            w=np.zeros(r),
+            b=np.zeros(d),
+            beta=np.zeros(d),
+            n_biases=d if moves_biases else 0,
             T=T,
             Z=Z,
-            n=n,
             c=c,
-            m=m,
             z2=(Z**2).sum(axis=1) / n,
-            s=s,
-            L=np.zeros((d, N)),
-            R=np.zeros((d, N)),
-            V=np.zeros((d, N)),
-            v=np.zeros(d),
-            A=np.zeros(d),
-            room=np.zeros((20, N)),
+            s=np.einsum("en,en->e", T[u], Z[v]) + np.einsum("en,en->e", T[v], Z[u]),
+            now=pseudo_edges.allocate_node_terms(d, r, N),
+            without=pseudo_edges.allocate_terms(N),
+            proposed=pseudo_edges.allocate_terms(N),
+            factor=np.zeros(N),
         )
-        self._wedges = make_wedges(x, graph, WEDGES)
-        self._moves_biases = moves_biases
-        self._beta = np.zeros(d)
+        self.rivals = make_rivals(x, graph)
         self._norms = np.zeros(d)
-        self._last: tuple[np.ndarray, Any] = np.zeros(graph.n_edges), None
-        self.information = np.zeros(3 * d + graph.n_edges)
+        self._variance = np.zeros(d)
+        self._curvature = np.ones(r)
+        self.information = np.zeros(3 * d + r)
         p = T[:, :n].mean(axis=1)
         self.information[:d] = n * (p * (1 - p) + 0.5 / n)
         self.information[3 * d :] = 1.0
 
+    def refresh(self, rng) -> None:
+        """Recompute all local fields."""
+        pseudo_edges.refresh(self.view)
+
     def _learnt(self) -> list[np.ndarray]:
         """Parts of `information`: variances, means, mean squares, curvatures."""
-        d = len(self._beta)
+        d = len(self._norms)
         return np.split(self.information, [d, 2 * d, 3 * d])  # views
-
-    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn, then some pairs; `w` (r,) and `b` (d,) are changed in place.
-
-        Returns the numbers of proposals that would change a single edge, and of those accepted.
-        """
-        field = self._field
-        centred(field, w, b, self._beta)
-        pseudo_edges.refresh(field, w, self._beta)
-        counts = pseudo_edges.sweep_edges(field, w, b, prior, corrected, rng)
-        pseudo_wedges.sweep_wedges(field, self._wedges, w, b, prior, corrected, rng)
-        return counts
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its present value; call after `joint`."""
         variance, mean, square, curvature = self._learnt()
-        variance += weight * (self._field.v - variance)
+        variance += weight * (self._variance - variance)
         # recent draws count for more: norms grow much after the start
         recent = min(RECENT * weight, 1.0)
         weight = recent if square.any() else 1.0
         mean += weight * (self._norms - mean)
         square += weight * (self._norms**2 - square)
-        w, slab = self._last
-        pseudo_joint.learn_curvature(np.flatnonzero(w), w, slab, recent, curvature)
+        curvature += recent * (self._curvature - curvature)
 
     def stretch(self) -> float:
         """How many times longer trajectories are than for independent coordinates of unit variance.
@@ -121,38 +109,28 @@ class PseudoEdges(EdgeEngine):
         widest = np.quantile(square - mean**2, WIDEST)
         return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
 
-    def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """Move all present edges and the biases jointly, after `sweep`; the acceptance probability.
-
-        Makes `n_steps` leapfrog steps times `stretch`.
-        """
-        field = self._field
-        active = np.flatnonzero(w)
-        n_biases = len(b) if self._moves_biases else 0
-        self._last = w, prior.slab
-        if not len(active) + n_biases:
-            return np.nan
-        u, v = field.edges[active].T
+    def variances(self, active: np.ndarray, prior: EdgePrior) -> np.ndarray:
+        """Variances of the weights of the edges `active` (k,) and of the biases, roughly; (k + n_biases,)."""
+        view = self.view
+        biases = np.empty(len(view.b))
+        slab = prior_precisions(prior, biases)
+        u, v = view.field.edges[active].T
         variance, _, _, curvature = self._learnt()
-        slab_precision = precisions(prior.slab)[0] * curvature[active]
-        mass = variance[u] * field.z2[v] + variance[v] * field.z2[u] + slab_precision
-        squares = mass * w[active] ** 2
-        self._norms = np.sqrt(np.bincount(u, squares, len(b)) + np.bincount(v, squares, len(b)))
-        if n_biases:
-            mass = np.concatenate([mass, field.c**2 * variance + precisions(prior.bias)])
-        centred(field, w, b, self._beta)
-        return pseudo_joint.hamiltonian_move(
-            field,
-            active,
-            w,
-            b,
-            self._beta,
-            prior.slab,
-            prior.bias,
-            n_biases,
-            1.0 / mass,
-            step,
-            int(np.rint(n_steps * self.stretch())),
-            rng,
-            np.empty((4, len(mass))),
+        precision = variance[u] * view.z2[v] + variance[v] * view.z2[u] + slab * curvature[active]
+        squares = precision * view.w[active] ** 2
+        self._norms = np.sqrt(
+            np.bincount(u, squares, len(biases)) + np.bincount(v, squares, len(biases))
         )
+        if view.n_biases:
+            precision = np.concatenate([precision, view.c**2 * variance + biases])
+        return 1.0 / precision
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""
+        self._variance[:] = self.view.now.v
+        n_steps = int(np.rint(n_steps * self.stretch()))
+        accept = super().trajectory(active, prior, step, n_steps, rng)
+        _, _, _, curvature = self._learnt()
+        self._curvature[:] = curvature
+        fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
+        return accept

@@ -12,12 +12,10 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import packed_gibbs
 from pymc_mrf.kernels import persistent_langevin as langevin_kernels
 from pymc_mrf.kernels import reversible_jump as jump_kernels
-from pymc_mrf.kernels.edge_slab import EdgePrior
-from pymc_mrf.kernels.exact_edges import UNDERFLOW
+from pymc_mrf.kernels.edge_moves import EdgePrior
+from pymc_mrf.kernels.hamiltonian import allocate_coordinates
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particles import BURN_IN
-
-MAX_JUMP = 0.5 * UNDERFLOW  # longest exact jump: listed probabilities must not underflow
 
 
 def feature_sums(x: np.ndarray, graph: PairwiseGraph, family: Family) -> np.ndarray:
@@ -53,6 +51,8 @@ class ExactFeatures(ExactEdges):
         ``ISING`` or ``BOLTZMANN``.
     moves_biases : bool
         Whether `langevin` moves the node parameters too.
+    enumerates : bool, optional
+        As of the base.
 
     Raises
     ------
@@ -65,51 +65,53 @@ class ExactFeatures(ExactEdges):
         N Var f of every feature in the data.
     """
 
-    def __init__(self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool) -> None:
-        super().__init__(x, graph, family, moves_biases=False)
-        self._n_biases = graph.n_nodes if moves_biases else 0
+    def __init__(
+        self,
+        x: np.ndarray,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        enumerates: bool | None = None,
+    ) -> None:
+        super().__init__(x, graph, family, moves_biases, is_centred=False, enumerates=enumerates)
         self.data_curvature = data_curvature(x, graph, family)
-        self._momentum_room = np.empty((3, graph.n_edges + self._n_biases))
 
     def jump(self, w, b, prior: EdgePrior, width, rng) -> tuple[int, int, int, int]:
-        """Propose a jump of every edge in turn; `w` (r,) is changed in place, `width` is (r,), <= MAX_JUMP.
+        """Propose a jump of every edge in turn; `w` (r,) is changed in place, `width` is (r,).
 
         Returns the numbers of absent edges, of those added, of edges within `width`, of those deleted.
         """
-        return jump_kernels.sequential_jumps(self._field, w, b, prior, width, self._machine, rng)
+        self._go_to(w, b)
+        self.refresh(rng)
+        counts = jump_kernels.sequential_jumps(self.view, prior, width, rng)
+        w[:] = self.view.w
+        return counts
 
     def langevin(self, w, b, prior: EdgePrior, H, p, moved, step, alpha, rng) -> float:
         """Move present edges and biases in place; the acceptance probability, NaN if there are none.
 
         `H`, `p`, `moved` (r + d,): see `kernels.persistent_langevin`.
         """
-        active = np.flatnonzero(w)
-        size = len(active) + self._n_biases
+        view, active = self.view, np.flatnonzero(w)
+        size = len(active) + view.n_biases
         if size == 0:
             return np.nan
-        return langevin_kernels.langevin_move(
-            self._field,
-            active,
-            w,
-            b,
-            prior,
-            self._n_biases,
-            H,
-            p,
-            moved,
-            step,
-            alpha,
-            self._machine,
-            rng,
-            self._momentum_room[:, :size],
-        )
+        self._go_to(w, b)
+        x = allocate_coordinates(np.empty(size))
+        accept = langevin_kernels.langevin_move(view, active, prior, H, p, moved, step, alpha, x, rng)
+        w[:], b[:] = view.w, view.b
+        return accept
+
+    def _go_to(self, w, b) -> None:
+        """Give the view other parameters."""
+        self.view.w[:], self.view.b[:], self.view.beta[:] = w, b, b
 
     def curvature(self, prior: EdgePrior) -> np.ndarray:
         """N Var f of all features where `langevin` last evaluated the field, plus prior precision."""
         variance, precision = np.empty((2, len(self.data_curvature)))
-        langevin_kernels.marginal_variances(self._field, self._machine.marginals, variance)
-        langevin_kernels.prior_precisions(prior, precision)
-        return self._field.n * variance + precision
+        langevin_kernels.marginal_variances(self.view.field, self.view.marginals, variance)
+        langevin_kernels.fill_precisions(prior, precision)
+        return self.view.field.n * variance + precision
 
 
 class PersistentFeatures:
@@ -176,7 +178,7 @@ class PersistentFeatures:
     def curvature(self, prior: EdgePrior) -> np.ndarray:
         """N Var f of all features in the chains as last observed, plus prior precision."""
         precision = np.empty(len(self._s))
-        langevin_kernels.prior_precisions(prior, precision)
+        langevin_kernels.fill_precisions(prior, precision)
         return self._n * self._variance + precision
 
     def _observe(self, w, b, rng) -> None:

@@ -12,20 +12,19 @@ from pytensor.tensor.random.op import RandomVariable
 from scipy.special import gammaln
 
 from pymc_mrf.distributions.spike_and_slab import arguments
-from pymc_mrf.kernels.edge_slab import (
+from pymc_mrf.kernels.densities import (
     FLAT,
     LAPLACE,
     NORMAL,
-    SERIES,
     STUDENT,
     Densities,
-    EdgePrior,
-    log_density,
+    Tabulated,
+    density_of,
 )
-from pymc_mrf.kernels.series import N_NODES, Series
+from pymc_mrf.kernels.edge_moves import EdgePrior
+from pymc_mrf.kernels.series import Series
 from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
 
-NO_SERIES = Series(np.zeros(1), np.ones(1), np.zeros((1, N_NODES)), np.zeros(1))
 # probabilities of the outer cells, 10^-1, 10^-1.5, ..., as far as they are numbers
 TAIL = np.r_[np.arange(1.0, 10.0, 0.5), 11, 13, 16, 20, 26, 34, 45, 60, 80, 110, 150, 200, 300]
 KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LAPLACE}
@@ -33,7 +32,7 @@ KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LA
 
 def flat(k: int) -> Densities:
     """No density at all, for k parameters."""
-    return Densities(FLAT, np.zeros(k), np.ones(k), np.ones(k), np.zeros(k), NO_SERIES)
+    return Densities(FLAT, np.zeros(k), np.ones(k), np.ones(k), np.zeros(k))
 
 
 def closed_form(op: RandomVariable, parameters: list[np.ndarray], k: int) -> Densities:
@@ -51,7 +50,7 @@ def closed_form(op: RandomVariable, parameters: list[np.ndarray], k: int) -> Den
         constant = -np.log(2 * scale)
     else:
         constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi) - np.log(scale)
-    return Densities(kind, location, scale, nu, constant, NO_SERIES)
+    return Densities(kind, location, scale, nu, constant)
 
 
 def has_readable_prior(rv) -> bool:
@@ -134,7 +133,7 @@ class EdgePriorReader:
             positive = native[:1] + native[2:] if len(native) == 3 else native[1:]  # nu, location, scale
             fine = all(np.isfinite(v) for v in native) and all(v > 0 for v in positive)
             self._check_slab(fine, native)
-            slab = closed_form(self._op.slab.op, native, 1)
+            slab = density_of(closed_form(self._op.slab.op, native, 1), 0)
         else:
             slab = self._tabulated(native, rest)
         if self._bias_op is None:
@@ -156,7 +155,7 @@ class EdgePriorReader:
                 "prior, or a start, inside their domain, such as pm.HalfNormal for a scale"
             )
 
-    def _tabulated(self, parameters, rest) -> Densities:
+    def _tabulated(self, parameters, rest) -> Tabulated:
         """Slab as a series, anew only when its parameters change."""
         if self._last is not None and all(
             np.array_equal(a, b) for a, b in zip(parameters, self._last[0], strict=True)
@@ -175,10 +174,8 @@ class EdgePriorReader:
         q1, median, q3 = np.interp([0.25, 0.5, 0.75], np.r_[0.0, np.cumsum(mass)] / mass.sum(), x)
         scale = max((q3 - q1) / 1.349, 1e-12)
         cells, heights = cells_of(x, mass)
-        highest = np.array([max(series.ceiling.max(), heights.max())])
-        return Densities(
-            SERIES, np.array([median]), np.array([scale]), np.ones(1), highest, series, cells, heights
-        )
+        highest = float(max(series.ceiling.max(), heights.max()))
+        return Tabulated(float(median), float(scale), highest, series, cells, heights)
 
 
 def interval_masses(series: Series) -> tuple[np.ndarray, np.ndarray]:
@@ -221,8 +218,3 @@ def cells_of(x: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     full = inside > 0
     heights[full] = np.log(inside[full] / np.diff(ends)[full])
     return ends, heights
-
-
-def log_densities(f: Densities, x: np.ndarray) -> np.ndarray:
-    """Log density of one parameter at many values (k,)."""
-    return np.array([log_density(f, 0, value) for value in x])

@@ -4,8 +4,8 @@ import numpy as np
 
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.kernels.edge_slab import EdgePrior
-from pymc_mrf.steps.edge_prior import log_densities
+from pymc_mrf.kernels.densities import log_density
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.steps.observed_field import ObservedField
 
 START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
@@ -29,7 +29,7 @@ def pseudo_likelihood_start(
     r, d = field.graph.n_edges, field.graph.n_nodes
     labels = np.arange(r)
     problem = FitProblem(field.x, field.graph, field.family, labels, labels)
-    scale = float(prior.slab.scale[0])
+    scale = prior.slab.scale
     estimate, _, _ = maximise(problem, ridge=1.0 / (len(field.x) * scale**2), max_iterations=50)
     w, fitted = estimate[:r], estimate[r:]
     values = np.array(field.family.states, dtype=np.float64)[field.x]  # (n, d)
@@ -41,7 +41,8 @@ def pseudo_likelihood_start(
     information = 2.0 * c**4 * len(field.x) * variance[u] * variance[v] + scale**-2
     noise = rng.standard_normal(r) / np.sqrt(information)
     keep = np.abs(w) * np.sqrt(information) > START_SCORE
-    w = np.where(keep & np.isfinite(log_densities(prior.slab, w + noise)), w + noise, 0.0)
+    inside = np.array([np.isfinite(log_density(prior.slab, value)) for value in w + noise], dtype=bool)
+    w = np.where(keep & inside, w + noise, 0.0)
     if not moves_biases:
         return w, b
     beta += np.where(variance > 0, rng.standard_normal(d) * 0.1, 0.0)

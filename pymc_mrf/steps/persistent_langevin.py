@@ -8,7 +8,7 @@ from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import number
-from pymc_mrf.kernels.edge_slab import SERIES
+from pymc_mrf.kernels.densities import Tabulated
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
 from pymc_mrf.steps.feature_step import FeatureStep
 from pymc_mrf.steps.targets import LEAST_DRAWS, LEAST_RANGE, MOMENTUM_ERRORS, MOMENTUM_TOLERANCE
@@ -151,7 +151,7 @@ class PersistentLangevin(FeatureStep):
             step_size = STEP_SIZE if self._exact is None else EXACT_STEP_SIZE
         self._log_step = float(np.log(step_size))
         prior, _ = self._prior.read(self._point)
-        if self._exact is None and prior.slab.kind == SERIES:
+        if self._exact is None and isinstance(prior.slab, Tabulated):
             self._check_slab()
         self._warm_up()
 

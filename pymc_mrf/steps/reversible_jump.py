@@ -8,7 +8,6 @@ from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import number
-from pymc_mrf.likelihood.uncentred_edges import MAX_JUMP
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
 from pymc_mrf.steps.feature_step import FeatureStep
 
@@ -127,11 +126,6 @@ class ReversibleJump(FeatureStep):
             width = WIDTH if self._exact is None else EXACT_WIDTH
         self._relative_width = number(width, "width", 0.0)
         spread = np.sqrt(self._engine.data_curvature[: self._field.graph.n_edges])
-        if self._exact is not None and self._relative_width > MAX_JUMP * spread.min():
-            raise ValueError(
-                f"width must be at most {MAX_JUMP * spread.min():.3g} for the data of {self._field.name}, so "
-                f"that no jump is longer than {MAX_JUMP:g} and exact ratios do not underflow, not {width!r}"
-            )
         self._width = self._relative_width / spread
         self._warm_up()
 

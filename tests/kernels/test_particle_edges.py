@@ -7,13 +7,13 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint
-from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
+from pymc_mrf.kernels import binary_particles, edge_moves, hamiltonian, particle_edges
+from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
-from pymc_mrf.steps.edge_prior import NO_SERIES
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
+from tests.reference.priors import normal, normals
 from tests.statistics import ALPHA
 
 EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
@@ -21,12 +21,7 @@ GRAPH = PairwiseGraph(range(5), EDGES)
 FAMILIES = pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
 
 
-def normal(k, sd):
-    constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
-    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant, NO_SERIES)
-
-
-PRIOR = EdgePrior(np.zeros(6), normal(1, 0.8), normal(5, 2.0))
+PRIOR = EdgePrior(np.zeros(6), normal(0.8), normals(5, 2.0))
 
 
 def engine_with_particles(rng, family=BOLTZMANN, m=40, moves_biases=True):
@@ -52,30 +47,20 @@ def exhaustive(rng, copies, family=BOLTZMANN):
 
 
 def estimated_pair(engine, e):
-    """Pair probabilities without edge e, with what `carry_over` needs."""
-    field, particles = engine._field, engine._particles
-    u, v = EDGES[e]
-    factors, p = np.empty(4), np.empty(4)
-    if particles.w[e] != 0.0:
-        particle_edges.strip(e, u, v, field, particles, factors)
-        W, P_u, P_v = particles.room[:3]
-    else:
-        W = particles.W
-        P_u, P_v = (binary_particles.probabilities(i, particles) for i in (u, v))
-    particle_edges.fill_pair(W.sum(), W @ P_u, W @ P_v, W @ (P_u * P_v), p)
-    return p, W, P_u, P_v
+    """Pair probabilities without edge e, and all that `follow` needs."""
+    edge_moves.look_at(engine.view, e, engine._particles.w[e])
+    return engine.view.pair.p
 
 
 def change_edge(engine, e, new):
     """Change edge e, and return the twin's weights and biases."""
-    field, particles, b, m = engine._field, engine._particles, engine._b, engine.n_particles
-    u, v = EDGES[e]
+    field, particles, b, m = engine.view.field, engine._particles, engine._b, engine.n_particles
     old = particles.w[e]
     z = particles.T[:, :m].astype(int).tolist()
     arguments = (e, EDGES, particles.w, b, field.m, field.y)
     weights = reference.changed_weights(z, particles.W[:m], new, *arguments)
-    _, W, P_u, P_v = estimated_pair(engine, e)
-    particle_edges.carry_over(e, u, v, old, new, W, P_u, P_v, field, particles, np.empty(4))
+    estimated_pair(engine, e)
+    edge_moves.follow(engine.view, e, old, new)
     b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field.m)[1]
     return weights
 
@@ -84,7 +69,7 @@ def assert_fields(engine):
     """Local fields are those of states and parameters, and the probabilities those of the fields."""
     particles, m = engine._particles, engine.n_particles
     z = particles.T[:, :m].astype(int).tolist()
-    H = np.array(reference.local_fields(z, EDGES, particles.w, engine._b, engine._field.y))
+    H = np.array(reference.local_fields(z, EDGES, particles.w, engine._b, engine.view.field.y))
     np.testing.assert_allclose(particles.H[:, :m], H, atol=1e-9)
     fresh = ~particles.stale
     np.testing.assert_allclose(particles.P[fresh, :m], special.expit(H[fresh]), atol=1e-11)
@@ -99,12 +84,12 @@ def assert_fields(engine):
 @pytest.mark.parametrize("moves_biases", [True, False])
 def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng):
     engine, _, _ = engine_with_particles(rng, family, moves_biases=moves_biases)
-    field, particles = engine._field, engine._particles
+    field, particles = engine.view.field, engine._particles
     assert_fields(engine)
     for e, new in ((0, 0.7), (1, -1.2), (2, 0.0), (1, 0.4), (5, -0.3)):
         z, W = particles.T[:, :40].astype(int).tolist(), particles.W[:40].tolist()
         p = reference.pair_probabilities(z, W, e, EDGES, particles.w, engine._b, field.m, field.y)
-        np.testing.assert_allclose(estimated_pair(engine, e)[0], p, atol=1e-12)
+        np.testing.assert_allclose(estimated_pair(engine, e), p, atol=1e-12)
         weights = change_edge(engine, e, new)
         np.testing.assert_allclose(particles.W[:40], weights, rtol=1e-9)
         assert_fields(engine)
@@ -115,12 +100,12 @@ def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng)
 @FAMILIES
 def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
     engine, _, _ = exhaustive(rng, 1, family)
-    field, particles = engine._field, engine._particles
+    field, particles = engine.view.field, engine._particles
     for e in range(6):
         bare = reference.change(0.0, e, EDGES, particles.w, engine._b, field.m)
         tables = family.edge_tables(np.array(bare[0])), family.node_tables(np.array(bare[1]))
         _, pairs = enumeration.marginals(EDGES, *tables)
-        np.testing.assert_allclose(estimated_pair(engine, e)[0], pairs[e].ravel(), atol=1e-12)
+        np.testing.assert_allclose(estimated_pair(engine, e), pairs[e].ravel(), atol=1e-12)
     # the marginal of the nodes that are not drawn anew is exact as well
     change_edge(engine, 1, -0.8)
     tables = family.edge_tables(particles.w), family.node_tables(engine._b)
@@ -136,7 +121,7 @@ def test_without_weights_particles_lag_behind(rng):
         engine, _, _ = exhaustive(np.random.default_rng(1), 64)
         particles = engine._particles
         if not weighted:  # equal weights from the start, as after resampling
-            binary_particles.resample(particles, rng)
+            binary_particles.resample(particles)
         for e, new in ((0, 3.0), (1, 3.0)):
             change_edge(engine, e, new)
             if not weighted:
@@ -151,7 +136,7 @@ def test_without_weights_particles_lag_behind(rng):
 
 def test_redrawn_pairs_have_their_conditional_distribution(rng):
     engine, _, _ = engine_with_particles(rng, m=4096)
-    particles, field = engine._particles, engine._field
+    particles, field = engine._particles, engine.view.field
     z = np.array([1, 0, 0, 1, 1])
     states = np.repeat(z[:, None], 4096, axis=1)
     engine.set_state(
@@ -169,12 +154,12 @@ def test_sweeps_of_particles_leave_the_field_invariant(rng):
     engine, w, b = exhaustive(rng, 256)
     p = enumeration.probabilities(EDGES, BOLTZMANN.edge_tables(w), BOLTZMANN.node_tables(b))
     particles = engine._particles
-    binary_particles.resample(particles, rng)
+    binary_particles.resample(particles)
     m = engine.n_particles
     counts = np.bincount((particles.T[:, :m].T @ (2 ** np.arange(4, -1, -1))).astype(int), minlength=32)
     assert np.all(np.abs(counts - p * m) < 1.0)  # systematic resampling of sorted particles
     assert (particles.W[:m] == 1.0).all()
-    binary_particles.sweep_particles(engine._field, particles, 20)
+    binary_particles.sweep_particles(engine.view.field, particles, 20)
     counts = np.bincount((particles.T[:, :m].T @ (2 ** np.arange(4, -1, -1))).astype(int), minlength=32)
     assert stats.chisquare(counts, p * m).pvalue > ALPHA
 
@@ -183,15 +168,14 @@ def test_sweeps_of_particles_leave_the_field_invariant(rng):
 @pytest.mark.parametrize("moves_biases", [True, False])
 def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
     engine, w, b = engine_with_particles(rng, family, moves_biases=moves_biases)
-    field, particles, m = engine._field, engine._particles, engine.n_particles
-    active = np.flatnonzero(w)
-    n_biases = 5 if moves_biases else 0
+    view, particles, m = engine.view, engine._particles, engine.n_particles
+    field, active, n_biases = view.field, np.flatnonzero(w), view.n_biases
     k = len(active) + n_biases
     states = field.y[particles.T[:, :m].astype(int)]  # (d, m)
     weights = particles.W[:m]
 
     def moved(q):
-        """Parameters at a move q, the frozen log-partition there, and log prior plus likelihood."""
+        """Parameters at a move q, the frozen log-partition there, log prior plus likelihood, weights."""
         beta = particles.beta + (q[len(active) :] if moves_biases else 0.0)
         new_w = w.copy()
         new_w[active] += q[: len(active)]
@@ -208,27 +192,31 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         value += sum(x * (rows[u] @ rows[v]) for x, (u, v) in zip(new_w, EDGES, strict=True))
         if moves_biases:
             value += stats.norm(0, 2).logpdf(new_b).sum()
-        return new_w, new_b, A, value, energy
+        return new_w, new_b, A, value, special.softmax(energy + np.log(weights))
 
-    q = 0.2 * rng.normal(size=k)
-    new_w, new_b, A, _, energy = moved(q)
-    D, out, product = np.zeros((3, particles.T.shape[1]))
-    constant = particle_joint.add_move(field, active, q, n_biases, particles.T, D)
-    np.testing.assert_allclose(D[:m] + constant, energy, atol=1e-12)
-    np.testing.assert_allclose(constant + particle_joint.reweight(particles.W, D, m, out), A)
-    slope, mean, s = np.empty((3, k))
-    s[: len(active)], s[len(active) :] = field.s[active], field.t[:n_biases]
-    particle_joint.expected_features(field, active, n_biases, out, particles.T, product, mean)
-    particle_joint.gradient(field, active, new_w, new_b, PRIOR, n_biases, field.n, s, mean, slope)
+    def estimate(q, slope):
+        new_w, new_b, *_ = moved(q)
+        view.w[:], view.b[:] = new_w, new_b
+        centred(field, new_w, new_b, view.beta)
+        return hamiltonian.log_posterior(view, active, PRIOR, slope)
+
+    q, out = 0.2 * rng.normal(size=k), np.empty(k)
+    view.joint.n[0], view.joint.s[:], view.joint.t[:] = field.n, field.s, field.t
+    gap = estimate(q, out) - estimate(np.zeros(k), np.empty(k))
+    np.testing.assert_allclose(gap, moved(q)[3] - moved(np.zeros(k))[3], atol=1e-9)
+    estimate(q, out)
+    np.testing.assert_allclose(view.joint.W[:m] / view.joint.W[:m].sum(), moved(q)[4], atol=1e-12)
     for a in range(k):
         h = 1e-5 * np.eye(k)[a]
         numerical = (moved(q + h)[3] - moved(q - h)[3]) / 2e-5
-        np.testing.assert_allclose(slope[a], numerical, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(out[a], numerical, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("moves_biases", [True, False])
 def test_joint_moves_carry_particles_along(moves_biases, rng):
     engine, w, b = engine_with_particles(rng, m=512, moves_biases=moves_biases)
+    engine.view.w[:], engine.view.b[:] = w, b
+    centred(engine.view.field, w, b, engine.view.beta)
     beta, before = engine._particles.beta.copy(), w.copy()
     accept = engine.joint(w, b, PRIOR, 0.3, 1, rng)
     assert 0.0 < accept <= 1.0
@@ -245,19 +233,18 @@ def test_rejected_pieces_of_joint_moves_keep_the_posterior(rng):
     n, m, n_steps = 20, 2000, 3000
     x = np.array([[0, 0]] * 7 + [[0, 1]] * 3 + [[1, 0]] * 4 + [[1, 1]] * 6, dtype=np.int8)
     engine = ParticleEdges(x, PairwiseGraph(range(2), [(0, 1)]), BOLTZMANN, True, n_particles=m)
-    prior = EdgePrior(np.zeros(1), normal(1, 1.0), normal(2, 2.0))
+    prior = EdgePrior(np.zeros(1), normal(1.0), normals(2, 2.0))
     w, b = np.array([0.5]), np.zeros(2)
     engine.start(w, b, 30, rng)
-    u, v = engine.information
-    inverse_mass = 1.0 / np.array([u * v / n + 1.0, u + 0.25, v + 0.25])
+    view, active = engine.view._replace(least_size=0.3 * m), np.array([0])
+    view.w[:], view.b[:] = w, b
+    centred(view.field, w, b, view.beta)
+    x = hamiltonian.allocate_coordinates(engine.variances(active, prior))
     draws, accepted = np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
-        arguments = (engine._field, engine._particles, np.array([0]), w, b, prior, 2, inverse_mass)
         step = 0.8 * rng.uniform(0.8, 1.2)
-        accepted[t] = particle_joint.hamiltonian_moves(
-            *arguments, step, 1, 8, 0.3 * m, 1, engine._tally, rng, np.empty((8, 3))
-        )
-        draws[t] = w[0]
+        accepted[t] = particle_edges.hamiltonian_pieces(view, active, prior, x, step, 1, 8, rng)
+        draws[t] = view.w[0]
     assert accepted.mean() < 0.8
     W, B, C = np.meshgrid(np.linspace(-4, 5, 61), *[np.linspace(-4, 4, 61)] * 2, indexing="ij")
     A = np.log(1 + np.exp(B) + np.exp(C) + np.exp(B + C + W))

@@ -8,20 +8,17 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import packed_gibbs
 from pymc_mrf.kernels import persistent_langevin as kernels
-from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
+from pymc_mrf.kernels.densities import density_of
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.uncentred_edges import ExactFeatures
-from pymc_mrf.steps.edge_prior import NO_SERIES, closed_form, flat
+from pymc_mrf.steps.edge_prior import closed_form, flat
 from tests.reference import reversible_jump as twin
+from tests.reference.priors import normal
 from tests.statistics import Z
 
 EDGES = [(0, 1), (1, 2), (0, 2)]
 BIAS = np.array([0.4, -0.3, 0.2])
 SIGMA = 0.9
-
-
-def normal_slab(sigma=SIGMA):
-    constant = np.full(1, stats.norm(0, sigma).logpdf(0))
-    return Densities(NORMAL, np.zeros(1), np.full(1, sigma), np.ones(1), constant, NO_SERIES)
 
 
 def case(states=(0, 1)):
@@ -30,7 +27,7 @@ def case(states=(0, 1)):
     field = twin.EnumeratedField(x, EDGES, states, 0.4, SIGMA, BIAS)
     graph = PairwiseGraph(range(3), EDGES)
     engine = ExactFeatures(family.encode(x, n_nodes=3), graph, family, moves_biases=False)
-    return field, engine, EdgePrior(np.zeros(3), normal_slab(), flat(3))
+    return field, engine, EdgePrior(np.zeros(3), normal(SIGMA), flat(3))
 
 
 @pytest.mark.parametrize("states", [(0, 1), (-1, 1)])
@@ -87,14 +84,14 @@ def test_a_new_edge_has_a_new_momentum(rng):
 
 
 def test_slopes_are_not_smoothed():
-    laplace = closed_form(_op("Laplace"), [0.2, 0.7], 1)
+    laplace = density_of(closed_form(_op("Laplace"), [0.2, 0.7], 1), 0)
     for x in (-1.0, 0.19, 0.21, 3.0):
-        assert kernels.log_slope(laplace, 0, x) == pytest.approx(-np.sign(x - 0.2) / 0.7)
-    student = closed_form(_op("StudentT"), [3.0, 0.2, 0.7], 1)
+        assert kernels.log_slope(laplace, x) == pytest.approx(-np.sign(x - 0.2) / 0.7)
+    student = density_of(closed_form(_op("StudentT"), [3.0, 0.2, 0.7], 1), 0)
     h = 1e-6
     for x in (-1.0, 0.25, 3.0):
         up, down = stats.t(3.0, 0.2, 0.7).logpdf([x + h, x - h])
-        assert kernels.log_slope(student, 0, x) == pytest.approx((up - down) / (2 * h), rel=1e-6)
+        assert kernels.log_slope(student, x) == pytest.approx((up - down) / (2 * h), rel=1e-6)
 
 
 def _op(name):

@@ -9,29 +9,23 @@ from scipy import integrate, special, stats
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import (
-    edge_slab,
+    densities,
     enumerated_field,
     exact_edges,
-    exact_joint,
+    hamiltonian,
     pseudo_edges,
-    pseudo_joint,
-    slab_shape,
     vector_sums,
 )
-from pymc_mrf.kernels.edge_slab import FLAT, LAPLACE, NORMAL, STUDENT, Densities
+from pymc_mrf.kernels.densities import FLAT, LAPLACE, STUDENT, Density
+from pymc_mrf.kernels.edge_moves import EdgePrior, Rivals, centred, sweep_swaps
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
-from pymc_mrf.steps.edge_prior import NO_SERIES
 from tests.reference import enumeration
+from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import exact_log_likelihood, pseudo_log_likelihood
 
 EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
 GRAPH = PairwiseGraph(range(5), EDGES)
-
-
-def normal(k, sd):
-    constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
-    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant, NO_SERIES)
 
 
 def parameters(rng):
@@ -41,9 +35,7 @@ def parameters(rng):
 
 
 def student(location, scale, nu):
-    constant = np.array([stats.t(nu, location, scale).logpdf(location)])
-    location, scale, nu = (np.array([float(t)]) for t in (location, scale, nu))
-    return Densities(STUDENT, location, scale, nu, constant, NO_SERIES)
+    return Density(STUDENT, location, scale, nu, stats.t(nu, location, scale).logpdf(location))
 
 
 @pytest.mark.parametrize("n", [8, 24, 104])
@@ -53,31 +45,11 @@ def test_sums(n, rng):
     np.testing.assert_allclose(vector_sums.pair_dot(a, b, c, d), (a * b + c * d).sum())
     np.testing.assert_allclose(vector_sums.dot_square(a, b), (a * b**2).sum())
     np.testing.assert_allclose(vector_sums.dot_two(a, b, c), (a @ c, b @ c))
-    np.testing.assert_allclose(vector_sums.triple_dot(a, b, c), (a * b * c).sum())
     np.testing.assert_allclose(vector_sums.total(a), a.sum())
     np.testing.assert_allclose(vector_sums.total_positive(a), a[a > 0].sum())
     np.testing.assert_allclose(vector_sums.product(a), a.prod())
     a[3] = np.inf
     assert vector_sums.total_positive(a) == vector_sums.total(a) == np.inf
-
-
-@pytest.mark.parametrize("kind", ["normal", "student", "laplace"])
-def test_scalar_densities(kind):
-    """Those of `edge_slab`, without the arrays."""
-    slab = student(0.3, 1.7, 3)
-    if kind == "normal":
-        slab = normal(1, 0.8)
-    elif kind == "laplace":
-        slab = slab._replace(kind=LAPLACE, constant=np.array([-np.log(3.4)]))
-    shape = slab_shape.scalars(slab, 0)
-    for x in (-40.0, -0.4, 0.0, 2.0):
-        got = slab_shape.simple_log_density(shape, x)
-        np.testing.assert_allclose(got, edge_slab.log_density(slab, 0, x))
-        got = slab_shape.simple_slope_and_precision(shape, x)
-        np.testing.assert_allclose(got, edge_slab.slope_and_precision(slab, 0, x))
-    x, H, odds = slab_shape.simple_mode(3.0, 7.0, shape)
-    np.testing.assert_allclose((x, H), edge_slab.quadratic_mode(3.0, 7.0, slab))
-    np.testing.assert_allclose(odds, edge_slab.quadratic_fit(3.0, 7.0, slab)[1])
 
 
 # the pair is separable: no row has both in the second state, and the weight wanders far out
@@ -103,7 +75,7 @@ def pair_conditional(b):
 def test_separable_pair(joint, corrected, rng):
     graph, b = PairwiseGraph(range(2), [(0, 1)]), np.array([-0.3, 0.2])
     engine = PseudoEdges(SEPARABLE, graph, BOLTZMANN, False)
-    prior = edge_slab.EdgePrior(np.zeros(1), student(0, 2, 1), normal(2, 1.0)._replace(kind=FLAT))
+    prior = EdgePrior(np.zeros(1), student(0.0, 2.0, 1.0), normals(2, 1.0)._replace(kind=FLAT))
     if joint:
         engine._learnt()[2][:] = 36.0
         assert engine.stretch() == 6.0
@@ -119,11 +91,62 @@ def test_separable_pair(joint, corrected, rng):
     assert (np.abs(z).max() < 5.0) == corrected, z
 
 
+@pytest.mark.parametrize("correct", [True, False])
+def test_swaps_leave_the_posterior_invariant(correct, rng):
+    """Two edges of one node, one present at a time: from a draw of its conditional, one swap.
+
+    Negative control: the same under another inclusion probability of one of them.
+    """
+    n, k = 60, 6000
+    x = rng.integers(2, size=(n, 3)).astype(np.int8)
+    x[:, 2] = np.where(rng.random(n) < 0.3, x[:, 2], x[:, 0])
+    x[:, 1] = np.where(rng.random(n) < 0.05, x[:, 1], x[:, 0])
+    graph = PairwiseGraph(range(3), [(0, 1), (0, 2), (1, 2)])
+    engine = PseudoEdges(x, graph, BOLTZMANN, False)
+    log_odds, b = np.array([0.0, -0.4, 0.3]), np.array([-0.3, 0.1, -0.2])
+    target = EdgePrior(log_odds, normal(1.0), normals(3, 1.0)._replace(kind=FLAT))
+    prior = target if correct else target._replace(log_odds=log_odds + np.array([0.0, 0.8, 0.0]))
+    log_likelihood = pseudo_log_likelihood(x, [(0, 1), (0, 2), (1, 2)], (0, 1))
+    grid = np.linspace(-5.0, 5.0, 2001)
+    theta = np.zeros((2, len(grid), 6))
+    theta[..., 0], theta[..., 3:] = 2.0, b
+    theta[0, :, 1] = theta[1, :, 2] = grid
+    log_p = log_likelihood(theta.reshape(-1, 6)).reshape(2, -1) + stats.norm.logpdf(grid)
+    p = special.softmax(log_p + log_odds[1:, None])
+    first, sums = p[0].sum(), [(row * grid).sum() for row in p]
+    rivals = Rivals(
+        *(getattr(graph.arrays, name) for name in ("indptr", "neighbors", "edge_ids")),
+        visits=np.array([1.0, 0.0, 0.0]),  # edges 1 and 2 meet in node 2; edge 0 links their other ends
+        edge_to=np.full(3, -1),
+    )
+    after = np.empty((k, 2))
+    swapped = 0
+    for t, cell in enumerate(rng.choice(p.size, size=k, p=p.ravel())):
+        engine.view.w[:], engine.view.b[:] = (2.0, 0.0, 0.0), b
+        engine.view.beta[:] = b
+        value = grid[cell % len(grid)] + (grid[1] - grid[0]) * (rng.random() - 0.5)
+        engine.view.w[1 + cell // len(grid)] = value
+        engine.refresh(rng)
+        n_proposed, n_accepted = sweep_swaps(engine.view, rivals, prior, rng)
+        assert n_proposed == 1
+        swapped += n_accepted
+        after[t] = engine.view.w[1:]
+        assert np.count_nonzero(after[t]) == 1
+        L = engine.view.now.L[:, :n].copy()
+        if t < 20:  # what follows the weights is what they give
+            engine.refresh(rng)
+            np.testing.assert_allclose(L, engine.view.now.L[:, :n], atol=1e-10)
+    assert 0.2 * k < swapped < 0.95 * k
+    z = [((after[:, 0] != 0).mean() - first) / np.sqrt(first * (1 - first) / k)]
+    z += [(after[:, i].mean() - sums[i]) / (after[:, i].std() / np.sqrt(k)) for i in (0, 1)]
+    assert (np.abs(z).max() < 4.5) == correct, z
+
+
 def test_trajectories_stretch_to_the_norms(rng):
     """The deviation of the widest norms but a tenth, of recent draws: what came before counts no more."""
     engine = PseudoEdges(rng.integers(2, size=(21, 5)).astype(np.int8), GRAPH, BOLTZMANN, True)
     assert engine.stretch() == 1.0
-    prior = edge_slab.EdgePrior(np.zeros(6), student(0, 2, 1), normal(5, 2.0))
+    prior = EdgePrior(np.zeros(6), student(0.0, 2.0, 1.0), normals(5, 2.0))
     w, b = parameters(rng)
     engine.sweep(w, b, prior, rng)
     engine.joint(w, b, prior, 0.5, 3, rng)
@@ -161,26 +184,26 @@ def test_pseudo_likelihood_and_its_gradient(family, moves_biases, rng):
     x = rng.integers(2, size=(21, 5)).astype(np.int8)
     w, b = parameters(rng)
     engine = PseudoEdges(x, GRAPH, family, moves_biases)
-    field, slab, bias = engine._field, normal(1, 0.8), normal(5, 2.0)
+    view, prior = engine.view, EdgePrior(np.zeros(6), normal(0.8), normals(5, 2.0))
     log_likelihood = pseudo_log_likelihood(np.array(family.states)[x], EDGES, family.states)
     active = np.flatnonzero(w)
-    beta, n_biases = np.empty(5), 5 if moves_biases else 0
+    out = np.empty(len(active) + view.n_biases)
 
     def value(w, b):
-        edge_slab.centred(field, w, b, beta)
-        pseudo_edges.refresh(field, w, beta)
-        return pseudo_joint.log_posterior(field, active, w, b, slab, bias)
+        view.w[:], view.b[:] = w, b
+        centred(view.field, w, b, view.beta)
+        return hamiltonian.log_posterior(view, active, prior, out)
 
     def expected(w, b):
-        prior = stats.norm(0, 0.8).logpdf(w[active]).sum() + stats.norm(0, 2).logpdf(b).sum()
-        return log_likelihood(np.concatenate([w, b])[None])[0] + prior
+        density = stats.norm(0, 0.8).logpdf(w[active]).sum()
+        if moves_biases:
+            density += stats.norm(0, 2).logpdf(b).sum()
+        return log_likelihood(np.concatenate([w, b])[None])[0] + density
 
     other = w + 0.3 * (w != 0)
     gap = value(other, b + 0.2) - value(w, b)
     np.testing.assert_allclose(gap, expected(other, b + 0.2) - expected(w, b), rtol=1e-9)
-    out = np.empty(len(active) + n_biases)
     value(w, b)
-    pseudo_joint.gradient(field, active, w, b, slab, bias, n_biases, out)
     for a in range(len(out)):
         ends = []
         for h in (1e-5, -1e-5):
@@ -188,8 +211,8 @@ def test_pseudo_likelihood_and_its_gradient(family, moves_biases, rng):
             if a < len(active):  # at constant centred biases
                 u, v = EDGES[active[a]]
                 q[active[a]] += h
-                c[u] -= h * field.m[v]
-                c[v] -= h * field.m[u]
+                c[u] -= h * view.field.m[v]
+                c[v] -= h * view.field.m[u]
             else:
                 c[a - len(active)] += h
             ends.append(expected(q, c))
@@ -201,15 +224,15 @@ def test_pseudo_likelihood_and_its_gradient(family, moves_biases, rng):
 def test_exact_likelihood_and_its_gradient(family, enumerates, rng):
     x = rng.integers(2, size=(21, 5)).astype(np.int8)
     w, b = parameters(rng)
-    engine = ExactEdges(x, GRAPH, family, True)
-    assert engine._machine.enumerates
-    machine, field = engine._machine._replace(enumerates=enumerates), engine._field
-    prior = edge_slab.EdgePrior(np.zeros(6), normal(1, 0.8), normal(5, 2.0))
+    view = ExactEdges(x, GRAPH, family, True, enumerates=enumerates).view
+    field = view.field
+    prior = EdgePrior(np.zeros(6), normal(0.8), normals(5, 2.0))
     log_likelihood = exact_log_likelihood(np.array(family.states)[x], EDGES, family.states)
     active, out = np.flatnonzero(w), np.empty(9)
 
     def value(w, b):
-        return exact_joint.log_posterior_and_gradient(field, active, w, b, prior, 5, machine, out)
+        view.w[:], view.b[:] = w, b
+        return hamiltonian.log_posterior(view, active, prior, out)
 
     def expected(w, b):
         density = stats.norm(0, 0.8).logpdf(w[active]).sum() + stats.norm(0, 2).logpdf(b).sum()
@@ -261,7 +284,7 @@ def test_pair_terms(rng):
     x = rng.integers(2, size=(30, 5)).astype(np.int8)
     w, b = parameters(rng)
     engine = ExactEdges(x, GRAPH, BOLTZMANN, True)
-    field = engine._field
+    field = engine.view.field
     log_likelihood = exact_log_likelihood(x, EDGES, (0, 1))
     u, v = EDGES[4]
     _, tables = enumeration.marginals(EDGES, BOLTZMANN.edge_tables(w), BOLTZMANN.node_tables(b))
@@ -283,10 +306,10 @@ def test_pair_terms(rng):
 
 def test_proposals_have_the_density_they_claim(rng):
     mode, precision = 0.7, 4.0
-    draws = np.array([edge_slab.propose_value(mode, precision, rng) for _ in range(4000)])
+    draws = np.array([densities.propose_value(mode, precision, rng) for _ in range(4000)])
     cuts = mode + np.array([-np.inf, -3.0, -1.0, -0.5, -0.2, 0.0, 0.3, 0.7, 1.5, np.inf])
     cells = [
-        integrate.quad(lambda t: np.exp(edge_slab.log_proposal(t, mode, precision)), *ends)[0]
+        integrate.quad(lambda t: np.exp(densities.log_proposal(t, mode, precision)), *ends)[0]
         for ends in itertools.pairwise(cuts)
     ]
     np.testing.assert_allclose(sum(cells), 1.0, rtol=1e-7)
@@ -294,19 +317,30 @@ def test_proposals_have_the_density_they_claim(rng):
     assert stats.chisquare(counts, np.array(cells) / sum(cells) * len(draws)).pvalue > 1e-5
 
 
-def test_densities_and_laplace(rng):
-    student = Densities(
-        STUDENT, np.array([0.3]), np.array([1.7]), np.array([3.0]), np.array([0.0]), NO_SERIES
-    )
-    exact = stats.t(3, 0.3, 1.7).logpdf
-    for x in (-4.0, 0.0, 2.0):
-        gap = edge_slab.log_density(student, 0, x) - edge_slab.log_density(student, 0, 0.3)
-        np.testing.assert_allclose(gap, exact(x) - exact(0.3))
-        slope, _ = edge_slab.slope_and_precision(student, 0, x)
-        np.testing.assert_allclose(slope, (exact(x + 1e-5) - exact(x - 1e-5)) / 2e-5, rtol=1e-6)
-    # a normal slab makes Laplace's method exact
-    slab, g, h = normal(1, 0.9), 3.0, 7.0
-    expected = integrate.quad(
-        lambda t: stats.norm(0, 0.9).pdf(t) * np.exp(g * t - 0.5 * h * t * t), -10, 10
-    )[0]
-    np.testing.assert_allclose(edge_slab.quadratic_fit(g, h, slab)[1], np.log(expected))
+@pytest.mark.parametrize(
+    ("slab", "exact"),
+    [
+        (student(0.3, 1.7, 3.0), stats.t(3, 0.3, 1.7)),
+        (normal(0.8), stats.norm(0, 0.8)),
+        (Density(LAPLACE, 0.1, 1.7, 1.0, -np.log(3.4)), stats.laplace(0.1, 1.7)),
+    ],
+    ids=["student", "normal", "laplace"],
+)
+def test_densities(slab, exact):
+    for x in (-40.0, -4.0, 2.0):
+        np.testing.assert_allclose(densities.log_density(slab, x), exact.logpdf(x))
+        slope, precision = densities.slope_and_precision(slab, x)
+        numerical = (exact.logpdf(x + 1e-5) - exact.logpdf(x - 1e-5)) / 2e-5
+        # the corner of the Laplace density is rounded
+        np.testing.assert_allclose(slope, numerical, rtol=0.03 if slab.kind == LAPLACE else 1e-6)
+        assert precision > 0.0
+
+
+def test_laplace_is_exact_for_a_normal_slab():
+    slab, g, h = normal(0.9), 3.0, 7.0
+    integrand = lambda t: stats.norm(0, 0.9).pdf(t) * np.exp(g * t - 0.5 * h * t * t)  # noqa: E731
+    expected = np.log(integrate.quad(integrand, -10, 10)[0])
+    np.testing.assert_allclose(densities.quadratic_fit(slab, g, h)[1], expected)
+    # the same parabola, about another point
+    x, value = 0.4, g * 0.4 - 0.5 * h * 0.4**2
+    np.testing.assert_allclose(densities.expanded_fit(slab, x, value, g - h * x, h)[1], expected)

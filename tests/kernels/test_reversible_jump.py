@@ -7,10 +7,11 @@ from scipy import integrate, special, stats
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import reversible_jump as kernels
-from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.uncentred_edges import ExactFeatures
-from pymc_mrf.steps.edge_prior import NO_SERIES, flat
+from pymc_mrf.steps.edge_prior import flat
 from tests.reference import reversible_jump as twin
+from tests.reference.priors import normal
 from tests.statistics import ALPHA, Z
 
 EDGES = [(0, 1), (1, 2), (0, 2)]
@@ -19,15 +20,7 @@ INTERVALS = [(-0.5, 0.3), (-4.0, 5.0), (0.0, 0.2), (0.3, 6.0), (2.0, 2.01), (12.
 
 
 def prior_of(p0, sigma, r, d):
-    slab = Densities(
-        NORMAL,
-        np.zeros(1),
-        np.full(1, sigma),
-        np.ones(1),
-        np.full(1, stats.norm(0, sigma).logpdf(0)),
-        NO_SERIES,
-    )
-    return EdgePrior(np.full(r, special.logit(p0)), slab, flat(d))
+    return EdgePrior(np.full(r, special.logit(p0)), normal(sigma), flat(d))
 
 
 def assert_share(counts, probability):
@@ -117,9 +110,8 @@ def exact_case(states, enumerates=True):
     x[:, 1] = np.where(np.random.default_rng(5).random(30) < 0.6, x[:, 0], x[:, 1])
     field = twin.EnumeratedField(x, EDGES, states, 0.4, 0.9, BIAS)
     graph = PairwiseGraph(range(3), EDGES)
-    engine = ExactFeatures(family.encode(x, n_nodes=3), graph, family, moves_biases=False)
-    engine._machine = engine._machine._replace(enumerates=enumerates)
-    return field, engine
+    x = family.encode(x, n_nodes=3)
+    return field, ExactFeatures(x, graph, family, moves_biases=False, enumerates=enumerates)
 
 
 @pytest.mark.parametrize("enumerates", [True, False])

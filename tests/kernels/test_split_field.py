@@ -7,10 +7,12 @@ import pytest
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import edge_slab, exact_edges, split_field
+from pymc_mrf.kernels import split_field
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
-from tests.kernels.test_pseudo_edges import normal
 from tests.reference import enumeration
+from tests.reference.priors import normal, normals
+from tests.reference.views import use_junction_tree
 
 
 def complete(d):
@@ -80,22 +82,29 @@ def test_log_partition_and_moments(d, scale, family, rng):
             np.testing.assert_allclose(moments[u, v], expected, rtol=1e-9, atol=1e-12)
 
 
-def machines(engine, d):
+def engines(make, graph, d):
     """Four blocks, one window, and a junction tree, all in the same order; and a wrong one."""
-    field, machine = engine._field, engine._machine
-    windows = split_field.make_windows(field.edges, d, 4)
-    field = field._replace(order=windows.order)
-    [one] = [split_field.make_windows(field.edges, d, 1)]
-    one = one._replace(order=windows.order)
-    last = windows.sizes[:, None] - 1
-    mirrored = np.where(windows.places <= last, last - windows.places, windows.places)
-    wrong = windows._replace(places=mirrored)
-    layouts = {"blocks": windows, "one": one, "wrong": wrong}
-    out = {
-        name: machine._replace(windows=layout, rows=split_field.allocate_rows(layout))
-        for name, layout in layouts.items()
-    }
-    return field, {**out, "tree": machine._replace(enumerates=False)}
+    out = {name: make() for name in ("blocks", "one", "wrong", "tree")}
+    for name in ("blocks", "one", "wrong"):
+        view = out[name].view
+        windows = split_field.make_windows(graph.edges, d, 1 if name == "one" else 4)
+        if name == "wrong":
+            last = windows.sizes[:, None] - 1
+            mirrored = np.where(windows.places <= last, last - windows.places, windows.places)
+            windows = windows._replace(places=mirrored)
+        window_of = np.zeros(len(graph.edges), dtype=np.int64)
+        if name != "one":
+            window_of[windows.order] = np.repeat(np.arange(len(windows.sizes)), np.diff(windows.starts))
+        order = split_field.make_windows(graph.edges, d, 4).order
+        out[name].view = view._replace(
+            field=view.field._replace(order=order),
+            windows=windows,
+            window_of=window_of,
+            rows=split_field.allocate_rows(windows),
+        )
+    out["tree"].view = out["blocks"].view
+    use_junction_tree(out["tree"], graph)
+    return out
 
 
 @pytest.mark.parametrize("start", ["none", "moderate", "strong"])
@@ -105,9 +114,7 @@ def test_sweeps_in_windows_make_the_decisions_of_other_sweeps(start, moves_biase
     x = (rng.random((60, d)) < 0.5).astype(np.int8)
     x[:, 1] = x[:, 0]  # one pair without limit but the prior
     graph = PairwiseGraph(range(d), [tuple(edge) for edge in complete(d)])
-    engine = ExactEdges(x, graph, ISING, moves_biases)
-    assert engine._machine.enumerates
-    field, machine = machines(engine, d)
+    all_engines = engines(lambda: ExactEdges(x, graph, ISING, moves_biases), graph, d)
     r = graph.n_edges
     w, b = np.zeros(r), np.zeros(d)
     if start != "none":
@@ -115,12 +122,11 @@ def test_sweeps_in_windows_make_the_decisions_of_other_sweeps(start, moves_biase
         w[::4] = 0.0
     if start == "strong":
         w[[0, 40]] = 400.0, -90.0
-    slab, bias = normal(1, 60.0 if start == "strong" else 1.0), normal(d, 3.0)
-    prior = edge_slab.EdgePrior(np.zeros(r), slab, bias)
+    prior = EdgePrior(np.zeros(r), normal(60.0 if start == "strong" else 1.0), normals(d, 3.0))
     found = {}
-    for name, how in machine.items():
+    for name, engine in all_engines.items():
         state, again = (w.copy(), b.copy()), np.random.default_rng(7)
-        counts = [exact_edges.sweep_edges(field, *state, prior, True, how, again) for _ in range(3)]
+        counts = [engine.sweep(*state, prior, again) for _ in range(3)]
         found[name] = (*state, np.array(counts), again.random())
     for name in ("one", "tree"):
         for got, expected in zip(found["blocks"], found[name], strict=True):

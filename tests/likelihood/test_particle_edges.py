@@ -5,26 +5,20 @@ import itertools
 import arviz as az
 import numpy as np
 import pytest
-from scipy import stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edge_slab import NORMAL, Densities, EdgePrior
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particle_edges import BURN_IN, ParticleEdges
-from pymc_mrf.steps.edge_prior import NO_SERIES
 from tests.reference import enumeration
+from tests.reference.priors import normal, normals
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
 GRAPH = PairwiseGraph(range(4), EDGES)
 
 
-def normal(k, sd):
-    constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
-    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant, NO_SERIES)
-
-
-PRIOR = EdgePrior(np.full(6, -0.4), normal(1, 1.0), normal(4, 2.0))
+PRIOR = EdgePrior(np.full(6, -0.4), normal(1.0), normals(4, 2.0))
 
 
 def data(n=60, seed=1):
@@ -125,16 +119,16 @@ def test_expected_means_are_averages_over_the_draws(rng):
     for _ in range(30):
         this.sweep(w, b, PRIOR, rng)
         this.learn_sweep()
-        seen.append(this._means.now.copy())
+        seen.append(this.view.means.now.copy())
     average = seen[0]
     for k, now in enumerate(seen):
         average = average + (now - average) / (1 + k / 3)
-    np.testing.assert_allclose(this._means.expected, average)
-    kept = this._means.expected.copy()
+    np.testing.assert_allclose(this.view.means.expected, average)
+    kept = this.view.means.expected.copy()
     this.sweep(w, b, PRIOR, rng)
-    np.testing.assert_array_equal(this._means.expected, kept)  # adaptation ends with tuning
+    np.testing.assert_array_equal(this.view.means.expected, kept)  # adaptation ends with tuning
     this.forget()
-    assert np.isnan(this._means.expected).all()
+    assert np.isnan(this.view.means.expected).all()
 
 
 def strong_data(n=200, seed=3):
@@ -149,7 +143,7 @@ def strong_data(n=200, seed=3):
 def test_edges_that_compete_for_the_same_data_are_not_found_too_rarely(rng):
     """Sixteen edges between two groups, none of them likely: their number is that of the exact engine."""
     graph, x = strong_data()
-    prior = EdgePrior(np.full(28, -0.85), normal(1, 2.0), normal(8, 3.0))
+    prior = EdgePrior(np.full(28, -0.85), normal(2.0), normals(8, 3.0))
     numbers = []
     for this in (
         ExactEdges(x, graph, ISING, True),

@@ -9,6 +9,7 @@ from scipy import special, stats
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
@@ -20,6 +21,7 @@ from tests.reference.spike_and_slab import (
     pseudo_log_likelihood,
     structure_posterior,
 )
+from tests.reference.views import use_junction_tree
 from tests.statistics import Z
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
@@ -61,8 +63,7 @@ def draws_of(model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_cha
     with model:
         step = EdgeGibbs([model[name] for name in names])
     if tree:
-        assert step._engine._machine.enumerates
-        step._engine._machine = step._engine._machine._replace(enumerates=False)
+        use_junction_tree(step._engine, step._field.graph)
     if not corrected:
         sweep = step._engine.sweep
         step._engine.sweep = lambda *args: sweep(*args, corrected=False)
@@ -247,8 +248,9 @@ def test_geweke_joint_distribution():
     draws = np.empty((n_data, 3), dtype=np.int8)
     kept = np.empty((n_steps, 4))
     u, v = TRIANGLE.edges.T
-    m = engine._field.m
-    tree, work = engine._machine.tree, engine._machine.work
+    m = engine.view.field.m
+    tree = field_tree(TRIANGLE, 2).arrays
+    work = tree_kernels.allocate(tree)
     for i in range(n_steps):
         point, _ = step.step(point)
         tree_kernels.pack_pairwise(
@@ -260,8 +262,8 @@ def test_geweke_joint_distribution():
         t = values.sum(axis=0)
         s = np.empty(3)
         gibbs.edge_statistics(draws, TRIANGLE.edges, BOLTZMANN.edge_statistic, s)
-        engine._field.t[:] = t
-        engine._field.s[:] = s - m[v] * t[u] - m[u] * t[v]
+        engine.view.field.t[:] = t
+        engine.view.field.s[:] = s - m[v] * t[u] - m[u] * t[v]
         w, b = point["w"], point["b"]
         kept[i] = np.count_nonzero(w), (w**2).sum(), b.mean(), (b**2).mean()
     for column, expected in zip(kept.T, (3 * p, 3 * p, 0.0, 4.0), strict=True):
@@ -281,7 +283,8 @@ def test_very_strong_edges_under_both_ways_of_exact_evaluation():
     prior, b = step._prior.read(model.initial_point())
     paths = []
     for enumerates in (True, False):
-        engine._machine = engine._machine._replace(enumerates=enumerates)
+        if not enumerates:
+            use_junction_tree(engine, pmrf.graphs.complete(3))
         rng, path = np.random.default_rng(1), []
         for start in (340.0, 400.0, 1000.0):
             weights = np.array([start, 0.3, 0.0])

@@ -248,18 +248,6 @@ def test_options_of_a_simulation_are_refused_without_one(kind, name):
         build(kind, edge_model("exact"), **{name: 9})
 
 
-def test_exact_jumps_have_a_greatest_width():
-    model = edge_model("exact")
-    with pytest.raises(
-        ValueError, match=r"width must be at most .* data of x, .*, not 1000000\.0"
-    ) as refused:
-        build(ReversibleJump, model, width=1e6)
-    most = float(str(refused.value).split("at most ")[1].split()[0])
-    build(ReversibleJump, model, width=0.99 * most)
-    with pytest.raises(ValueError, match="width must be at most"):
-        build(ReversibleJump, model, width=1.01 * most)
-
-
 def test_slabs_that_end_need_an_accept_step():
     model = edge_model("particles", slab=pm.HalfNormal.dist(1))
     with pytest.raises(ValueError, match="slab of w is not known to be positive on the whole line"):

@@ -10,7 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edge_slab import EdgePrior
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
@@ -57,16 +57,17 @@ class Sampler:
             self.edges = EdgeGibbs([self.model["w"], self.model["b"]])
             self.hyper = ConjugateHyperparameters([self.model["p"], self.model["tau"]])
         # the exact conditional of any data: centring at means of others is only a matter of speed
-        self.field = self.edges._engine._field
+        self.view = self.edges._engine.view
         self.information = self.edges._information
 
     def see(self, x):
         """Put the sufficient statistics of other data in the place of the first."""
         u, v = GRAPH.edges.T
-        m, t = self.field.m, x.sum(axis=0).astype(float)
+        m, t = self.view.field.m, x.sum(axis=0).astype(float)
         s = (x[:, u] * x[:, v]).sum(axis=0) - m[v] * t[u] - m[u] * t[v]
         n = max(float(len(x)), 1e-9)  # scales of proposals are relative to n
-        self.edges._engine._field = self.field._replace(n=n, s=s, t=t)
+        field = self.view.field._replace(n=n, s=s, t=t)
+        self.edges._engine.view = self.view._replace(field=field)
         self.edges._information = self.information if len(x) else np.zeros(D)
 
     def run(self, rng, n_steps):
