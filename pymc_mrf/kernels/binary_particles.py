@@ -98,12 +98,11 @@ def fill_sigmoid(H, P):
 
 
 @lean
-def probabilities(i, particles):
-    """P of node i (N,), up to date."""
+def update_probabilities(i, particles):
+    """Bring P of node i up to date."""
     if particles.stale[i]:
         fill_sigmoid(particles.H[i], particles.P[i])
         particles.stale[i] = False
-    return particles.P[i]
 
 
 @lean
@@ -179,7 +178,8 @@ def sweep_particles(field, particles, n_sweeps):
     uniform, flips = particles.uniform, particles.flips
     for _ in range(n_sweeps):
         for i in range(particles.T.shape[0]):
-            p, t = probabilities(i, particles), particles.T[i]
+            update_probabilities(i, particles)
+            p, t = particles.P[i], particles.T[i]
             fill_uniform(particles.lanes, uniform)
             for j in range(t.shape[0]):
                 new = 1.0 if uniform[j] < p[j] else 0.0

@@ -21,8 +21,8 @@ def by_type(question: Callable) -> Any:
         def tree_gain(view, e, x):
             ...
 
-    An answer is compiled as a part of its caller, as `lean` kernels are: a call with the many arrays of a view
-    takes some hundred nanoseconds. Called from Python, the kernel is chosen in the same way.
+    An answer is compiled as a part of its caller, as `lean` kernels are: a call with the many arrays of a
+    view takes some hundred nanoseconds. Called from Python, the kernel is chosen in the same way.
     """
     answers: dict[type, Any] = {}
 

@@ -9,10 +9,11 @@ tabulated slab by `slab_cells`. An acceptance step then leaves the conditional i
 Edges move at constant *centred* biases beta_i = b_i + sum_j w_ij m_j, m the means of the data, which
 decorrelates weights and biases. If the biases are not the sampler's to move, m = 0 and beta = b.
 
-A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d,), the
-present parameters, which moves change, ``beta`` (d,), the centred biases, which do not change with an edge,
-``n_biases``, d if the biases move and else 0, and with arrays of its own. It answers `look_at`, `without_edge`,
-`likelihood_terms`, `gain` and `follow`, in this order for every edge; `hamiltonian` asks the rest.
+A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d,),
+the present parameters, which moves change, ``beta`` (d,), the centred biases, which do not change with an
+edge, ``n_biases``, d if the biases move and else 0, and with arrays of its own. It answers `look_at`,
+`without_edge`, `likelihood_terms`, `gain` and `follow`, in this order for every edge; `hamiltonian` asks the
+rest.
 """
 
 from typing import Any, NamedTuple
@@ -95,27 +96,6 @@ class EdgePrior(NamedTuple):
     bias: Densities
 
 
-class Rivals(NamedTuple):
-    """Candidate edges that share a node and whose other ends are a candidate edge, too.
-
-    Attributes
-    ----------
-    indptr : (d + 1,) int64 array
-    neighbors, edge_ids : (2 r,) int64 arrays
-        Candidate edges, as in `GraphArrays`.
-    visits : (r,) array
-        Probability with which the rivals over a candidate edge are looked at in a step.
-    edge_to : (d,) int64 array
-        Scratch, -1 everywhere.
-    """
-
-    indptr: np.ndarray
-    neighbors: np.ndarray
-    edge_ids: np.ndarray
-    visits: np.ndarray
-    edge_to: np.ndarray
-
-
 class Ends(NamedTuple):
     """Both ends of an edge: their biases without it, and what they become with it.
 
@@ -167,7 +147,7 @@ def follow(view: Any, e: int, old: float, new: float) -> Any:
 
 @lean
 def ends_of(view, e, bias):
-    """`Ends` of edge e at the present parameters."""
+    """Return the `Ends` of edge e at the present parameters."""
     u, v = view.field.edges[e, 0], view.field.edges[e, 1]
     m_u, m_v = view.field.m[u], view.field.m[v]
     b_u, b_v = view.b[u] + view.w[e] * m_v, view.b[v] + view.w[e] * m_u
@@ -275,75 +255,6 @@ def sweep_edges(view, prior, corrected, rng):
         n_accepted += 1
         set_edge(view, e, new, ends)
         follow(view, e, old, new)
-    return n_proposed, n_accepted
-
-
-@lean
-def swap(view, e, e2, prior, rng):
-    """Propose to take the present edge e away and to let the absent edge e2 come in its place.
-
-    With a value from its own fit, so that nothing but the field without both tells what is proposed. Returns
-    whether they were swapped.
-    """
-    old, slab = view.w[e], prior.slab
-    look_at(view, e, old)
-    g, h = without_edge(view, e)
-    ends = ends_of(view, e, prior.bias)
-    fit = refined_fit(view, e, quadratic_fit(slab, g, h)[0].mode, ends, slab)[0]
-    log_ratio = -log_presence(view, e, old, ends, prior, fit)
-    set_edge(view, e, 0.0, ends)
-    follow(view, e, old, 0.0)
-    look_at(view, e2, 0.0)
-    g, h = without_edge(view, e2)
-    ends2 = ends_of(view, e2, prior.bias)
-    fit = refined_fit(view, e2, quadratic_fit(slab, g, h)[0].mode, ends2, slab)[0]
-    new = propose_fit(slab, fit, rng)
-    log_ratio += log_presence(view, e2, new, ends2, prior, fit)
-    if np.log(rng.random()) < log_ratio:
-        set_edge(view, e2, new, ends2)
-        follow(view, e2, 0.0, new)
-        return True
-    look_at(view, e, 0.0)
-    without_edge(view, e)
-    gain(view, e, old)
-    set_edge(view, e, old, ends)
-    follow(view, e, 0.0, old)
-    return False
-
-
-@lean
-def sweep_swaps(view, rivals, prior, rng):
-    """Propose to swap edges that share a node and whose other ends are linked so closely that data hardly
-    tell one from the other.
-
-    Parameters
-    ----------
-    view : a view
-        Up to date with its parameters, which are changed in place.
-    rivals : Rivals
-    prior : EdgePrior
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_proposed, n_accepted : int
-    """
-    n_proposed, n_accepted, w, edge_to = 0, 0, view.w, rivals.edge_to
-    for f in range(w.shape[0]):
-        if rng.random() >= rivals.visits[f]:
-            continue
-        v, v2 = view.field.edges[f, 0], view.field.edges[f, 1]
-        for k in range(rivals.indptr[v], rivals.indptr[v + 1]):
-            edge_to[rivals.neighbors[k]] = rivals.edge_ids[k]
-        for k in range(rivals.indptr[v2], rivals.indptr[v2 + 1]):
-            e, e2 = edge_to[rivals.neighbors[k]], rivals.edge_ids[k]
-            if e >= 0 and (w[e] == 0.0) != (w[e2] == 0.0):
-                if w[e] == 0.0:
-                    e, e2 = e2, e
-                n_proposed += 1
-                n_accepted += swap(view, e, e2, prior, rng)
-        for k in range(rivals.indptr[v], rivals.indptr[v + 1]):
-            edge_to[rivals.neighbors[k]] = -1
     return n_proposed, n_accepted
 
 

@@ -8,7 +8,7 @@ probabilities rather than logs, every operation is a few passes over contiguous 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, total
+from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, largest, total
 
 SMALLEST = 1e-300  # probabilities of pairs are kept above it
 
@@ -42,7 +42,7 @@ def fill_probabilities(edges, y, w, b, W, P, h):
         half = 1 << i
         for k in range(half):
             P[half + k] = P[k] + h[k]
-    top = P.max()
+    top = largest(P)
     for k in range(P.shape[0]):
         P[k] = exp_negative(max(P[k] - top, LOWEST))
     mass = total(P)

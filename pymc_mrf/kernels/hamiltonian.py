@@ -54,7 +54,7 @@ def allocate_coordinates(inverse_mass: np.ndarray) -> Coordinates:
 
 @lean
 def prior_precisions(prior, out):
-    """Curvatures of the log priors at their centres: that of the slab; those of the biases into `out` (d,)."""
+    """Return the curvature of the log slab at its centre; those of the biases go to `out` (d,)."""
     for i in range(out.shape[0]):
         density = density_of(prior.bias, i)
         out[i] = slope_and_precision(density, density.location)[1]

@@ -50,19 +50,19 @@ from pymc_mrf.kernels.binary_particles import (
     fill_uniform,
     link,
     normalise,
-    probabilities,
     push,
     refresh,
     resample,
     sweep_particles,
     unlink,
+    update_probabilities,
 )
 from pymc_mrf.kernels.edge_moves import Field
 from pymc_mrf.kernels.exact_edges import pair_terms
 from pymc_mrf.kernels.hamiltonian import draw_momentum, hamiltonian_move
 from pymc_mrf.kernels.particle_groups import sharpening
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, dot_two, exp_negative, total
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, dot_two, exp_negative, largest, total
 
 TINY = 1e-300
 LEAST_CELL = 1e-15  # of an estimated probability of a pair's state: rounding errors reach that far
@@ -329,13 +329,14 @@ def own(view, u):
     """Keep the product of W and P of node u."""
     owner, pair, W = view.pair.owner[0], view.pair, view.particles.W
     if owner.node != u:
-        fill_product(W, probabilities(u, view.particles), pair.owned)
+        update_probabilities(u, view.particles)
+        fill_product(W, view.particles.P[u], pair.owned)
         owner.node, owner.sum_W, owner.sum_P = u, total(W), total(pair.owned)
 
 
 @moves.look_at.register(ParticleEdges)
 def look_at_particles(view, e, x):
-    """The pair's table.
+    """Estimate the pair's table.
 
     With q n further observations what the score explains is convex in q, so that the bound is at 0 or, twice
     as many, at 1.
@@ -345,7 +346,8 @@ def look_at_particles(view, e, x):
     s, n = view.field.s[e], view.field.n
     if x == 0.0:
         own(view, u)
-        sum_v, sum_uv = dot_two(particles.W, pair.owned, probabilities(v, particles))
+        update_probabilities(v, particles)
+        sum_v, sum_uv = dot_two(particles.W, pair.owned, particles.P[v])
         fill_pair(pair.owner[0].sum_W, pair.owner[0].sum_P, sum_v, sum_uv, pair.p)
     else:
         strip(view, e, x)
@@ -481,7 +483,7 @@ def add_move(view, active, D):
 @lean
 def reweight(W, D, size, out):
     """Write W exp(D - max D) to `out`, all (N,); return the log of sum(W exp(D)) / sum(W)."""
-    top = D[:size].max()
+    top = largest(D[:size])
     for j in range(D.shape[0]):
         out[j] = exp_negative(min(max(D[j] - top, LOWEST), 0.0))  # padding may lie above the top
     for j in range(D.shape[0]):

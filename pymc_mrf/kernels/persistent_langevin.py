@@ -16,7 +16,7 @@ from pymc_mrf.kernels.pair_counts import population_count
 
 @by_type
 def log_slope(f, x):
-    """Derivative of the log density at x, not smoothed anywhere."""
+    """Return the derivative of the log density at x, not smoothed anywhere."""
 
 
 @log_slope.register(Density)

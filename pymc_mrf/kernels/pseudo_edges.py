@@ -234,7 +234,7 @@ def row_gain(view, e, x):
 
 @moves.gain.register(PseudoEdges)
 def gain_in_rows(view, e, x):
-    """The present value needs no pass."""
+    """Without a pass for the present value."""
     if x == view.w[e]:
         u, v, before = view.field.edges[e, 0], view.field.edges[e, 1], view.without.sums[0]
         return x * view.s[e] - (view.now.A[u] - before.A_u) - (view.now.A[v] - before.A_v)

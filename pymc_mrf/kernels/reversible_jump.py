@@ -9,7 +9,7 @@ from math import erf, erfc
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.densities import HALF_LOG_2PI, log_density, quadratic_fit
 from pymc_mrf.kernels.edge_moves import follow, gain, look_at, without_edge
 
@@ -85,7 +85,7 @@ def log_value_density(a, mode, H, width):
     return 0.5 * np.log(H) - HALF_LOG_2PI - 0.5 * H * (a - mode) ** 2 - mass
 
 
-@lean
+@jit
 def log_ratio_estimate(a, mean, variance, N, n):
     """Log of R~(a), eq. (11): estimate of (Z(0) / Z(a))^N from n draws at parameter 0.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part, summing
+from pymc_mrf.kernels._jit import finite, jit, part, summing
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -84,6 +84,15 @@ def total_positive(a):
     for j in range(a.shape[0]):
         s += a[j] if a[j] > 0.0 else 0.0
     return s
+
+
+@finite
+def largest(a):
+    """Largest entry of an array without NaN; the method of arrays allocates memory."""
+    top = a[0]
+    for j in range(1, a.shape[0]):
+        top = max(top, a[j])
+    return top
 
 
 @summing

@@ -1,7 +1,7 @@
 """What `EdgeGibbs` asks of an engine: the likelihood of one binary field and its data, by edges.
 
-An engine owns a view for `pymc_mrf.kernels.edge_moves` and `pymc_mrf.kernels.hamiltonian`, where the moves are
-written once; it keeps the view up to date and learns how far joint moves should go.
+An engine owns a view for `pymc_mrf.kernels.edge_moves` and `pymc_mrf.kernels.hamiltonian`, where the moves
+are written once; it keeps the view up to date and learns how far joint moves should go.
 """
 
 from typing import Any, ClassVar
@@ -10,13 +10,15 @@ import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edge_moves import EdgePrior, Field, Rivals, centred, sweep_edges, sweep_swaps
+from pymc_mrf.kernels.edge_moves import EdgePrior, Field, centred, sweep_edges
 from pymc_mrf.kernels.hamiltonian import (
     allocate_coordinates,
     draw_momentum,
     hamiltonian_move,
     prior_precisions,
 )
+
+BLOCK = 1_000_000  # numbers gathered at once
 
 
 def binary_field(
@@ -46,11 +48,22 @@ def binary_field(
         y=y,
         n=float(n),
         m=m,
-        s=np.einsum("ce,ce->e", values[:, u], values[:, v]) - m[v] * t[u] - m[u] * t[v],
+        s=pair_sums(values, graph.edges) - m[v] * t[u] - m[u] * t[v],
         t=t,
         cells=y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v,  # (r, 4)
         order=order,
     )
+
+
+def pair_sums(x: np.ndarray, edges: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+    """Sum over the rows of x (n, d) at the first end times y (n, d), or x itself, at the other; (r,)."""
+    y = x if y is None else y
+    out = np.empty(len(edges))
+    size = max(BLOCK // len(x), 1)  # edges at once: gathering all would take n r numbers
+    for start in range(0, len(edges), size):
+        u, v = edges[start : start + size].T
+        out[start : start + size] = np.einsum("ce,ce->e", x[:, u], y[:, v])
+    return out
 
 
 class EdgeEngine:
@@ -76,8 +89,6 @@ class EdgeEngine:
     ----------
     view : NamedTuple
         The likelihood as `edge_moves` sees it.
-    rivals : Rivals or None
-        Pairs of edges to be swapped after every sweep over single ones.
     information : array
         What the lengths of joint moves are scaled by, of a shape that is the engine's own; `learn` may change
         it in place.
@@ -87,7 +98,6 @@ class EdgeEngine:
     """
 
     view: Any
-    rivals: Rivals | None = None
     information: np.ndarray
     assumes_weak_couplings: ClassVar[bool] = False
 
@@ -122,8 +132,6 @@ class EdgeEngine:
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
         counts = sweep_edges(view, prior, corrected, rng)
-        if self.rivals is not None:
-            sweep_swaps(view, self.rivals, prior, rng)
         w[:], b[:] = view.w, view.b
         return counts
 

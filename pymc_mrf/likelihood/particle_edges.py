@@ -12,9 +12,8 @@ from pymc_mrf.kernels import binary_particles, particle_edges
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.kernels.hamiltonian import allocate_coordinates
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field
+from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field, pair_sums
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
-from pymc_mrf.likelihood.rivals import make_rivals, squared_correlations
 
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
@@ -72,7 +71,6 @@ class ParticleEdges(EdgeEngine):
             field, d if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
         )
         self._b = np.full(d, np.nan)  # biases that the particles stand for: so far none
-        self.rivals = make_rivals(x, graph)
         self._n_averaged = 0
         self._reach = 1.0
         self.reset_statistics()
@@ -223,4 +221,11 @@ def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:
     Most changes happen in the first part, so that in the second little has to be computed anew.
     """
     u, v = graph.edges.T
-    return np.lexsort((v, u, squared_correlations(x, graph) < CORRELATED / len(x)))
+    y = x - x.mean(axis=0)
+    variance = (y**2).sum(axis=0)
+    scale = variance[u] * variance[v]
+    squared = pair_sums(y, graph.edges) ** 2
+    share = np.divide(
+        squared, scale, out=np.zeros(len(u)), where=scale > 0.0
+    )  # 0 with a constant column
+    return np.lexsort((v, u, share < CORRELATED / len(x)))

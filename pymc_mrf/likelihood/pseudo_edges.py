@@ -12,8 +12,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_edges
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.kernels.hamiltonian import fill_relative_curvatures, prior_precisions
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field
-from pymc_mrf.likelihood.rivals import make_rivals
+from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field, pair_sums
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
@@ -53,7 +52,6 @@ class PseudoEdges(EdgeEngine):
         T, Z = np.zeros((d, N)), np.zeros((d, N))
         T[:, :n] = x.T
         Z[:, :n] = c * (field.y[x.T] - field.m[:, None])
-        u, v = graph.edges.T
         self.view = pseudo_edges.PseudoEdges(
             field=field,
             w=np.zeros(r),
@@ -64,13 +62,12 @@ class PseudoEdges(EdgeEngine):
             Z=Z,
             c=c,
             z2=(Z**2).sum(axis=1) / n,
-            s=np.einsum("en,en->e", T[u], Z[v]) + np.einsum("en,en->e", T[v], Z[u]),
+            s=pair_sums(T.T, graph.edges, Z.T) + pair_sums(Z.T, graph.edges, T.T),
             now=pseudo_edges.allocate_node_terms(d, r, N),
             without=pseudo_edges.allocate_terms(N),
             proposed=pseudo_edges.allocate_terms(N),
             factor=np.zeros(N),
         )
-        self.rivals = make_rivals(x, graph)
         self._norms = np.zeros(d)
         self._variance = np.zeros(d)
         self._curvature = np.ones(r)

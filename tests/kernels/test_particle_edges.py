@@ -60,7 +60,7 @@ def change_edge(engine, e, new):
     arguments = (e, EDGES, particles.w, b, field.m, field.y)
     weights = reference.changed_weights(z, particles.W[:m], new, *arguments)
     estimated_pair(engine, e)
-    edge_moves.follow(engine.view, e, old, new)
+    edge_moves.follow(engine.view._replace(least_size=0.0), e, old, new)  # without resampling
     b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field.m)[1]
     return weights
 

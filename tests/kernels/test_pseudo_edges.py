@@ -17,7 +17,7 @@ from pymc_mrf.kernels import (
     vector_sums,
 )
 from pymc_mrf.kernels.densities import FLAT, LAPLACE, STUDENT, Density
-from pymc_mrf.kernels.edge_moves import EdgePrior, Rivals, centred, sweep_swaps
+from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from tests.reference import enumeration
@@ -89,57 +89,6 @@ def test_separable_pair(joint, corrected, rng):
     batches = events.reshape(50, -1, len(CUTS) + 1).mean(axis=1)
     z = (batches.mean(axis=0) - pair_conditional(b)) / (batches.std(axis=0, ddof=1) / np.sqrt(50))
     assert (np.abs(z).max() < 5.0) == corrected, z
-
-
-@pytest.mark.parametrize("correct", [True, False])
-def test_swaps_leave_the_posterior_invariant(correct, rng):
-    """Two edges of one node, one present at a time: from a draw of its conditional, one swap.
-
-    Negative control: the same under another inclusion probability of one of them.
-    """
-    n, k = 60, 6000
-    x = rng.integers(2, size=(n, 3)).astype(np.int8)
-    x[:, 2] = np.where(rng.random(n) < 0.3, x[:, 2], x[:, 0])
-    x[:, 1] = np.where(rng.random(n) < 0.05, x[:, 1], x[:, 0])
-    graph = PairwiseGraph(range(3), [(0, 1), (0, 2), (1, 2)])
-    engine = PseudoEdges(x, graph, BOLTZMANN, False)
-    log_odds, b = np.array([0.0, -0.4, 0.3]), np.array([-0.3, 0.1, -0.2])
-    target = EdgePrior(log_odds, normal(1.0), normals(3, 1.0)._replace(kind=FLAT))
-    prior = target if correct else target._replace(log_odds=log_odds + np.array([0.0, 0.8, 0.0]))
-    log_likelihood = pseudo_log_likelihood(x, [(0, 1), (0, 2), (1, 2)], (0, 1))
-    grid = np.linspace(-5.0, 5.0, 2001)
-    theta = np.zeros((2, len(grid), 6))
-    theta[..., 0], theta[..., 3:] = 2.0, b
-    theta[0, :, 1] = theta[1, :, 2] = grid
-    log_p = log_likelihood(theta.reshape(-1, 6)).reshape(2, -1) + stats.norm.logpdf(grid)
-    p = special.softmax(log_p + log_odds[1:, None])
-    first, sums = p[0].sum(), [(row * grid).sum() for row in p]
-    rivals = Rivals(
-        *(getattr(graph.arrays, name) for name in ("indptr", "neighbors", "edge_ids")),
-        visits=np.array([1.0, 0.0, 0.0]),  # edges 1 and 2 meet in node 2; edge 0 links their other ends
-        edge_to=np.full(3, -1),
-    )
-    after = np.empty((k, 2))
-    swapped = 0
-    for t, cell in enumerate(rng.choice(p.size, size=k, p=p.ravel())):
-        engine.view.w[:], engine.view.b[:] = (2.0, 0.0, 0.0), b
-        engine.view.beta[:] = b
-        value = grid[cell % len(grid)] + (grid[1] - grid[0]) * (rng.random() - 0.5)
-        engine.view.w[1 + cell // len(grid)] = value
-        engine.refresh(rng)
-        n_proposed, n_accepted = sweep_swaps(engine.view, rivals, prior, rng)
-        assert n_proposed == 1
-        swapped += n_accepted
-        after[t] = engine.view.w[1:]
-        assert np.count_nonzero(after[t]) == 1
-        L = engine.view.now.L[:, :n].copy()
-        if t < 20:  # what follows the weights is what they give
-            engine.refresh(rng)
-            np.testing.assert_allclose(L, engine.view.now.L[:, :n], atol=1e-10)
-    assert 0.2 * k < swapped < 0.95 * k
-    z = [((after[:, 0] != 0).mean() - first) / np.sqrt(first * (1 - first) / k)]
-    z += [(after[:, i].mean() - sums[i]) / (after[:, i].std() / np.sqrt(k)) for i in (0, 1)]
-    assert (np.abs(z).max() < 4.5) == correct, z
 
 
 def test_trajectories_stretch_to_the_norms(rng):
