@@ -23,7 +23,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.utils import normalize_size_param
 
-from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions._numba import NumbaOp, NumbaRV
 from pymc_mrf.distributions.arguments import (
     check_observed_entries,
     entries_of_dims,
@@ -39,7 +39,7 @@ IMMOVABLE = (
 )
 
 
-class TieCounts(NumbaRegistered, Op):
+class TieCounts(NumbaOp, Op):
     """Size of each entry's group of exactly equal entries, (n,) -> (n,)."""
 
     __props__ = ()
@@ -50,9 +50,13 @@ class TieCounts(NumbaRegistered, Op):
         x = pt.as_tensor(x)
         return Apply(self, [x], [pt.vector(dtype="float64", shape=x.type.shape)])
 
-    def perform(self, node, inputs, output_storage):
-        """Evaluate by the kernel."""
-        output_storage[0][0] = crp.tie_counts(inputs[0])
+    def implementation(self, jit):
+        """Count."""
+
+        def tie_counts(x):
+            return crp.tie_counts(x)
+
+        return tie_counts
 
     def pullback(self, inputs, outputs, cotangents):
         """Refuse: the density of tied values has no gradient in the space of all values."""
@@ -61,7 +65,7 @@ class TieCounts(NumbaRegistered, Op):
         ]
 
 
-class PartitionRV(NumbaRegistered, RandomVariable):
+class PartitionRV(NumbaRV, RandomVariable):
     """Group labels of n values under the Chinese restaurant process."""
 
     name = "ChineseRestaurantProcess"
@@ -78,14 +82,16 @@ class PartitionRV(NumbaRegistered, RandomVariable):
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n, dtype="int64"),)
 
-    def rng_fn(self, rng, alpha, size):
-        """Draw labels row by row."""
-        batch = np.shape(alpha) if size is None else tuple(size)
-        alpha = np.broadcast_to(alpha, batch)
-        labels = np.empty((*batch, self.n), dtype=np.int64)
-        for row in np.ndindex(batch):
-            crp.crp_labels(float(alpha[row]), labels[row], rng)
-        return labels
+    def implementation(self, jit):
+        """Draw labels."""
+        n = self.n
+
+        def random(rng, alpha):
+            labels = np.empty(n, dtype=np.int64)
+            crp.crp_labels(alpha, labels, rng)
+            return labels
+
+        return random
 
 
 class DirichletProcessRV(SymbolicRandomVariable):

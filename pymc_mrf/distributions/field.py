@@ -10,7 +10,8 @@ from pymc.distributions.distribution import Discrete, _support_point
 from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_mrf.checks import numeric_array, whole_number
-from pymc_mrf.distributions.mrf_rv import FieldRV, field_node, tag_parents
+from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
 
 logger = logging.getLogger("pymc_mrf")

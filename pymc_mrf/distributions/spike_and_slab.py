@@ -7,7 +7,6 @@ sum of a point mass at zero and Lebesgue measure, entry by entry:
     log p(theta) = sum_e [ theta_e = 0: log(1 - p_e);  else: log p_e + log slab(theta_e) ]
 """
 
-import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous, SymbolicRandomVariable, _support_point
@@ -18,7 +17,7 @@ from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
 from pytensor.tensor.random.utils import normalize_size_param
 
-from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import (
     check_observed_entries,
     entries_of_dims,
@@ -33,7 +32,7 @@ IMMOVABLE = (
 )
 
 
-class Included(NumbaRegistered, Op):
+class Included(NumbaOp, Op):
     """Whether each entry differs from zero; no gradient, because a zero ends under any small move."""
 
     __props__ = ()
@@ -43,9 +42,13 @@ class Included(NumbaRegistered, Op):
         x = pt.as_tensor(x)
         return Apply(self, [x], [pt.tensor(dtype="bool", shape=x.type.shape)])
 
-    def perform(self, node, inputs, output_storage):
+    def implementation(self, jit):
         """Compare."""
-        output_storage[0][0] = np.asarray(inputs[0] != 0)
+
+        def included(x):
+            return x != 0
+
+        return included
 
     def infer_shape(self, node, shapes):
         """Shape of the input."""

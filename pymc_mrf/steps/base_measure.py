@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
-from pymc.pytensorf import compile as compile_pytensor
-from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV, UniformRV
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.kernels.series import N_NODES, BaseDensity
 from pymc_mrf.likelihood.base_density import envelope, tabulate
+from pymc_mrf.steps.point_inputs import PointFunction
+from pymc_mrf.steps.scalar_prior import ScalarPrior
 
 # sigmoid(36) is the largest value below 1 in double precision; sigmoid(-700) is still positive
 LOGIT_BOUNDS = (-700.0, 36.0)
@@ -126,25 +125,13 @@ class BaseMeasureReader:
         self._link = link
         self._name = rv.name
         alpha, *parameters = rv.owner.op.dist_params(rv.owner)
-        base = self._op.base
-        ends = base.support(*parameters)
-        self._known_support = ends is not None
-        outputs = [alpha, *(ends or (-np.inf, np.inf)), base.support_point(*parameters), *parameters]
-        outputs = [pt.as_tensor(v).astype("float64") for v in outputs[:4]] + list(parameters)
+        self._base = ScalarPrior(self._op.base, parameters, compile_kwargs)
+        outputs = [alpha.astype("float64"), *self._base.range, *parameters]
         # Beta and uniform bases have closed forms
         self._n_parameters = len(parameters)
-        if isinstance(base.op, BetaRV):
-            outputs += base.native_parameters(*parameters)
-        outputs = model.replace_rvs_by_values(outputs)
-        needed = set(ancestors(outputs))
-        self._inputs = [v for v in model.value_vars if v in needed]
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
-
-        eta_scale = pt.dvector("parameter")
-        inputs = [p.type() for p in parameters]
-        density = base.log_density(eta_scale, *inputs)
-        self._log_density = compile_pytensor([eta_scale, *inputs], density, **kwargs)
+        if isinstance(self._op.base.op, BetaRV):
+            outputs += self._op.base.native_parameters(*parameters)
+        self._read = PointFunction(outputs, model, compile_kwargs)
         self._density: tuple[BaseMeasure, BaseDensity] | None = None
         self._parameters: list[np.ndarray] = []
 
@@ -156,12 +143,12 @@ class BaseMeasureReader:
         ValueError
             If the base can yield values that are no parameters of the field.
         """
-        values = self._read(*(point[v.name] for v in self._inputs))
+        values = self._read(point)
         alpha, lower, upper, center = (float(v) for v in values[:4])
         parameters = [np.asarray(v) for v in values[4 : 4 + self._n_parameters]]
         family = self._link.family
         if family.name == "agreement":
-            if self._known_support and (lower < 0.0 or upper > 1.0):
+            if self._base.has_support and (lower < 0.0 or upper > 1.0):
                 raise ValueError(
                     f"the base of {self._name} has support ({lower:g}, {upper:g}), but the parameters "
                     "of an agreement field lie in (0, 1); use for example pm.Beta.dist(1, 1)"
@@ -179,7 +166,7 @@ class BaseMeasureReader:
         center = float(np.clip(natural, *bounds))
         self._parameters = parameters
         base = BaseMeasure(alpha, tuple(p.tobytes() for p in parameters), bounds, center, beta)
-        if not self._known_support:
+        if not self._base.has_support:
             self._check_mass(base)
         return base
 
@@ -207,11 +194,8 @@ class BaseMeasureReader:
                 if base.beta is not None:  # accurate up to both ends, unlike a density of theta
                     a, b = base.beta
                     return a * log_expit(eta) + b * log_expit(-eta) - betaln(a, b)
-                values = self._link.parameter(eta).reshape(-1)
-                values = self._log_density(values, *self._parameters)
-                if not self._known_support:  # derived densities are NaN off the support
-                    values = np.where(np.isnan(values), -np.inf, values)
-                return values.reshape(eta.shape) + self._link.log_jacobian(eta)
+                values = self._base.log_density(self._link.parameter(eta), self._parameters)
+                return values + self._link.log_jacobian(eta)
 
             exact = base.beta is not None
             rounding = np.zeros_like if exact else self._link.rounding

@@ -3,7 +3,7 @@
 import pymc as pm
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import field_node, free_parents
+from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.intractable_fields import IntractableField, intractable_field
 
