@@ -125,12 +125,12 @@ class BaseMeasureReader:
         self._link = link
         self._name = rv.name
         alpha, *parameters = rv.owner.op.dist_params(rv.owner)
-        self._base = ScalarPrior(self._op.base, parameters, compile_kwargs)
+        self._base = ScalarPrior(self._op.scalar, parameters, compile_kwargs)
         outputs = [alpha.astype("float64"), *self._base.range, *parameters]
         # Beta and uniform bases have closed forms
         self._n_parameters = len(parameters)
-        if isinstance(self._op.base.op, BetaRV):
-            outputs += self._op.base.native_parameters(*parameters)
+        if isinstance(self._op.scalar.op, BetaRV):
+            outputs += self._op.scalar.native_parameters(*parameters)
         self._read = PointFunction(outputs, model, compile_kwargs)
         self._density: tuple[BaseMeasure, BaseDensity] | None = None
         self._parameters: list[np.ndarray] = []
@@ -156,9 +156,9 @@ class BaseMeasureReader:
             lower, upper = max(lower, 0.0), min(upper, 1.0)
         beta = None
         if family.name == "agreement":
-            if isinstance(self._op.base.op, BetaRV):
+            if isinstance(self._op.scalar.op, BetaRV):
                 beta = (float(values[-2]), float(values[-1]))
-            elif isinstance(self._op.base.op, UniformRV) and (lower, upper) == (0.0, 1.0):
+            elif isinstance(self._op.scalar.op, UniformRV) and (lower, upper) == (0.0, 1.0):
                 beta = (1.0, 1.0)
         bounds = self._link.natural_bounds(lower, upper)
         with np.errstate(divide="ignore"):

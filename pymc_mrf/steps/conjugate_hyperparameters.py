@@ -20,7 +20,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
 
 from pymc_mrf.distributions.parents import strip_views
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, arguments
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.point_inputs import PointFunction
@@ -96,16 +96,16 @@ def _is_conjugate_to(rv, child, model: pm.Model) -> bool:
         p = strip_views(p)
         fills = isinstance(p.owner.op, Alloc) and strip_views(p.owner.inputs[0]) is rv
         return fills and not any(exponents) and None not in exponents
-    normal = isinstance(child.owner.op.slab.op, NormalRV)
+    normal = isinstance(child.owner.op.scalar.op, NormalRV)
     return normal and exponent(p, rv, others) == 0.0 and exponents == [0.0, EXPONENTS[type(rv.owner.op)]]
 
 
 def _parameters(child) -> tuple:
     """Return p (n,) and the slab's parameters, as its own Op takes them if it is normal."""
     op = child.owner.op
-    _, p, *parameters = arguments(op, child.owner.inputs)
-    normal = isinstance(op.slab.op, NormalRV)
-    return p, list(op.slab.native_parameters(*parameters)) if normal else parameters
+    _, p, *parameters = op.shape_and_arguments(child.owner.inputs)
+    normal = isinstance(op.scalar.op, NormalRV)
+    return p, list(op.scalar.native_parameters(*parameters)) if normal else parameters
 
 
 class Update(NamedTuple):

@@ -9,7 +9,6 @@ from pytensor.tensor.random.basic import CauchyRV, LaplaceRV, NormalRV, StudentT
 from pytensor.tensor.random.op import RandomVariable
 from scipy.special import gammaln
 
-from pymc_mrf.distributions.spike_and_slab import arguments
 from pymc_mrf.kernels.edge_slab import (
     FLAT,
     LAPLACE,
@@ -90,8 +89,8 @@ class EdgePriorReader:
         self._name = rv.name
         self._n_nodes = n_nodes
         self._bias_op = None if bias_rv is None else bias_rv.owner.op
-        slab = self._op.slab
-        _, p, *parameters = arguments(self._op, rv.owner.inputs)
+        slab = self._op.scalar
+        _, p, *parameters = self._op.shape_and_arguments(rv.owner.inputs)
         node = pt.zeros(n_nodes) if node_parameter is None else node_parameter
         self._closed = type(slab.op) in KINDS
         native = slab.native_parameters(*parameters) if self._closed else parameters
@@ -128,7 +127,7 @@ class EdgePriorReader:
             positive = native[:1] + native[2:] if len(native) == 3 else native[1:]  # nu, location, scale
             fine = all(np.isfinite(v) for v in native) and all(v > 0 for v in positive)
             self._check_slab(fine, native)
-            slab = closed_form(self._op.slab.op, native, 1)
+            slab = closed_form(self._op.scalar.op, native, 1)
         else:
             slab = self._tabulated(native, *rest)
         if self._bias_op is None:

@@ -180,7 +180,7 @@ class PersistentLangevin(FeatureStep):
 
     def _check_slab(self) -> None:
         """Without an accept step nothing keeps values inside a slab that ends."""
-        slab = self._target.rv.owner.op.slab
+        slab = self._target.rv.owner.op.scalar
         support = slab.support(*slab.arguments)
         if support is None or not all(isinstance(end, float) and np.isinf(end) for end in support):
             raise ValueError(
