@@ -26,13 +26,13 @@ def declared_of(name: str) -> "Declared | None":
 
 
 def split_number(name: str) -> tuple[str, str]:
-    """Name in a step's declaration, and "[k]" if several steps of a class leave such statistics, or ""."""
+    """Split a name into that in the declaration and "[k]", if several steps of a class leave it, or ""."""
     base, bracket, number = name.partition("[")
     return base, bracket + number
 
 
 def sampler_statistics(idata: Any, group: str = "sample_stats", *, settings: bool = False) -> xr.Dataset:
-    """Numerical statistics of the package's steps by chain and draw, with or without those never shown.
+    """Collect the numerical statistics of the package's steps, with or without those that are never shown.
 
     Where several steps of a class leave statistics of one name, they become ``name[0]``, ``name[1]``, ...
 

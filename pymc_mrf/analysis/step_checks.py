@@ -10,7 +10,7 @@ from pymc_mrf.steps.statistics import INF, LEAST_DRAWS, summaries
 
 
 def step_findings(idata: xr.DataTree) -> list[Finding]:
-    """Compare all statistics with their ranges; without sampler statistics, nothing."""
+    """Compare all statistics with their ranges; find nothing if there are no statistics."""
     if "sample_stats" not in idata.children:
         return []
     statistics = sampler_statistics(idata, settings=True)
@@ -69,7 +69,7 @@ def _judge(name: str, statistics: xr.Dataset, idata: xr.DataTree) -> list[Findin
 
 
 def _subject(name: str, statistics: xr.Dataset, idata: xr.DataTree) -> str:
-    """Step of a statistic; with its number if there are several, and with its variable.
+    """Name the step of a statistic, with its number if there are several, and with its variable.
 
     The variable is the one that has as many entries other than 0 as the step says edges.
     """
@@ -90,7 +90,7 @@ def _subject(name: str, statistics: xr.Dataset, idata: xr.DataTree) -> str:
 
 
 def _constant(step: str, label: str, values: xr.DataArray) -> list[Finding]:
-    """Chains whose number of groups or edges stayed the same."""
+    """Name the chains whose number of groups or edges stayed the same."""
     if values.sizes["draw"] < LEAST_DRAWS:
         return []
     still = (values == values.isel(draw=0)).all("draw")
@@ -119,7 +119,7 @@ def _approximate(statistics: xr.Dataset) -> list[Finding]:
 
 
 def _auxiliary(idata: xr.DataTree) -> list[Finding]:
-    """Inexact auxiliary data."""
+    """Say which steps have drawn inexact auxiliary data."""
     from pymc_mrf.steps.assign import STEPS
 
     statistics = idata["sample_stats"].to_dataset()

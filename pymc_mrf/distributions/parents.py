@@ -13,7 +13,7 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 
 
 def free_parents(node, model: pm.Model) -> list:
-    """Free variables whose *values* enter the parameters of a field, in model order.
+    """Find the free variables whose *values* enter the parameters of a field, in model order.
 
     PyMC's samplers move transformed values: with J ~ Uniform(0, b), moving b alone moves J as well.
     """
@@ -23,7 +23,7 @@ def free_parents(node, model: pm.Model) -> list:
 
 
 def tag_parents(node, model: pm.Model) -> None:
-    """Tell the free variables from which the field's parameters are computed about the field.
+    """Tag the free variables from which the parameters of a field are computed.
 
     Step assignment sees one variable at a time; the tag lets it know what the variable feeds.
 
@@ -54,12 +54,12 @@ def tag_parents(node, model: pm.Model) -> None:
 
 
 def likelihoods_fed(variable) -> tuple[str, ...]:
-    """Kinds of likelihood of the fields that a free variable parametrises, from its tag."""
+    """Return the kinds of likelihood of the fields that a free variable parametrises, from its tag."""
     return getattr(variable.tag, "mrf_likelihoods", ())
 
 
 def field_node(rv):
-    """Apply node of the field behind a model variable, None if there is none.
+    """Find the apply node of the field behind a model variable; None if there is none.
 
     A field with missing cells is split by PyMC into an observed and a free variable; both lead to
     the node.

@@ -38,7 +38,7 @@ class Given[F](NamedTuple):
 
 @contextmanager
 def _impossible_given(evidence: Mapping[Any, int] | None) -> Iterator[None]:
-    """Name the evidence, if there is any, where a field turns out to have no possible configuration."""
+    """Blame the evidence, if there is any, where no configuration of the field is possible."""
     try:
         yield
     except ImpossibleFieldError:
@@ -63,7 +63,7 @@ class FixedField[M](ExactInference):
     _draw_methods: ClassVar[Mapping[str, tuple[str, ...]]] = DRAWS
 
     _result: ClassVar[type]
-    """M."""
+    """The type M."""
 
     @property
     @abstractmethod
@@ -103,7 +103,10 @@ class FixedField[M](ExactInference):
     def _complete(
         self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
     ) -> tuple:
-        """Marginals of all variables and factors, from those of `_given`; `known` replaces a 1."""
+        """Marginals of all variables and factors, from those of the free ones.
+
+        `known` is the entry of a known state: 1 for probabilities, 0 for their standard errors.
+        """
 
     def log_partition(self, *, evidence: Mapping[Any, int] | None = None) -> float:
         """Log of the sum of exp(-energy) over all configurations that agree with the evidence.

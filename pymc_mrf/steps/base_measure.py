@@ -136,7 +136,7 @@ class BaseMeasureReader:
         self._parameters: list[np.ndarray] = []
 
     def read(self, point: dict[str, np.ndarray]) -> BaseMeasure:
-        """Alpha and base at `point`, checked.
+        """Read alpha and the base at `point`, and check them.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class BaseMeasureReader:
         return base
 
     def _check_mass(self, base: BaseMeasure) -> None:
-        """Refuse a base, of a support that PyMC does not tell, with mass outside the domain."""
+        """Refuse a base with mass outside the domain, where PyMC does not tell its support."""
         if self._density is not None and self._density[0].parameters == base.parameters:
             return
         series = self.density(base).series
@@ -185,7 +185,7 @@ class BaseMeasureReader:
             )
 
     def density(self, base: BaseMeasure) -> BaseDensity:
-        """Density of the base over eta; tabulated anew only when its parameters change."""
+        """Return the density of the base over eta; it is tabulated anew only when its parameters change."""
         from scipy.special import betaln, log_expit
 
         if self._density is None or self._density[0].parameters != base.parameters:

@@ -52,7 +52,7 @@ class EdgeGibbsState(MRFStepState):
 
 
 def _belongs_to_nuts(rv) -> bool:
-    """Whether biases feed another likelihood beside a field; only the model of the context tells.
+    """Whether biases feed another likelihood beside a field, which only the model of the context tells.
 
     Without one, `EdgeGibbs.__new__` finds out.
     """

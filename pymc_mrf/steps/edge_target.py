@@ -20,7 +20,7 @@ def is_spike_and_slab(rv) -> bool:
 
 
 def bias_variable(rv, model: pm.Model):
-    """Free variable with the node parameters of the field that `rv` feeds, if edge samplers can move it."""
+    """Find the free variable that is the bias of the field of `rv`; None if edge samplers cannot move it."""
     for child in children(rv, model):
         node = field_node(child)
         if node is None or child in model.free_RVs or len(node.op.dist_params(node)) < 2:
@@ -116,7 +116,7 @@ def simulation_options(
     n_sweeps: int | None,
     least_particles: int,
 ) -> dict[str, int]:
-    """Options of a simulation that were given, by name.
+    """Check the options of a simulation that were given; return them by name.
 
     Raises
     ------

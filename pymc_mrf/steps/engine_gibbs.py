@@ -52,7 +52,7 @@ class EngineGibbs(GroupGibbs):
         self._warm_up()
 
     def _prepare(self) -> None:
-        """Do what is left to do before the first step; by default nothing."""
+        """Do what is left to do before the first step; nothing by default."""
 
     @abstractmethod
     def _make_engine(self, field: ObservedField, *arguments) -> Any:
@@ -71,7 +71,7 @@ class EngineGibbs(GroupGibbs):
         return eta
 
     def _start(self) -> np.ndarray:
-        """Parameters (r,) near the data: each edge as if it stood alone."""
+        """Find parameters (r,) near the data, for each edge as if it stood alone."""
         s, n = np.zeros((2, len(self._point[self._name])))
         for engine in self._engines:
             s[engine.entries] += engine.s

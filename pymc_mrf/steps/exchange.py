@@ -197,7 +197,7 @@ class Exchange(MRFStep):
         }
 
     def _evaluate(self, point, v: np.ndarray) -> tuple[float, list[np.ndarray]]:
-        """Log density without the fields, and natural parameters of each field, at `v` (k,)."""
+        """Evaluate the log density without the fields, and each field's natural parameters, at `v` (k,)."""
         log_density, *parameters = self._f({**point, **self._values(point, v)})
         natural = []
         for field in self._fields:
@@ -323,7 +323,7 @@ class Exchange(MRFStep):
         self.covariances[small] = (1.0 - weight) * (C + weight * np.outer(gap, gap))
 
     def _begin(self, point):
-        """Start of a chain: the user's, or a draw around the fit in place of PyMC's default."""
+        """Keep the user's start of a chain; replace PyMC's default by a draw around the fit."""
         if not self._starts_at_default(point, [v.name for v in self.vars]):
             return point
         point = {**point, **{name: self._point[name] for name in self._hyper}}

@@ -18,7 +18,7 @@ from pymc_mrf.steps.pseudo_posterior import difference
 from pymc_mrf.steps.statistics import LEAST_DRAWS, Statistic
 
 N_SETS = 100
-"""Auxiliary data sets that are drawn and prolonged: as expensive as 300 proposals."""
+"""Auxiliary data sets that are drawn and prolonged: they cost as much as 300 proposals."""
 
 LONGER = 3
 """Sweeps of the longer chains, in those of the shorter ones."""
@@ -27,7 +27,7 @@ SPREAD = 1.5
 """Distance of the parameters from their mean, in posterior standard deviations."""
 
 TOLERANCE = 0.25
-"""Largest difference, in posterior standard deviations, of which nothing is said."""
+"""Largest difference, in posterior standard deviations, that is no reason to warn."""
 
 FALSE_ALARMS = 1e-3
 """Probability of a warning where there is no difference, by a z-test with Bonferroni's correction."""

@@ -77,7 +77,7 @@ class GroupGibbs(MRFStep):
         self._prior.read(self._point)  # refuses a base that does not fit before sampling
 
     def _the_field(self) -> ObservedField:
-        """Return the field of a step that serves one only, all entries being edge parameters in its order."""
+        """Return the only field of a step, whose edge parameters are all entries in their order."""
         [field, *others] = self._fields
         r = len(np.atleast_1d(self._point[self._name]))
         if others or not np.array_equal(field.entries, np.arange(r)):
@@ -123,10 +123,10 @@ class GroupGibbs(MRFStep):
         return self._new_point(point, theta), stats, moved
 
     def _read_point(self, point) -> None:
-        """Take from `point` what else the step needs to know; by default nothing."""
+        """Take what else the step needs to know from `point`; nothing by default."""
 
     def _new_point(self, point, theta: np.ndarray) -> dict:
-        """Point with the new parameters."""
+        """Return the point with the new parameters."""
         return {**point, self._name: theta}
 
     def _warn_at_end(self) -> list[str]:

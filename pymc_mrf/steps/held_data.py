@@ -14,7 +14,7 @@ from pymc_mrf.distributions.parents import field_node
 
 
 def observed_data(rv, model: pm.Model, n_variables: int) -> np.ndarray:
-    """Values (..., d) of an observed field.
+    """Return the values (..., d) of an observed field.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class HeldData:
         self._values = [v.get_value(borrow=True) for v in self._shared]
 
     def check_unchanged(self) -> None:
-        """Refuse to sample with other data than those that the step has read.
+        """Refuse to sample with data other than those that the step has read.
 
         Raises
         ------

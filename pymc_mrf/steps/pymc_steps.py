@@ -2,7 +2,7 @@
 
 Step assignment sees one
 variable at a time, without its model, and a frozen model has lost the tags that tell what a variable feeds.
-Steps therefore claim more variables than they can serve, find out which ones in `__new__`, and hand the
+Steps therefore claim more variables than they can serve, find out which ones when they are made, and hand the
 others back.
 """
 

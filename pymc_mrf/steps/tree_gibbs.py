@@ -97,8 +97,8 @@ class TreeGibbs(MRFStep):
 
     Sampler statistics: ``tree_gibbs_changed`` (fraction of the free nodes that changed) and
     ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction). A warning at the
-    end of a chain says if the field never changed in 50 draws or more because proposals were refused. Of
-    fields that need no correction nothing is said: they may stand still because their nodes are certain.
+    end of a chain says if the field never changed in 50 draws or more because proposals were refused. It
+    does not warn of fields that need no correction: they may stand still because their nodes are certain.
 
     References
     ----------
@@ -256,7 +256,7 @@ class TreeGibbs(MRFStep):
         return x, float(np.mean(accepts))
 
     def _begin(self, point, x, tables, evidence, weights) -> np.ndarray:
-        """Start of a chain: the user's, or nodes drawn one by one in place of PyMC's default.
+        """Keep the user's start of a chain; replace PyMC's default by nodes drawn one by one.
 
         Raises
         ------
