@@ -31,7 +31,7 @@ from examples.rivasseau_2005.equal_time import (
     median_range,
     run,
 )
-from pymc_mrf.fields.factor_methods import factor_tables
+from pymc_mrf.fields.factor_graph import factor_tables
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.tree_partition import tree_partition
 

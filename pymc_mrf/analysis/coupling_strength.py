@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.targets import COUPLING_DRAWS
+from pymc_mrf.steps.edge_checks import COUPLING_DRAWS
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
 
@@ -27,7 +27,8 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     import pytensor.tensor as pt
     from pytensor.graph.traversal import ancestors
 
-    from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
+    from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+    from pymc_mrf.distributions.parents import field_node
 
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")

@@ -9,7 +9,7 @@ from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
 
 def log_likelihood_findings(idata: xr.DataTree, model: Any) -> list[Finding]:
     """Name the fields whose stored ``log_likelihood`` is not the log of a probability."""
-    from pymc_mrf.distributions.mrf_rv import field_node
+    from pymc_mrf.distributions.parents import field_node
 
     if "log_likelihood" not in idata.children:
         return []
@@ -38,15 +38,16 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any) -> list[Finding]:
 
 def zero_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """Name the `SpikeAndSlab` vectors that no step moved which adds and removes edges."""
+    from pymc_mrf.steps.assign import STEPS
     from pymc_mrf.steps.edge_target import is_spike_and_slab
 
     if group != "posterior" or "sample_stats" not in idata.children:
         return []
-    statistics = [str(name) for name in idata["sample_stats"].data_vars]
-    if any(name.startswith(("edge_gibbs_", "reversible_jump_")) for name in statistics):
+    there = set(idata["sample_stats"].data_vars)
+    changes = {step.changes_edges for step in STEPS if not there.isdisjoint(step.declared)}
+    if True in changes:
         return []
-    # values of the edges of a graph that the user gave
-    given = any(name.startswith("persistent_langevin_") for name in statistics)
+    given = False in changes  # values of the edges of a graph that the user gave
     text = "was moved by a step that cannot make or unmake zeros"
     remedy = "combine it with ReversibleJump" if given else "leave it to pm.sample()"
     return [

@@ -1,58 +1,38 @@
-"""Statistics that the package's steps leave in the results of `pymc.sample`, and what to call them."""
+"""Statistics that the package's steps leave in the results of `pymc.sample`, as the steps declare them."""
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group
 
-# prefixes of the names of statistics, each with its step
-STEPS = {
-    "group_gibbs": "group sampler",
-    "particle_ratio": "ParticleRatioGibbs",
-    "stripped_beta": "StrippedBetaGibbs",
-    "auxiliary_mh": "AuxiliaryVariableMH",
-    "exchange": "Exchange",
-    "edge_gibbs": "EdgeGibbs",
-    "reversible_jump": "ReversibleJump",
-    "persistent_langevin": "PersistentLangevin",
-    "tree_gibbs": "TreeGibbs",
-    "conjugate": "ConjugateHyperparameters",
-}
-# the rest of the name
-LABELS = {
-    "n_groups": "number of groups",
-    "n_new": "groups opened",
-    "n_active": "present edges",
-    "n_present": "entries that are not 0",
-    "acceptance": "acceptance of values",
-    "renewals": "renewals of particles",
-    "noise": "noise of the log ratio",
-    "ess": "effective size of particles",
-    "drift": "drift of the particles",
-    "accept": "acceptance",
-    "joint_accept": "acceptance, joint moves",
-    "add_accept": "acceptance, added edges",
-    "delete_accept": "acceptance, deleted edges",
-    "changed": "share of nodes changed",
-    "range": "way of the value that moved most",
-}
-# the same in every draw, or of use together with another statistic only
-SETTINGS = ("n_sweeps", "draws", "target_noise", "momentum_error")
+if TYPE_CHECKING:
+    from pymc_mrf.steps.statistics import Declared
 
 
-def split_name(name: str) -> tuple[str, str] | None:
-    """Step and label of a statistic, such as ("EdgeGibbs", "present edges"); None if of no step."""
-    for prefix, step in STEPS.items():
-        if name.startswith(f"{prefix}_"):
-            rest = name[len(prefix) + 1 :].split("[")[0]
-            return step, LABELS.get(rest, rest.replace("_", " "))
-    return None
+@cache
+def all_declared() -> dict[str, "Declared"]:
+    """Return the declarations of all steps, by the names of the statistics in the results."""
+    from pymc_mrf.steps.assign import STEPS
+
+    return {name: declared for step in STEPS for name, declared in step.declared.items()}
+
+
+def declared_of(name: str) -> "Declared | None":
+    """Find what a step declares of "edge_gibbs_noise" or "edge_gibbs_noise[0]"; None if none does."""
+    return all_declared().get(split_number(name)[0])
+
+
+def split_number(name: str) -> tuple[str, str]:
+    """Split a name into that in the declaration and "[k]", if several steps of a class leave it, or ""."""
+    base, bracket, number = name.partition("[")
+    return base, bracket + number
 
 
 def sampler_statistics(idata: Any, group: str = "sample_stats", *, settings: bool = False) -> xr.Dataset:
-    """Numerical statistics of the package's steps by chain and draw, with or without `settings`.
+    """Collect the numerical statistics of the package's steps, with or without those that are never shown.
 
     Where several steps of a class leave statistics of one name, they become ``name[0]``, ``name[1]``, ...
 
@@ -65,11 +45,9 @@ def sampler_statistics(idata: Any, group: str = "sample_stats", *, settings: boo
     """
     found: dict[str, xr.DataArray] = {}
     for name, values in checked_group(idata, group).items():
+        declared = declared_of(str(name))
         numeric = values.dtype.kind in "iufb" and set(SAMPLE_DIMS) <= set(values.dims)
-        left_out = split_name(str(name)) is None or (
-            not settings and str(name).endswith(tuple(f"_{s}" for s in SETTINGS))
-        )
-        if left_out or not numeric:
+        if declared is None or not numeric or (declared.statistic.shown == "never" and not settings):
             continue
         extra = [dim for dim in values.dims if dim not in SAMPLE_DIMS]
         if not extra:
@@ -79,10 +57,21 @@ def sampler_statistics(idata: Any, group: str = "sample_stats", *, settings: boo
         for k in range(flat.sizes["step"]):
             one = flat.isel(step=k, drop=True).drop_vars(extra, errors="ignore")
             found[str(name) if flat.sizes["step"] == 1 else f"{name}[{k}]"] = one
-    noise = [name for name in found if name.startswith("edge_gibbs_noise")]
-    for name in noise:
-        if not found[name].any():  # no particles
-            for rest in ("noise", "ess", "resamplings"):
-                found.pop(name.replace("noise", rest), None)
-    order = sorted(found, key=lambda name: (split_name(name), name))  # PyMC's order varies
+    # PyMC's order varies
+    order = sorted((name for name in found if not _is_meaningless(name, found)), key=_place)
     return xr.Dataset({name: found[name].astype(np.float64) for name in order})
+
+
+def _is_meaningless(name: str, found: dict[str, xr.DataArray]) -> bool:
+    """Whether a statistic is about estimates and nothing was estimated."""
+    declared = declared_of(name)
+    if declared is None or not declared.statistic.estimated:
+        return False
+    telling = found.get(f"{declared.prefix}_{declared.statistic.estimated}{split_number(name)[1]}")
+    return telling is not None and not telling.any()
+
+
+def _place(name: str) -> tuple[str, str, str]:
+    declared = declared_of(name)
+    assert declared is not None
+    return declared.title, declared.statistic.label, name

@@ -1,33 +1,100 @@
-"""PyTensor's numba backend: late registration of our Ops, version stamps for its cache."""
+"""Ops with numba implementations of their own: late registration, and a stamp for PyTensor's cache.
+
+Importing PyTensor's numba dispatch takes longer than importing all the rest of this package, so that an Op is
+registered when its first instance is made or unpickled.
+"""
 
 import hashlib
-import inspect
 from collections.abc import Callable
-from types import ModuleType
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 
-def source_version(*modules: ModuleType) -> int:
-    """Integer that changes whenever the source of one of the modules changes.
-
-    The cache's own key does not see the source of the kernels that an implementation calls.
-    """
-    digest = hashlib.sha256()
-    for module in modules:
-        digest.update(inspect.getsource(module).encode())
-    return int.from_bytes(digest.digest()[:7], "big")
-
+SOURCES = ("distributions", "graph", "kernels")
+"""Folders with all that compiled functions run, or contain as constants."""
 
 on_first_use: list[Callable[[], None]] = []
 """Called when the first Op of the package is made or unpickled, and emptied: what is not needed before."""
 
 
-class NumbaRegistered:
-    """Op whose numba implementation is registered when the first instance is made or unpickled."""
+@cache
+def source_version() -> int:
+    """Integer that changes whenever one of the sources changes, which the cache's own key does not see."""
+    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    for folder in SOURCES:
+        for path in sorted((package / folder).glob("*.py")):
+            digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:7], "big")
+
+
+_registered: set[type] = set()
+
+
+def _register(op_type: type) -> None:
+    """Tell PyTensor of the implementation of an Op, once."""
+    if op_type in _registered:
+        return
+    _registered.add(op_type)
+    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+    from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+
+    def compiled(op, node=None, **kwargs):
+        return numba_njit(op.implementation(numba_njit)), source_version()
+
+    if issubclass(op_type, NumbaRV):
+        numba_core_rv_funcify.register(op_type)(compiled)
+    else:
+        register_funcify_default_op_cache_key(op_type)(compiled)
+
+
+class _Registered:
+    """Op with an `implementation` of its own, compiled or not."""
 
     def __new__(cls, *args, **kwargs):
-        """Import the implementations, then make the instance."""
-        import pymc_mrf.distributions.numba_dispatch  # noqa: F401
-
+        """Register the implementation, then make the instance."""
+        _register(cls)
         while on_first_use:
             on_first_use.pop()()
         return super().__new__(cls)
+
+    def implementation(self, jit: Callable) -> Callable:
+        """Return a function of the inputs that numba can compile; `jit` compiles the parts that it calls."""
+        raise NotImplementedError
+
+
+class NumbaOp(_Registered):
+    """Op whose `implementation` gives the outputs."""
+
+    def perform(self, node, inputs, output_storage):
+        """Evaluate without compilation."""
+        values: Any = self.implementation(lambda part: part)(*inputs)
+        for storage, value in zip(
+            output_storage, values if isinstance(values, tuple) else (values,), strict=True
+        ):
+            storage[0] = np.asarray(value)
+
+
+class NumbaRV(_Registered):
+    """Random variable whose `implementation` draws once, from a generator and the parameters."""
+
+    ndims_params: Any
+    _supp_shape_from_params: Any
+
+    def rng_fn(self, rng, *args):
+        """Draw without compilation; `args` are the parameters and the size."""
+        *parameters, size = args
+        draw = self.implementation(lambda part: part)
+        cores = self.ndims_params
+        shapes = [np.shape(p) for p in parameters]
+        splits = [len(shape) - k for shape, k in zip(shapes, cores, strict=True)]
+        batches = [shape[:k] for shape, k in zip(shapes, splits, strict=True)]
+        batch = np.broadcast_shapes(*batches) if size is None else tuple(size)
+        rows = [
+            np.broadcast_to(p, (*batch, *shape[k:]))
+            for p, shape, k in zip(parameters, shapes, splits, strict=True)
+        ]
+        drawn = [draw(rng, *(p[row].copy() for p in rows)) for row in np.ndindex(batch)]
+        [length] = self._supp_shape_from_params(parameters)
+        return np.array(drawn, dtype=np.int64).reshape(*batch, int(length.data))

@@ -13,23 +13,16 @@ measure over partitions times Lebesgue measure on the distinct values:
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import collect_default_updates
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
-from pytensor.tensor.random.utils import normalize_size_param
 
-from pymc_mrf.distributions._numba import NumbaRegistered
-from pymc_mrf.distributions.arguments import (
-    check_observed_entries,
-    entries_of_dims,
-    entries_of_shape,
-    parameter,
-)
+from pymc_mrf.distributions._numba import NumbaOp, NumbaRV
+from pymc_mrf.distributions.arguments import entries_of_shape, parameter
+from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.scalar import ScalarDistribution
 from pymc_mrf.kernels import crp
 
@@ -39,7 +32,7 @@ IMMOVABLE = (
 )
 
 
-class TieCounts(NumbaRegistered, Op):
+class TieCounts(NumbaOp, Op):
     """Size of each entry's group of exactly equal entries, (n,) -> (n,)."""
 
     __props__ = ()
@@ -50,9 +43,13 @@ class TieCounts(NumbaRegistered, Op):
         x = pt.as_tensor(x)
         return Apply(self, [x], [pt.vector(dtype="float64", shape=x.type.shape)])
 
-    def perform(self, node, inputs, output_storage):
-        """Evaluate by the kernel."""
-        output_storage[0][0] = crp.tie_counts(inputs[0])
+    def implementation(self, jit):
+        """Count."""
+
+        def tie_counts(x):
+            return crp.tie_counts(x)
+
+        return tie_counts
 
     def pullback(self, inputs, outputs, cotangents):
         """Refuse: the density of tied values has no gradient in the space of all values."""
@@ -61,7 +58,7 @@ class TieCounts(NumbaRegistered, Op):
         ]
 
 
-class PartitionRV(NumbaRegistered, RandomVariable):
+class PartitionRV(NumbaRV, RandomVariable):
     """Group labels of n values under the Chinese restaurant process."""
 
     name = "ChineseRestaurantProcess"
@@ -78,86 +75,46 @@ class PartitionRV(NumbaRegistered, RandomVariable):
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n, dtype="int64"),)
 
-    def rng_fn(self, rng, alpha, size):
-        """Draw labels row by row."""
-        batch = np.shape(alpha) if size is None else tuple(size)
-        alpha = np.broadcast_to(alpha, batch)
-        labels = np.empty((*batch, self.n), dtype=np.int64)
-        for row in np.ndindex(batch):
-            crp.crp_labels(float(alpha[row]), labels[row], rng)
-        return labels
+    def implementation(self, jit):
+        """Draw labels."""
+        n = self.n
+
+        def random(rng, alpha):
+            labels = np.empty(n, dtype=np.int64)
+            crp.crp_labels(alpha, labels, rng)
+            return labels
+
+        return random
 
 
-class DirichletProcessRV(SymbolicRandomVariable):
+class DirichletProcessRV(EntriesRV):
     """n values drawn from a random measure G ~ DP(alpha, base)."""
 
     name = "DirichletProcess"
     extended_signature = "[rng],[size],()->[rng],(n)"
     _print_name = ("DirichletProcess", r"\operatorname{DirichletProcess}")
 
-    def __init__(self, *args, base: ScalarDistribution, n: int, **kwargs) -> None:
-        self.base = base
-        self.n = n
-        super().__init__(*args, **kwargs)
-
-    @classmethod
-    def rv_op(cls, alpha, *parameters, base: ScalarDistribution, n: int, size=None, rng=None):
-        """Build the random variable: a value of the base per label of a random partition."""
-        size = normalize_size_param(size)
-        inner_size, inner_alpha = size.type(), alpha.type()
-        inner_parameters = [p.type() for p in parameters]
-        if rv_size_is_none(size):
-            batch, labels_size = (), None
-        else:
-            batch = tuple(inner_size[i] for i in range(size.type.shape[0]))
-            labels_size = inner_size
+    @staticmethod
+    def entries(own, parameters, scalar, shape, size):
+        """Draw a value of the base for each label of a random partition."""
         labels_rng = pt.random.shared_rng(seed=None)
-        _, labels = PartitionRV(n)(inner_alpha, size=labels_size, rng=labels_rng, return_next_rng=True)
-        atoms = base.draws((*batch, n), *inner_parameters)
-        theta = atoms[labels] if not batch else pt.take_along_axis(atoms, labels, axis=-1)
-        inputs = [inner_size, inner_alpha, *inner_parameters]
-        updates = collect_default_updates(inputs=inputs, outputs=(theta,))
-        n_rngs = len(updates)
-        signature = ",".join(
-            f"({','.join('p' + str(i) + str(j) for j in range(p.type.ndim))})"
-            for i, p in enumerate(parameters)
-        )
-        rngs = ",".join(["[rng]"] * n_rngs)
-        op = cls(
-            inputs=[*updates.keys(), *inputs],
-            outputs=[*updates.values(), theta],
-            base=base,
-            n=n,
-            extended_signature=f"{rngs},[size],(){',' if signature else ''}{signature}->{rngs},(n)",
-        )
-        fresh = [rng if rng is not None else pt.random.shared_rng(seed=None)]
-        fresh += [pt.random.shared_rng(seed=None) for _ in range(n_rngs - 1)]
-        return op(*fresh, size, alpha, *parameters)
-
-    def rebuild_rv(self, *args, **kwargs):
-        """Build the variable anew, of another size."""
-        return self.rv_op(*args, base=self.base, n=self.n, **kwargs)
-
-
-def _arguments(op, inputs) -> tuple:
-    """Size, alpha and the parameters of the base among the inputs of a node."""
-    (_, size, positions), _ = op.get_input_output_type_idxs(op.extended_signature)
-    return inputs[size], *(inputs[i] for i in positions)
+        _, labels = PartitionRV(shape[-1])(own, size=size, rng=labels_rng, return_next_rng=True)
+        atoms = scalar.draws(shape, *parameters)
+        return atoms[labels] if size is None else pt.take_along_axis(atoms, labels, axis=-1)
 
 
 @_support_point.register(DirichletProcessRV)
 def _dp_support_point(op, rv, *inputs):
     """All entries in one group, at the support point of the base."""
-    size, _alpha, *parameters = _arguments(op, inputs)
-    shape = (op.n,) if rv_size_is_none(size) else (*size, op.n)
-    return pt.full(shape, op.base.support_point(*parameters))
+    shape, _alpha, *parameters = op.shape_and_arguments(inputs)
+    return pt.full(shape, op.scalar.support_point(*parameters))
 
 
 @_logprob.register(DirichletProcessRV)
 def _dp_logprob(op, values, *inputs, **kwargs):
     [x] = values
-    _size, alpha, *parameters = _arguments(op, inputs)
-    log_g0 = op.base.log_density(x, *parameters)
+    _shape, alpha, *parameters = op.shape_and_arguments(inputs)
+    log_g0 = op.scalar.log_density(x, *parameters)
     counts = TieCounts()(x) if x.type.ndim == 1 else Blockwise(TieCounts())(x)
     share = 1.0 / counts  # the members of a group contribute one group together
     logp = (
@@ -169,7 +126,7 @@ def _dp_logprob(op, values, *inputs, **kwargs):
     return check_parameters(logp, alpha > 0, msg="alpha > 0")
 
 
-class DirichletProcess(Continuous):
+class DirichletProcess(EntriesPrior):
     r"""Dirichlet-process prior on a vector: its entries fall into groups of equal value.
 
     Parameters
@@ -206,14 +163,6 @@ class DirichletProcess(Continuous):
 
     rv_op = DirichletProcessRV.rv_op
 
-    def __new__(cls, name, alpha, base, *, dims=None, shape=None, **kwargs):
-        """Register the variable with the model on the context stack."""
-        if shape is None and dims is not None:
-            shape = entries_of_dims(dims, name)
-        if shape is not None:
-            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
-        return super().__new__(cls, name, alpha, base, dims=dims, shape=shape, **kwargs)
-
     @classmethod
     def dist(cls, alpha, base, *, shape=None, **kwargs):
         """Unregistered variable; see the class."""
@@ -225,5 +174,5 @@ class DirichletProcess(Continuous):
         if alpha.type.ndim != 0:
             raise ValueError(f"alpha must be a scalar, but it has {alpha.type.ndim} dimensions")
         return super().dist(
-            [alpha, *base.arguments], base=base, n=shape[-1], size=shape[:-1] or None, **kwargs
+            [alpha, *base.arguments], scalar=base, n=shape[-1], size=shape[:-1] or None, **kwargs
         )

@@ -12,7 +12,7 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 
-from pymc_mrf.distributions.log_partition import FactorLogPartition
+from pymc_mrf.distributions.log_partition import FactorLogPartition, workspace_allocator
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, IMPOSSIBLE, FieldRV
 from pymc_mrf.distributions.pseudo_likelihood import FactorLogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import pick
@@ -128,16 +128,44 @@ class FactorGraphRV(FieldRV):
         """Op on states and the flat log tables."""
         return FactorLogPseudoLikelihood(self.graph)
 
-    def gibbs_draws(self, x: np.ndarray, tables: list[np.ndarray], rng: np.random.Generator) -> None:
-        """Fill the rows of `x`; refuse to if no possible configuration is found to start from."""
-        [flat] = tables
-        x[:] = rng.random(x.shape) * self.graph.cardinalities
-        links, free = factor_links(self.graph), np.ones(self.n_variables, dtype=bool)
-        for z in x:
-            if not make_possible(z, free, flat, links, CHANGES * self.n_variables, rng):
+    def implementation(self, jit):
+        """Draw one row."""
+        d = self.graph.n_variables
+        fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
+
+        def draw(rng, tables):
+            x = np.empty((1, d), dtype=np.int8)
+            fill(x, tables, rng)
+            return x[0].astype(np.int64)
+
+        return draw
+
+    def _gibbs_rows(self):
+        forest, n_sweeps, links = self.single_variables, self.n_sweeps, factor_links(self.graph)
+        cards, n_changes = forest.cards, CHANGES * self.n_variables
+
+        def fill(x, tables, rng):
+            free = np.ones(x.shape[1], dtype=np.bool_)
+            for c in range(x.shape[0]):
+                for i in range(x.shape[1]):
+                    x[c, i] = int(rng.random() * cards[i])
+                if not make_possible(x[c], free, tables, links, n_changes, rng):
+                    raise ValueError(IMPOSSIBLE)
+            factor_tree_sweeps(x, tables, forest, n_sweeps, rng, np.zeros((0, 0, 0)), np.zeros((0, 0)))
+
+        return fill
+
+    def _exact_rows(self, jit):
+        tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
+
+        def fill(x, tables, rng):
+            work = allocate()
+            work.tables[: tables.size] = tables
+            if tree_kernels.collect(tree, work.tables, work) == -np.inf:
                 raise ValueError(IMPOSSIBLE)
-        nothing = np.zeros((0, 0, 0)), np.zeros((0, 0))
-        factor_tree_sweeps(x, flat, self.single_variables, self.n_sweeps, rng, *nothing)
+            tree_kernels.draw(tree, work, x, rng)
+
+        return fill
 
 
 class PossibleStart(Op):

@@ -10,7 +10,8 @@ from pymc.distributions.distribution import Discrete, _support_point
 from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_mrf.checks import numeric_array, whole_number
-from pymc_mrf.distributions.mrf_rv import FieldRV, field_node, tag_parents
+from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
 
 logger = logging.getLogger("pymc_mrf")
@@ -19,7 +20,7 @@ LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
 
 
 def observed_values(observed: Any, n_variables: int, what: str, first_state: int, name: str):
-    """Observed values as an array, with `first_state` where they are masked.
+    """Return observed values as an array, with `first_state` where they are masked.
 
     `what` tells what the last dimension must be, for the message.
     """
@@ -40,7 +41,7 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
 
 
 def without_nan(observed: Any, first_state: int):
-    """Integers in place of floats with masked NaN, which PyMC would cast with a warning, and of objects."""
+    """Make integers of floats with masked NaN, which PyMC would cast with a warning, and of objects."""
     if type(observed) is np.ndarray and observed.dtype == object:
         return numeric_array(observed, "observed")
     if not isinstance(observed, np.ma.MaskedArray) or observed.dtype.kind != "f":
@@ -50,7 +51,7 @@ def without_nan(observed: Any, first_state: int):
 
 
 def latent_if_all_missing(observed: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """`observed` and further arguments; None, and its shape, if every cell of it is masked.
+    """Return `observed` and further arguments; None and its shape if every cell of it is masked.
 
     Nothing is observed then: the variable is a latent one. (PyMC cannot split a single row of masked
     cells only.)
@@ -70,7 +71,7 @@ def check_shape(shape: Any, n_variables: int, what: str) -> None:
 
 
 def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
-    """Check the options of a field; its likelihood, "auto" replaced. `tree` makes the junction tree."""
+    """Check the options of a field and return its likelihood, not "auto"; `tree` makes the junction tree."""
     if likelihood not in LIKELIHOODS:
         options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
         raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")

@@ -17,10 +17,10 @@ from pytensor.graph import Apply, Op
 from pytensor.graph.traversal import explicit_graph_inputs
 from pytensor.tensor.type import discrete_dtypes
 
-from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions._numba import NumbaOp
 
 
-class IntractableLogPartition(NumbaRegistered, Op):
+class IntractableLogPartition(NumbaOp, Op):
     """0.0, with an undefined gradient with respect to every parameter of the field."""
 
     __props__ = ()
@@ -40,9 +40,13 @@ class IntractableLogPartition(NumbaRegistered, Op):
                 self.discrete_inputs.add(variable)
         return Apply(self, inputs, [pt.dscalar()])
 
-    def perform(self, node, inputs, output_storage):
+    def implementation(self, jit):
         """Return zero."""
-        output_storage[0][0] = np.asarray(0.0)
+
+        def zero(*parameters):
+            return np.asarray(0.0)
+
+        return zero
 
     def pullback(self, inputs, outputs, cotangents):
         """Refuse: a null gradient, never a disconnected one."""

@@ -9,12 +9,32 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Apply, Op
 
-from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import junction_tree as kernels
 
 
-class LogPartition(NumbaRegistered, Op):
+def workspace_allocator(tree: JunctionTree):
+    """Make a function that allocates a workspace of the tree, its tables zero, and that numba can compile."""
+    lengths = [len(array) for array in kernels.allocate(tree.arrays)]
+    n_tables, n_conditional, n_belief, n_parts, n_least, n_message, n_total, n_counter = lengths
+
+    def allocate():
+        return kernels.Workspace(
+            np.zeros(n_tables),
+            np.zeros(n_conditional),
+            np.zeros(n_belief),
+            np.zeros(n_parts),
+            np.zeros(n_least),
+            np.zeros(n_message),
+            np.zeros(n_total),
+            np.zeros(n_counter, dtype=np.int64),
+        )
+
+    return allocate
+
+
+class LogPartition(NumbaOp, Op):
     """A(edge_tables, node_tables), its marginals P(x_u, x_v) (r, K, K) and P(x_i) (d, K).
 
     Raises
@@ -34,18 +54,23 @@ class LogPartition(NumbaRegistered, Op):
         inputs = [pt.as_tensor(table) for table in tables]
         return Apply(self, inputs, [pt.dscalar(), *(table.type() for table in inputs)])
 
-    def perform(self, node, inputs, output_storage):
-        """Evaluate by the kernel."""
-        arrays = self.tree.arrays
-        work = kernels.allocate(arrays)  # its tables are zero: those not given stay so
-        ends = np.cumsum([table.size for table in inputs])
-        work.tables[: ends[-1]] = np.concatenate([table.ravel() for table in inputs])
-        marginals = np.empty_like(work.tables)
-        value = kernels.log_partition_and_marginals(arrays, work.tables, work, marginals)
-        output_storage[0][0] = np.asarray(value)
-        parts = np.split(marginals, ends)[: len(inputs)]
-        for storage, part, table in zip(output_storage[1:], parts, inputs, strict=True):
-            storage[0] = part.reshape(table.shape)
+    def implementation(self, jit):
+        """Pass over the tree."""
+        tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
+
+        def log_partition(edge_tables, node_tables):
+            work = allocate()
+            marginals = np.empty_like(work.tables)
+            kernels.pack_pairwise(edge_tables, node_tables, work.tables)
+            value = kernels.log_partition_and_marginals(tree, work.tables, work, marginals)
+            n = edge_tables.size
+            return (
+                np.asarray(value),
+                marginals[:n].copy().reshape(edge_tables.shape),
+                marginals[n:].copy().reshape(node_tables.shape),
+            )
+
+        return log_partition
 
     def pullback(self, inputs, outputs, cotangents):
         """Cotangent of A times the marginals; the marginals themselves have no gradient here."""
@@ -66,3 +91,16 @@ class FactorLogPartition(LogPartition):
     """
 
     gufunc_signature = "(t)->(),(t)"
+
+    def implementation(self, jit):
+        """Pass over the tree."""
+        tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
+
+        def log_partition(tables):
+            work = allocate()
+            marginals = np.empty_like(work.tables)
+            work.tables[: tables.size] = tables
+            value = kernels.log_partition_and_marginals(tree, work.tables, work, marginals)
+            return np.asarray(value), marginals[: tables.size].copy()
+
+        return log_partition

@@ -16,12 +16,8 @@ from pymc_mrf.distributions.field import (
     observed_values,
     without_nan,
 )
-from pymc_mrf.distributions.mrf_rv import (
-    DRAW_SWEEPS,
-    MarkovRandomFieldRV,
-    field_node,
-    free_parents,
-)
+from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
+from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords

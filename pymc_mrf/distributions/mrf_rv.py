@@ -1,4 +1,4 @@
-"""The random variables behind fields: their draws, their log probability, how to find them in a model.
+"""The random variables behind fields: their draws and their log probability.
 
 They hold the graph, what the parameters mean and the way the likelihood is evaluated as static
 properties; their inputs are the parameters that users write.
@@ -8,28 +8,19 @@ from abc import abstractmethod
 from types import ModuleType
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
-from pymc.distributions.distribution import PartialObservedRV
 from pymc.logprob.abstract import _logprob
-from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import Assert
-from pytensor.tensor.basic import tensor_copy
 from pytensor.tensor.blockwise import Blockwise
-from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.random.op import RandomVariable
-from pytensor.tensor.shape import SpecifyShape
 
-from pymc_mrf.distributions._numba import NumbaRegistered
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.log_partition import LogPartition
+from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.families import Family
-from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
@@ -56,7 +47,7 @@ IMPOSSIBLE = (
 )
 
 
-class FieldRV(NumbaRegistered, RandomVariable):
+class FieldRV(NumbaRV, RandomVariable):
     """Random variable over the d variables of a field; subclasses say what its parameters mean.
 
     Random draws are exact and independent if ``likelihood="exact"`` and the junction tree has at most
@@ -118,10 +109,6 @@ class FieldRV(NumbaRegistered, RandomVariable):
     def pseudo_likelihood_op(self) -> LogPseudoLikelihood:
         """Op for the log pseudo-likelihood as a function of states and the `log_tables`."""
 
-    @abstractmethod
-    def gibbs_draws(self, x: np.ndarray, tables: list[np.ndarray], rng: np.random.Generator) -> None:
-        """Fill the rows of `x` (n, d) int8 by Gibbs sampling."""
-
     @property
     def draws_exactly(self) -> bool:
         """Whether random draws are exact."""
@@ -129,44 +116,6 @@ class FieldRV(NumbaRegistered, RandomVariable):
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n_variables, dtype="int64"),)
-
-    def rng_fn(self, rng, *args):
-        """Draw rows; `args` are the parameters and the size."""
-        *parameters, size = args
-        cores = self.ndims_params
-        batches = [p.shape[: p.ndim - k] for p, k in zip(parameters, cores, strict=True)]
-        batch = np.broadcast_shapes(*batches) if size is None else tuple(size)
-        x = np.empty((int(np.prod(batch)), self.n_variables), dtype=np.int8)
-        if all(n == 1 for shape in batches for n in shape):
-            self._draw(
-                x,
-                [p.reshape(p.shape[p.ndim - k :]) for p, k in zip(parameters, cores, strict=True)],
-                rng,
-            )
-        else:
-            rows = [
-                np.broadcast_to(p, (*batch, *p.shape[p.ndim - k :])).reshape(-1, *p.shape[p.ndim - k :])
-                for p, k in zip(parameters, cores, strict=True)
-            ]
-            for c in range(len(x)):
-                self._draw(x[c : c + 1], [p[c] for p in rows], rng)
-        return self.decode(x).reshape(*batch, self.n_variables)
-
-    def _draw(self, x, parameters, rng):
-        """Fill the rows of `x` with draws of one field."""
-        if not len(x):
-            return
-        tables = self.log_tables(parameters)
-        if self.draws_exactly:
-            arrays = self.tree.arrays
-            work = tree_kernels.allocate(arrays)  # its tables are zero: those not given stay so
-            flat = np.concatenate([table.ravel() for table in tables])
-            work.tables[: len(flat)] = flat
-            if tree_kernels.collect(arrays, work.tables, work) == -np.inf:
-                raise ValueError(IMPOSSIBLE)
-            tree_kernels.draw(arrays, work, x, rng)
-        else:
-            self.gibbs_draws(x, tables, rng)
 
 
 class MarkovRandomFieldRV(FieldRV):
@@ -273,12 +222,55 @@ class MarkovRandomFieldRV(FieldRV):
         """Op on states, edge and node tables."""
         return LogPseudoLikelihood(self.graph)
 
-    def gibbs_draws(self, x: np.ndarray, tables: list[np.ndarray], rng: np.random.Generator) -> None:
-        """Fill the rows of `x` by sweeps of many chains at once."""
-        edge_tables, node_tables = tables
-        gibbs.uniform_states(x, self.family.n_states, rng)
-        simulator = GibbsSimulator(self.graph, self.family.n_states, len(x))
-        simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
+    def implementation(self, jit):
+        """Draw one row."""
+        d, family = self.graph.n_nodes, self.family
+        edge_statistic, node_statistic = family.edge_statistic, family.node_statistic
+        # parameters lack the axes over which their tables repeat them
+        edge_shape = tuple(
+            -1 if k == 0 else family.n_states if k <= family.edge_axes else 1 for k in range(3)
+        )
+        node_shape = (-1, family.n_states if family.node_axes else 1)
+        is_log_odds = family.is_log_odds
+        states = np.array(family.states, dtype=np.int64)
+        fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
+
+        def draw(rng, edge, node):
+            eta = np.log(edge) - np.log1p(-edge) if is_log_odds else edge.astype(np.float64)
+            edge_tables = eta.reshape(edge_shape) * edge_statistic
+            node_tables = node.astype(np.float64).reshape(node_shape) * node_statistic
+            x = np.empty((1, d), dtype=np.int8)
+            fill(x, edge_tables, node_tables, rng)
+            return states[x[0]]
+
+        if family.node_parameter is not None:
+            return draw
+        compiled = jit(draw)
+
+        def draw_without_node_parameters(rng, edge):
+            return compiled(rng, edge, np.zeros(d))
+
+        return draw_without_node_parameters
+
+    def _gibbs_rows(self):
+        graph, n_states, n_sweeps = self.graph.arrays, self.family.n_states, self.n_sweeps
+
+        def fill(x, edge_tables, node_tables, rng):
+            gibbs.uniform_states(x, n_states, rng)
+            gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+
+        return fill
+
+    def _exact_rows(self, jit):
+        tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
+
+        def fill(x, edge_tables, node_tables, rng):
+            work = allocate()
+            tree_kernels.pack_pairwise(edge_tables, node_tables, work.tables)
+            tree_kernels.collect(tree, work.tables, work)
+            tree_kernels.draw(tree, work, x, rng)
+
+        return fill
 
 
 def _log_partition(op: FieldRV, tables):
@@ -325,72 +317,3 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
             logp = logp - IntractableLogPartition()(*parameters)
     logp = pt.switch(pt.all(legal, axis=-1), logp, -np.inf)
     return op.check(logp, parameters)
-
-
-def free_parents(node, model: pm.Model) -> list:
-    """Free variables whose *values* enter the parameters of a field, in model order.
-
-    PyMC's samplers move transformed values: with J ~ Uniform(0, b), moving b alone moves J as well.
-    """
-    parameters = model.replace_rvs_by_values(node.op.dist_params(node))
-    reached = set(ancestors(parameters))
-    return [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
-
-
-def tag_parents(node, model: pm.Model) -> None:
-    """Tell the free variables from which the field's parameters are computed about the field.
-
-    Step assignment sees one variable at a time; the tag lets it know what the variable feeds.
-
-    Raises
-    ------
-    ValueError
-        If a Dirichlet process feeds a field whose parameters its samplers do not know.
-    """
-    parents = free_parents(node, model)
-    grouped = any(isinstance(variable.owner.op, DirichletProcessRV) for variable in parents)
-    for variable in parents:
-        if grouped and node.op.likelihood == "particles":  # moved with the groups
-            variable.tag.mrf_group_nodes = True
-        if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
-            raise ValueError(
-                f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "
-                "AgreementMRF, Ising and BoltzmannMachine, not the parameters of a "
-                f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
-                "logistic function of the coupling"
-            )
-        variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
-    parameters = [strip_views(p) for p in node.op.dist_params(node)]
-    if len(parameters) == 2 and set(parameters) <= set(model.free_RVs):
-        edge, bias = parameters
-        plain = model.rvs_to_transforms.get(bias) is None
-        if isinstance(edge.owner.op, SpikeAndSlabRV) and plain:
-            bias.tag.mrf_edge_gibbs_bias = True
-
-
-def likelihoods_fed(variable) -> tuple[str, ...]:
-    """Kinds of likelihood of the fields that a free variable parametrises, from its tag."""
-    return getattr(variable.tag, "mrf_likelihoods", ())
-
-
-def field_node(rv):
-    """Apply node of the field behind a model variable, None if there is none.
-
-    A field with missing cells is split by PyMC into an observed and a free variable; both lead to
-    the node.
-    """
-    node = rv.owner
-    while node is not None and not isinstance(node.op, FieldRV):
-        if not isinstance(node.op, PartialObservedRV):
-            return None
-        node = node.inputs[0].owner
-    return node
-
-
-def strip_views(variable):
-    """Return the variable behind added dimensions, shape assertions and named copies."""
-    while variable.owner is not None and (
-        isinstance(variable.owner.op, DimShuffle | SpecifyShape) or variable.owner.op == tensor_copy
-    ):
-        variable = variable.owner.inputs[0]
-    return variable

@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
 
-from pymc_mrf.distributions._numba import NumbaRegistered
+from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -19,7 +19,7 @@ from pymc_mrf.kernels import factor_pseudo_likelihood as factor_kernels
 from pymc_mrf.kernels import pseudo_likelihood as kernels
 
 
-class LogPseudoLikelihoodGradient(NumbaRegistered, Op):
+class LogPseudoLikelihoodGradient(NumbaOp, Op):
     """Gradient of the cotangent-weighted sum of rows: (r, K, K) and (d, K)."""
 
     __props__ = ("graph",)
@@ -33,19 +33,21 @@ class LogPseudoLikelihoodGradient(NumbaRegistered, Op):
         inputs = [pt.as_tensor(v) for v in (x, *tables_and_cotangent)]
         return Apply(self, inputs, [table.type() for table in inputs[1:-1]])
 
-    def perform(self, node, inputs, output_storage):
-        """Evaluate by the kernel."""
-        x, *tables, cotangent = inputs
-        gradients = [np.empty_like(table) for table in tables]
-        self._fill(x, tables, cotangent, gradients)
-        for storage, gradient in zip(output_storage, gradients, strict=True):
-            storage[0] = gradient
+    def implementation(self, jit):
+        """Add up the gradients of all rows."""
+        graph = self.graph.arrays
 
-    def _fill(self, x, tables, cotangent, gradients) -> None:
-        kernels.log_pseudo_likelihood_gradient(x, *tables, self.graph.arrays, cotangent, *gradients)
+        def gradient(x, edge_tables, node_tables, cotangent):
+            of_edges, of_nodes = np.empty_like(edge_tables), np.empty_like(node_tables)
+            kernels.log_pseudo_likelihood_gradient(
+                x, edge_tables, node_tables, graph, cotangent, of_edges, of_nodes
+            )
+            return of_edges, of_nodes
+
+        return gradient
 
 
-class LogPseudoLikelihood(NumbaRegistered, Op):
+class LogPseudoLikelihood(NumbaOp, Op):
     """Log pseudo-likelihood of each row of state indices x (n, d), int8."""
 
     __props__ = ("graph",)
@@ -60,15 +62,16 @@ class LogPseudoLikelihood(NumbaRegistered, Op):
         inputs = [pt.as_tensor(v) for v in (x, *tables)]
         return Apply(self, inputs, [pt.vector(dtype="float64", shape=(inputs[0].type.shape[0],))])
 
-    def perform(self, node, inputs, output_storage):
-        """Evaluate by the kernel."""
-        x, *tables = inputs
-        out = np.empty(x.shape[0])
-        self._fill(x, tables, out)
-        output_storage[0][0] = out
+    def implementation(self, jit):
+        """Evaluate all rows."""
+        graph = self.graph.arrays
 
-    def _fill(self, x, tables, out) -> None:
-        kernels.log_pseudo_likelihood(x, *tables, self.graph.arrays, out)
+        def log_pseudo_likelihood(x, edge_tables, node_tables):
+            out = np.empty(x.shape[0])
+            kernels.log_pseudo_likelihood(x, edge_tables, node_tables, graph, out)
+            return out
+
+        return log_pseudo_likelihood
 
     def pullback(self, inputs, outputs, cotangents):
         """Gradient with respect to the tables; the data are not differentiated."""
@@ -85,10 +88,16 @@ class FactorLogPseudoLikelihoodGradient(LogPseudoLikelihoodGradient):
 
     gufunc_signature = "(n,d),(t),(n)->(t)"
 
-    def _fill(self, x, tables, cotangent, gradients) -> None:
-        factor_kernels.log_pseudo_likelihood_gradient(
-            x, *tables, factor_links(self.graph), cotangent, *gradients
-        )
+    def implementation(self, jit):
+        """Add up the gradients of all rows."""
+        links = factor_links(self.graph)
+
+        def gradient(x, tables, cotangent):
+            out = np.empty_like(tables)
+            factor_kernels.log_pseudo_likelihood_gradient(x, tables, links, cotangent, out)
+            return out
+
+        return gradient
 
 
 class FactorLogPseudoLikelihood(LogPseudoLikelihood):
@@ -97,5 +106,13 @@ class FactorLogPseudoLikelihood(LogPseudoLikelihood):
     gufunc_signature = "(n,d),(t)->(n)"
     gradient_op = FactorLogPseudoLikelihoodGradient
 
-    def _fill(self, x, tables, out) -> None:
-        factor_kernels.log_pseudo_likelihood(x, *tables, factor_links(self.graph), out)
+    def implementation(self, jit):
+        """Evaluate all rows."""
+        links = factor_links(self.graph)
+
+        def log_pseudo_likelihood(x, tables):
+            out = np.empty(x.shape[0])
+            factor_kernels.log_pseudo_likelihood(x, tables, links, out)
+            return out
+
+        return log_pseudo_likelihood

@@ -7,24 +7,16 @@ sum of a point mass at zero and Lebesgue measure, entry by entry:
     log p(theta) = sum_e [ theta_e = 0: log(1 - p_e);  else: log p_e + log slab(theta_e) ]
 """
 
-import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import collect_default_updates
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Apply, Op
-from pytensor.tensor.random.utils import normalize_size_param
 
-from pymc_mrf.distributions._numba import NumbaRegistered
-from pymc_mrf.distributions.arguments import (
-    check_observed_entries,
-    entries_of_dims,
-    entries_of_shape,
-    parameter,
-)
+from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions.arguments import entries_of_shape, parameter
+from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.scalar import ScalarDistribution
 
 IMMOVABLE = (
@@ -33,7 +25,7 @@ IMMOVABLE = (
 )
 
 
-class Included(NumbaRegistered, Op):
+class Included(NumbaOp, Op):
     """Whether each entry differs from zero; no gradient, because a zero ends under any small move."""
 
     __props__ = ()
@@ -43,9 +35,13 @@ class Included(NumbaRegistered, Op):
         x = pt.as_tensor(x)
         return Apply(self, [x], [pt.tensor(dtype="bool", shape=x.type.shape)])
 
-    def perform(self, node, inputs, output_storage):
+    def implementation(self, jit):
         """Compare."""
-        output_storage[0][0] = np.asarray(inputs[0] != 0)
+
+        def included(x):
+            return x != 0
+
+        return included
 
     def infer_shape(self, node, shapes):
         """Shape of the input."""
@@ -58,82 +54,42 @@ class Included(NumbaRegistered, Op):
         ]
 
 
-class SpikeAndSlabRV(SymbolicRandomVariable):
+class SpikeAndSlabRV(EntriesRV):
     """n values, each zero or drawn from the slab."""
 
     name = "SpikeAndSlab"
     extended_signature = "[rng],[size],(n)->[rng],(n)"
     _print_name = ("SpikeAndSlab", r"\operatorname{SpikeAndSlab}")
 
-    def __init__(self, *args, slab: ScalarDistribution, n: int, **kwargs) -> None:
-        self.slab = slab
-        self.n = n
-        super().__init__(*args, **kwargs)
-
-    @classmethod
-    def rv_op(cls, p, *parameters, slab: ScalarDistribution, n: int, size=None, rng=None):
-        """Build the random variable: indicators times draws of the slab."""
-        size = normalize_size_param(size)
-        inner_size, inner_p = size.type(), p.type()
-        inner_parameters = [parameter.type() for parameter in parameters]
-        shape = () if rv_size_is_none(size) else tuple(inner_size[i] for i in range(size.type.shape[0]))
-        shape = (*shape, n)
-        inner_rng = pt.random.shared_rng(seed=None)
-        _, included = pt.random.bernoulli(inner_p, size=shape, rng=inner_rng, return_next_rng=True)
-        theta = pt.switch(included, slab.draws(shape, *inner_parameters), 0.0)
-        inputs = [inner_size, inner_p, *inner_parameters]
-        updates = collect_default_updates(inputs=inputs, outputs=(theta,))
-        n_rngs = len(updates)
-        signature = "".join(
-            f",({','.join('p' + str(i) + str(j) for j in range(parameter.type.ndim))})"
-            for i, parameter in enumerate(parameters)
-        )
-        rngs = ",".join(["[rng]"] * n_rngs)
-        op = cls(
-            inputs=[*updates.keys(), *inputs],
-            outputs=[*updates.values(), theta],
-            slab=slab,
-            n=n,
-            extended_signature=f"{rngs},[size],(n){signature}->{rngs},(n)",
-        )
-        fresh = [rng if rng is not None else pt.random.shared_rng(seed=None)]
-        fresh += [pt.random.shared_rng(seed=None) for _ in range(n_rngs - 1)]
-        return op(*fresh, size, p, *parameters)
-
-    def rebuild_rv(self, *args, **kwargs):
-        """Build the variable anew, of another size."""
-        return self.rv_op(*args, slab=self.slab, n=self.n, **kwargs)
-
-
-def arguments(op: SpikeAndSlabRV, inputs) -> tuple:
-    """Size, p (n,) and the parameters of the slab among the inputs of a node."""
-    (_, size, positions), _ = op.get_input_output_type_idxs(op.extended_signature)
-    return inputs[size], *(inputs[i] for i in positions)
+    @staticmethod
+    def entries(own, parameters, scalar, shape, size):
+        """Draw indicators, times draws of the slab."""
+        rng = pt.random.shared_rng(seed=None)
+        _, included = pt.random.bernoulli(own, size=shape, rng=rng, return_next_rng=True)
+        return pt.switch(included, scalar.draws(shape, *parameters), 0.0)
 
 
 @_support_point.register(SpikeAndSlabRV)
 def _support_point_of_zeros(op, rv, *inputs):
-    size, *_ = arguments(op, inputs)
-    shape = (op.n,) if rv_size_is_none(size) else (*size, op.n)
-    return pt.zeros(shape)
+    return pt.zeros(op.shape_and_arguments(inputs)[0])
 
 
 @_logprob.register(SpikeAndSlabRV)
 def _spike_and_slab_logprob(op, values, *inputs, **kwargs):
     [x] = values
-    _, p, *parameters = arguments(op, inputs)
-    slab = pt.log(p) + op.slab.log_density(x, *parameters)
+    _, p, *parameters = op.shape_and_arguments(inputs)
+    slab = pt.log(p) + op.scalar.log_density(x, *parameters)
     logp = pt.switch(Included()(x), slab, pt.log1p(-p)).sum(axis=-1)
     # zeros do not show that a slab has no density
     return check_parameters(
         logp,
         pt.all((p > 0) & (p < 1)),
-        op.slab.has_density(*parameters),
+        op.scalar.has_density(*parameters),
         msg="0 < p < 1, parameters of the slab in their domain",
     )
 
 
-class SpikeAndSlab(Continuous):
+class SpikeAndSlab(EntriesPrior):
     r"""Spike-and-slab prior on a vector: each entry is exactly zero, or drawn from a slab.
 
     Parameters
@@ -180,14 +136,6 @@ class SpikeAndSlab(Continuous):
     rv_type = SpikeAndSlabRV
     rv_op = SpikeAndSlabRV.rv_op
 
-    def __new__(cls, name, p, slab, *, dims=None, shape=None, **kwargs):
-        """Register the variable with the model on the context stack."""
-        if shape is None and dims is not None:
-            shape = entries_of_dims(dims, name)
-        if shape is not None:
-            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
-        return super().__new__(cls, name, p, slab, dims=dims, shape=shape, **kwargs)
-
     @classmethod
     def dist(cls, p, slab, *, shape=None, **kwargs):
         """Unregistered variable; see the class."""
@@ -208,4 +156,4 @@ class SpikeAndSlab(Continuous):
                 f"{p.type.shape}"
             )
         p = pt.full((n,), p) if p.type.ndim == 0 else pt.specify_shape(p, (n,))
-        return super().dist([p, *slab.arguments], slab=slab, n=n, size=shape[:-1] or None, **kwargs)
+        return super().dist([p, *slab.arguments], scalar=slab, n=n, size=shape[:-1] or None, **kwargs)

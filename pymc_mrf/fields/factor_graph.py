@@ -1,6 +1,6 @@
 """`FactorGraphField`: a field with tables over cliques of any size."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -8,13 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pymc_mrf.checks import sequence
-from pymc_mrf.fields import factor_methods
-from pymc_mrf.fields.belief_propagation import Convergence
+from pymc_mrf.fields.belief_propagation import Convergence, factor_belief_propagation
 from pymc_mrf.fields.evidence import absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.fields.field import FixedField, Given
+from pymc_mrf.fields.monte_carlo import estimates
+from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import JunctionTree
+
+Arrays = tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,6 @@ class FactorGraphField(FixedField[FactorMarginals]):
     '0.089'
     """
 
-    _methods: ClassVar[Any] = factor_methods
     _result: ClassVar[type] = FactorMarginals
 
     def __init__(
@@ -135,13 +137,83 @@ class FactorGraphField(FixedField[FactorMarginals]):
         )
         return Given(field, free, kept, known)
 
+    def _marginals(self, method: str, rng: np.random.Generator, **options: Any) -> tuple:
+        if method == "exact":
+            n = self.graph.n_factors
+            parts = np.split(self.exact_marginals(), self.junction_tree.arrays.factors["first"][1:])
+            factors = zip(parts[:n], self.graph.table_shapes, strict=True)
+            return tuple(parts[n:]), tuple(part.reshape(shape) for part, shape in factors), None, None
+        tables = factor_tables(self)
+        if method == "bp":
+            v, f, convergence = factor_belief_propagation(self.graph, tables, **options)
+            return *self._split(v, f), None, convergence
+        simulator = self._simulator(method, rng, options)
+        shape = self.graph.n_variables, max(self.graph.cardinalities)
+        n_sweeps, n_burn_in = options["n_sweeps"], options["n_burn_in"]
+
+        def sums(x):
+            variable_sum, factor_sum = np.zeros((len(x), *shape)), np.zeros((len(x), tables.size))
+            simulator.add_marginals(x, tables, n_sweeps, rng, variable_sum, factor_sum)
+            return variable_sum, factor_sum
+
+        means, errors = estimates(
+            self._start_states(rng),
+            lambda x: simulator.sweep(x, tables, n_burn_in, rng),
+            sums,
+            tables.size + shape[0] * shape[1],
+            options["n_chains"],
+            n_sweeps,
+        )
+        return *self._split(*means), self._split(*errors), None
+
+    def _moved(self, x: np.ndarray, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
+        self._simulator(method, rng, options).sweep(x, factor_tables(self), options["n_sweeps"], rng)
+        return x
+
+    def _simulator(self, method: str, rng: np.random.Generator, options: dict) -> FactorTreeSimulator:
+        """Make the simulator of single variables, of a partition, or of partitions to be found."""
+        if method == "gibbs":
+            return FactorTreeSimulator(self.graph, [[[i] for i in range(self.graph.n_variables)]])
+        partitions = self._partitions(options["partition"], options["n_partitions"], rng)
+        return FactorTreeSimulator(self.graph, partitions)
+
+    def _uniform_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray] | None:
+        if any(table.min() == -np.inf for table in self.tables):
+            return None
+        cards = np.array(self.graph.cardinalities)
+        return lambda m: (rng.random((m, len(cards))) * cards).astype(np.int8)
+
+    def _split(self, variables: np.ndarray, factors: np.ndarray) -> tuple[Arrays, Arrays]:
+        """Tuples of arrays from (d, largest cardinality) and (T,)."""
+        shapes = self.graph.table_shapes
+        ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])[:-1]
+        parts = np.split(factors, ends) if shapes else []
+        return (
+            tuple(row[:k].copy() for row, k in zip(variables, self.graph.cardinalities, strict=True)),
+            tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
+        )
+
     def _nothing_free(self) -> tuple:
-        return factor_methods.NOTHING_FREE
+        return (), (), None, None
 
     def _complete(
         self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
     ) -> tuple:
-        return factor_methods.with_evidence(self.graph, states, kept, single, joint, known)
+        if (states < 0).all():
+            return single, joint
+        left = iter(single)
+        variables = tuple(
+            next(left) if state < 0 else np.where(np.arange(k) == state, known, 0.0)
+            for state, k in zip(states, self.graph.cardinalities, strict=True)
+        )
+        part_of = dict(zip(kept, joint, strict=True))
+        factors = []
+        for f, (scope, shape) in enumerate(zip(self.graph.scopes, self.graph.table_shapes, strict=True)):
+            table = np.zeros(shape)
+            cells = tuple(slice(None) if states[v] < 0 else int(states[v]) for v in scope)
+            table[cells] = part_of.get(f, known)
+            factors.append(table)
+        return variables, tuple(factors)
 
     def energy(self, x: Any) -> np.ndarray:
         """Energy of configurations: the lower, the more probable, p(x) = exp(-energy(x) - A).
@@ -161,3 +233,8 @@ class FactorGraphField(FixedField[FactorMarginals]):
         for scope, table in zip(self.graph.scopes, self.tables, strict=True):
             total += table[tuple(x[..., v] for v in scope)]
         return -total
+
+
+def factor_tables(field: FactorGraphField) -> np.ndarray:
+    """Log tables of the factors one after the other, (T,)."""
+    return np.concatenate([np.zeros(0), *(table.ravel() for table in field.tables)])

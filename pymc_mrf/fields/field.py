@@ -1,7 +1,7 @@
 """What both kinds of fixed fields answer, by any method: marginals and draws, given evidence."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -10,7 +10,9 @@ import numpy as np
 from pymc_mrf.checks import random_generator, whole_number
 from pymc_mrf.fields.evidence import evidence_states, free_blocks
 from pymc_mrf.fields.exact import ExactInference, ImpossibleFieldError
-from pymc_mrf.fields.methods import method_options
+from pymc_mrf.fields.methods import DRAWS, MARGINALS, method_options
+from pymc_mrf.graph.junction_tree import MAX_CELLS
+from pymc_mrf.graph.tree_partition import tree_partition
 
 
 class Given[F](NamedTuple):
@@ -36,7 +38,7 @@ class Given[F](NamedTuple):
 
 @contextmanager
 def _impossible_given(evidence: Mapping[Any, int] | None) -> Iterator[None]:
-    """Lay it on the evidence, if there is any, that no configuration is possible."""
+    """Blame the evidence, if there is any, where no configuration of the field is possible."""
     try:
         yield
     except ImpossibleFieldError:
@@ -58,11 +60,10 @@ class FixedField[M](ExactInference):
 
     graph: Any
 
-    _methods: ClassVar[Any]
-    """Module with the methods and their options: MARGINALS, DRAWS, `marginals` and `draws`."""
+    _draw_methods: ClassVar[Mapping[str, tuple[str, ...]]] = DRAWS
 
     _result: ClassVar[type]
-    """M."""
+    """The type M."""
 
     @property
     @abstractmethod
@@ -79,14 +80,33 @@ class FixedField[M](ExactInference):
         """Reduce the field to the free variables; `states` (d,) are -1 there."""
 
     @abstractmethod
+    def _marginals(self, method: str, rng: np.random.Generator, **options: Any) -> tuple:
+        """Marginals without evidence, by a method and all its options.
+
+        Those of variables, those of edges or factors, both standard errors (None for methods that do not
+        sample), and the convergence report (None but for belief propagation).
+        """
+
+    @abstractmethod
+    def _moved(self, x: np.ndarray, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
+        """Start from the states `x` (n, d) and return states drawn by a method other than "exact"."""
+
+    @abstractmethod
+    def _uniform_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray] | None:
+        """Return a function that draws states (m, d) int8; None if they might be impossible."""
+
+    @abstractmethod
     def _nothing_free(self) -> tuple:
-        """Return what the method `marginals` would if all variables are known."""
+        """Return what `_marginals` would if all variables are known."""
 
     @abstractmethod
     def _complete(
         self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
     ) -> tuple:
-        """Marginals of all variables and factors, from those of `_given`; `known` replaces a 1."""
+        """Marginals of all variables and factors, from those of the free ones.
+
+        `known` is the entry of a known state: 1 for probabilities, 0 for their standard errors.
+        """
 
     def log_partition(self, *, evidence: Mapping[Any, int] | None = None) -> float:
         """Log of the sum of exp(-energy) over all configurations that agree with the evidence.
@@ -203,7 +223,7 @@ class FixedField[M](ExactInference):
         """
         options = method_options(
             method,
-            self._methods.MARGINALS,
+            MARGINALS,
             dict(
                 n_chains=n_chains, n_sweeps=n_sweeps, n_burn_in=n_burn_in,
                 partition=partition, n_partitions=n_partitions,
@@ -218,7 +238,7 @@ class FixedField[M](ExactInference):
             answer = self._nothing_free()
         else:
             with _impossible_given(evidence):
-                answer = self._methods.marginals(rest, method, rng, **options)
+                answer = rest._marginals(method, rng, **options)
         single, joint, errors, convergence = answer
         full = self._complete(states, kept, single, joint)
         if errors is None:
@@ -273,7 +293,7 @@ class FixedField[M](ExactInference):
         """
         options = method_options(
             method,
-            self._methods.DRAWS,
+            self._draw_methods,
             dict(
                 n_sweeps=n_sweeps, partition=partition, n_partitions=n_partitions, max_sweeps=max_sweeps
             ),
@@ -285,8 +305,41 @@ class FixedField[M](ExactInference):
         x = np.tile(states, (n, 1))
         if rest is not None:
             with _impossible_given(evidence):
-                x[:, free] = self._methods.draws(rest, n, method, rng, **options)
+                x[:, free] = rest._draws(n, method, rng, **options)
         return x
+
+    def _draws(self, n: int, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
+        """Draw configurations (n, d) int8 without evidence."""
+        if method == "exact":
+            return self.exact_draws(n, rng)
+        return self._moved(self._start_states(rng)(n), method, rng, **options)
+
+    def _start_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray]:
+        """Return a function that makes starts of chains, (m, d) int8, of positive probability.
+
+        Where uniform states might be impossible they are exact draws, because a search for possible
+        configurations has no bound.
+        """
+        uniform = self._uniform_states(rng)
+        if uniform is not None:
+            return uniform
+        if self.junction_tree.n_cells > MAX_CELLS:
+            raise ValueError(
+                "chains need a configuration of positive probability to start from; with -inf entries in "
+                "tables of several variables this is an exact draw, and the junction tree of this field is "
+                "too large for it; use large finite penalties instead of -inf"
+            )
+        return lambda m: self.exact_draws(m, rng)
+
+    def _partitions(
+        self, partition: list[list[int]] | None, n_partitions: int, rng: np.random.Generator
+    ) -> list[list[list[int]]]:
+        """One partition by index, or several that are found."""
+        if partition is not None:
+            return [partition]
+        index = {label: i for i, label in enumerate(self._labels)}
+        found = [tree_partition(self.graph, rng=rng) for _ in range(n_partitions)]
+        return [[[index[label] for label in block] for block in blocks] for blocks in found]
 
     def _leave_known_out(self, options: dict[str, Any], states: np.ndarray) -> None:
         """Replace a partition among the options by one of the free variables, by index."""

@@ -5,6 +5,17 @@ from typing import Any
 
 from pymc_mrf.checks import number, whole_number
 
+CHAINS = ("n_chains", "n_sweeps", "n_burn_in", "rng")
+TREES = ("partition", "n_partitions")
+MARGINALS: dict[str, tuple[str, ...]] = {
+    "exact": (),
+    "bp": ("damping", "tolerance", "max_iterations"),
+    "tree": CHAINS + TREES,
+    "gibbs": CHAINS,
+}
+DRAWS: dict[str, tuple[str, ...]] = {"exact": (), "tree": ("n_sweeps", *TREES), "gibbs": ("n_sweeps",)}
+"""Options of each method of `FixedField.marginals` and `FixedField.sample`."""
+
 DEFAULTS: dict[str, Any] = {
     "n_sweeps": 200,
     "n_chains": 64,

@@ -5,15 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.fields.tree_simulation import FactorTreeSimulator, TreeSimulator
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.state_counts import count_states
-
 MOST_NUMBERS = 2**22
 """Numbers that the sums of the chains moved together may take."""
 
-Start = Callable[[int], np.ndarray]
 Estimates = tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Two arrays of means, and their standard errors."""
 
@@ -44,81 +38,36 @@ class ChainMoments:
         return self.origin + shift, np.sqrt(variance / self.n)
 
 
-def _batches(n_chains: int, n_numbers: int) -> list[int]:
-    """Chains moved together so that their sums fit into memory."""
+def estimates(
+    start: Callable[[int], np.ndarray],
+    burn_in: Callable[[np.ndarray], None],
+    sums: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    n_numbers: int,
+    n_chains: int,
+    n_sweeps: int,
+) -> Estimates:
+    """Two kinds of marginals and their standard errors, from the variation between chains.
+
+    Parameters
+    ----------
+    start : callable
+        Makes the states (m, d) of m chains.
+    burn_in : callable
+        Moves such states in place.
+    sums : callable
+        Moves them by `n_sweeps` sweeps; returns the sums over the sweeps of both kinds of marginals, the
+        chains along the first axis.
+    n_numbers : int
+        Numbers in the sums of one chain.
+    n_chains, n_sweeps : int
+    """
+    first, second = ChainMoments(), ChainMoments()
     size = min(64, max(1, MOST_NUMBERS // max(1, n_numbers)), n_chains)
-    return [min(size, n_chains - start) for start in range(0, n_chains, size)]
-
-
-def _estimates(first: ChainMoments, second: ChainMoments) -> Estimates:
+    for m in (min(size, n_chains - done) for done in range(0, n_chains, size)):
+        x = start(m)
+        burn_in(x)
+        of_first, of_second = sums(x)
+        first.add(of_first / n_sweeps)
+        second.add(of_second / n_sweeps)
     (mean, error), (other_mean, other_error) = first.result(), second.result()
     return (mean, other_mean), (error, other_error)
-
-
-def tree_estimates(
-    simulator: TreeSimulator,
-    edge_tables: np.ndarray,
-    node_tables: np.ndarray,
-    start: Start,
-    n_chains: int,
-    n_sweeps: int,
-    n_burn_in: int,
-    rng: np.random.Generator,
-) -> Estimates:
-    """Node and edge marginals and their standard errors, by tree sampling (eq. 4.14)."""
-    nodes, edges = ChainMoments(), ChainMoments()
-    for m in _batches(n_chains, edge_tables.size + node_tables.size):
-        x = start(m)
-        simulator.sweep(x, edge_tables, node_tables, n_burn_in, rng)
-        node_sum, edge_sum = np.zeros((*node_tables.shape, m)), np.zeros((*edge_tables.shape, m))
-        simulator.add_marginals(x, edge_tables, node_tables, n_sweeps, rng, node_sum, edge_sum)
-        nodes.add(np.moveaxis(node_sum, -1, 0) / n_sweeps)
-        edges.add(np.moveaxis(edge_sum, -1, 0) / n_sweeps)
-    return _estimates(nodes, edges)
-
-
-def gibbs_estimates(
-    graph: PairwiseGraph,
-    edge_tables: np.ndarray,
-    node_tables: np.ndarray,
-    start: Start,
-    n_chains: int,
-    n_sweeps: int,
-    n_burn_in: int,
-    rng: np.random.Generator,
-) -> Estimates:
-    """Node and edge marginals and their standard errors, from counts of states (eq. 4.13)."""
-    nodes, edges = ChainMoments(), ChainMoments()
-    for m in _batches(n_chains, edge_tables.size + node_tables.size):
-        simulator = GibbsSimulator(graph, node_tables.shape[1], m)
-        x = start(m)
-        simulator.sweep(x, edge_tables, node_tables, n_burn_in, rng)
-        node_count, edge_count = np.zeros((m, *node_tables.shape)), np.zeros((m, *edge_tables.shape))
-        for _ in range(n_sweeps):
-            simulator.sweep(x, edge_tables, node_tables, 1, rng)
-            count_states(x, graph.edges, node_count, edge_count)
-        nodes.add(node_count / n_sweeps)
-        edges.add(edge_count / n_sweeps)
-    return _estimates(nodes, edges)
-
-
-def factor_estimates(
-    simulator: FactorTreeSimulator,
-    tables: np.ndarray,
-    start: Start,
-    n_chains: int,
-    n_sweeps: int,
-    n_burn_in: int,
-    rng: np.random.Generator,
-) -> Estimates:
-    """Variable (d, largest cardinality) and factor (T,) marginals and their standard errors (eq. 4.14)."""
-    variables, factors = ChainMoments(), ChainMoments()
-    shape = simulator.graph.n_variables, max(simulator.graph.cardinalities)
-    for m in _batches(n_chains, tables.size + shape[0] * shape[1]):
-        x = start(m)
-        simulator.sweep(x, tables, n_burn_in, rng)
-        variable_sum, factor_sum = np.zeros((m, *shape)), np.zeros((m, tables.size))
-        simulator.add_marginals(x, tables, n_sweeps, rng, variable_sum, factor_sum)
-        variables.add(variable_sum / n_sweeps)
-        factors.add(factor_sum / n_sweeps)
-    return _estimates(variables, factors)

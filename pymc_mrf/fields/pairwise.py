@@ -1,6 +1,6 @@
 """`PairwiseField`: a pairwise Markov random field with numbers in it."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -8,13 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pymc_mrf.checks import check_labels, numeric_array
-from pymc_mrf.fields import pairwise_methods
-from pymc_mrf.fields.belief_propagation import Convergence
+from pymc_mrf.fields.belief_propagation import Convergence, pairwise_belief_propagation
 from pymc_mrf.fields.evidence import absorb_pairs
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.fields.field import FixedField, Given
+from pymc_mrf.fields.methods import DRAWS
+from pymc_mrf.fields.monte_carlo import estimates
+from pymc_mrf.fields.perfect import perfect_sample
+from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.kernels.state_counts import count_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +77,7 @@ class PairwiseField(FixedField[Marginals]):
     [0.2689, 0.7311]
     """
 
-    _methods: ClassVar[Any] = pairwise_methods
+    _draw_methods: ClassVar[Any] = {**DRAWS, "perfect": ("max_sweeps",)}
     _result: ClassVar[type] = Marginals
 
     graph: PairwiseGraph
@@ -137,13 +142,103 @@ class PairwiseField(FixedField[Marginals]):
         field = PairwiseField(graph, self.edge_tables[inside], node_tables[free])
         return Given(field, free, [], known)
 
+    def _marginals(self, method: str, rng: np.random.Generator, **options: Any) -> tuple:
+        tables = self.edge_tables, self.node_tables
+        if method == "exact":
+            edges, nodes = np.split(self.exact_marginals(), [self.edge_tables.size])
+            return nodes.reshape(tables[1].shape), edges.reshape(tables[0].shape), None, None
+        if method == "bp":
+            nodes, edges, convergence = pairwise_belief_propagation(self.graph, *tables, **options)
+            return nodes, edges, None, convergence
+        n_sweeps, n_burn_in = options["n_sweeps"], options["n_burn_in"]
+        trees: TreeSimulator | None = None
+        if method == "tree":
+            partitions = self._partitions(options["partition"], options["n_partitions"], rng)
+            trees = TreeSimulator(self.graph, partitions)
+
+        def chains(x):
+            return trees or GibbsSimulator(self.graph, self.n_states, len(x))
+
+        def sums(x):
+            if trees is not None:  # Rao-Blackwellised (Rivasseau, 2005, eq. 4.14)
+                node_sum, edge_sum = (np.zeros((*t.shape, len(x))) for t in tables[::-1])
+                trees.add_marginals(x, *tables, n_sweeps, rng, node_sum, edge_sum)
+                return np.moveaxis(node_sum, -1, 0), np.moveaxis(edge_sum, -1, 0)
+            node_sum, edge_sum = (np.zeros((len(x), *t.shape)) for t in tables[::-1])
+            simulator = chains(x)
+            for _ in range(n_sweeps):  # counts of states (eq. 4.13)
+                simulator.sweep(x, *tables, 1, rng)
+                count_states(x, self.graph.edges, node_sum, edge_sum)
+            return node_sum, edge_sum
+
+        means, errors = estimates(
+            self._start_states(rng),
+            lambda x: chains(x).sweep(x, *tables, n_burn_in, rng),
+            sums,
+            tables[0].size + tables[1].size,
+            options["n_chains"],
+            n_sweeps,
+        )
+        return *means, errors, None
+
+    def _draws(self, n: int, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
+        if method != "perfect":
+            return super()._draws(n, method, rng, **options)
+        if self.n_states != 2:
+            raise ValueError(
+                f'method="perfect" is for binary fields, and this one has {self.n_states} states per node; '
+                'use "exact", "tree" or "gibbs"'
+            )
+        limit = {} if options["max_sweeps"] is None else {"max_sweeps": options["max_sweeps"]}
+        return perfect_sample(self.graph, self.edge_tables, self.node_tables, n, rng, **limit)
+
+    def _moved(self, x: np.ndarray, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
+        tables = self.edge_tables, self.node_tables
+        if method == "tree":
+            partitions = self._partitions(options["partition"], options["n_partitions"], rng)
+            TreeSimulator(self.graph, partitions).sweep(x, *tables, options["n_sweeps"], rng)
+        elif len(x):
+            GibbsSimulator(self.graph, self.n_states, len(x)).sweep(x, *tables, options["n_sweeps"], rng)
+        return x
+
+    def _uniform_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray] | None:
+        if self.edge_tables.min(initial=0.0) == -np.inf:
+            return None
+        possible = self.node_tables > -np.inf
+        order = np.argsort(~possible, axis=1, kind="stable")  # possible states first
+        counts = possible.sum(axis=1)
+
+        def uniform(m: int) -> np.ndarray:
+            k = (rng.random((m, len(counts))) * counts).astype(np.int64)
+            return order[np.arange(len(counts)), k].astype(np.int8)
+
+        return uniform
+
     def _nothing_free(self) -> tuple:
-        return pairwise_methods.nothing_free(self.n_states)
+        K = self.n_states
+        return np.zeros((0, K)), np.zeros((0, K, K)), None, None
 
     def _complete(
         self, states: np.ndarray, kept: list[int], single: Any, joint: Any, known: float = 1.0
     ) -> tuple:
-        return pairwise_methods.with_evidence(self.graph, states, single, joint, known)
+        free = states < 0
+        if free.all():
+            return single, joint
+        nodes = np.zeros(self.node_tables.shape)
+        nodes[free] = single
+        nodes[~free, states[~free]] = known
+        edges = np.zeros(self.edge_tables.shape)
+        ends = free[self.graph.edges]
+        edges[ends.all(axis=1)] = joint
+        for e in np.flatnonzero(~ends.all(axis=1)):
+            u, v = self.graph.edges[e]
+            if free[u]:
+                edges[e, :, states[v]] = nodes[u]
+            elif free[v]:
+                edges[e, states[u]] = nodes[v]
+            else:
+                edges[e, states[u], states[v]] = known
+        return nodes, edges
 
     def energy(self, x: Any) -> np.ndarray:
         """Energy of configurations: the lower, the more probable, p(x) = exp(-energy(x) - A).

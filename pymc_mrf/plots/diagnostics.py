@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_tree
-from pymc_mrf.analysis.sampler_statistics import sampler_statistics, split_name
+from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics, split_number
 from pymc_mrf.plots._collection import any_collection, visual_options
 
 COLUMNS = 3
@@ -68,7 +68,7 @@ def plot_diagnostics(
             raise ValueError(f"var_names has {missing[0]!r}; the {group} group has {have}")
         data = data[chosen]
     else:
-        data = data[[name for name, values in data.items() if "_n_" in str(name) or _varies(values)]]
+        data = data[[name for name, values in data.items() if _is_shown(str(name), values)]]
     data = data[[name for name, values in data.items() if not np.isnan(values.values).all()]]
     if not data.data_vars:
         raise ValueError(
@@ -98,14 +98,17 @@ def plot_diagnostics(
     return pc
 
 
-def _varies(values: xr.DataArray) -> bool:
-    return bool((values != values.isel(draw=0)).any())
+def _is_shown(name: str, values: xr.DataArray) -> bool:
+    declared = declared_of(name)
+    always = declared is not None and declared.statistic.shown == "always"
+    return always or bool((values != values.isel(draw=0)).any())
 
 
 def _title(da: xr.DataArray, target: Any, *, var_name: str, sel: Any, isel: Any, **kwargs) -> Any:
     """Step and statistic."""
     from arviz_plots import visuals as azv
 
-    step, label = split_name(var_name) or ("", var_name)
-    which = var_name[var_name.index("[") :] if "[" in var_name else ""
-    return azv.labelled_title(da, target, text=f"{step}{which}: {label}", **kwargs)
+    declared = declared_of(var_name)
+    assert declared is not None
+    text = f"{declared.title}{split_number(var_name)[1]}: {declared.statistic.label}"
+    return azv.labelled_title(da, target, text=text, **kwargs)

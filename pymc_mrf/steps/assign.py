@@ -2,15 +2,16 @@
 
 PyMC asks every registered step how competent it is for one variable at a time. A Dirichlet process
 says by its type that it needs a group sampler; the fields leave a tag on their free parents that tells
-which likelihood they feed (see `pymc_mrf.distributions.mrf_rv.tag_parents`).
+which likelihood they feed (see `pymc_mrf.distributions.parents.tag_parents`).
 """
 
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.mrf_rv import field_node, free_parents, likelihoods_fed
+from pymc_mrf.distributions.parents import field_node, free_parents, likelihoods_fed
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
@@ -19,7 +20,9 @@ from pymc_mrf.steps.group_gibbs import GroupGibbs, is_dirichlet_process
 from pymc_mrf.steps.intractable_parents import intractable_fields
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+from pymc_mrf.steps.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.reversible_jump import ReversibleJump
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
 
@@ -30,6 +33,10 @@ GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     StrippedBetaGibbs,
     AuxiliaryVariableMH,
 )
+# in the order in which PyMC asks them
+AUTOMATIC = (*GROUP_SAMPLERS, ConjugateHyperparameters, EdgeGibbs, Exchange, TreeGibbs)
+STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ReversibleJump, PersistentLangevin)
+"""All steps; those that are not `AUTOMATIC` are made on request only."""
 
 
 class Unsampleable(BlockedStep):
@@ -100,13 +107,6 @@ class Unsampleable(BlockedStep):
 
 def register() -> None:
     """Add the package's steps to PyMC's list, once."""
-    for step in (
-        *GROUP_SAMPLERS,
-        ConjugateHyperparameters,
-        EdgeGibbs,
-        Exchange,
-        TreeGibbs,
-        Unsampleable,
-    ):
+    for step in (*AUTOMATIC, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -1,14 +1,10 @@
 """`AuxiliaryVariableMH`: Algorithm 1 of Liu & Page (2013), Metropolis-Hastings with auxiliary data."""
 
-from typing import ClassVar
-
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, number, whole_number
-from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
@@ -19,12 +15,13 @@ from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
 from pymc_mrf.kernels.junction_tree import allocate
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.likelihood.auxiliary import check_draws
+from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.chain_report import ChainCountState
-from pymc_mrf.steps.exchange_checks import Wording, short_chains
+from pymc_mrf.steps.exchange_checks import AUXILIARY_DRAWS, Wording, short_chains
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.intractable_fields import intractable_field
 from pymc_mrf.steps.observed_field import ObservedField
+from pymc_mrf.steps.statistics import Statistic, Statistics, acceptance
 
 SIMULATORS = {auxiliary_draws.EXACT: "exact", auxiliary_draws.PERFECT: "perfect"}  # the others: "gibbs"
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
@@ -36,14 +33,10 @@ WORDS = Wording(
 
 
 @dataclass_state
-class AuxiliaryVariableState(StepMethodState):
+class AuxiliaryVariableState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
-    count: ChainCountState
     s_auxiliary: np.ndarray
-    checked: bool
     complaints: list
 
 
@@ -122,13 +115,27 @@ class AuxiliaryVariableMH(GroupGibbs):
     name = "auxiliary_variable_mh"
     serves = ("particles", "exact")
     _state_class = AuxiliaryVariableState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        **GroupGibbs.stats_dtypes_shapes,
-        "auxiliary_mh_label_acceptance": (np.float64, []),
-        "auxiliary_mh_value_acceptance": (np.float64, []),
-        "auxiliary_mh_draws": (np.dtype("U16"), []),
-        "auxiliary_mh_n_sweeps": (np.int64, []),
-    }
+    prefix = "auxiliary_mh"
+    statistics: Statistics = (
+        Statistic(
+            "label_acceptance",
+            "label acceptance",
+            acceptance(
+                "make more proposals (n_proposals), or let ExactGibbs or ParticleRatioGibbs sample groups",
+                0.005,
+            ),
+        ),
+        Statistic(
+            "value_acceptance",
+            "value acceptance",
+            acceptance(
+                "a smaller sigma if too few proposals are accepted, a larger one if nearly all are",
+                0.05,
+                0.9,
+            ),
+        ),
+        *AUXILIARY_DRAWS,
+    )
 
     def __init__(
         self,
@@ -159,11 +166,10 @@ class AuxiliaryVariableMH(GroupGibbs):
         self._draws = SIMULATORS.get(kind, "gibbs")
         self._intractable = None
         if self._draws == "gibbs":
-            model = pm.modelcontext(kwargs.get("model"))
-            rv = model[field.name]
+            rv = self._model[field.name]
             # single nodes, as `_aux` draws
             self._intractable = intractable_field(
-                rv, field_node(rv), model, type(self).__name__, "gibbs", n_sweeps, trees=False
+                rv, field_node(rv), self._model, type(self).__name__, "gibbs", n_sweeps, trees=False
             )
         self._s = np.empty(field.graph.n_edges)
         gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
@@ -171,14 +177,11 @@ class AuxiliaryVariableMH(GroupGibbs):
         self._estimate, self._information = _estimate(field, self._s, node_tables, statistic)
         self.s_auxiliary = np.zeros(field.graph.n_edges)
         self._label_acceptance = np.nan
-        self.checked = True
-        self.complaints: list[str] = []
         self._warm_up()
 
-    def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain."""
-        super().setup_chain(rng, tune, draws)
-        self.checked, self.complaints = tune == 0, []
+    def _forget(self) -> None:
+        super()._forget()
+        self.complaints: list[str] = []
 
     def _begin(self, eta, base: BaseMeasure):
         if self._aux.kind == auxiliary_draws.PERFECT and base.bounds[0] < 0.0:
@@ -227,8 +230,8 @@ class AuxiliaryVariableMH(GroupGibbs):
         return n_groups, n_new
 
     def _draw_values(self, labels, eta, base):
-        if not (self.tune or self.checked):
-            self.complaints, self.checked = self._short_chains(labels, eta), True
+        if self.count.has_just_tuned and not self.tune:
+            self.complaints = self._short_chains(labels, eta)
         eta = eta.copy()
         reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
         if self._restart:
@@ -269,8 +272,8 @@ class AuxiliaryVariableMH(GroupGibbs):
         factor = np.linalg.cholesky(covariance)
         return short_chains(evaluate, [self._intractable], eta, factor, self.rng, WORDS)
 
-    def _complaints(self) -> list[str]:
-        return super()._complaints() + self.complaints
+    def _warn_at_end(self) -> list[str]:
+        return super()._warn_at_end() + self.complaints
 
     def _tied_estimate(self, labels: np.ndarray, base: BaseMeasure) -> np.ndarray:
         """Estimate of the group values (K,) tied by `labels`, a function of data, grouping and base.

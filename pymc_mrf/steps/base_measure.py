@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
-from pymc.pytensorf import compile as compile_pytensor
-from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV, UniformRV
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.kernels.series import N_NODES, BaseDensity
 from pymc_mrf.likelihood.base_density import envelope, tabulate
+from pymc_mrf.steps.point_inputs import PointFunction
+from pymc_mrf.steps.scalar_prior import ScalarPrior
 
 # sigmoid(36) is the largest value below 1 in double precision; sigmoid(-700) is still positive
 LOGIT_BOUNDS = (-700.0, 36.0)
@@ -126,42 +125,30 @@ class BaseMeasureReader:
         self._link = link
         self._name = rv.name
         alpha, *parameters = rv.owner.op.dist_params(rv.owner)
-        base = self._op.base
-        ends = base.support(*parameters)
-        self._known_support = ends is not None
-        outputs = [alpha, *(ends or (-np.inf, np.inf)), base.support_point(*parameters), *parameters]
-        outputs = [pt.as_tensor(v).astype("float64") for v in outputs[:4]] + list(parameters)
+        self._base = ScalarPrior(self._op.scalar, parameters, compile_kwargs)
+        outputs = [alpha.astype("float64"), *self._base.range, *parameters]
         # Beta and uniform bases have closed forms
         self._n_parameters = len(parameters)
-        if isinstance(base.op, BetaRV):
-            outputs += base.native_parameters(*parameters)
-        outputs = model.replace_rvs_by_values(outputs)
-        needed = set(ancestors(outputs))
-        self._inputs = [v for v in model.value_vars if v in needed]
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
-
-        eta_scale = pt.dvector("parameter")
-        inputs = [p.type() for p in parameters]
-        density = base.log_density(eta_scale, *inputs)
-        self._log_density = compile_pytensor([eta_scale, *inputs], density, **kwargs)
+        if isinstance(self._op.scalar.op, BetaRV):
+            outputs += self._op.scalar.native_parameters(*parameters)
+        self._read = PointFunction(outputs, model, compile_kwargs)
         self._density: tuple[BaseMeasure, BaseDensity] | None = None
         self._parameters: list[np.ndarray] = []
 
     def read(self, point: dict[str, np.ndarray]) -> BaseMeasure:
-        """Alpha and base at `point`, checked.
+        """Read alpha and the base at `point`, and check them.
 
         Raises
         ------
         ValueError
             If the base can yield values that are no parameters of the field.
         """
-        values = self._read(*(point[v.name] for v in self._inputs))
+        values = self._read(point)
         alpha, lower, upper, center = (float(v) for v in values[:4])
         parameters = [np.asarray(v) for v in values[4 : 4 + self._n_parameters]]
         family = self._link.family
         if family.name == "agreement":
-            if self._known_support and (lower < 0.0 or upper > 1.0):
+            if self._base.has_support and (lower < 0.0 or upper > 1.0):
                 raise ValueError(
                     f"the base of {self._name} has support ({lower:g}, {upper:g}), but the parameters "
                     "of an agreement field lie in (0, 1); use for example pm.Beta.dist(1, 1)"
@@ -169,9 +156,9 @@ class BaseMeasureReader:
             lower, upper = max(lower, 0.0), min(upper, 1.0)
         beta = None
         if family.name == "agreement":
-            if isinstance(self._op.base.op, BetaRV):
+            if isinstance(self._op.scalar.op, BetaRV):
                 beta = (float(values[-2]), float(values[-1]))
-            elif isinstance(self._op.base.op, UniformRV) and (lower, upper) == (0.0, 1.0):
+            elif isinstance(self._op.scalar.op, UniformRV) and (lower, upper) == (0.0, 1.0):
                 beta = (1.0, 1.0)
         bounds = self._link.natural_bounds(lower, upper)
         with np.errstate(divide="ignore"):
@@ -179,12 +166,12 @@ class BaseMeasureReader:
         center = float(np.clip(natural, *bounds))
         self._parameters = parameters
         base = BaseMeasure(alpha, tuple(p.tobytes() for p in parameters), bounds, center, beta)
-        if not self._known_support:
+        if not self._base.has_support:
             self._check_mass(base)
         return base
 
     def _check_mass(self, base: BaseMeasure) -> None:
-        """Refuse a base, of a support that PyMC does not tell, with mass outside the domain."""
+        """Refuse a base with mass outside the domain, where PyMC does not tell its support."""
         if self._density is not None and self._density[0].parameters == base.parameters:
             return
         series = self.density(base).series
@@ -198,7 +185,7 @@ class BaseMeasureReader:
             )
 
     def density(self, base: BaseMeasure) -> BaseDensity:
-        """Density of the base over eta; tabulated anew only when its parameters change."""
+        """Return the density of the base over eta; it is tabulated anew only when its parameters change."""
         from scipy.special import betaln, log_expit
 
         if self._density is None or self._density[0].parameters != base.parameters:
@@ -207,11 +194,8 @@ class BaseMeasureReader:
                 if base.beta is not None:  # accurate up to both ends, unlike a density of theta
                     a, b = base.beta
                     return a * log_expit(eta) + b * log_expit(-eta) - betaln(a, b)
-                values = self._link.parameter(eta).reshape(-1)
-                values = self._log_density(values, *self._parameters)
-                if not self._known_support:  # derived densities are NaN off the support
-                    values = np.where(np.isnan(values), -np.inf, values)
-                return values.reshape(eta.shape) + self._link.log_jacobian(eta)
+                values = self._base.log_density(self._link.parameter(eta), self._parameters)
+                return values + self._link.log_jacobian(eta)
 
             exact = base.beta is not None
             rounding = np.zeros_like if exact else self._link.rounding

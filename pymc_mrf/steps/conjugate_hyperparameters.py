@@ -3,15 +3,13 @@
 Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.logprob.transforms import LogOddsTransform, LogTransform
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pymc.step_methods.compound import Competence
 from pytensor import scalar
 from pytensor.compile.ops import ViewOp
 from pytensor.graph.basic import Constant
@@ -21,10 +19,12 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
 
-from pymc_mrf.distributions.mrf_rv import strip_views
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, arguments
+from pymc_mrf.distributions.parents import strip_views
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.observed_field import children
-from pymc_mrf.steps.pymc_steps import check_step_arguments, warm_up
+from pymc_mrf.steps.point_inputs import PointFunction
+from pymc_mrf.steps.statistics import Statistic, Statistics
 
 EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
 """Of a precision or a variance in the standard deviation."""
@@ -96,16 +96,16 @@ def _is_conjugate_to(rv, child, model: pm.Model) -> bool:
         p = strip_views(p)
         fills = isinstance(p.owner.op, Alloc) and strip_views(p.owner.inputs[0]) is rv
         return fills and not any(exponents) and None not in exponents
-    normal = isinstance(child.owner.op.slab.op, NormalRV)
+    normal = isinstance(child.owner.op.scalar.op, NormalRV)
     return normal and exponent(p, rv, others) == 0.0 and exponents == [0.0, EXPONENTS[type(rv.owner.op)]]
 
 
 def _parameters(child) -> tuple:
     """Return p (n,) and the slab's parameters, as its own Op takes them if it is normal."""
     op = child.owner.op
-    _, p, *parameters = arguments(op, child.owner.inputs)
-    normal = isinstance(op.slab.op, NormalRV)
-    return p, list(op.slab.native_parameters(*parameters)) if normal else parameters
+    _, p, *parameters = op.shape_and_arguments(child.owner.inputs)
+    normal = isinstance(op.scalar.op, NormalRV)
+    return p, list(op.scalar.native_parameters(*parameters)) if normal else parameters
 
 
 class Update(NamedTuple):
@@ -133,12 +133,7 @@ class Update(NamedTuple):
     forward: Any
 
 
-@dataclass_state
-class ConjugateHyperparametersState(StepMethodState):
-    """Nothing but the random generator changes."""
-
-
-class ConjugateHyperparameters(BlockedStep):
+class ConjugateHyperparameters(MRFStep):
     r"""Draws of hyperparameters of `SpikeAndSlab` vectors from their full conditionals.
 
     Leaves invariant: the posterior, exactly; every draw is independent of the last value. With k of the
@@ -189,28 +184,14 @@ class ConjugateHyperparameters(BlockedStep):
     """
 
     name = "conjugate_hyperparameters"
-    default_blocked = True
-    _state_class = ConjugateHyperparametersState
-    stats_dtypes_shapes: ClassVar[dict] = {"conjugate_n_present": (np.int64, [])}
+    prefix = "conjugate"
+    statistics: Statistics = (
+        Statistic("n_present", "entries that are not 0", dtype=np.int64, shown="always"),
+    )
 
-    def __new__(cls, vars, *args, **kwargs):
-        """Refuse variables and models that PyMC would refuse with fewer words."""
-        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
-        return super().__new__(cls, vars, *args, **kwargs)
-
-    def __init__(
-        self,
-        vars,
-        *,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = True,
-    ) -> None:
-        model = pm.modelcontext(model)
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        self.rng = get_random_generator(rng)
+    def __init__(self, vars, **kwargs) -> None:
+        super().__init__(vars, **kwargs)
+        model = self._model
         rvs = [model.values_to_rvs[value] for value in self.vars]
         for rv in rvs:
             if not is_conjugate(rv, model):
@@ -220,14 +201,11 @@ class ConjugateHyperparameters(BlockedStep):
                     f"normal slabs, scalars that feed nothing else, and {rv.name} is none of these: "
                     "leave it to NUTS"
                 )
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        self._updates = [_update(rv, model, kwargs) for rv in rvs]
+        self._updates = [_compile_update(rv, model, self._compile_kwargs) for rv in rvs]
         values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
         present = pt.constant(0) + sum(pt.neq(value, 0.0).sum() for value in values)
-        self._counted = [v.name for v in model.value_vars if v in values]
-        inputs = [v for v in model.value_vars if v in values]
-        self._count = model.compile_fn(present, inputs=inputs, point_fn=False, **kwargs)
-        warm_up(self, model.initial_point() if initial_point is None else initial_point)
+        self._count = PointFunction(present, model, self._compile_kwargs)
+        self._warm_up()
 
     @staticmethod
     def competence(var, has_grad):
@@ -239,15 +217,15 @@ class ConjugateHyperparameters(BlockedStep):
         known = var in model.free_RVs and is_conjugate(var, model)
         return Competence.IDEAL if known else Competence.INCOMPATIBLE
 
-    def step(self, point):
+    def _update(self, point):
         """Draw one variable after the other."""
-        point, n_present = dict(point), self._count(*(point[name] for name in self._counted))
+        point, n_present = dict(point), self._count(point)
         for update in self._updates:
             values = [point[name] for name in update.inputs]
             first, second = update.read(*values)
             new = np.asarray(self._draw(update, float(first), float(second)))
             point[update.name] = np.asarray(update.forward(new, *values), dtype=point[update.name].dtype)
-        return point, [{"conjugate_n_present": int(n_present)}]
+        return point, {"conjugate_n_present": int(n_present)}, True
 
     def _draw(self, update: Update, first: float, second: float) -> float:
         """Draw from the full conditional, without values that double precision rounds to the ends."""
@@ -269,7 +247,7 @@ class ConjugateHyperparameters(BlockedStep):
         )
 
 
-def _update(rv, model: pm.Model, kwargs) -> Update:
+def _compile_update(rv, model: pm.Model, kwargs) -> Update:
     """Compile the update of one variable."""
     first, second = rv.owner.op.dist_params(rv.owner)
     one = pt.constant(1.0, dtype=rv.dtype)
@@ -293,7 +271,7 @@ def _update(rv, model: pm.Model, kwargs) -> Update:
     [forward] = model.replace_rvs_by_values([forward])
     needed = set(ancestors([*outputs, forward]))
     inputs = [v for v in model.value_vars if v in needed]
-    kwargs = {**kwargs, "on_unused_input": "ignore", "point_fn": False}
+    kwargs = {"trust_input": True, **kwargs, "on_unused_input": "ignore", "point_fn": False}
     return Update(
         rv.name,
         model.rvs_to_values[rv].name,

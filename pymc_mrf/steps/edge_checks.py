@@ -3,13 +3,18 @@
 import numpy as np
 
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.chain_report import ChainCount
+from pymc_mrf.steps.base import ChainCount
 from pymc_mrf.steps.observed_field import ObservedField
-from pymc_mrf.steps.targets import COUPLING_DRAWS, EDGE_NOISE
+
+EDGE_NOISE = 0.5
+"""Largest noise of the log-likelihood ratios that is no reason to warn: they are corrected for it."""
+
+COUPLING_DRAWS = 20
+"""Draws, about, at which the strength of couplings is looked at under a pseudo-likelihood."""
 
 
 def too_few_particles(name: str, squares: list[float], n_particles: int) -> list[str]:
-    """Complain if the noise, root mean of its `squares` over the draws, is above its target."""
+    """Warn if the noise, root mean of its `squares` over the draws, is above its target."""
     rms = float(np.sqrt(np.mean(squares)))
     if rms <= EDGE_NOISE:
         return []
@@ -21,12 +26,12 @@ def too_few_particles(name: str, squares: list[float], n_particles: int) -> list
 
 
 def is_kept(count: ChainCount) -> bool:
-    """Whether the draw just counted is one of those at which couplings are looked at."""
-    return (count.n_draws - 1) % max(count.length // COUPLING_DRAWS, 1) == 0
+    """Whether the next draw is one of those at which couplings are looked at."""
+    return count.n_draws % max(count.length // COUPLING_DRAWS, 1) == 0
 
 
 def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[str]:
-    """Complain if the pseudo-likelihood was used although couplings are strong.
+    """Warn if the pseudo-likelihood was used although couplings are strong.
 
     Parameters
     ----------
@@ -51,7 +56,7 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[st
 
 
 def never_changed(name: str, count: ChainCount) -> list[str]:
-    """Complain if no draw changed an edge or a weight."""
+    """Warn if no draw changed an edge or a weight."""
     if not count.stood_still:
         return []
     return [

@@ -1,34 +1,31 @@
 """`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
-from typing import Any, ClassVar
-
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
+from pymc.step_methods.compound import Competence, CompoundStep
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
-from rich.progress import TextColumn
-from rich.table import Column
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.mrf_rv import field_node, likelihoods_fed
+from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.likelihood.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
-from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountState, chain_warning
-from pymc_mrf.steps.edge_checks import is_kept, never_changed, strong_couplings, too_few_particles
-from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior
-from pymc_mrf.steps.edge_start import pseudo_likelihood_start
-from pymc_mrf.steps.edge_target import (
-    bias_variable,
-    edge_target,
-    is_spike_and_slab,
-    simulation_options,
-    warn_of_constant_columns,
+from pymc_mrf.steps.base import MRFStepState
+from pymc_mrf.steps.edge_checks import (
+    EDGE_NOISE,
+    is_kept,
+    never_changed,
+    strong_couplings,
+    too_few_particles,
 )
+from pymc_mrf.steps.edge_prior import has_readable_prior
+from pymc_mrf.steps.edge_start import pseudo_likelihood_start
+from pymc_mrf.steps.edge_step import EdgeStep
+from pymc_mrf.steps.edge_target import bias_variable, is_spike_and_slab
 from pymc_mrf.steps.observed_field import children, constant_value
-from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back, warm_up
+from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
 
 ENGINES: dict[str, type[EdgeEngine]] = {
     "exact": ExactEdges,
@@ -43,22 +40,19 @@ TARGET_ACCEPT = 0.8
 
 
 @dataclass_state
-class EdgeGibbsState(StepMethodState):
+class EdgeGibbsState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
     n_tuned: int
     log_step: float
     information: np.ndarray
     particles: tuple
-    count: ChainCountState
     noise: list
     weights: list
 
 
 def _belongs_to_nuts(rv) -> bool:
-    """Whether biases feed another likelihood beside a field; only the model of the context tells.
+    """Whether biases feed another likelihood beside a field, which only the model of the context tells.
 
     Without one, `EdgeGibbs.__new__` finds out.
     """
@@ -70,7 +64,7 @@ def _belongs_to_nuts(rv) -> bool:
     return movable and len(children(rv, model)) > 1
 
 
-class EdgeGibbs(BlockedStep):
+class EdgeGibbs(EdgeStep):
     """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
 
     Leaves invariant: the posterior, exactly, under ``likelihood="exact"``; the distribution
@@ -151,24 +145,41 @@ class EdgeGibbs(BlockedStep):
     """
 
     name = "edge_gibbs"
-    default_blocked = True
+    serves = tuple(ENGINES)
     _state_class = EdgeGibbsState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        "edge_gibbs_n_active": (np.int64, []),
-        "edge_gibbs_accept": (np.float64, []),
-        "edge_gibbs_joint_accept": (np.float64, []),
-        "edge_gibbs_step_size": (np.float64, []),
-        "edge_gibbs_noise": (np.float64, []),
-        "edge_gibbs_ess": (np.float64, []),
-        "edge_gibbs_resamplings": (np.int64, []),
-        "warning": WARNING_STAT,
-    }
+    prefix = "edge_gibbs"
+    changes_edges = True
+    statistics: Statistics = (
+        Statistic(
+            "n_active", "present edges", dtype=np.int64, shown="always", should_vary=True, column="Edges"
+        ),
+        Statistic(
+            "accept", "acceptance", acceptance("sample longer: single edges move too rarely", 0.05)
+        ),
+        Statistic(
+            "joint_accept",
+            "acceptance, joint moves",
+            acceptance("tune longer: the step size has not settled", 0.4),
+        ),
+        Statistic("step_size", "step size"),
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy("use more particles: a larger n_particles", high=EDGE_NOISE, reduce="rms"),
+            estimated="noise",
+        ),
+        Statistic(
+            "ess",
+            "effective size of particles",
+            Healthy("use more particles: a larger n_particles", low=0.05, reduce="min"),
+            estimated="noise",
+        ),
+        Statistic("resamplings", "resamplings of particles", dtype=np.int64, estimated="noise"),
+    )
 
-    def __new__(cls, vars, *args, **kwargs):
-        """Build the step; one for each field if there are several."""
-        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
-        model = pm.modelcontext(kwargs.get("model"))
-        values = get_value_vars_from_user_vars(vars, model)
+    @classmethod
+    def _make_several(cls, values, model: pm.Model, args, kwargs):
+        """One step for each field; biases that the step cannot move go to other steps."""
         edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
         blocks = []
         for value in edges:
@@ -178,7 +189,7 @@ class EdgeGibbs(BlockedStep):
         if others and kwargs.get("initial_point") is not None:
             return cls._leave_biases(others, [v for v in values if v not in others], model, args, kwargs)
         if len(edges) < 2:
-            return super().__new__(cls, values, *args, **kwargs)
+            return None
         if others:
             blocks.append(others)
         return CompoundStep([cls(block, *args, **kwargs) for block in blocks])
@@ -214,37 +225,17 @@ class EdgeGibbs(BlockedStep):
         n_joint: int = 1,
         n_particles: int | None = None,
         n_sweeps: int | None = None,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = True,
+        **kwargs,
     ) -> None:
-        model = pm.modelcontext(model)
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        self.rng = get_random_generator(rng)
         self._n_joint = whole_number(n_joint, "n_joint", 0)
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        rv, bias_rv, field, likelihood = edge_target(rvs, model, "EdgeGibbs", tuple(ENGINES))
-        options = simulation_options(field, likelihood, n_particles, n_sweeps, 1)
-        self._field = field
-        d = field.graph.n_nodes
-        self._name = model.rvs_to_values[rv].name
-        self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
-        self._prior = EdgePriorReader(rv, bias_rv, field.node_parameter, d, model, compile_kwargs)
-        warn_of_constant_columns(field, stacklevel=4)
+        super().__init__(vars, n_particles, n_sweeps, **kwargs)
+        rv, bias_rv, field, likelihood = self._target
         if likelihood == "particles":
-            self._check_biases(rv, bias_rv, bias_variable(rv, model))
-        engine = ENGINES[likelihood]
+            self._check_biases(rv, bias_rv, bias_variable(rv, self._model))
+        engine, options = ENGINES[likelihood], self._options
         self._engine = engine(field.x, field.graph, field.family, bias_rv is not None, **options)
         self._information = self._engine.information.copy()
-        self._point = model.initial_point() if initial_point is None else initial_point
-        self._default_start: np.ndarray | None = None
-        if model.rvs_to_initial_values[rv] is None:
-            self._default_start = model.initial_point()[self._name]
-        self._reset()
-        warm_up(self, self._point)
-        self._reset()
+        self._warm_up()
 
     def _check_biases(self, rv, bias_rv, found) -> None:
         """Refuse random biases that another step would have to move: none can, under particles."""
@@ -280,13 +271,10 @@ class EdgeGibbs(BlockedStep):
     def information(self, information: np.ndarray) -> None:
         self._engine.information[:] = information
 
-    def _reset(self) -> None:
-        """Forget everything learnt."""
-        self.tune = True
-        self.started = False
+    def _forget(self) -> None:
+        super()._forget()
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
-        self.count = ChainCount()
         self.noise: list[float] = []
         self.weights: list[np.ndarray] = []
         self.information = self._information
@@ -300,24 +288,13 @@ class EdgeGibbs(BlockedStep):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE
 
-    def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain; refuse data set since the step was made."""
-        self._field.held.check_unchanged()
-        super().setup_chain(rng, tune, draws)
-        self._reset()
-        self.tune = tune > 0
-        self.count = ChainCount(tune, draws)
+    def _begin(self, point, w, b, prior):
+        if not self._starts_at_default(point, [self._name]):
+            return w, b
+        return pseudo_likelihood_start(self._field, prior, b, self._bias_name is not None, self.rng)
 
-    def step(self, point):
+    def _move(self, w, b, prior):
         """Update every edge, then present edges and biases jointly."""
-        prior, b = self._prior.read(point)
-        w = np.array(point[self._name], dtype=np.float64)
-        if not self.started:
-            # PyMC's default start, no edges, is replaced; any other is the user's
-            start, field = self._default_start, self._field
-            if start is not None and np.array_equal(w, start):
-                w, b = pseudo_likelihood_start(field, prior, b, self._bias_name is not None, self.rng)
-            self.started = True
         old = w.copy()
         n_proposed, n_accepted = self._engine.sweep(w, b, prior, self.rng)
         if self.tune:
@@ -333,28 +310,19 @@ class EdgeGibbs(BlockedStep):
         }
         # without an edge, nor a proposal of one, there is nothing that could have moved
         moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
-        stats["warning"] = self._speak(w, moved, stats["edge_gibbs_noise"])
-        new = {**point, self._name: w}
-        if self._bias_name is not None:
-            new[self._bias_name] = b
-        return new, [stats]
-
-    def _speak(self, w, moved: bool, noise: float):
-        """Count a draw; at the end of a chain, say what speaks against it."""
-        ends = self.count.add(self.tune, moved)
-        engine = self._engine
         if not self.tune:
-            self.noise.append(noise**2)
-            if engine.assumes_weak_couplings and is_kept(self.count):
+            self.noise.append(stats["edge_gibbs_noise"] ** 2)
+            if self._engine.assumes_weak_couplings and is_kept(self.count):
                 self.weights.append(w.copy())
-        if not ends:
-            return None
-        complaints = never_changed(self._name, self.count)
+        return stats, moved
+
+    def _warn_at_end(self) -> list[str]:
+        messages = never_changed(self._name, self.count)
         if self.noise:
-            complaints += too_few_particles(self._name, self.noise, engine.n_particles)
+            messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
-            complaints += strong_couplings(self._field, self.weights)
-        return chain_warning(complaints)
+            messages += strong_couplings(self._field, self.weights)
+        return messages
 
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
@@ -367,15 +335,3 @@ class EdgeGibbs(BlockedStep):
             self.log_step = min(self.log_step, LONGEST_LOG_STEP)
             self._engine.learn(1.0 / (self.n_tuned + 10.0))
         return accept
-
-    @staticmethod
-    def _progressbar_config(n_chains=1):
-        column = TextColumn("{task.fields[n_edges]}", table_column=Column("Edges", ratio=1))
-        return [column], {"n_edges": [0] * n_chains}
-
-    @staticmethod
-    def _make_progressbar_update_functions():
-        def update(stats):
-            return {"n_edges": stats["edge_gibbs_n_active"]}
-
-        return (update,)

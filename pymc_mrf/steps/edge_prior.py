@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.pytensorf import compile as compile_pytensor
-from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import CauchyRV, LaplaceRV, NormalRV, StudentTRV
 from pytensor.tensor.random.op import RandomVariable
 from scipy.special import gammaln
 
-from pymc_mrf.distributions.spike_and_slab import arguments
 from pymc_mrf.kernels.densities import (
     FLAT,
     LAPLACE,
@@ -24,6 +21,8 @@ from pymc_mrf.kernels.densities import (
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.kernels.series import Series
 from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
+from pymc_mrf.steps.point_inputs import PointFunction
+from pymc_mrf.steps.scalar_prior import ScalarPrior
 
 # probabilities of the outer cells, 10^-1, 10^-1.5, ..., as far as they are numbers
 TAIL = np.r_[np.arange(1.0, 10.0, 0.5), 11, 13, 16, 20, 26, 34, 45, 60, 80, 110, 150, 200, 300]
@@ -89,40 +88,34 @@ class EdgePriorReader:
         self._name = rv.name
         self._n_nodes = n_nodes
         self._bias_op = None if bias_rv is None else bias_rv.owner.op
-        slab = self._op.slab
-        _, p, *parameters = arguments(self._op, rv.owner.inputs)
+        slab = self._op.scalar
+        _, p, *parameters = self._op.shape_and_arguments(rv.owner.inputs)
         node = pt.zeros(n_nodes) if node_parameter is None else node_parameter
         self._closed = type(slab.op) in KINDS
-        self._support = slab.support(*parameters)
         native = slab.native_parameters(*parameters) if self._closed else parameters
         self._bias_name = "" if bias_rv is None else model.rvs_to_values[bias_rv].name
         groups = [[p], [] if bias_rv is not None else [node.reshape((-1,))], list(native)]
         groups.append([] if self._bias_op is None else list(self._bias_op.dist_params(bias_rv.owner)))
-        groups.append([] if self._closed else [*(self._support or ()), slab.support_point(*parameters)])
+        self._slab: ScalarPrior | None = None
+        if not self._closed:
+            self._slab = ScalarPrior(slab, parameters, compile_kwargs)
+            groups.append(self._slab.range)
         self._sizes = [len(group) for group in groups]
         outputs = [pt.as_tensor(v).astype("float64") for group in groups for v in group]
-        outputs = model.replace_rvs_by_values(outputs)
-        needed = set(ancestors(outputs))
-        self._inputs = [v for v in model.value_vars if v in needed]
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        self._read = model.compile_fn(outputs, inputs=self._inputs, point_fn=False, **kwargs)
-        self._log_density: Any = None
-        if not self._closed:
-            x, inputs = pt.dvector("x"), [parameter.type() for parameter in parameters]
-            self._log_density = compile_pytensor([x, *inputs], slab.log_density(x, *inputs), **kwargs)
+        self._read = PointFunction(outputs, model, compile_kwargs)
         self._last: tuple[Any, ...] | None = None
 
     def read(self, point: dict[str, np.ndarray]) -> tuple[EdgePrior, np.ndarray]:
         """Prior and node parameters (d,) at `point`."""
-        if self._last is not None and not self._inputs:
+        if self._last is not None and not self._read.names:
             prior, b = self._last[1:]
             return prior, np.array(point[self._bias_name]) if self._bias_name else b.copy()
-        values = [np.asarray(v) for v in self._read(*(point[v.name] for v in self._inputs))]
+        values = [np.asarray(v) for v in self._read(point)]
         parts = []
         for size in self._sizes:
             parts.append(values[:size])
             values = values[size:]
-        [p], node, native, bias_parameters, rest = parts
+        [p], node, native, bias_parameters, *rest = parts
         outside = p[~((p > 0) & (p < 1))]
         if outside.size:
             raise ValueError(
@@ -133,9 +126,9 @@ class EdgePriorReader:
             positive = native[:1] + native[2:] if len(native) == 3 else native[1:]  # nu, location, scale
             fine = all(np.isfinite(v) for v in native) and all(v > 0 for v in positive)
             self._check_slab(fine, native)
-            slab = density_of(closed_form(self._op.slab.op, native, 1), 0)
+            slab = density_of(closed_form(self._op.scalar.op, native, 1), 0)
         else:
-            slab = self._tabulated(native, rest)
+            slab = self._tabulated(native, *rest)
         if self._bias_op is None:
             bias = flat(self._n_nodes)
         else:
@@ -155,21 +148,21 @@ class EdgePriorReader:
                 "prior, or a start, inside their domain, such as pm.HalfNormal for a scale"
             )
 
-    def _tabulated(self, parameters, rest) -> Tabulated:
+    def _tabulated(self, parameters, ends) -> Tabulated:
         """Slab as a series, anew only when its parameters change."""
         if self._last is not None and all(
             np.array_equal(a, b) for a, b in zip(parameters, self._last[0], strict=True)
         ):
             return self._last[1].slab
-        *ends, center = (float(v) for v in rest)
-        bounds = (ends[0], ends[1]) if ends else (-np.inf, np.inf)
+        lower, upper, center = (float(v) for v in ends)
+        assert self._slab is not None
+        log_density = self._slab.log_density
 
         def density(x):
-            values = self._log_density(x.reshape(-1), *parameters).reshape(x.shape)
-            return values if ends else np.where(np.isnan(values), -np.inf, values)
+            return log_density(x, parameters)
 
         self._check_slab(bool(np.isfinite(density(np.array([center]))[0])), parameters)
-        series = tabulate(density, bounds, center, what=f"the slab of {self._name}")
+        series = tabulate(density, (lower, upper), center, what=f"the slab of {self._name}")
         x, mass = interval_masses(series)
         q1, median, q3 = np.interp([0.25, 0.5, 0.75], np.r_[0.0, np.cumsum(mass)] / mass.sum(), x)
         scale = max((q3 - q1) / 1.349, 1e-12)

@@ -1,6 +1,5 @@
 """What the samplers of edges act on: a spike-and-slab vector, its field, and the biases of that field."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,8 +7,9 @@ import pymc as pm
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.mrf_rv import field_node, strip_views
+from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.steps.base import warn_user
 from pymc_mrf.steps.edge_prior import is_movable
 from pymc_mrf.steps.observed_field import ObservedField, children, observed_field
 
@@ -20,7 +20,7 @@ def is_spike_and_slab(rv) -> bool:
 
 
 def bias_variable(rv, model: pm.Model):
-    """Free variable with the node parameters of the field that `rv` feeds, if edge samplers can move it."""
+    """Find the free variable that is the bias of the field of `rv`; None if edge samplers cannot move it."""
     for child in children(rv, model):
         node = field_node(child)
         if node is None or child in model.free_RVs or len(node.op.dist_params(node)) < 2:
@@ -116,7 +116,7 @@ def simulation_options(
     n_sweeps: int | None,
     least_particles: int,
 ) -> dict[str, int]:
-    """Options of a simulation that were given, by name.
+    """Check the options of a simulation that were given; return them by name.
 
     Raises
     ------
@@ -135,15 +135,13 @@ def simulation_options(
     return options
 
 
-def warn_of_constant_columns(field: ObservedField, stacklevel: int) -> None:
+def warn_of_constant_columns(field: ObservedField) -> None:
     """Warn if a variable never changes in the data."""
     constant = np.flatnonzero((field.x == field.x[0]).all(axis=0))
     if len(constant):
         labels = ", ".join(str(field.graph.nodes[i]) for i in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-        warnings.warn(
+        warn_user(
             f"{field.name} never changes at {labels}{more}: only the priors keep the "
-            "parameters of such nodes and of their edges finite",
-            UserWarning,
-            stacklevel=stacklevel,
+            "parameters of such nodes and of their edges finite"
         )

@@ -2,10 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pymc as pm
 
 from pymc_mrf.kernels import group_labels
 from pymc_mrf.kernels.edge_terms import allocate_terms
@@ -13,7 +12,9 @@ from pymc_mrf.kernels.series import add_log_densities
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.group_values import GroupValues
+from pymc_mrf.steps.node_variables import NodeVariables, NoNodeVariables
 from pymc_mrf.steps.observed_field import ObservedField
+from pymc_mrf.steps.statistics import Statistic, Statistics, acceptance
 
 LABEL_SWEEPS = 2  # per move of the group values, which costs as much
 
@@ -24,17 +25,19 @@ class EngineGibbs(GroupGibbs):
     A subclass supplies `_make_engine`, the engine of a field from the arguments of `GroupEngine`.
     """
 
-    stats_dtypes_shapes: ClassVar[dict] = {
-        **GroupGibbs.stats_dtypes_shapes,
-        "group_gibbs_acceptance": (np.float64, []),
-    }
+    statistics: Statistics = (
+        Statistic(
+            "acceptance",
+            "acceptance of values",
+            acceptance("tune longer: the step size has not settled", 0.4),
+        ),
+    )
     n_label_sweeps = LABEL_SWEEPS
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         r = len(self._point[self._name])
-        compile_kwargs = kwargs.get("compile_kwargs")
-        self._readers = [field.node_reader(compile_kwargs) for field in self._fields]
+        self._readers = [field.node_reader(self._compile_kwargs) for field in self._fields]
         self._engines: list[Any] = []  # of GroupEngine
         for field, reader in zip(self._fields, self._readers, strict=True):
             node_tables, statistic = self._link.tables(reader(self._point))
@@ -42,17 +45,21 @@ class EngineGibbs(GroupGibbs):
             self._engines.append(self._make_engine(field, *arguments))
         self._terms = allocate_terms(sum(engine.n_terms for engine in self._engines))
         self.values = GroupValues(self._engines)
-        self._prepare(pm.modelcontext(kwargs.get("model")), compile_kwargs)
+        self._nodes: NodeVariables | NoNodeVariables = NoNodeVariables(len(self._engines))
+        self.node_precision = np.zeros(0)
+        self._at = self._point
+        self._prepare()
         self._warm_up()
 
-    def _prepare(self, model: pm.Model, compile_kwargs) -> None:
-        """Do what is left to do before the first step; by default nothing."""
+    def _prepare(self) -> None:
+        """Do what is left to do before the first step; nothing by default."""
 
     @abstractmethod
     def _make_engine(self, field: ObservedField, *arguments) -> Any:
         """Make the engine of a field from the arguments of `GroupEngine`."""
 
     def _read_point(self, point) -> None:
+        self._at = point
         for engine, reader in zip(self._engines, self._readers, strict=True):
             engine.set_node_tables(self._link.tables(reader(point))[0])
 
@@ -64,7 +71,7 @@ class EngineGibbs(GroupGibbs):
         return eta
 
     def _start(self) -> np.ndarray:
-        """Parameters (r,) near the data: each edge as if it stood alone."""
+        """Find parameters (r,) near the data, for each edge as if it stood alone."""
         s, n = np.zeros((2, len(self._point[self._name])))
         for engine in self._engines:
             s[engine.entries] += engine.s
@@ -113,8 +120,8 @@ class EngineGibbs(GroupGibbs):
         def log_base(x: np.ndarray, slope: np.ndarray) -> float:
             return add_log_densities(series, x, slope)
 
-        eta, acceptance = self._move_values(labels, eta, log_base, precision)
-        return eta, {"group_gibbs_acceptance": acceptance}
+        eta, rate = self._move_values(labels, eta, log_base, precision)
+        return eta, {"group_gibbs_acceptance": rate}
 
     def _move_values(
         self,
@@ -123,25 +130,41 @@ class EngineGibbs(GroupGibbs):
         log_base: Callable[[np.ndarray, np.ndarray], float],
         precision: float,
     ) -> tuple[np.ndarray, float]:
-        """Move the group values `eta` (K,) given labels; return them and the acceptance.
+        """Move the group values `eta` (K,) given labels, and the node variables; the acceptance.
 
         ``log_base(x, slope)`` is the sum of the base's log density over x; it adds the derivatives to
         `slope`. `precision` is of the order of its curvature.
         """
-        likelihoods = [engine.grouped(labels, eta) for engine in self._engines]
-        metric = precision * np.eye(len(eta))
+        nodes, K, point = self._nodes, len(eta), self._at
+        v = nodes.pack(point)
+        likelihoods = [
+            engine.grouped(labels, np.concatenate([eta, node]))
+            for engine, node in zip(self._engines, nodes.evaluate(v, point)[1], strict=True)
+        ]
+        metric = np.diag(np.concatenate([np.full(K, precision), self.node_precision]))
         for engine in self._engines:
-            metric += engine.information(labels, len(eta))
+            metric += engine.information(labels, K)
 
         def density(x: np.ndarray) -> tuple[float, np.ndarray]:
             slope = np.zeros(len(x))
-            value = log_base(x, slope)
-            if value == -np.inf:
-                return value, slope
-            for likelihood in likelihoods:
-                log_likelihood, gradient = likelihood(x)
+            value = log_base(x[:K], slope[:K])
+            log_density, node_parameters = nodes.evaluate(x[K:], point)
+            value += log_density
+            if not np.isfinite(value):
+                return -np.inf, slope
+            cotangents = []
+            for likelihood, node in zip(likelihoods, node_parameters, strict=True):
+                log_likelihood, gradient = likelihood(np.concatenate([x[:K], node]))
                 value += log_likelihood
-                slope += gradient
+                slope[:K] += gradient[:K]
+                cotangents.append(gradient[K:])
+            slope[K:] = nodes.slope(x[K:], point, cotangents)
             return value, slope
 
-        return self.values.move(density, eta, metric, self.tune, self.rng)
+        x, rate = self.values.move(density, np.concatenate([eta, v]), metric, self.tune, self.rng)
+        if nodes.size:
+            self._read_point(nodes.unpack(x[K:], point))
+        return x[:K], rate
+
+    def _new_point(self, point, theta):
+        return {**self._at, self._name: theta}

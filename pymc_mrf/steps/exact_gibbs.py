@@ -1,25 +1,21 @@
 """`ExactGibbs` and `PseudoGibbs`: grouped parameters under a likelihood that can be computed."""
 
 import networkx as nx
-from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.group_engine import GroupEngine
 from pymc_mrf.likelihood.pseudo_groups import PseudoLikelihood
-from pymc_mrf.steps.chain_report import ChainCountState
+from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.engine_gibbs import EngineGibbs
 from pymc_mrf.steps.group_values import GroupValuesState
 from pymc_mrf.steps.observed_field import ObservedField, constant_value
 
 
 @dataclass_state
-class ExactGibbsState(StepMethodState):
+class ExactGibbsState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
-    count: ChainCountState
     values: GroupValuesState
 
 

@@ -6,27 +6,25 @@ Saksman & Tamminen, 2001) for any variables that reach a field through any expre
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
-from rich.progress import TextColumn
-from rich.table import Column
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.mrf_rv import free_parents, likelihoods_fed
+from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
 from pymc_mrf.likelihood.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
-from pymc_mrf.steps.chain_report import WARNING_STAT, chain_warning
+from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.coordinate_blocks import connected, named_blocks, target_acceptance
-from pymc_mrf.steps.exchange_checks import short_chains, standstill
+from pymc_mrf.steps.exchange_checks import AUXILIARY_DRAWS, short_chains, standstill
 from pymc_mrf.steps.intractable_parents import POINT_MASSES, intractable_fields, served_fields
+from pymc_mrf.steps.point_inputs import PointFunction
 from pymc_mrf.steps.pseudo_posterior import pseudo_posterior
-from pymc_mrf.steps.pymc_steps import check_step_arguments, hand_back, warm_up
+from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.statistics import Statistic, Statistics, acceptance
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
 LEAST_LOG_SCALE = -10.0  # proposals must differ from the present state
@@ -34,23 +32,18 @@ MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood c
 
 
 @dataclass_state
-class ExchangeState(StepMethodState):
+class ExchangeState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
     n_tuned: int
     log_scale: np.ndarray
     mean: np.ndarray
     covariances: list
-    checked: bool
-    n_draws: int
-    n_drawn: int
     moved: np.ndarray
     complaints: list
 
 
-class Exchange(BlockedStep):
+class Exchange(MRFStep):
     """Exchange updates of all continuous variables that reach intractable fields.
 
     Leaves invariant: the posterior, exactly, if the auxiliary data sets are exact draws
@@ -113,28 +106,29 @@ class Exchange(BlockedStep):
     """
 
     name = "exchange"
-    default_blocked = True
     _state_class = ExchangeState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        "exchange_accept": (np.float64, []),
-        "exchange_scale": (np.float64, []),
-        "exchange_draws": (np.dtype("U16"), []),
-        "exchange_n_sweeps": (np.int64, []),
-        "warning": WARNING_STAT,
-    }
+    prefix = "exchange"
+    statistics: Statistics = (
+        Statistic(
+            "accept",
+            "acceptance",
+            acceptance("tune longer, or propose smaller blocks (block_size)", 0.1, 0.7),
+            column="Accept",
+        ),
+        Statistic("scale", "scale of the proposals"),
+        *AUXILIARY_DRAWS,
+    )
 
-    def __new__(cls, vars, *args, **kwargs):
-        """Build the step; variables of other models that `pm.sample` sent here get PyMC's own step.
+    @classmethod
+    def _make_several(cls, values, model: pm.Model, args, kwargs):
+        """Give variables of other models that `pm.sample` sent here to PyMC's own steps.
 
         Tags do not survive `freeze_model`, so that every variable without gradient is sent here.
         """
-        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
-        model = pm.modelcontext(kwargs.get("model"))
-        values = get_value_vars_from_user_vars(vars, model)
         reached = {rv for node in intractable_fields(model).values() for rv in free_parents(node, model)}
         mine = [v for v in values if model.values_to_rvs[v] in reached]
         if len(mine) == len(values) or kwargs.get("initial_point") is None:
-            return super().__new__(cls, values, *args, **kwargs)
+            return None
         own = (lambda: cls(mine, *args, **kwargs)) if mine else None
         return hand_back(cls, [v for v in values if v not in mine], model, kwargs, own)
 
@@ -147,27 +141,18 @@ class Exchange(BlockedStep):
         n_updates: int = 5,
         blocks: Sequence[Sequence] | None = None,
         block_size: int = 10,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = True,
+        **kwargs,
     ) -> None:
-        model = pm.modelcontext(model)
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        self.rng = get_random_generator(rng)
+        super().__init__(vars, **kwargs)
+        model = self._model
         check_draws(draws)
         self._n_updates = whole_number(n_updates, "n_updates", 1)
         self._block_size = whole_number(block_size, "block_size", 1)
         rvs = [model.values_to_rvs[value] for value in self.vars]
         self._fields = served_fields(rvs, model, type(self).__name__, draws, n_sweeps)
-        self._compile(rvs, model, compile_kwargs)
+        self._held = [field.held for field in self._fields]
+        self._compile(model)
 
-        default = model.initial_point()
-        self._point = initial_point or default
-        self._default_start: dict | None = {v.name: default[v.name] for v in self.vars}
-        if any(model.rvs_to_initial_values[rv] is not None for rv in rvs):
-            self._default_start = None  # the user's start is kept
         above = set(ancestors(rvs)) - set(rvs)
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
@@ -183,12 +168,10 @@ class Exchange(BlockedStep):
             self._blocks = connected(self._fit.touched)
         else:
             self._blocks = named_blocks(blocks, self.vars, self._ends, model)
-        self._reset()
-        warm_up(self, self._point)
-        self._reset()
+        self._warm_up()
 
-    def _compile(self, rvs, model: pm.Model, compile_kwargs) -> None:
-        """One function: log density of all terms but the fields, parameters of the fields."""
+    def _compile(self, model: pm.Model) -> None:
+        """Compile one function: log density of all terms but the fields, parameters of the fields."""
         fields = set(intractable_fields(model))
         own = set(self.vars)
         terms = [
@@ -198,12 +181,8 @@ class Exchange(BlockedStep):
             if term not in fields and not own.isdisjoint(ancestors([model.logp(vars=[term])]))
         ]
         parameters = [p for field in self._fields for p in field.parameters]
-        outputs = [model.logp(vars=terms), *model.replace_rvs_by_values(parameters)]
-        needed = set(ancestors(outputs))
-        inputs = [v for v in model.value_vars if v in needed]
-        self._inputs = [v.name for v in inputs]
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        self._f = model.compile_fn(outputs, inputs=inputs, point_fn=False, **kwargs)
+        outputs = [model.logp(vars=terms), *parameters]
+        self._f = PointFunction(outputs, model, self._compile_kwargs)
 
     def _coordinates(self, point) -> np.ndarray:
         """Values of all variables as one vector (k,)."""
@@ -218,9 +197,8 @@ class Exchange(BlockedStep):
         }
 
     def _evaluate(self, point, v: np.ndarray) -> tuple[float, list[np.ndarray]]:
-        """Log density without the fields, and natural parameters of each field, at `v` (k,)."""
-        here = {**point, **self._values(point, v)}
-        log_density, *parameters = self._f(*(here[name] for name in self._inputs))
+        """Evaluate the log density without the fields, and each field's natural parameters, at `v` (k,)."""
+        log_density, *parameters = self._f({**point, **self._values(point, v)})
         natural = []
         for field in self._fields:
             own = [parameters.pop(0) for _ in field.parameters]
@@ -235,16 +213,13 @@ class Exchange(BlockedStep):
         valid = bool(np.isfinite(log_density)) and all(f.is_valid(rows) for f, rows in fields)
         return valid and (not possible or all(f.is_possible(rows) for f, rows in fields))
 
-    def _reset(self) -> None:
-        """Forget everything learnt."""
-        self.tune = True
-        self.started = False
+    def _forget(self) -> None:
+        super()._forget()
         self.n_tuned = 0
         self.log_scale = np.zeros(len(self._fit.mode))
         self.mean = self._fit.mode.copy()
         small = [b for b in self._blocks if len(b) <= self._block_size]
         self.covariances = [np.linalg.inv(self._fit.precision[np.ix_(b, b)]) for b in small]
-        self.checked, self.n_draws, self.n_drawn = True, 0, 0
         self.moved = np.zeros(len(self.mean), dtype=bool)
         self.complaints: list[str] = []
 
@@ -264,15 +239,7 @@ class Exchange(BlockedStep):
                 return UNTAGGED
         return Competence.INCOMPATIBLE
 
-    def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain; refuse data set since the step was made."""
-        for field in self._fields:
-            field.held.check_unchanged()
-        super().setup_chain(rng, tune, draws)
-        self._reset()
-        self.tune, self.checked, self.n_draws = tune > 0, tune == 0, draws
-
-    def step(self, point):
+    def _update(self, point):
         """Propose small blocks `n_updates` times, the parts of large ones once."""
         for field in self._fields:
             field.follow(point)
@@ -280,12 +247,10 @@ class Exchange(BlockedStep):
             point = self._begin(point)
             self.started = True
         v = self._coordinates(point)
-        if not (self.tune or self.checked):
-            self.complaints += self._check_length(point, v)
-            self.checked = True
+        if self.count.has_just_tuned and not self.tune:
+            self.complaints = self._check_length(point, v)
         state, accepts = (v, self._evaluate(point, v)), []
         self.n_tuned += self.tune
-        self.n_drawn += not self.tune
         gain = 4.0 * (self.n_tuned + 5.0) ** -0.7  # Robbins & Monro (1951)
         small = 0  # blocks seen that learn
         for block in self._blocks:
@@ -306,16 +271,12 @@ class Exchange(BlockedStep):
             "exchange_scale": float(np.exp(self.log_scale.mean())),
             "exchange_draws": sampler.draws,
             "exchange_n_sweeps": sampler.n_sweeps,
-            "warning": self._speak(),
         }
-        return {**point, **self._values(point, state[0])}, [stats]
+        return {**point, **self._values(point, state[0])}, stats, bool(self.moved.any())
 
-    def _speak(self):
-        """At the end of a chain, say what speaks against it."""
-        if self.n_drawn != self.n_draws:
-            return None
-        still = standstill([v.name for v in self.vars], self.moved, self._ends, self.n_draws)
-        return chain_warning(self.complaints + still)
+    def _warn_at_end(self) -> list[str]:
+        names = [v.name for v in self.vars]
+        return self.complaints + standstill(names, self.moved, self._ends, self.count.n_draws)
 
     def _repeated(self, block, small: int):
         """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
@@ -362,9 +323,8 @@ class Exchange(BlockedStep):
         self.covariances[small] = (1.0 - weight) * (C + weight * np.outer(gap, gap))
 
     def _begin(self, point):
-        """Start of a chain: the user's, or a draw around the fit in place of PyMC's default."""
-        start = self._default_start
-        if start is None or not all(np.array_equal(point[k], start[k]) for k in start):
+        """Keep the user's start of a chain; replace PyMC's default by a draw around the fit."""
+        if not self._starts_at_default(point, [v.name for v in self.vars]):
             return point
         point = {**point, **{name: self._point[name] for name in self._hyper}}
         root = np.linalg.cholesky(self._fit.precision)
@@ -386,17 +346,3 @@ class Exchange(BlockedStep):
                 covariance[at] = np.linalg.inv(self._fit.precision[at])
         evaluate = partial(self._evaluate, point)
         return short_chains(evaluate, self._fields, center, np.linalg.cholesky(covariance), self.rng)
-
-    @staticmethod
-    def _progressbar_config(n_chains=1):
-        column = TextColumn(
-            "{task.fields[exchange_accept]:0.2f}", table_column=Column("Accept", ratio=1)
-        )
-        return [column], {"exchange_accept": [0.0] * n_chains}
-
-    @staticmethod
-    def _make_progressbar_update_functions():
-        def update(stats):
-            return {"exchange_accept": stats["exchange_accept"]}
-
-        return (update,)

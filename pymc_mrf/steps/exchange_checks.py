@@ -15,10 +15,10 @@ import numpy as np
 
 from pymc_mrf.steps.intractable_fields import IntractableField
 from pymc_mrf.steps.pseudo_posterior import difference
-from pymc_mrf.steps.targets import LEAST_DRAWS
+from pymc_mrf.steps.statistics import LEAST_DRAWS, Statistic
 
 N_SETS = 100
-"""Auxiliary data sets that are drawn and prolonged: as expensive as 300 proposals."""
+"""Auxiliary data sets that are drawn and prolonged: they cost as much as 300 proposals."""
 
 LONGER = 3
 """Sweeps of the longer chains, in those of the shorter ones."""
@@ -27,10 +27,17 @@ SPREAD = 1.5
 """Distance of the parameters from their mean, in posterior standard deviations."""
 
 TOLERANCE = 0.25
-"""Largest difference, in posterior standard deviations, of which nothing is said."""
+"""Largest difference, in posterior standard deviations, that is no reason to warn."""
 
 FALSE_ALARMS = 1e-3
 """Probability of a warning where there is no difference, by a z-test with Bonferroni's correction."""
+
+
+AUXILIARY_DRAWS = (
+    Statistic("draws", "auxiliary draws", dtype=np.dtype("U16"), shown="never"),
+    Statistic("n_sweeps", "sweeps of auxiliary chains", dtype=np.int64, shown="never"),
+)
+"""How a step draws auxiliary data, and by how many sweeps: "gibbs" makes the posterior approximate."""
 
 
 class Wording(NamedTuple):
@@ -56,7 +63,7 @@ def short_chains(
     rng: np.random.Generator,
     words: Wording = EXCHANGE,
 ) -> list[str]:
-    """Complain if three times as many Gibbs sweeps make a difference to the posterior.
+    """Warn if three times as many Gibbs sweeps make a difference to the posterior.
 
     Parameters
     ----------
@@ -164,7 +171,7 @@ def _gap(fields, natural, slopes, k: int, left, rng) -> np.ndarray | None:
 
 
 def standstill(names: list[str], moved: np.ndarray, ends: np.ndarray, n_draws: int) -> list[str]:
-    """Complain of variables with entries that kept their value through a chain of 50 draws or more.
+    """Warn of variables with entries that kept their value through a chain of 50 draws or more.
 
     Parameters
     ----------

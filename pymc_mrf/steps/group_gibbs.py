@@ -5,22 +5,17 @@ label in turn, then every group's value. What the step leaves invariant depends 
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence
-from pymc.util import get_random_generator
-from rich.progress import TextColumn
-from rich.table import Column
+from pymc.step_methods.compound import Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import likelihoods_fed
+from pymc_mrf.distributions.parents import likelihoods_fed
 from pymc_mrf.kernels import group_labels
+from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.base_measure import BaseMeasure, BaseMeasureReader, Link
-from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, chain_warning
 from pymc_mrf.steps.observed_field import ObservedField, observed_fields
-from pymc_mrf.steps.pymc_steps import check_step_arguments, one_variable, warm_up
+from pymc_mrf.steps.statistics import Statistic, Statistics
 
 ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
 
@@ -30,7 +25,7 @@ def is_dirichlet_process(rv) -> bool:
     return rv.owner is not None and isinstance(rv.owner.op, DirichletProcessRV)
 
 
-class GroupGibbs(BlockedStep):
+class GroupGibbs(MRFStep):
     """Base of the group samplers.
 
     A subclass says which kinds of likelihood it can serve and for which it is the default, and supplies
@@ -43,31 +38,23 @@ class GroupGibbs(BlockedStep):
     n_rounds: int = 1
     n_tuning_rounds: int = 1
     """Sweeps of labels and moves of values in one step, and in one while tuning."""
-    stats_dtypes_shapes: ClassVar[dict] = {
-        "group_gibbs_n_groups": (np.int64, []),
-        "group_gibbs_n_new": (np.int64, []),
-        "warning": WARNING_STAT,
-    }
+    prefix = "group_gibbs"
+    title = "group sampler"
+    statistics: Statistics = (
+        Statistic(
+            "n_groups",
+            "number of groups",
+            dtype=np.int64,
+            shown="always",
+            should_vary=True,
+            column="Groups",
+        ),
+        Statistic("n_new", "groups opened", dtype=np.int64, shown="always"),
+    )
 
-    def __new__(cls, vars, *args, **kwargs):
-        """Refuse variables and models that PyMC would refuse with fewer words."""
-        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
-        return super().__new__(cls, vars, *args, **kwargs)
-
-    def __init__(
-        self,
-        vars,
-        *,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = False,
-    ) -> None:
-        model = pm.modelcontext(model)
-        value = one_variable(type(self).__name__, vars, model)
-        self.vars = [value]
-        self.rng = get_random_generator(rng)
+    def __init__(self, vars, **kwargs) -> None:
+        super().__init__(vars, **kwargs)
+        value, model = self._only_variable(), self._model
         rv = model.values_to_rvs[value]
         step = type(self).__name__
         if not is_dirichlet_process(rv):
@@ -84,19 +71,13 @@ class GroupGibbs(BlockedStep):
             )
         self._fields = observed_fields(rv, model, step, self.serves)
         self._link = Link(self._fields[0].family)
-        self._prior = BaseMeasureReader(rv, model, self._link, compile_kwargs)
+        self._held = [field.held for field in self._fields]
+        self._prior = BaseMeasureReader(rv, model, self._link, self._compile_kwargs)
         self._name = value.name
-        self._point = model.initial_point() if initial_point is None else initial_point
-        self._default_start: np.ndarray | None = None
-        if model.rvs_to_initial_values[rv] is None:
-            self._default_start = model.initial_point()[self._name]
         self._prior.read(self._point)  # refuses a base that does not fit before sampling
-        self.tune = True
-        self.started = False
-        self._count_from(0, 0)
 
     def _the_field(self) -> ObservedField:
-        """Return the field of a step that serves one only, all entries being edge parameters in its order."""
+        """Return the only field of a step, whose edge parameters are all entries in their order."""
         [field, *others] = self._fields
         r = len(np.atleast_1d(self._point[self._name]))
         if others or not np.array_equal(field.entries, np.arange(r)):
@@ -107,39 +88,19 @@ class GroupGibbs(BlockedStep):
             )
         return field
 
-    def _count_from(self, tune: int, draws: int) -> None:
-        """Begin to count the steps of a chain."""
-        self.count = ChainCount(tune, draws)
-
-    def _warm_up(self) -> None:
-        """Take a step and forget it; to be called at the end of `__init__`."""
-        warm_up(self, self._point)
-        self.started = False
-
     @classmethod
     def competence(cls, var, has_grad):
         """Ideal for a Dirichlet process that feeds a field for which the step is the default."""
         served = is_dirichlet_process(var) and cls.default_for in likelihoods_fed(var)
         return Competence.IDEAL if served else Competence.INCOMPATIBLE
 
-    def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain; refuse data set since the step was made."""
-        for field in self._fields:
-            field.held.check_unchanged()
-        super().setup_chain(rng, tune, draws)
-        self.tune = tune > 0
-        self.started = False
-        self._count_from(tune, draws)
-
-    def step(self, point):
+    def _update(self, point):
         """Redraw all labels, then all group values."""
         base = self._prior.read(point)
         self._read_point(point)
         theta = point[self._name]
         if not self.started:
-            # PyMC's default start, all entries in one group, is replaced; any other is the user's
-            start = self._default_start
-            fresh = start is not None and np.array_equal(theta, start)
+            fresh = self._starts_at_default(point, [self._name])  # all entries in one group
             eta = self._begin(None if fresh else self._link.natural(theta), base)
             theta = np.asarray(self._link.parameter(eta)) if fresh else theta
             self.started = True
@@ -159,19 +120,16 @@ class GroupGibbs(BlockedStep):
         theta = np.asarray(self._link.parameter(values), dtype=theta.dtype)[labels]
         stats |= {"group_gibbs_n_groups": len(values), "group_gibbs_n_new": total}
         moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
-        ends = self.count.add(self.tune, moved)
-        stats["warning"] = chain_warning(self._complaints()) if ends else None
-        return self._new_point(point, theta), [stats]
+        return self._new_point(point, theta), stats, moved
 
     def _read_point(self, point) -> None:
-        """Take from `point` what else the step needs to know; by default nothing."""
+        """Take what else the step needs to know from `point`; nothing by default."""
 
     def _new_point(self, point, theta: np.ndarray) -> dict:
-        """Point with the new parameters."""
+        """Return the point with the new parameters."""
         return {**point, self._name: theta}
 
-    def _complaints(self) -> list[str]:
-        """Say what speaks against the chain that ends here, each with its remedy."""
+    def _warn_at_end(self) -> list[str]:
         if not self.count.stood_still:
             return []
         return [
@@ -191,18 +149,6 @@ class GroupGibbs(BlockedStep):
     @abstractmethod
     def _draw_values(self, labels, eta, base: BaseMeasure) -> tuple[np.ndarray, dict]:
         """Redraw group values (K,) given labels; return them and the engine's statistics."""
-
-    @staticmethod
-    def _progressbar_config(n_chains=1):
-        column = TextColumn("{task.fields[n_groups]}", table_column=Column("Groups", ratio=1))
-        return [column], {"n_groups": [0] * n_chains}
-
-    @staticmethod
-    def _make_progressbar_update_functions():
-        def update(stats):
-            return {"n_groups": stats["group_gibbs_n_groups"]}
-
-        return (update,)
 
 
 def k_means_start(eta: np.ndarray, base: BaseMeasure, rng: np.random.Generator) -> np.ndarray:

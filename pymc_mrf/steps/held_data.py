@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+from pymc.distributions.distribution import PartialObservedRV
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import TensorType
 
+from pymc_mrf.distributions.parents import field_node
+
 
 def observed_data(rv, model: pm.Model, n_variables: int) -> np.ndarray:
-    """Values (..., d) of an observed field.
+    """Return the values (..., d) of an observed field.
 
     Raises
     ------
@@ -26,6 +29,21 @@ def observed_data(rv, model: pm.Model, n_variables: int) -> np.ndarray:
             f"{n_variables} variables of the field: pass such data to pm.set_data"
         )
     return data
+
+
+def free_cells(rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
+    """Find which cells (..., d) of a field are free, and the values of the others, one after the other.
+
+    `rv` is the free variable of `model`: the field itself or its missing cells; `node` is the apply node of
+    the field.
+    """
+    if not isinstance(rv.owner.op, PartialObservedRV):
+        shape = model.initial_point()[model.rvs_to_values[rv].name].shape
+        return np.ones(shape, dtype=bool), np.zeros(0, dtype=np.int64)
+    mask = rv.owner.inputs[1]
+    [known] = (v for v in model.observed_RVs if field_node(v) is node)
+    values = np.asarray(model.rvs_to_values[known].eval())
+    return np.asarray(mask.eval() if mask.owner else mask.data), values
 
 
 class HeldData:
@@ -49,7 +67,7 @@ class HeldData:
         self._values = [v.get_value(borrow=True) for v in self._shared]
 
     def check_unchanged(self) -> None:
-        """Refuse to sample with other data than those that the step has read.
+        """Refuse to sample with data other than those that the step has read.
 
         Raises
         ------

@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-from pymc.distributions.distribution import PartialObservedRV
 
 from pymc_mrf.distributions.factor_graph_rv import CHANGES, FactorGraphRV
-from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels import factor_pseudo_likelihood, pseudo_likelihood
 from pymc_mrf.kernels.configuration_counts import count_cells, count_configurations
 from pymc_mrf.kernels.possible_states import make_possible
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.factor_auxiliary import FactorAuxiliarySampler
-from pymc_mrf.steps.held_data import HeldData, observed_data
+from pymc_mrf.steps.held_data import HeldData, free_cells, observed_data
 
 
 def intractable_field(
@@ -84,22 +83,13 @@ class IntractableField(ABC):
 
     def _find_latent(self, free, node, model: pm.Model) -> None:
         """Observed cells, and random states in the free ones."""
-        name, d = model.rvs_to_values[free].name, self._op.n_variables
-        start = model.initial_point()[name]
-        masked = isinstance(free.owner.op, PartialObservedRV)
-        if masked:
-            symbolic = free.owner.inputs[1]
-            mask = np.asarray(symbolic.eval() if symbolic.owner else symbolic.data)
-        else:
-            mask = np.ones(start.shape, dtype=bool)
+        mask, observed = free_cells(free, node, model)
         self._batch = mask.shape[:-1]
-        self._free = name, mask.reshape(-1, d)
+        mask = mask.reshape(-1, self._op.n_variables)
+        self._free = model.rvs_to_values[free].name, mask
         # far from ordered: a pseudo-likelihood of one repeated state has no maximum
-        self.x = self._random_states(len(self._free[1]), np.random.default_rng(0))
-        if masked:
-            [known] = (v for v in model.observed_RVs if field_node(v) is node)
-            values = np.asarray(model.rvs_to_values[known].eval())
-            self.x[~self._free[1]] = self._encode_cells(values, np.nonzero(~self._free[1])[1])
+        self.x = self._random_states(len(mask), np.random.default_rng(0))
+        self.x[~mask] = self._encode_cells(observed, np.nonzero(~mask)[1])
 
     def follow(self, point: dict[str, np.ndarray]) -> None:
         """Take the present states of a latent field for data."""

@@ -3,7 +3,7 @@
 import pymc as pm
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import field_node, free_parents
+from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.intractable_fields import IntractableField, intractable_field
 
@@ -17,7 +17,7 @@ REMEDIES: dict[type, str] = {
 
 
 def intractable_fields(model: pm.Model) -> dict:
-    """Model variables of the fields with ``likelihood="particles"``, each with its apply node."""
+    """Find the fields with ``likelihood="particles"``: their variables, each with its apply node."""
     nodes = {rv: field_node(rv) for rv in model.basic_RVs}
     return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood == "particles"}
 
@@ -54,7 +54,7 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
 def served_fields(
     rvs: list, model: pm.Model, step: str, draws: str, n_sweeps: int
 ) -> list[IntractableField]:
-    """Intractable fields whose parameters are computed from the free variables `rvs`.
+    """Find the intractable fields whose parameters are computed from the free variables `rvs`.
 
     `draws` and `n_sweeps` are those of the auxiliary samplers.
 

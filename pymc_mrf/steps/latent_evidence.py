@@ -16,9 +16,9 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
-from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.steps.latent_bounds import CHECKED, check_indices
-from pymc_mrf.steps.point_inputs import PointInputs
+from pymc_mrf.steps.point_inputs import PointFunction, PointInputs
 
 N_CHECKS = 20
 JITTERS = (0.3, 0.01, 0.0)
@@ -82,17 +82,15 @@ class LatentEvidence:
                     f'function is intractable; declare {v.name} with likelihood="exact" or "pseudo"'
                 )
         check_indices(value, found, model, self._states, point)
-        self._model, self._point, self._found, self._f = model, point, found, None
+        self._model, self._point, self._found = model, point, found
+        self._f: PointFunction | None = None
         self._inputs: list[str] = []
-        needed: set = set()
         if found:
             cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found])
-            needed = set(ancestors([cells]))
-            inputs = [v for v in model.value_vars if v in needed]
-            self._inputs = [v.name for v in inputs]
-            kwargs = {"trust_input": True, **(compile_kwargs or {})}
-            self._f = model.compile_fn(cells, inputs=inputs, point_fn=False, **kwargs)
-        self._others = PointInputs([name for name in self._inputs if name != self._name], needed)
+            self._f = PointFunction(cells, model, compile_kwargs)
+            self._inputs = self._f.names
+        others = [name for name in self._inputs if name != self._name]
+        self._others = PointInputs(others, self._f.variables if self._f else ())
         self.ignores_states = False
         self._owner, self.separable = self._find_owners(point)
         N = len(self._states)
@@ -105,7 +103,7 @@ class LatentEvidence:
         if self._f is None:
             return np.zeros(0)
         here = {**point, self._name: value.reshape(self._shape)}
-        return self._f(*(here[name] for name in self._inputs))
+        return self._f(here)
 
     def _at_each_state(self, point) -> np.ndarray:
         return np.array([self._cells(point, column) for column in self._states.T])

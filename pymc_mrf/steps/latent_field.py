@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import PartialObservedRV
-from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV, field_node
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise_sweep import PairwiseSweep
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
@@ -26,8 +24,9 @@ from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.graph.tying_factors import tying_factors
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
+from pymc_mrf.steps.held_data import free_cells
 from pymc_mrf.steps.latent_warnings import impossible_row
-from pymc_mrf.steps.point_inputs import PointInputs
+from pymc_mrf.steps.point_inputs import PointFunction, PointInputs
 
 EXACT_CELLS = 2**13
 """Table cells of all rows' junction trees up to which rows are drawn at once: about 0.1 ms."""
@@ -119,14 +118,9 @@ class LatentField(ABC):
 
     def _observed(self, rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
         """State indices of the observed cells, 0 elsewhere, and which cells are free, (..., d)."""
-        if not isinstance(rv.owner.op, PartialObservedRV):
-            shape = model.initial_point()[model.rvs_to_values[rv].name].shape
-            return np.zeros(shape, dtype=np.int8), np.ones(shape, dtype=bool)
-        mask = rv.owner.inputs[1]
-        free = np.asarray(mask.eval() if mask.owner else mask.data)
-        [known] = (v for v in model.observed_RVs if field_node(v) is node)
+        free, observed = free_cells(rv, node, model)
         template = np.zeros(free.shape, dtype=np.int8)
-        template[~free] = self._encode(np.asarray(model.rvs_to_values[known].eval()))
+        template[~free] = self._encode(observed)
         return template, free
 
     @abstractmethod
@@ -171,19 +165,14 @@ class LatentField(ABC):
 
     def _compile(self, node, model: pm.Model, compile_kwargs) -> Callable[[dict], list]:
         """Return a function of the point that gives the log tables by row: see `tables`."""
-        outputs = self._op.log_tables(model.replace_rvs_by_values(self._op.dist_params(node)), pt)
-        needed = set(ancestors(outputs))
-        inputs = [v for v in model.value_vars if v in needed]
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        f = model.compile_fn(outputs, inputs=inputs, point_fn=False, **kwargs)
-        names = [v.name for v in inputs]
-        read_inputs = PointInputs(names, needed)
+        f = PointFunction(self._op.log_tables(self._op.dist_params(node), pt), model, compile_kwargs)
+        inputs = PointInputs(f.names, f.variables)
         last: list = []
 
         def read(point):
-            if read_inputs.changed(point):
-                tables = f(*(point[name] for name in names))
-                last[:] = [self._by_row(t, k) for t, k in zip(tables, self._op.table_ndims, strict=True)]
+            if inputs.changed(point):
+                tables = zip(f(point), self._op.table_ndims, strict=True)
+                last[:] = [self._by_row(table, ndim) for table, ndim in tables]
             return last
 
         return read

@@ -1,38 +1,34 @@
 """What `TreeGibbs` warns of before it samples, and says where nothing is possible."""
 
-import warnings
-
 import numpy as np
 
+from pymc_mrf.steps.base import warn_user
 
-def warn_of_ties(
-    name: str, scopes: list[tuple[int, ...]], exact_if_asked: bool, stacklevel: int
-) -> None:
-    """Trees are tied to each other by the factors over `scopes`, and are drawn one by one nevertheless."""
+
+def warn_of_ties(name: str, scopes: list[tuple[int, ...]], exact_if_asked: bool) -> None:
+    """Warn that factors over `scopes` tie trees to each other, which are drawn one by one nevertheless."""
     first = f'Declare {name} with likelihood="exact"; or join' if exact_if_asked else "Join"
     unasked = " unasked" if exact_if_asked else ""
-    warnings.warn(
+    warn_user(
         f"TreeGibbs may not reach all configurations of {name}: impossible combinations (-inf in the tables "
         f"of {len(scopes)} factors, the first over variables {scopes[0]}) tie different trees of the "
         "partition, so that variables may be unable to change one tree after the other, and the junction "
         f"tree is too large to draw all of them at once{unasked}. {first} variables that determine each "
         "other into one variable with more states; else start chains from several configurations, "
         f'pm.sample(initvals=[{{"{name}": ...}}, ...]), and compare them. Large finite penalties in place '
-        "of -inf mix as badly",
-        stacklevel=stacklevel,
+        "of -inf mix as badly"
     )
 
 
-def warn_of_no_evidence(name: str, terms: list[str], states: np.ndarray, stacklevel: int) -> None:
-    """No term distinguishes states, (N, K), of the field."""
+def warn_of_no_evidence(name: str, terms: list[str], states: np.ndarray) -> None:
+    """Warn that no term distinguishes states, (N, K), of the field."""
     every = np.unique(states).tolist()
     remedy = f": index by ({name} + 1) // 2" if every == [-1, 1] else ""
-    warnings.warn(
+    warn_user(
         f"the rest of the model seems to say nothing about {name}: the terms that contain it "
         f"({', '.join(terms)}) were the same at all of its configurations that were tried, near the start "
         f"of the other variables. If {name} indexes an array, each of its states "
-        f"({', '.join(map(str, every))}) must pick an entry of its own{remedy}",
-        stacklevel=stacklevel,
+        f"({', '.join(map(str, every))}) must pick an entry of its own{remedy}"
     )
 
 

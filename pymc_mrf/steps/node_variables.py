@@ -10,6 +10,31 @@ from pymc_mrf.steps.observed_field import ObservedField, children
 LEAST_PRECISION = 1e-4
 
 
+class NoNodeVariables:
+    """Nothing behind the node parameters of `n_fields` fields; see `NodeVariables`."""
+
+    size = 0
+
+    def __init__(self, n_fields: int) -> None:
+        self._nothing = [np.zeros(0)] * n_fields
+
+    def pack(self, point: dict) -> np.ndarray:
+        """No values."""
+        return np.zeros(0)
+
+    def unpack(self, v: np.ndarray, point: dict) -> dict:
+        """Return the point as it is."""
+        return point
+
+    def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:
+        """Log density 0, and nothing for the engines to take for node parameters."""
+        return 0.0, self._nothing
+
+    def slope(self, v: np.ndarray, point: dict, cotangents: list[np.ndarray]) -> np.ndarray:
+        """No gradient."""
+        return np.zeros(0)
+
+
 class NodeVariables:
     """Value variables v (P,), flat, whatever their priors, and the node parameters that they give.
 

@@ -11,10 +11,11 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import field_node, strip_views
+from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.held_data import HeldData, observed_data
+from pymc_mrf.steps.point_inputs import PointFunction
 
 INDEXING = (Subtensor, AdvancedSubtensor)
 
@@ -226,15 +227,10 @@ class ObservedField:
         if self.node_parameter is None or constant_value(self.node_parameter) is not None:
             constant = self.constant_node_parameter()
             return lambda point: constant
-        model, d = self._model, self.graph.n_nodes
-        [parameter] = model.replace_rvs_by_values([self.node_parameter])
-        needed = set(ancestors([parameter]))
-        inputs = [v for v in model.value_vars if v in needed]
-        kwargs = {"trust_input": True, **(compile_kwargs or {})}
-        read = model.compile_fn(parameter, inputs=inputs, point_fn=False, **kwargs)
+        d, read = self.graph.n_nodes, PointFunction(self.node_parameter, self._model, compile_kwargs)
 
         def node_parameter(point: dict) -> np.ndarray:
-            value = np.asarray(read(*(point[v.name] for v in inputs)), dtype=np.float64)
+            value = np.asarray(read(point), dtype=np.float64)
             if value.size != d:
                 raise ValueError(
                     f"{self._step} needs one {self.family.node_parameter} per node of {self.name}, but it "

@@ -1,26 +1,26 @@
 """`ParticleRatioGibbs`: grouped parameters of any field, the likelihood from weighted particles."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import Competence, CompoundStep, StepMethodState
+from pymc.step_methods.compound import Competence, CompoundStep
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
-from pymc_mrf.distributions.mrf_rv import field_node, free_parents
+from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_PARTICLES, ParticleLikelihood
+from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.base_measure import BaseMeasure
-from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.engine_gibbs import EngineGibbs
 from pymc_mrf.steps.group_gibbs import is_dirichlet_process, k_means_start
 from pymc_mrf.steps.group_values import GroupValuesState
 from pymc_mrf.steps.node_variables import NodeVariables
 from pymc_mrf.steps.observed_field import ObservedField, children
-from pymc_mrf.steps.pymc_steps import check_step_arguments
+from pymc_mrf.steps.statistics import Beside, Healthy, Statistic, Statistics, summaries
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
 CHECK_EVERY = 50  # draws between two looks at whether the particles keep up
@@ -29,12 +29,9 @@ RIDGE = 0.1  # of the pseudo-likelihood estimate: that of a normal prior with th
 
 
 @dataclass_state
-class ParticleRatioState(StepMethodState):
+class ParticleRatioState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
-    count: ChainCountState
     values: GroupValuesState
     particles: tuple
     drift: float
@@ -49,6 +46,15 @@ def node_values(rv, model: pm.Model) -> list:
     nodes = [node for child in children(rv, model) if (node := field_node(child)) is not None]
     found = [parent for node in nodes for parent in free_parents(node, model) if parent is not rv]
     return [model.rvs_to_values[parent] for parent in dict.fromkeys(found)]
+
+
+def _mean_target(beside: Beside) -> np.ndarray:
+    return summaries("mean", beside("target_noise"))
+
+
+def _largest_drift(beside: Beside) -> np.ndarray:
+    # few particles are too noisy to tell a drift from noise
+    return np.maximum(_mean_target(beside), summaries("rms", beside("noise")))
 
 
 class ParticleRatioGibbs(EngineGibbs):
@@ -118,14 +124,37 @@ class ParticleRatioGibbs(EngineGibbs):
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
     _state_class = ParticleRatioState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        **EngineGibbs.stats_dtypes_shapes,
-        "particle_ratio_noise": (np.float64, []),
-        "particle_ratio_ess": (np.float64, []),
-        "particle_ratio_renewals": (np.int64, []),
-        "particle_ratio_drift": (np.float64, []),
-        "particle_ratio_target_noise": (np.float64, []),
-    }
+    prefix = "particle_ratio"
+    approximation = "approximates the posterior: twice as many particles should change nothing"
+    statistics: Statistics = (
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy(
+                "use more particles: a smaller target_noise, or n_particles",
+                high=_mean_target,
+                reduce="rms",
+                given=("target_noise",),
+            ),
+        ),
+        Statistic(
+            "ess",
+            "effective size of particles",
+            Healthy("use more particles: a larger n_particles", low=0.05, reduce="min"),
+        ),
+        Statistic("renewals", "renewals of particles", dtype=np.int64),
+        Statistic(
+            "drift",
+            "drift of the particles",
+            Healthy(
+                "let the particles move more: a larger n_sweeps",
+                high=_largest_drift,
+                reduce="rms",
+                given=("target_noise", "noise"),
+            ),
+        ),
+        Statistic("target_noise", "target of the noise", shown="never"),
+    )
 
     @classmethod
     def competence(cls, var, has_grad):
@@ -133,14 +162,12 @@ class ParticleRatioGibbs(EngineGibbs):
         own = getattr(var.tag, "mrf_group_nodes", False)
         return Competence.IDEAL if own else super().competence(var, has_grad)
 
-    def __new__(cls, vars, *args, **kwargs):
-        """Build the step; one for each Dirichlet process if there are several."""
-        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
-        model = pm.modelcontext(kwargs.get("model"))
-        values = get_value_vars_from_user_vars(vars, model)
+    @classmethod
+    def _make_several(cls, values, model: pm.Model, args, kwargs):
+        """One step for each Dirichlet process."""
         processes = [v for v in values if is_dirichlet_process(model.values_to_rvs[v])]
         if len(processes) < 2:
-            return super().__new__(cls, values, *args, **kwargs)
+            return None
         behind = {v: node_values(model.values_to_rvs[v], model) for v in processes}
         return CompoundStep(
             [cls([v, *(w for w in behind[v] if w in values)], *args, **kwargs) for v in processes]
@@ -167,8 +194,9 @@ class ParticleRatioGibbs(EngineGibbs):
         super().__init__([v for v in values if v not in self._node_values] or values, **kwargs)
         self.vars += self._node_values
 
-    def _prepare(self, model: pm.Model, compile_kwargs) -> None:
+    def _prepare(self) -> None:
         """Take over the variables behind the node parameters, which no other step can move."""
+        model = self._model
         [rv] = [model.values_to_rvs[v] for v in self.vars]
         behind = node_values(rv, model)
         for value in behind if self._fields[0].likelihood == "particles" else []:
@@ -191,11 +219,8 @@ class ParticleRatioGibbs(EngineGibbs):
                     f"but they depend on it: give {rv.name} a variable of its own, or let the prior of the "
                     f"node parameters have {name} as its scale, as in pm.Normal(..., sigma={name})"
                 )
-        self._nodes: NodeVariables | None = None
         if self._node_values:
-            self._nodes = NodeVariables(self._node_values, self._fields, model, compile_kwargs)
-        self.node_precision = np.zeros(0)
-        self._at = self._point
+            self._nodes = NodeVariables(self._node_values, self._fields, model, self._compile_kwargs)
 
     def _make_engine(self, field: ObservedField, *arguments: Any) -> Any:
         options: dict[str, Any] = {"n_sweeps": self._n_sweeps}
@@ -220,8 +245,8 @@ class ParticleRatioGibbs(EngineGibbs):
         covered = sum(engine.edge_of >= 0 for engine in self._engines)
         return np.sum(self._estimates, axis=0) / np.maximum(covered, 1)
 
-    def _count_from(self, tune: int, draws: int) -> None:
-        super()._count_from(tune, draws)
+    def _forget(self) -> None:
+        super()._forget()
         self.drift, self.n_unchecked = 0.0, 0
         self.squares: dict[str, list[float]] = {"noise": [], "drift": []}
 
@@ -258,12 +283,8 @@ class ParticleRatioGibbs(EngineGibbs):
             engine.start(eta, BURN_IN, self.rng)
         return super()._begin(eta, base)
 
-    def _read_point(self, point) -> None:
-        super()._read_point(point)
-        self._at = point
-
     def _learn(self, eta) -> None:
-        if self._nodes is not None:
+        if isinstance(self._nodes, NodeVariables):
             v = self._nodes.pack(self._at)
             self.node_precision = self._nodes.curvature(v, self._at)
             node_statistic = self._link.family.node_statistic
@@ -306,47 +327,8 @@ class ParticleRatioGibbs(EngineGibbs):
             self.squares["drift"].append(self.drift * abs(self.drift))
         return eta, {**stats, "particle_ratio_drift": self.drift}
 
-    def _move_values(self, labels, eta, log_base, precision):
-        nodes = self._nodes
-        if nodes is None:
-            return super()._move_values(labels, eta, log_base, precision)
-        K, point = len(eta), self._at
-        v = nodes.pack(point)
-        present = nodes.evaluate(v, point)[1]
-        likelihoods = [
-            engine.grouped(labels, np.concatenate([eta, node]))
-            for engine, node in zip(self._engines, present, strict=True)
-        ]
-        metric = np.diag(np.concatenate([np.full(K, precision), self.node_precision]))
-        for engine in self._engines:
-            metric += engine.information(labels, K)
-
-        def density(x: np.ndarray) -> tuple[float, np.ndarray]:
-            slope = np.zeros(len(x))
-            value = log_base(x[:K], slope[:K])
-            log_density, node_parameters = nodes.evaluate(x[K:], point)
-            value += log_density
-            if not np.isfinite(value):
-                return -np.inf, slope
-            cotangents = []
-            for likelihood, node in zip(likelihoods, node_parameters, strict=True):
-                log_likelihood, gradient = likelihood(np.concatenate([x[:K], node]))
-                value += log_likelihood
-                slope[:K] += gradient[:K]
-                cotangents.append(gradient[K:])
-            slope[K:] = nodes.slope(x[K:], point, cotangents)
-            return value, slope
-
-        x, acceptance = self.values.move(density, np.concatenate([eta, v]), metric, self.tune, self.rng)
-        self._at = nodes.unpack(x[K:], point)
-        super()._read_point(self._at)
-        return x[:K], acceptance
-
-    def _new_point(self, point, theta):
-        return {**self._at, self._name: theta}
-
-    def _complaints(self) -> list[str]:
-        messages = super()._complaints()
+    def _warn_at_end(self) -> list[str]:
+        messages = super()._warn_at_end()
         found = {name: float(np.sqrt(max(np.mean(s), 0.0))) for name, s in self.squares.items() if s}
         target, m = self._target_noise, max(engine.n_particles for engine in self._engines)
         if found.get("noise", 0.0) > target:

@@ -1,17 +1,14 @@
 """`PersistentLangevin`: weights of present edges and biases, by Chen & Welling (2012), sec. 3."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import number
 from pymc_mrf.kernels.densities import Tabulated
-from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
-from pymc_mrf.steps.feature_step import FeatureStep
-from pymc_mrf.steps.targets import LEAST_DRAWS, LEAST_RANGE, MOMENTUM_ERRORS, MOMENTUM_TOLERANCE
+from pymc_mrf.steps.feature_step import FeatureStep, FeatureStepState
+from pymc_mrf.steps.statistics import LEAST_DRAWS, Beside, Healthy, Statistic, Statistics, acceptance
 
 STEP_SIZE = 1e-3  # Chen & Welling (2012), sec. 6.2
 EXACT_STEP_SIZE = 0.3  # where tuning starts from
@@ -19,14 +16,20 @@ TARGET_ACCEPT = 0.9  # a rejection turns the momentum around, so that it must be
 MAX_STEP_SIZE = 1.5  # leapfrog steps are unstable beyond 2
 DATA_WEIGHT = 10.0  # steps of tuning that the curvature at the data counts for
 
+MOMENTUM_TOLERANCE = 0.2
+"""Distance of the mean square of the momenta from 1 that does no harm, beyond its error."""
+
+MOMENTUM_ERRORS = 3.0
+"""Standard errors that count as the error of that mean square."""
+
+LEAST_RANGE = 0.5
+"""Posterior standard deviations that the value which moves most must range over."""
+
 
 @dataclass_state
-class PersistentLangevinState(StepMethodState):
+class PersistentLangevinState(FeatureStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
-    count: ChainCountState
     n_tuned: int
     log_step: float
     curvature: np.ndarray
@@ -34,7 +37,12 @@ class PersistentLangevinState(StepMethodState):
     moved: np.ndarray
     path: np.ndarray
     heat: np.ndarray
-    particles: np.ndarray
+
+
+def _momentum_gap(beside: Beside) -> np.ndarray:
+    error = beside("momentum_error")
+    n = np.count_nonzero(~np.isnan(error), axis=1)
+    return MOMENTUM_TOLERANCE + MOMENTUM_ERRORS * np.sqrt(np.nansum(error**2, axis=1)) / n
 
 
 class PersistentLangevin(FeatureStep):
@@ -118,15 +126,34 @@ class PersistentLangevin(FeatureStep):
 
     name = "persistent_langevin"
     _state_class = PersistentLangevinState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        "persistent_langevin_n_active": (np.int64, []),
-        "persistent_langevin_accept": (np.float64, []),
-        "persistent_langevin_step_size": (np.float64, []),
-        "persistent_langevin_range": (np.float64, []),
-        "persistent_langevin_momentum": (np.float64, []),
-        "persistent_langevin_momentum_error": (np.float64, []),
-        "warning": WARNING_STAT,
-    }
+    prefix = "persistent_langevin"
+    changes_edges = False
+    statistics: Statistics = (
+        Statistic("n_active", "present edges", dtype=np.int64, shown="always", should_vary=True),
+        Statistic("accept", "acceptance", acceptance("use a smaller step size", 0.4)),
+        Statistic("step_size", "step size"),
+        Statistic(
+            "range",
+            "range of the value that moved most",
+            Healthy(
+                "use a larger step size, or sample longer: the values hardly move",
+                low=LEAST_RANGE,
+                reduce="max",
+                least_draws=LEAST_DRAWS,
+            ),
+        ),
+        Statistic(
+            "momentum",
+            "momentum",
+            Healthy(
+                "use a smaller step size, or more particles",
+                low=lambda beside: 1.0 - _momentum_gap(beside),
+                high=lambda beside: 1.0 + _momentum_gap(beside),
+                given=("momentum_error",),
+            ),
+        ),
+        Statistic("momentum_error", "error of the momentum", shown="never"),
+    )
 
     def __init__(
         self,
@@ -136,16 +163,12 @@ class PersistentLangevin(FeatureStep):
         alpha: float = 0.9,
         n_particles: int | None = None,
         n_sweeps: int | None = None,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = True,
+        **kwargs,
     ) -> None:
         if step_size is not None:
             step_size = number(step_size, "step_size", 0.0)
         self._alpha = number(alpha, "alpha", 0.0, 1.0, closed=True)
-        super().__init__(vars, n_particles, n_sweeps, model, initial_point, compile_kwargs, rng)
+        super().__init__(vars, n_particles, n_sweeps, **kwargs)
         self._adapts = step_size is None and self._exact is not None
         if step_size is None:
             step_size = STEP_SIZE if self._exact is None else EXACT_STEP_SIZE
@@ -157,7 +180,8 @@ class PersistentLangevin(FeatureStep):
 
     def _check_slab(self) -> None:
         """Without an accept step nothing keeps values inside a slab that ends."""
-        support = self._slab.support(*self._slab.arguments)
+        slab = self._target.rv.owner.op.scalar
+        support = slab.support(*slab.arguments)
         if support is None or not all(isinstance(end, float) and np.isinf(end) for end in support):
             raise ValueError(
                 f'PersistentLangevin has no accept step under likelihood="particles", and the slab of '
@@ -165,8 +189,8 @@ class PersistentLangevin(FeatureStep):
                 'or pm.Cauchy, likelihood="exact", or EdgeGibbs'
             )
 
-    def _reset(self) -> None:
-        super()._reset()
+    def _forget(self) -> None:
+        super()._forget()
         self.n_tuned = 0
         self.log_step = self._log_step
         self.curvature = self._engine.data_curvature.copy()
@@ -244,21 +268,21 @@ class PersistentLangevin(FeatureStep):
         ranges = (highest - lowest) * np.sqrt(self.curvature)
         return float(np.fmax.reduce(ranges, initial=np.nan))
 
-    def _complaints(self) -> list[str]:
+    def _warn_at_end(self) -> list[str]:
         distance, step = self._range(np.zeros_like(self.momentum)), float(np.exp(self.log_step))
-        complaints = self._without_edges()
-        complaints += [] if self._chains is None else self._lagging(step)
+        messages = self._without_edges()
+        messages += [] if self._chains is None else self._lagging(step)
         if not self.count.stood_still or np.isnan(distance):
-            return complaints
+            return messages
         return [
-            *complaints,
+            *messages,
             f"PersistentLangevin moved no value of {self._name} further than {distance:.2g} posterior "
             f"standard deviations in {self.count.n_draws} draws; below {LEAST_RANGE:g} they are no sample. "
             f"Take a larger step_size than {step:.2g}, or sample longer",
         ]
 
     def _without_edges(self) -> list[str]:
-        """Complain if there was never an edge whose value could be moved."""
+        """Warn if there was never an edge whose value could be moved."""
         places = self.path[0, : self._field.graph.n_edges]  # NaN where no edge has been
         if self.count.n_draws < LEAST_DRAWS or not np.isnan(places).all():
             return []
@@ -269,7 +293,7 @@ class PersistentLangevin(FeatureStep):
         ]
 
     def _lagging(self, step: float) -> list[str]:
-        """Complain if noise or lag of the particles heats the momenta."""
+        """Warn if noise or lag of the particles heats the momenta."""
         total, variance, n = self.heat
         if n == 0:
             return []

@@ -1,9 +1,47 @@
-"""Whether what a function reads from a model has changed since it was last evaluated."""
+"""Compiled functions of a point of the sampler, and whether what they read has changed since."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pymc as pm
+from pytensor.graph.traversal import ancestors
+
+
+class PointFunction:
+    """Compiled function of a point of the sampler.
+
+    Parameters
+    ----------
+    outputs : list of Variable, or Variable
+        In terms of the random variables of `model`, or of its value variables.
+    model : pymc.Model
+    compile_kwargs : dict, optional
+
+    Attributes
+    ----------
+    names : list of str
+        Entries of the point that it reads.
+    variables : set of Variable
+        All on which it depends.
+    """
+
+    def __init__(self, outputs: Any, model: pm.Model, compile_kwargs: dict | None = None) -> None:
+        listed = outputs if isinstance(outputs, list) else [outputs]
+        replaced = model.replace_rvs_by_values(listed)
+        self.variables = set(ancestors(replaced))
+        inputs = [v for v in model.value_vars if v in self.variables]
+        self.names = [v.name for v in inputs]
+        self._f = model.compile_fn(
+            replaced if isinstance(outputs, list) else replaced[0],
+            inputs=inputs,
+            point_fn=False,
+            **{"trust_input": True, **(compile_kwargs or {})},
+        )
+
+    def __call__(self, point: Mapping[str, np.ndarray]) -> Any:
+        """Evaluate at `point`."""
+        return self._f(*(point[name] for name in self.names))
 
 
 class PointInputs:

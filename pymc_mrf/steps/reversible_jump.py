@@ -1,28 +1,16 @@
 """`ReversibleJump`: which edges a field has, by the moves of Chen & Welling (2012), sec. 4."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import StepMethodState
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import number
-from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCountState
 from pymc_mrf.steps.feature_step import FeatureStep
+from pymc_mrf.steps.statistics import Statistic, Statistics, acceptance
 
 WIDTH = 0.01  # Chen & Welling (2012), sec. 6.2
 EXACT_WIDTH = 8.0  # large jumps: nearly every edge that might be absent lies within
-
-
-@dataclass_state
-class ReversibleJumpState(StepMethodState):
-    """Everything that changes while a chain runs."""
-
-    tune: bool
-    started: bool
-    count: ChainCountState
-    particles: np.ndarray
+ACCEPTANCE = acceptance("sample longer, or let EdgeGibbs sample the edges", 0.001)
 
 
 class ReversibleJump(FeatureStep):
@@ -92,15 +80,15 @@ class ReversibleJump(FeatureStep):
     """
 
     name = "reversible_jump"
-    _state_class = ReversibleJumpState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        "reversible_jump_n_active": (np.int64, []),
-        "reversible_jump_n_added": (np.int64, []),
-        "reversible_jump_n_deleted": (np.int64, []),
-        "reversible_jump_add_accept": (np.float64, []),
-        "reversible_jump_delete_accept": (np.float64, []),
-        "warning": WARNING_STAT,
-    }
+    prefix = "reversible_jump"
+    changes_edges = True
+    statistics: Statistics = (
+        Statistic("n_active", "present edges", dtype=np.int64, shown="always", should_vary=True),
+        Statistic("n_added", "edges added", dtype=np.int64, shown="always"),
+        Statistic("n_deleted", "edges deleted", dtype=np.int64, shown="always"),
+        Statistic("add_accept", "acceptance, added edges", ACCEPTANCE),
+        Statistic("delete_accept", "acceptance, deleted edges", ACCEPTANCE),
+    )
 
     def __init__(
         self,
@@ -109,13 +97,9 @@ class ReversibleJump(FeatureStep):
         width: float | None = None,
         n_particles: int | None = None,
         n_sweeps: int | None = None,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = True,
+        **kwargs,
     ) -> None:
-        super().__init__(vars, n_particles, n_sweeps, model, initial_point, compile_kwargs, rng)
+        super().__init__(vars, n_particles, n_sweeps, **kwargs)
         if self._bias_name is not None:
             raise ValueError(
                 f"ReversibleJump moves edges only; leave {self._bias_name} to PersistentLangevin, as in "
@@ -140,7 +124,7 @@ class ReversibleJump(FeatureStep):
         }
         return stats, bool(added or deleted)
 
-    def _complaints(self) -> list[str]:
+    def _warn_at_end(self) -> list[str]:
         if not self.count.stood_still:
             return []
         return [

@@ -1,9 +1,6 @@
 """`StrippedBetaGibbs`: Algorithm 2 of Liu & Page (2013) with the stripped Beta approximation."""
 
-from typing import ClassVar
-
 import numpy as np
-from pymc.step_methods.compound import StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
@@ -12,22 +9,20 @@ from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels import group_labels
 from pymc_mrf.kernels.edge_terms import allocate_terms
 from pymc_mrf.likelihood.stripped_beta import StrippedBeta
+from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.base_measure import BaseMeasure
-from pymc_mrf.steps.chain_report import ChainCountState
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.observed_field import constant_value
+from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics
 
 BURN_IN = 100  # tied PCD iterations at the start of a chain
 VALUE_PROPOSALS = 4  # independence proposals of every group value in a step; some 8 of 10 are accepted
 
 
 @dataclass_state
-class StrippedBetaState(StepMethodState):
+class StrippedBetaState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
-    count: ChainCountState
     particles: np.ndarray
     eta_tied: np.ndarray
 
@@ -79,10 +74,17 @@ class StrippedBetaGibbs(GroupGibbs):
     name = "stripped_beta_gibbs"
     serves = ("particles", "exact")
     _state_class = StrippedBetaState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        **GroupGibbs.stats_dtypes_shapes,
-        "stripped_beta_moment_gap": (np.float64, []),
-    }
+    prefix = "stripped_beta"
+    approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"
+    statistics: Statistics = (
+        Statistic(
+            "moment_gap",
+            "moment gap",
+            Healthy(
+                "follow the tied estimate longer: a larger n_iterations, or more particles", high=0.05
+            ),
+        ),
+    )
 
     def __init__(self, vars, *, n_particles: int | None = None, n_iterations: int = 5, **kwargs) -> None:
         super().__init__(vars, **kwargs)

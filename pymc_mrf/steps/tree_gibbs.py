@@ -4,24 +4,17 @@ Tree-blocked Gibbs sampling of Rivasseau (2005, figure 4.11), the evidence about
 from the rest of the model.
 """
 
-import warnings
-from typing import Any, ClassVar
-
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
-from rich.progress import TextColumn
-from rich.table import Column
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.mrf_rv import field_node
-from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountState, chain_warning
+from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.steps.base import MRFStep, MRFStepState, warn_user
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
 from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties
-from pymc_mrf.steps.pymc_steps import check_step_arguments, one_variable, warm_up
+from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
 
 MIN_SWEEPS = 2
 SWEPT_NODES = 2048
@@ -34,16 +27,13 @@ LEAST_REFUSED = 0.1
 
 
 @dataclass_state
-class TreeGibbsState(StepMethodState):
+class TreeGibbsState(MRFStepState):
     """Everything that changes while a chain runs."""
 
-    tune: bool
-    started: bool
-    count: ChainCountState
     refused: float
 
 
-class TreeGibbs(BlockedStep):
+class TreeGibbs(MRFStep):
     """Tree-blocked Gibbs sampling of a latent field, or of the missing cells of an observed one.
 
     Leaves invariant: the posterior, exactly. The field's own part in it is the field itself, whatever
@@ -107,8 +97,8 @@ class TreeGibbs(BlockedStep):
 
     Sampler statistics: ``tree_gibbs_changed`` (fraction of the free nodes that changed) and
     ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction). A warning at the
-    end of a chain says if the field never changed in 50 draws or more because proposals were refused. Of
-    fields that need no correction nothing is said: they may stand still because their nodes are certain.
+    end of a chain says if the field never changed in 50 draws or more because proposals were refused. It
+    does not warn of fields that need no correction: they may stand still because their nodes are certain.
 
     References
     ----------
@@ -126,33 +116,24 @@ class TreeGibbs(BlockedStep):
     name = "tree_gibbs"
     default_blocked = False
     _state_class = TreeGibbsState
-    stats_dtypes_shapes: ClassVar[dict] = {
-        "tree_gibbs_changed": (np.float64, []),
-        "tree_gibbs_accept": (np.float64, []),
-        "warning": WARNING_STAT,
-    }
+    prefix = "tree_gibbs"
+    statistics: Statistics = (
+        Statistic(
+            "changed",
+            "share of nodes changed",
+            Healthy("see whether nearly all nodes are certain; else n_sweeps", low=1e-4),
+            column="Changed",
+        ),
+        Statistic(
+            "accept",
+            "acceptance",
+            acceptance("write the terms that depend on the field node by node", 0.01),
+        ),
+    )
 
-    def __new__(cls, vars, *args, **kwargs):
-        """Refuse variables and models that PyMC would refuse with fewer words."""
-        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
-        return super().__new__(cls, vars, *args, **kwargs)
-
-    def __init__(
-        self,
-        vars,
-        *,
-        n_sweeps: int | None = None,
-        n_partitions: int = 1,
-        model: pm.Model | None = None,
-        initial_point: dict[str, np.ndarray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        rng=None,
-        blocked: bool = False,
-    ) -> None:
-        model = pm.modelcontext(model)
-        value = one_variable(type(self).__name__, vars, model)
-        self.vars = [value]
-        self.rng = get_random_generator(rng)
+    def __init__(self, vars, *, n_sweeps: int | None = None, n_partitions: int = 1, **kwargs) -> None:
+        super().__init__(vars, **kwargs)
+        value, model = self._only_variable(), self._model
         if n_sweeps is not None:
             n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         n_partitions = whole_number(n_partitions, "n_partitions", 1)
@@ -163,53 +144,41 @@ class TreeGibbs(BlockedStep):
                 f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is none"
             )
         self._name = value.name
-        self._default_start: np.ndarray | None = None
-        if model.rvs_to_initial_values[rv] is None:
-            self._default_start = model.initial_point()[self._name]
-        point = model.initial_point() if initial_point is None else initial_point
-        self._field = latent_field(rv, node, model, point, n_partitions, compile_kwargs)
+        self._field = latent_field(rv, node, model, self._point, n_partitions, self._compile_kwargs)
         self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
         own = [other for other in model.basic_RVs if field_node(other) is node]
-        self._evidence = LatentEvidence(value, own, model, self._field.states, point, compile_kwargs)
+        self._evidence = LatentEvidence(
+            value, own, model, self._field.states, self._point, self._compile_kwargs
+        )
         self._weights: tuple[Evidence, np.ndarray] | None = None
         self._proposals: list = []
         if not self._evidence.separable:
-            warnings.warn(
+            warn_user(
                 f"TreeGibbs cannot draw {rv.name} at once, because a term of the model depends on several "
                 f"of its nodes (one of: {', '.join(self._evidence.terms)}); parts of it are proposed and "
-                "accepted or refused instead, which is right but mixes slower",
-                stacklevel=2,
+                "accepted or refused instead, which is right but mixes slower"
             )
             self._proposals = self._field.proposals()
         if self._field.ties and not self._field.exact:
-            warn_of_ties(rv.name, self._field.ties, self._field.exact_if_asked, stacklevel=3)
+            warn_of_ties(rv.name, self._field.ties, self._field.exact_if_asked)
         if self._evidence.ignores_states:
-            warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states, stacklevel=3)
-        self._reset()
-        warm_up(self, point)
-        self._reset()
+            warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states)
+        self._warm_up()
 
-    def _reset(self) -> None:
-        """Forget the previous chain."""
-        self.tune, self.started = True, False
-        self.count, self.refused = ChainCount(), 0.0
+    def _forget(self) -> None:
+        super()._forget()
+        self.refused = 0.0
 
     @staticmethod
     def competence(var, has_grad):
         """Ideal for fields and their missing cells."""
         return Competence.INCOMPATIBLE if field_node(var) is None else Competence.IDEAL
 
-    def setup_chain(self, rng, tune: int, draws: int) -> None:
-        """Forget the previous chain."""
-        super().setup_chain(rng, tune, draws)
-        self._reset()
-        self.tune, self.count = tune > 0, ChainCount(tune, draws)
-
-    def step(self, point):
+    def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
         tables = self._field.tables(point)
         evidence = self._evidence.read(point)
-        weights = self._weigh(evidence)
+        weights = self._evidence_weights(evidence)
         x = self._field.indices(point[self._name])
         if not self.started:
             x = self._begin(point, x, tables, evidence, weights)
@@ -219,29 +188,25 @@ class TreeGibbs(BlockedStep):
         else:
             new, accept = self._propose_parts(point, x, tables, evidence, weights)
         changed = np.count_nonzero(new != x) / len(self._field.states)
-        stats = {"tree_gibbs_changed": changed, "tree_gibbs_accept": accept}
-        stats["warning"] = self._speak(bool(changed), accept)
-        value = self._field.value(new, np.shape(point[self._name]))
-        return {**point, self._name: value}, [stats]
-
-    def _speak(self, moved: bool, accept: float):
-        """Count a draw; at the end of a chain, say if all that was proposed was refused."""
-        ends = self.count.add(self.tune, moved)
         if not self.tune:
             self.refused += 1.0 - accept
+        stats = {"tree_gibbs_changed": changed, "tree_gibbs_accept": accept}
+        value = self._field.value(new, np.shape(point[self._name]))
+        return {**point, self._name: value}, stats, bool(changed)
+
+    def _warn_at_end(self) -> list[str]:
         n = self.count.n_draws
         # proposals of the present state are accepted: those that were refused would have changed it
-        if not (ends and self.count.stood_still and self.refused > LEAST_REFUSED * n):
-            return None
-        message = (
+        if not (self.count.stood_still and self.refused > LEAST_REFUSED * n):
+            return []
+        return [
             f"{self._name} never changed in {n} draws: TreeGibbs refused all changes, with a mean acceptance "
             f"probability of {1.0 - self.refused / n:.2g}. Unless the model leaves no doubt about the field, "
             f"write the terms that depend on it ({', '.join(self._evidence.terms)}) node by node, or start "
             "elsewhere (initvals={...})"
-        )
-        return chain_warning([message])
+        ]
 
-    def _weigh(self, evidence: Evidence) -> np.ndarray:
+    def _evidence_weights(self, evidence: Evidence) -> np.ndarray:
         """Evidence (m, d, K), the same array as long as `evidence` is the same object."""
         if self._weights is None or self._weights[0] is not evidence:
             weights = self._field.evidence(evidence.table)
@@ -291,7 +256,7 @@ class TreeGibbs(BlockedStep):
         return x, float(np.mean(accepts))
 
     def _begin(self, point, x, tables, evidence, weights) -> np.ndarray:
-        """Start of a chain: the user's, or nodes drawn one by one in place of PyMC's default.
+        """Keep the user's start of a chain; replace PyMC's default by nodes drawn one by one.
 
         Raises
         ------
@@ -306,8 +271,7 @@ class TreeGibbs(BlockedStep):
             if not at_once and not (possible and self._residual(point, evidence, x) > -np.inf):
                 self._refuse_start(point)
             return x
-        default = self._default_start
-        if default is not None and np.array_equal(point[self._name], default):
+        if self._starts_at_default(point, [self._name]):
             scores = start + weights + self.rng.gumbel(size=weights.shape)
             new = np.where(self._field.free, scores.argmax(axis=2), x).astype(np.int8)
             self._field.sweep(new, tables, weights, START_SWEEPS, self.rng)
@@ -353,17 +317,3 @@ class TreeGibbs(BlockedStep):
         """Free cell n of the field."""
         c, i = np.argwhere(self._field.free)[n].tolist()
         return self._field.label(c, i)
-
-    @staticmethod
-    def _progressbar_config(n_chains=1):
-        column = TextColumn(
-            "{task.fields[tree_gibbs_changed]:0.2f}", table_column=Column("Changed", ratio=1)
-        )
-        return [column], {"tree_gibbs_changed": [0.0] * n_chains}
-
-    @staticmethod
-    def _make_progressbar_update_functions():
-        def update(stats):
-            return {"tree_gibbs_changed": stats["tree_gibbs_changed"]}
-
-        return (update,)

@@ -91,7 +91,7 @@ def test_a_variable_that_never_moved_and_entries_that_stand_still(good):
         ("edge_gibbs_joint_accept", 0.1, "acceptance, joint moves 0.1, below 0.4"),
         ("reversible_jump_add_accept", 0.0, "acceptance, added edges 0, below 0.001"),
         ("persistent_langevin_momentum", 1.5, "momentum 1.5, above 1.2"),
-        ("persistent_langevin_range", 0.02, "way of the value that moved most 0.02, below 0.5"),
+        ("persistent_langevin_range", 0.02, "range of the value that moved most 0.02, below 0.5"),
         ("tree_gibbs_accept", 0.001, "acceptance 0.001, below 0.01"),
     ],
 )

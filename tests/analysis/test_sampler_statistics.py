@@ -4,7 +4,7 @@ import arviz as az
 import numpy as np
 
 import pymc_mrf as pmrf
-from pymc_mrf.analysis.sampler_statistics import sampler_statistics, split_name
+from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics
 
 
 def test_every_statistic_of_every_step_is_known():
@@ -13,8 +13,9 @@ def test_every_statistic_of_every_step_is_known():
     assert len(steps) == 11
     for step in steps:
         for name in step.stats_dtypes_shapes:
-            assert name == "warning" or split_name(name) is not None, name
-    assert split_name("conjugate_n_present") == ("ConjugateHyperparameters", "entries that are not 0")
+            assert name == "warning" or declared_of(name) is not None, name
+    found = declared_of("conjugate_n_present")
+    assert (found.title, found.statistic.label) == ("ConjugateHyperparameters", "entries that are not 0")
 
 
 def test_settings_are_left_out_unless_asked_for(rng):

@@ -13,7 +13,7 @@ import pytest
 from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.distributions.mrf import Ising
-from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph import builders
 from tests.reference import factor_graph as reference
 from tests.statistics import Z, assert_frequencies

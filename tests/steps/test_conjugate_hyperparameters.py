@@ -114,7 +114,7 @@ def test_draws(kind, spelling):
     for _ in range(4000):
         new, [stats_] = step.step(point)
         draws.append((special.expit(new["p_logodds__"]), np.exp(new[f"{kind}_log__"])))
-    assert stats_ == {"conjugate_n_present": 5}
+    assert stats_ == {"conjugate_n_present": 5, "warning": None}
     present = np.concatenate([W[W != 0], OBSERVED[OBSERVED != 0]])
     mu, unit = (PRECISIONS if kind == "tau" else VARIANCES)[spelling][1](a)
     shape, rate = 4 + 0.5 * 5, 1 + a + 0.5 * (((present - mu) / unit) ** 2).sum()

@@ -97,7 +97,7 @@ def test_edge_gibbs_that_never_moves(monkeypatch):
     assert last_words(step, model, draws=40, w=START) == ""
     # no edges and none proposed: the data leave no doubt
     monkeypatch.setattr(step._engine, "sweep", lambda *args: (0, 0))
-    step._default_start = None
+    step._default_start = {}
     assert last_words(step, model) == ""
 
 
@@ -167,8 +167,8 @@ def test_langevin_dynamics_that_hardly_move_are_diagnosed():
         )
         found = pmrf.diagnose(idata, model=model).findings
         mine = [f for f in found if f.subject == "PersistentLangevin"]
-        [way] = [f for f in mine if "way of the value" in f.text]
-        assert way.level == level
+        [moved] = [f for f in mine if "range of the value" in f.text]
+        assert moved.level == level
         assert not [f for f in mine if "acceptance" in f.text]
 
 

@@ -395,4 +395,4 @@ def test_every_term_that_a_value_reaches_is_counted():
     found = step._evaluate(point, there)[0] - step._evaluate(point, here)[0]
     expected = np.diff([everything(point | {"J_log__": v[0]}) for v in (here, there)])
     np.testing.assert_allclose(found, expected)
-    assert "other" not in step._inputs
+    assert "other" not in step._f.names

@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.mrf_rv import field_node
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
 from tests.reference import grouped_posterior as reference

@@ -1,0 +1,81 @@
+"""Fields in a model: which variable is one, and the free variables from which its parameters are computed."""
+
+import pymc as pm
+from pymc.distributions.distribution import PartialObservedRV
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.basic import tensor_copy
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.shape import SpecifyShape
+
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+
+
+def free_parents(node, model: pm.Model) -> list:
+    """Find the free variables whose *values* enter the parameters of a field, in model order.
+
+    PyMC's samplers move transformed values: with J ~ Uniform(0, b), moving b alone moves J as well.
+    """
+    parameters = model.replace_rvs_by_values(node.op.dist_params(node))
+    reached = set(ancestors(parameters))
+    return [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+
+
+def tag_parents(node, model: pm.Model) -> None:
+    """Tag the free variables from which the parameters of a field are computed.
+
+    Step assignment sees one variable at a time; the tag lets it know what the variable feeds.
+
+    Raises
+    ------
+    ValueError
+        If a Dirichlet process feeds a field whose parameters its samplers do not know.
+    """
+    parents = free_parents(node, model)
+    grouped = any(isinstance(variable.owner.op, DirichletProcessRV) for variable in parents)
+    for variable in parents:
+        if grouped and node.op.likelihood == "particles":  # moved with the groups
+            variable.tag.mrf_group_nodes = True
+        if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
+            raise ValueError(
+                f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "
+                "AgreementMRF, Ising and BoltzmannMachine, not the parameters of a "
+                f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
+                "logistic function of the coupling"
+            )
+        variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
+    parameters = [strip_views(p) for p in node.op.dist_params(node)]
+    if len(parameters) == 2 and set(parameters) <= set(model.free_RVs):
+        edge, bias = parameters
+        plain = model.rvs_to_transforms.get(bias) is None
+        if isinstance(edge.owner.op, SpikeAndSlabRV) and plain:
+            bias.tag.mrf_edge_gibbs_bias = True
+
+
+def likelihoods_fed(variable) -> tuple[str, ...]:
+    """Return the kinds of likelihood of the fields that a free variable parametrises, from its tag."""
+    return getattr(variable.tag, "mrf_likelihoods", ())
+
+
+def field_node(rv):
+    """Find the apply node of the field behind a model variable; None if there is none.
+
+    A field with missing cells is split by PyMC into an observed and a free variable; both lead to
+    the node.
+    """
+    node = rv.owner
+    while node is not None and not isinstance(node.op, FieldRV):
+        if not isinstance(node.op, PartialObservedRV):
+            return None
+        node = node.inputs[0].owner
+    return node
+
+
+def strip_views(variable):
+    """Return the variable behind added dimensions, shape assertions and named copies."""
+    while variable.owner is not None and (
+        isinstance(variable.owner.op, DimShuffle | SpecifyShape) or variable.owner.op == tensor_copy
+    ):
+        variable = variable.owner.inputs[0]
+    return variable
