@@ -19,7 +19,7 @@ from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.chain_report import WARNING_STAT, ChainCount, ChainCountState, chain_warning
 from pymc_mrf.steps.edge_checks import is_kept, never_changed, strong_couplings, too_few_particles
 from pymc_mrf.steps.edge_prior import EdgePriorReader, has_readable_prior
-from pymc_mrf.steps.edge_start import pseudo_likelihood_start
+from pymc_mrf.steps.edge_start import EdgeStart
 from pymc_mrf.steps.edge_target import (
     bias_variable,
     edge_target,
@@ -242,6 +242,8 @@ class EdgeGibbs(BlockedStep):
         self._default_start: np.ndarray | None = None
         if model.rvs_to_initial_values[rv] is None:
             self._default_start = model.initial_point()[self._name]
+        scale = float(self._prior.read(self._point)[0].slab.scale[0])
+        self._start = EdgeStart(field, scale, bias_rv is not None)
         self._reset()
         warm_up(self, self._point)
         self._reset()
@@ -314,9 +316,8 @@ class EdgeGibbs(BlockedStep):
         w = np.array(point[self._name], dtype=np.float64)
         if not self.started:
             # PyMC's default start, no edges, is replaced; any other is the user's
-            start, field = self._default_start, self._field
-            if start is not None and np.array_equal(w, start):
-                w, b = pseudo_likelihood_start(field, prior, b, self._bias_name is not None, self.rng)
+            if self._default_start is not None and np.array_equal(w, self._default_start):
+                w, b = self._start.draw(prior, b, self.rng)
             self.started = True
         old = w.copy()
         n_proposed, n_accepted = self._engine.sweep(w, b, prior, self.rng)
