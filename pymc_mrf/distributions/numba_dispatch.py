@@ -37,6 +37,7 @@ from pymc_mrf.kernels import (
     log_scores,
     possible_states,
     pseudo_likelihood,
+    vector_sums,
 )
 
 # one stamp for all: a change in this file, in any of these kernels or in the layout of a junction tree, which
@@ -55,6 +56,7 @@ VERSION = source_version(
     pseudo_likelihood,
     tree_arrays,
     tree_layout,
+    vector_sums,
 )
 
 

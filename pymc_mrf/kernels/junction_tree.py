@@ -221,7 +221,7 @@ def set_cells(tree, j, start, stop, table, work):
         kind = MULTIPLY
 
 
-@lean
+@part
 def distribute(tree, work, marginals):
     """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
     n_factors, n_cliques = tree.factors.shape[0], tree.cliques.shape[0]

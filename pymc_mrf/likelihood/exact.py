@@ -5,7 +5,7 @@ import numpy as np
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.exact_groups import ExactView, FixedView
-from pymc_mrf.kernels.junction_tree_focus import allocate_focus, calibrate
+from pymc_mrf.kernels.junction_tree_focus import allocate_focus, start
 from pymc_mrf.likelihood.group_engine import N_REFERENCE, ComputedLikelihood
 
 
@@ -41,7 +41,7 @@ class ExactLikelihood(ComputedLikelihood):
     def view(self, eta):
         """Calibrated anew, so that rounding errors do not add up over the chain."""
         self._pack(eta)
-        calibrate(self._tree, self._work.tables, self._view.focus)
+        start(self._tree, self._work.tables, self._view.focus)
         return self._view
 
     def log_likelihood(self, eta):
