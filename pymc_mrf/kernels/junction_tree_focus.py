@@ -304,7 +304,8 @@ def update_factor(tree, state, f, delta):
     factor = tree.factors[f]
     j, at = factor.clique, factor.first
     clique = tree.cliques[j]
-    focus_on(tree, state, j, KEPT)
+    if state.focus[clique.component] != j:  # a call takes as long as a small table
+        focus_on(tree, state, j, KEPT)
     if not state.in_logs[0]:
         least, largest = np.inf, 0.0
         for k in range(delta.shape[0]):
@@ -329,7 +330,8 @@ def factor_log_table(tree, state, f, out):
     """Log of factor f's marginal table up to a constant, into `out` (table size,)."""
     j = tree.factors[f].clique
     clique = tree.cliques[j]
-    focus_on(tree, state, j, KEPT)
+    if state.focus[clique.component] != j:  # a call takes as long as a small table
+        focus_on(tree, state, j, KEPT)
     if not state.in_logs[0]:
         out[:] = 0.0
         meet(

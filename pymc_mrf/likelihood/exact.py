@@ -69,7 +69,8 @@ class ExactLikelihood(ComputedLikelihood):
     def draw(self, eta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Independent states (n, d) int8 of the field at `eta` (r,)."""
         self._pack(eta)
-        kernels.collect(self._tree, self._work.tables, self._work)
+        # more than draws need, but compiled for `log_likelihood` already, as `collect` is not
+        kernels.log_partition_and_marginals(self._tree, self._work.tables, self._work, self._marginals)
         z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
         kernels.draw(self._tree, self._work, z, rng)
         return z
