@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import is_number, number, whole_number
+from pymc_mrf.estimation.problem import distinct_rows
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.l1_descent import descend
@@ -200,12 +201,14 @@ class _Problem:
     def __init__(
         self, indices: np.ndarray, graph: PairwiseGraph, family: Family, symmetric: bool, ridge: float
     ) -> None:
-        values = np.array(family.states, dtype=np.float64)[indices.T]  # (d, n)
+        rows, counts = distinct_rows(indices)
+        values = np.array(family.states, dtype=np.float64)[rows.T]  # (d, n), n different rows
         self.d, self.n = values.shape
+        self.counts = counts * (self.n / counts.sum())  # relative: their mean is 1
         self.c = float(family.states[1] - family.states[0])
-        self.m = values.mean(axis=1)
+        self.m = values @ self.counts / self.n
         self.Z = values - self.m[:, None]
-        self.T = indices.T.astype(np.float64)
+        self.T = rows.T.astype(np.float64)
         self.ridge = ridge
         self.symmetric = symmetric
         # one coordinate per edge, or one per edge and direction
@@ -230,7 +233,8 @@ class _Problem:
         W = self.matrix(w)
         L = self.c * (W @ self.Z + beta[:, None])
         b = beta - W @ self.m
-        loss = (np.maximum(L, 0.0) + np.log1p(np.exp(-np.abs(L))) - self.T * L).sum() / self.n
+        losses = np.maximum(L, 0.0) + np.log1p(np.exp(-np.abs(L))) - self.T * L  # (d, n)
+        loss = losses.sum(axis=0) @ self.counts / self.n
         size = penalty * np.abs(w).sum() if w.any() else 0.0
         return float(loss + 0.5 * self.ridge * b @ b + size), L
 
@@ -239,7 +243,7 @@ class _Problem:
         value, L = self.value(w, beta, penalty)
         for _ in range(max_iterations):
             P = 0.5 * (1.0 + np.tanh(0.5 * L))
-            R = self.T - P
+            R = self.counts * (self.T - P)
             score, score_bias = self._scores(R, w, beta)
             at_zero = np.maximum(np.abs(score) - penalty, 0.0)
             violation = np.where(w == 0.0, at_zero, np.abs(score - np.sign(w) * min(penalty, 1e300)))
@@ -248,8 +252,9 @@ class _Problem:
                 break
             active = np.flatnonzero((w != 0.0) | (at_zero > 0.0))
             new, new_beta = w.copy(), beta.copy()
+            V = self.counts * np.maximum(P * (1.0 - P), LEAST_VARIANCE)
             descend(
-                self.ends, active, self.Z, self.m, np.maximum(P * (1.0 - P), LEAST_VARIANCE), R, self.c,
+                self.ends, active, self.Z, self.m, V, R, self.c,
                 penalty, self.ridge, self.symmetric, new, new_beta, self.biases(w, beta),
                 0.1 * min(gap, 10 * tolerance) if gap < 1e-3 else 0.1 * gap, N_PASSES,
             )  # fmt: skip
@@ -287,7 +292,7 @@ def _checked(penalties: Any, problem: _Problem, tolerance: float, max_iterations
         w, beta = np.zeros(len(problem.ends)), np.zeros(problem.d)
         w, beta, _ = problem.minimise(w, beta, np.inf, tolerance, max_iterations)
         P = 0.5 * (1.0 + np.tanh(0.5 * problem.value(w, beta, np.inf)[1]))
-        largest = float(np.abs(problem._scores(problem.T - P, w, beta)[0]).max())
+        largest = float(np.abs(problem._scores(problem.counts * (problem.T - P), w, beta)[0]).max())
         if largest <= tolerance:
             raise ValueError("x: no candidate edge has any covariance, so no penalty leaves one")
         return (largest + 2.0 * tolerance) * np.geomspace(1.0, 0.01, 20)

@@ -73,6 +73,12 @@ class FitResult:
         )
 
 
+def distinct_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different rows of `x` (n, d) and how often each occurs: (m, d) of the same type, (m,) float."""
+    rows, counts = np.unique(x, axis=0, return_counts=True)
+    return np.ascontiguousarray(rows), counts.astype(np.float64)
+
+
 @dataclass(frozen=True)
 class FitProblem:
     """Validated data and the parameters to estimate: one per group of edges, then one per node.
@@ -139,6 +145,11 @@ class FitProblem:
     def multiplicity(self) -> np.ndarray:
         """Number of edges behind each parameter, 1 for nodes, (p,)."""
         return np.concatenate([np.bincount(self.labels), np.ones(self.n_parameters - self.n_groups)])
+
+    @cached_property
+    def distinct_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The m different rows of the data, (m, d) int8, and how often each occurs, (m,) float."""
+        return distinct_rows(self.x)
 
     @cached_property
     def target(self) -> np.ndarray:
@@ -216,8 +227,9 @@ class FitProblem:
     ) -> FitResult:
         """`FitResult` of a parameter vector and its standard errors, both (p,)."""
         eta = parameters[: self.n_groups][self.labels]
-        lpl = np.empty(len(self.x))
-        log_pseudo_likelihood(self.x, *self.tables(parameters), self.graph.arrays, lpl)
+        rows, counts = self.distinct_rows
+        lpl = np.empty(len(rows))
+        log_pseudo_likelihood(rows, *self.tables(parameters), self.graph.arrays, lpl)
         edge_error = node_error = None
         if standard_error is not None:
             edge_error = standard_error[: self.n_groups][self.labels]
@@ -234,7 +246,7 @@ class FitProblem:
             converged=converged,
             n_iterations=n_iterations,
             moment_gap=moment_gap,
-            log_pseudo_likelihood=float(lpl.sum()),
+            log_pseudo_likelihood=float(counts @ lpl),
             nodes=self.graph.nodes,
             edge_labels=self.graph.edge_labels,
         )

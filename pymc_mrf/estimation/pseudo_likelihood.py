@@ -11,7 +11,6 @@ import numpy as np
 from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.kernels.pseudo_likelihood import (
-    log_pseudo_likelihood,
     log_pseudo_likelihood_gradient,
     pseudo_scores_and_information,
 )
@@ -31,21 +30,19 @@ def maximise(
     from scipy.optimize import minimize
 
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
-    x, graph, family = problem.x, problem.graph, problem.family
-    n, d = x.shape
-    out, weights = np.empty(n), np.full(n, 1.0 / n)
+    (rows, counts), graph, family = problem.distinct_rows, problem.graph, problem.family
+    weights = counts / counts.sum()
     grad_edge = np.empty((graph.n_edges, family.n_states, family.n_states))
-    grad_node = np.empty((d, family.n_states))
+    grad_node = np.empty((graph.n_nodes, family.n_states))
 
     def objective(parameters):
         tables = problem.tables(parameters)
-        log_pseudo_likelihood(x, *tables, graph.arrays, out)
-        log_pseudo_likelihood_gradient(x, *tables, graph.arrays, weights, grad_edge, grad_node)
+        lpl = log_pseudo_likelihood_gradient(rows, *tables, graph.arrays, weights, grad_edge, grad_node)
         by_eta = np.tensordot(grad_edge, family.edge_statistic, axes=2)  # (r,)
         gradient = np.bincount(problem.labels, by_eta)  # (G,)
         if problem.has_nodes:
             gradient = np.concatenate([gradient, grad_node @ family.node_statistic])  # (p,)
-        value = out.mean() - 0.5 * ridge * parameters @ parameters
+        value = lpl - 0.5 * ridge * parameters @ parameters
         return -value, ridge * parameters - gradient
 
     found = minimize(
@@ -69,9 +66,11 @@ def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
     """
     family, graph, p = problem.family, problem.graph, problem.n_parameters
     size = problem.n_groups + graph.n_nodes
-    scores, H = np.empty((len(problem.x), size)), np.empty((size, size))
+    rows, counts = problem.distinct_rows
+    scores, H = np.empty((len(rows), size)), np.empty((size, size))
     pseudo_scores_and_information(
-        problem.x,
+        rows,
+        counts,
         problem.labels,
         family.edge_statistic,
         family.node_statistic,
@@ -84,8 +83,8 @@ def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
     # flat: a standard error wider than the range that was searched
     if np.linalg.eigvalsh(H)[0] <= PARAMETER_MAX**-2:
         return None
-    half = np.linalg.solve(H, scores.T)  # (p, n)
-    return half @ half.T
+    half = np.linalg.solve(H, scores.T)  # (p, different rows)
+    return (half * counts) @ half.T
 
 
 def fit_pseudo(

@@ -28,6 +28,9 @@ HOPELESS = 2**10
 WEIGHT_UNITS = 2**32
 """Units of one bit in the weights of the greedy rules."""
 
+MANY_NEIGHBORS = 300
+"""Sum of the degrees up to which the interpreter eliminates in less than 0.1 s."""
+
 
 def adjacency_sets(scopes: Iterable[Sequence[int]], n_variables: int) -> list[set[int]]:
     """Neighbour sets of the graph in which the variables of each scope are joined."""
@@ -117,10 +120,16 @@ class Cost(NamedTuple):
     width: int
 
 
+def _compiled_if_worth_it(kernel: Any, adjacency: Adjacency) -> Any:
+    """Leave small graphs to the interpreter: compiling takes seconds, although only once."""
+    return kernel if len(adjacency.neighbors) > MANY_NEIGHBORS else kernel.py_func
+
+
 def order_cost(adjacency: Adjacency, cards: Sequence[int], order: Sequence[int] | np.ndarray) -> Cost:
     """Cost of an elimination order, counted without forming its cliques."""
     states, kind = np.unique(np.array(cards, dtype=np.int64), return_inverse=True)
-    count, is_contained = clique_contents(*adjacency, np.array(order, dtype=np.int64), kind, len(states))
+    count_contents = _compiled_if_worth_it(clique_contents, adjacency)
+    count, is_contained = count_contents(*adjacency, np.array(order, dtype=np.int64), kind, len(states))
     contents = count[~is_contained]
     bases = states.tolist()  # numbers of cells overflow those of numpy
     n_cells = sum(
@@ -178,7 +187,8 @@ def elimination_order(
             break
         order = np.empty_like(sweep)
         limit = float(min(least.n_cells, HOPELESS * most_cells))
-        n = greedy_elimination(*adjacency, states, weight, rule, limit, order)
+        eliminate = _compiled_if_worth_it(greedy_elimination, adjacency)
+        n = eliminate(*adjacency, states, weight, rule, limit, order)
         is_left = np.ones(len(order), dtype=bool)
         is_left[order[:n]] = False
         order[n:] = sweep[is_left[sweep]]

@@ -11,6 +11,7 @@ from typing import Any
 
 from numba import njit
 from numba.core import event
+from numba.extending import register_jitable
 
 PATIENCE = 1.0  # seconds of compilation after which the user is told
 
@@ -86,6 +87,15 @@ def part(function: Callable) -> Any:
     take long to compile.
     """
     return njit(**_LEAN, inline="always")(function)
+
+
+def either(function: Callable) -> Any:
+    """Leave `function` to the interpreter; inside kernels, compile it as `lean` does.
+
+    A kernel that calls no others than these can be run by the interpreter as its ``py_func``, where that
+    takes less time than to compile it.
+    """
+    return register_jitable(error_model="numpy", nogil=True, _nrt=False)(function)
 
 
 def finite(function: Callable) -> Any:

@@ -81,7 +81,9 @@ def allocate(n_particles, indptr, n_edges):
         np.zeros(d, dtype=np.int64),
         np.zeros(2 * n_edges, dtype=np.int64),
         np.zeros(2 * n_edges, dtype=np.int64),
-        *np.zeros((3, N)),
+        np.zeros(N),
+        np.zeros(N),
+        np.zeros(N),
         np.zeros(N, dtype=np.int64),
         np.zeros(STATE_SIZE, dtype=np.uint64),
     )

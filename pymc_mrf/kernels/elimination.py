@@ -6,13 +6,13 @@ Eliminating a variable joins its neighbours; its *clique* is itself and the neig
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, lean, part
+from pymc_mrf.kernels._jit import either, jit
 
 MIN_DEGREE, MIN_FILL = range(2)
 """Rules of `greedy_elimination`."""
 
 
-@part
+@either
 def _precedes(first, second, u, v):
     """Whether the key of u is below that of v; ties by index."""
     if first[u] != first[v]:
@@ -22,7 +22,7 @@ def _precedes(first, second, u, v):
     return u < v
 
 
-@lean
+@either
 def _sift(heap, slot, size, v, first, second):
     """Move variable v, whose key has changed, to its place in the heap."""
     i = slot[v]
@@ -50,7 +50,7 @@ def _sift(heap, slot, size, v, first, second):
     slot[v] = i
 
 
-@lean
+@either
 def _contains(pool, start, length, u):
     """Whether the sorted list ``pool[start : start + length]`` holds u."""
     low, high = start, start + length
@@ -63,7 +63,7 @@ def _contains(pool, start, length, u):
     return low < start + length and pool[low] == u
 
 
-@part
+@either
 def _joined(pool, start, length, a, b):
     """Whether a and b are neighbours."""
     if length[a] > length[b]:
@@ -71,7 +71,7 @@ def _joined(pool, start, length, a, b):
     return _contains(pool, start[a], length[a], b)
 
 
-@part
+@either
 def _compact(pool, start, length, gone, a):
     """Drop the eliminated variables from the list of a."""
     n = start[a]
@@ -82,7 +82,7 @@ def _compact(pool, start, length, gone, a):
     length[a] = n - start[a]
 
 
-@part
+@either
 def _insert(pool, start, length, a, b):
     """Put b into the list of a, which has room for it."""
     k = start[a] + length[a]

@@ -49,7 +49,7 @@ def is_trusted(view: Any) -> Any:
 
 def allocate_coordinates(inverse_mass: np.ndarray) -> Coordinates:
     """Room for trajectories with this diagonal of the inverse mass matrix, (k + n_biases,)."""
-    return Coordinates(*np.zeros((5, len(inverse_mass))), inverse_mass)
+    return Coordinates._make([*np.zeros((5, len(inverse_mass))), inverse_mass])
 
 
 @lean

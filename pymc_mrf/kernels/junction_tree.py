@@ -152,6 +152,12 @@ def scale(values, n, c):
 @lean
 def collect(tree, tables, work):
     """Log-partition function; `work.conditional` gets P(row | column) of every clique."""
+    return collect_messages(tree, tables, work)
+
+
+@part
+def collect_messages(tree, tables, work):
+    """`collect` as a part of other kernels, which would compile it once more beside themselves."""
     log_partition = collect_products(tree, tables, work)
     if np.isnan(log_partition):
         log_partition = logs.collect(tree, tables, work)
@@ -221,7 +227,7 @@ def set_cells(tree, j, start, stop, table, work):
         kind = MULTIPLY
 
 
-@lean
+@part
 def distribute(tree, work, marginals):
     """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
     n_factors, n_cliques = tree.factors.shape[0], tree.cliques.shape[0]
@@ -284,7 +290,7 @@ def sum_factors(tree, table, out, counter):
 @lean
 def log_partition_and_marginals(tree, tables, work, marginals):
     """Log-partition function; its gradient, the marginals of all factors, into `marginals` (T,)."""
-    log_partition = collect(tree, tables, work)
+    log_partition = collect_messages(tree, tables, work)
     distribute(tree, work, marginals)
     return log_partition
 

@@ -33,6 +33,9 @@ from pymc_mrf.kernels.junction_tree_loops import (
 )
 
 UP, DOWN = np.array([True, False])  # kernels would be compiled twice for literals
+ANEW, KEPT = np.array([True, False])
+ROOTS = np.int64(-1)
+"""Goal of `focus_on` instead of a clique."""
 SAFE = 1e-290
 """Smallest positive entry of a table that is worked with: far enough from 2e-308 for sums and ratios."""
 
@@ -182,16 +185,23 @@ def pass_message(tree, state, j, up):
     return True
 
 
-@lean
+@part
 def calibrate(tree, tables, state):
     """Start from the log tables of all factors, `tables` (T,), with the roots in focus."""
     for k in range(tables.shape[0]):
         state.tables[k] = tables[k]
     state.in_logs[0] = False
-    restart(tree, state)
+    focus_on(tree, state, ROOTS, ANEW)
 
 
-@lean
+def start(tree, tables, state):
+    """Do what `calibrate` does in kernels; outside, it would be compiled as one more of them."""
+    state.tables[:] = tables[: len(state.tables)]
+    state.in_logs[0] = False
+    focus_on(tree, state, ROOTS, ANEW)
+
+
+@part
 def restart(tree, state):
     """Begin anew at the present log tables, with the roots in focus.
 
@@ -268,19 +278,24 @@ def travel(tree, state, goal):
 
 
 @lean
-def focus_on(tree, state, goal):
-    """Move the focus to clique `goal`."""
-    while not travel(tree, state, goal):
-        state.in_logs[0] = True
-        restart(tree, state)
+def focus_on(tree, state, goal, anew):
+    """Move the focus to clique `goal`, or to the `ROOTS`; begin `anew` first, or go on with what is `KEPT`.
+
+    One kernel for both: each would be compiled once more in all that call it.
+    """
+    while True:
+        if anew:
+            restart(tree, state)
+        if goal < 0 or travel(tree, state, goal):
+            return
+        state.in_logs[0] = anew = True
 
 
 @part
 def restart_in_logs(tree, state, goal):
     """Begin anew in logs, with clique `goal` in focus."""
     state.in_logs[0] = True
-    restart(tree, state)
-    focus_on(tree, state, goal)
+    focus_on(tree, state, goal, ANEW)
 
 
 @part
@@ -289,7 +304,8 @@ def update_factor(tree, state, f, delta):
     factor = tree.factors[f]
     j, at = factor.clique, factor.first
     clique = tree.cliques[j]
-    focus_on(tree, state, j)
+    if state.focus[clique.component] != j:  # a call takes as long as a small table
+        focus_on(tree, state, j, KEPT)
     if not state.in_logs[0]:
         least, largest = np.inf, 0.0
         for k in range(delta.shape[0]):
@@ -314,7 +330,8 @@ def factor_log_table(tree, state, f, out):
     """Log of factor f's marginal table up to a constant, into `out` (table size,)."""
     j = tree.factors[f].clique
     clique = tree.cliques[j]
-    focus_on(tree, state, j)
+    if state.focus[clique.component] != j:  # a call takes as long as a small table
+        focus_on(tree, state, j, KEPT)
     if not state.in_logs[0]:
         out[:] = 0.0
         meet(

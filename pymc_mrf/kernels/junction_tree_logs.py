@@ -5,7 +5,7 @@ Beside the fallback of `junction_tree` there are the sums of log tables that oth
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
+from pymc_mrf.kernels._jit import part
 from pymc_mrf.kernels.junction_tree_loops import ADD, SET, ZERO, meet, meet_factors
 
 
@@ -53,7 +53,7 @@ def normalize_columns(table, first, n_rows, n, message, total):
             table[first + a * n + s] *= total[s]
 
 
-@lean
+@part
 def collect(tree, tables, work):
     """Log-partition function; `work.conditional` gets P(row | column) of every clique."""
     add_factors(tree, tables, work.conditional, work.counter)

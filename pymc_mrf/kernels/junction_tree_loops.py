@@ -6,7 +6,7 @@ Tables are given as an array and a first cell, and indices are unsigned, so that
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, lean_summing, part
+from pymc_mrf.kernels._jit import lean_summing, part
 
 SET, MULTIPLY, ADD, SUM, LOG_SUM = np.arange(5)
 """Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one;
@@ -77,7 +77,7 @@ def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
             counter[k - low] = 0
 
 
-@lean
+@part
 def meet_factors(kind, tree, table, tables, counter):
     """Let the clique tables `table` (n_cells,) meet the tables of all their factors, `tables` (T,)."""
     for f in range(tree.factors.shape[0]):

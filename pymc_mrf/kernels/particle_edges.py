@@ -206,15 +206,16 @@ def allocate_view(
 ) -> ParticleEdges:
     """View of a field with these particles; parameters are for the caller to fill."""
     r, d, N = len(field.edges), len(field.m), len(particles.W)
-    pair = PairScratch(
-        *np.zeros((3, 4)),
-        *np.zeros((10, N)),
-        np.zeros(1, SUMS).view(np.recarray),
-        np.zeros(1, OWNER).view(np.recarray),
+    pair = PairScratch._make(
+        [
+            *np.zeros((3, 4)),
+            *np.zeros((10, N)),
+            np.zeros(1, SUMS).view(np.recarray),
+            np.zeros(1, OWNER).view(np.recarray),
+        ]
     )
-    joint = Joint(
-        *np.zeros((3, N)), np.zeros(1), np.zeros(r), np.zeros(d), np.zeros(r), *np.zeros((2, d))
-    )
+    sizes = (N, N, N, 1, r, d, r, d, d)
+    joint = Joint._make(np.zeros(size) for size in sizes)
     return ParticleEdges(
         field=field,
         w=np.zeros(r),

@@ -122,12 +122,14 @@ class PseudoEdges(NamedTuple):
 
 def allocate_terms(N: int) -> Terms:
     """Room for the terms of an edge in N rows."""
-    return Terms(*np.zeros((6, N)), np.zeros(1, ENDS).view(np.recarray))
+    return Terms._make([*np.zeros((6, N)), np.zeros(1, ENDS).view(np.recarray)])
 
 
 def allocate_node_terms(d: int, r: int, N: int) -> NodeTerms:
     """Room for the terms of d nodes with r edges, in N rows, of no parameters so far."""
-    return NodeTerms(*np.zeros((3, d, N)), *np.zeros((2, d)), np.full(r, np.nan), np.full(d, np.nan))
+    return NodeTerms._make(
+        [*np.zeros((3, d, N)), *np.zeros((2, d)), np.full(r, np.nan), np.full(d, np.nan)]
+    )
 
 
 @lean

@@ -11,16 +11,75 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.gibbs import binary_form, conditional_scores
 from pymc_mrf.kernels.log_scores import normalise
+from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, pair_dot
+
+LANES = 128  # rows side by side, for vector instructions
+_FLUSH = 512  # factors of at most 2 whose product is no larger than 2^512
 
 
 @jit
-def local_fields(z, weight, bias, graph, h):
-    """Log odds of state 1 of every node given the rest of one binary row `z` (d,): `h` (d,)."""
-    h[:] = bias
+def local_fields(x, first, weight, bias, graph, T, H):
+    """Log odds of state 1 of every node given the rest, of the next rows of `x`, side by side.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Binary rows.
+    first : int
+        The first row.
+    weight : (r,) array
+    bias : (d,) array
+    graph : GraphArrays
+    T : (d, L) array
+        Overwritten by the states of L rows; zeros where there are no more.
+    H : (d, L) array
+        Overwritten by their log odds.
+    """
+    d, lanes = T.shape
+    size = min(lanes, x.shape[0] - first)
+    for i in range(d):
+        for k in range(lanes):
+            T[i, k] = x[first + k, i] if k < size else 0.0
+            H[i, k] = bias[i]
     for e in range(graph.edges.shape[0]):
         u, v = graph.edges[e, 0], graph.edges[e, 1]
-        h[u] += weight[e] * z[v]
-        h[v] += weight[e] * z[u]
+        if lanes == 1:  # a loop would take longer than what is in it
+            H[u, 0] += weight[e] * T[v, 0]
+            H[v, 0] += weight[e] * T[u, 0]
+            continue
+        for k in range(lanes):
+            H[u, k] += weight[e] * T[v, k]
+            H[v, k] += weight[e] * T[u, k]
+
+
+@jit
+def log_conditionals(T, H, value, factor):
+    """Sum log p(x_i | rest) over the nodes, and turn log odds into probabilities of state 1.
+
+    Parameters
+    ----------
+    T : (d, L) array
+        States of L rows.
+    H : (d, L) array
+        Log odds; overwritten.
+    value : (L,) array
+        Overwritten by the sums.
+    factor : (L,) array
+        Scratch: one logarithm of a product serves many nodes.
+    """
+    value[:] = 0.0
+    factor[:] = 1.0
+    for i in range(T.shape[0]):
+        for k in range(T.shape[1]):
+            s = H[i, k] if T[i, k] > 0.0 else -H[i, k]
+            e = exp_negative(max(-abs(s), LOWEST))
+            value[k] += min(s, 0.0)
+            factor[k] *= 1.0 + e
+            H[i, k] = (1.0 if H[i, k] > 0.0 else e) / (1.0 + e)
+        if i % _FLUSH == _FLUSH - 1:
+            value -= np.log(factor)
+            factor[:] = 1.0
+    value -= np.log(factor)
 
 
 @jit
@@ -40,30 +99,29 @@ def log_pseudo_likelihood(x, edge_tables, node_tables, graph, out):
     n_states = node_tables.shape[1]
     if n_states == 2:
         weight, bias = binary_form(edge_tables, node_tables, graph.edges)
-        h = np.empty(d)
-        for c in range(n):
-            local_fields(x[c], weight, bias, graph, h)
-            total = 0.0
-            for i in range(d):
-                s = h[i] if x[c, i] else -h[i]
-                total += min(s, 0.0) - np.log1p(np.exp(-abs(s)))
-            out[c] = total
+        lanes = min(n, LANES)
+        T, H = np.empty((d, lanes)), np.empty((d, lanes))
+        value, factor = np.empty(lanes), np.empty(lanes)
+        for first in range(0, n, LANES):
+            local_fields(x, first, weight, bias, graph, T, H)
+            log_conditionals(T, H, value, factor)
+            for k in range(min(lanes, n - first)):
+                out[first + k] = value[k]
         return
     scores = np.empty(n_states)
     for c in range(n):
-        total = 0.0
+        out[c] = 0.0
         for i in range(d):
             conditional_scores(scores, x[c], i, edge_tables, node_tables, graph)
             observed = scores[x[c, i]]
-            total += observed - normalise(scores)
-        out[c] = total
+            out[c] += observed - normalise(scores)
 
 
 @jit
 def log_pseudo_likelihood_gradient(
     x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node
 ):
-    """Gradient of ``sum_c row_weights[c] * lpl(x[c])`` by the log tables; overwrites the outputs.
+    """Return ``sum_c row_weights[c] * lpl(x[c])`` and write its gradient by the log tables.
 
     Parameters
     ----------
@@ -73,23 +131,36 @@ def log_pseudo_likelihood_gradient(
     graph : GraphArrays
     row_weights : (n,) array
     grad_edge : (r, K, K) array
+        Overwritten.
     grad_node : (d, K) array
+        Overwritten.
     """
     n, d = x.shape
     n_states = node_tables.shape[1]
     grad_edge[:] = 0.0
     grad_node[:] = 0.0
+    lpl = 0.0
     if n_states == 2:
         weight, bias = binary_form(edge_tables, node_tables, graph.edges)
-        residual = np.empty(d)
-        for c in range(n):
-            local_fields(x[c], weight, bias, graph, residual)
+        lanes = min(n, LANES)
+        T, R = np.empty((d, lanes)), np.empty((d, lanes))
+        value, factor, rows = np.empty(lanes), np.empty(lanes), np.zeros(lanes)
+        for first in range(0, n, LANES):
+            local_fields(x, first, weight, bias, graph, T, R)
+            log_conditionals(T, R, value, factor)
+            for k in range(lanes):  # lanes without a row count nothing
+                rows[k] = row_weights[first + k] if first + k < n else 0.0
+            lpl += dot(rows, value)
             for i in range(d):
-                residual[i] = row_weights[c] * (x[c, i] - 1.0 / (1.0 + np.exp(-residual[i])))
-                grad_node[i, 1] += residual[i]
+                for k in range(lanes):
+                    R[i, k] = rows[k] * (T[i, k] - R[i, k])
+                    grad_node[i, 1] += R[i, k]
             for e in range(graph.edges.shape[0]):
                 u, v = graph.edges[e, 0], graph.edges[e, 1]
-                grad_edge[e, 1, 1] += residual[u] * x[c, v] + residual[v] * x[c, u]
+                if lanes == 1:
+                    grad_edge[e, 1, 1] += R[u, 0] * T[v, 0] + R[v, 0] * T[u, 0]
+                else:
+                    grad_edge[e, 1, 1] += pair_dot(R[u], T[v], R[v], T[u])
         # so far the gradient by weights and biases: pull it back through `binary_form`
         grad_node[:, 0] = -grad_node[:, 1]
         for e in range(graph.edges.shape[0]):
@@ -98,12 +169,13 @@ def log_pseudo_likelihood_gradient(
             grad_edge[e, 1, 0] = g_u - g
             grad_edge[e, 0, 1] = g_v - g
             grad_edge[e, 0, 0] = g - g_u - g_v
-        return
+        return lpl
     scores = np.empty(n_states)
     for c in range(n):
         for i in range(d):
             conditional_scores(scores, x[c], i, edge_tables, node_tables, graph)
-            normalise(scores)
+            observed = scores[x[c, i]]
+            lpl += row_weights[c] * (observed - normalise(scores))
             for a in range(n_states):
                 scores[a] = row_weights[c] * ((a == x[c, i]) - scores[a])
                 grad_node[i, a] += scores[a]
@@ -114,13 +186,23 @@ def log_pseudo_likelihood_gradient(
                         grad_edge[e, a, b] += scores[a]
                     else:
                         grad_edge[e, b, a] += scores[a]
+    return lpl
 
 
 @jit
 def pseudo_scores_and_information(
-    x, labels, edge_statistic, node_statistic, edge_tables, node_tables, graph, scores, information
+    x,
+    counts,
+    labels,
+    edge_statistic,
+    node_statistic,
+    edge_tables,
+    node_tables,
+    graph,
+    scores,
+    information,
 ):
-    """Per-row gradients and the summed negative Hessian of lpl by (tied) natural parameters.
+    """Per-row gradients and the negative Hessian of the summed lpl by (tied) natural parameters.
 
     The parameters are G edge parameters, one per label, then one for every node. Both outputs are
     overwritten: the ingredients of the Godambe sandwich (variability and sensitivity).
@@ -128,6 +210,8 @@ def pseudo_scores_and_information(
     Parameters
     ----------
     x : (n, d) int8 array
+    counts : (n,) array
+        How often each row was observed; its gradient is that of one.
     labels : (r,) int64 array in 0..G-1
         Edge e has log table ``eta[labels[e]] * edge_statistic``.
     edge_statistic : (K, K) symmetric array
@@ -174,4 +258,4 @@ def pseudo_scores_and_information(
                     covariance = 0.0
                     for a in range(n_states):
                         covariance += p[a] * t[k, a] * t[l, a]
-                    information[column[k], column[l]] += covariance
+                    information[column[k], column[l]] += counts[c] * covariance

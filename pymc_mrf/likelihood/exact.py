@@ -5,7 +5,7 @@ import numpy as np
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.exact_groups import ExactView, FixedView
-from pymc_mrf.kernels.junction_tree_focus import allocate_focus, calibrate
+from pymc_mrf.kernels.junction_tree_focus import allocate_focus, start
 from pymc_mrf.likelihood.group_engine import N_REFERENCE, ComputedLikelihood
 
 
@@ -41,7 +41,7 @@ class ExactLikelihood(ComputedLikelihood):
     def view(self, eta):
         """Calibrated anew, so that rounding errors do not add up over the chain."""
         self._pack(eta)
-        calibrate(self._tree, self._work.tables, self._view.focus)
+        start(self._tree, self._work.tables, self._view.focus)
         return self._view
 
     def log_likelihood(self, eta):
@@ -69,7 +69,8 @@ class ExactLikelihood(ComputedLikelihood):
     def draw(self, eta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Independent states (n, d) int8 of the field at `eta` (r,)."""
         self._pack(eta)
-        kernels.collect(self._tree, self._work.tables, self._work)
+        # more than draws need, but compiled for `log_likelihood` already, as `collect` is not
+        kernels.log_partition_and_marginals(self._tree, self._work.tables, self._work, self._marginals)
         z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
         kernels.draw(self._tree, self._work, z, rng)
         return z

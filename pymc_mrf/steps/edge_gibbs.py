@@ -20,7 +20,7 @@ from pymc_mrf.steps.edge_checks import (
     too_few_particles,
 )
 from pymc_mrf.steps.edge_prior import has_readable_prior
-from pymc_mrf.steps.edge_start import pseudo_likelihood_start
+from pymc_mrf.steps.edge_start import EdgeStart
 from pymc_mrf.steps.edge_step import EdgeStep
 from pymc_mrf.steps.edge_target import bias_variable, is_spike_and_slab
 from pymc_mrf.steps.observed_field import children, constant_value
@@ -235,6 +235,8 @@ class EdgeGibbs(EdgeStep):
         engine, options = ENGINES[likelihood], self._options
         self._engine = engine(field.x, field.graph, field.family, bias_rv is not None, **options)
         self._information = self._engine.information.copy()
+        scale = self._prior.read(self._point)[0].slab.scale
+        self._start = EdgeStart(self._field, scale, bias_rv is not None)
         self._warm_up()
 
     def _check_biases(self, rv, bias_rv, found) -> None:
@@ -291,7 +293,7 @@ class EdgeGibbs(EdgeStep):
     def _begin(self, point, w, b, prior):
         if not self._starts_at_default(point, [self._name]):
             return w, b
-        return pseudo_likelihood_start(self._field, prior, b, self._bias_name is not None, self.rng)
+        return self._start.draw(prior, b, self.rng)
 
     def _move(self, w, b, prior):
         """Update every edge, then present edges and biases jointly."""

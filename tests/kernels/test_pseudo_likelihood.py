@@ -77,8 +77,8 @@ def test_scores_and_information_equal_finite_differences(family, rng):
 
     def evaluate(p):
         kernel.pseudo_scores_and_information(
-            x, labels, family.edge_statistic, family.node_statistic, *tables(p), GRAPH.arrays,
-            scores, information,
+            x, np.ones(len(x)), labels, family.edge_statistic, family.node_statistic, *tables(p),
+            GRAPH.arrays, scores, information,
         )  # fmt: skip
         return scores.sum(axis=0).copy()
 

@@ -1,0 +1,88 @@
+"""Rows that occur several times are counted: estimates are those of the rows one by one."""
+
+import numpy as np
+import pytest
+
+import pymc_mrf as pmrf
+from pymc_mrf.estimation.problem import FitProblem, distinct_rows
+from pymc_mrf.estimation.pseudo_likelihood import sandwich
+from pymc_mrf.fields.families import BOLTZMANN, agreement
+from pymc_mrf.kernels import pseudo_likelihood as kernel
+from tests.reference import pseudo_likelihood as naive
+
+GRAPH = pmrf.graphs.complete(4)
+
+
+def test_every_row_is_counted_once(rng):
+    x = rng.integers(0, 3, size=(50, 3)).astype(np.int8)
+    rows, counts = distinct_rows(x)
+    assert rows.dtype == np.int8
+    assert len(rows) < len(x)
+    again = np.repeat(rows, counts.astype(int), axis=0)
+    np.testing.assert_array_equal(again[np.lexsort(again.T)], x[np.lexsort(x.T)])
+
+
+@pytest.mark.parametrize("family", [agreement(), BOLTZMANN], ids=lambda family: family.name)
+def test_the_sandwich_sums_over_all_rows(family, rng):
+    x = rng.integers(0, 2, size=(60, 4)).astype(np.int8)  # at most 16 are different
+    labels = np.array([0, 1, 2, 0, 1, 2])
+    problem = FitProblem(x, GRAPH, family, labels, labels)
+    parameters = rng.normal(size=problem.n_parameters)
+
+    def by_row(p):
+        return naive.log_pseudo_likelihood(x, GRAPH.edges, *problem.tables(p))
+
+    scores = naive.finite_difference(by_row, parameters)  # (p, n)
+    size = 3 + GRAPH.n_nodes
+    information = np.empty((size, size))
+    kernel.pseudo_scores_and_information(
+        x, np.ones(60), labels, family.edge_statistic, family.node_statistic, *problem.tables(parameters),
+        GRAPH.arrays, np.empty((60, size)), information,
+    )  # fmt: skip
+    p = problem.n_parameters
+    half = np.linalg.solve(information[:p, :p], scores)
+    np.testing.assert_allclose(sandwich(problem, parameters), half @ half.T, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 300])
+def test_rows_side_by_side_are_those_one_by_one(n, rng):
+    """Blocks of rows may be cut anywhere; the gradient's value is the weighted sum."""
+    graph = pmrf.graphs.complete(5)
+    x = rng.integers(0, 2, size=(n, 5)).astype(np.int8)
+    edge_tables, node_tables = rng.normal(size=(10, 2, 2)), rng.normal(size=(5, 2))
+    out, weights = np.empty(n), rng.normal(size=n)
+    kernel.log_pseudo_likelihood(x, edge_tables, node_tables, graph.arrays, out)
+    expected = naive.log_pseudo_likelihood(x, graph.edges, edge_tables, node_tables)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+    grad_edge, grad_node = np.empty_like(edge_tables), np.empty_like(node_tables)
+    arguments = graph.arrays, weights, grad_edge, grad_node
+    value = kernel.log_pseudo_likelihood_gradient(x, edge_tables, node_tables, *arguments)
+    np.testing.assert_allclose(value, weights @ expected, rtol=1e-11)
+    one_by_one = np.zeros((5, 2))
+    for c in range(n):
+        arguments = graph.arrays, weights[c : c + 1], grad_edge, grad_node
+        kernel.log_pseudo_likelihood_gradient(x[c : c + 1], edge_tables, node_tables, *arguments)
+        one_by_one += grad_node
+    arguments = graph.arrays, weights, grad_edge, grad_node
+    kernel.log_pseudo_likelihood_gradient(x, edge_tables, node_tables, *arguments)
+    np.testing.assert_allclose(grad_node, one_by_one, atol=1e-12 * n)
+
+
+def test_nodes_beyond_one_logarithm(rng):
+    """Products of factors are flushed before they overflow."""
+    d = 1100
+    graph = pmrf.graphs.chain(d)
+    x = rng.integers(0, 2, size=(3, d)).astype(np.int8)
+    edge_tables, node_tables = rng.normal(size=(d - 1, 2, 2)), np.zeros((d, 2))
+    out = np.empty(3)
+    kernel.log_pseudo_likelihood(x, edge_tables, node_tables, graph.arrays, out)
+    expected = naive.log_pseudo_likelihood(x, graph.edges, edge_tables, node_tables)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_repeated_data_have_the_same_sparse_path(rng):
+    x = rng.integers(0, 2, size=(40, 4))
+    once = pmrf.l1_pseudo_likelihood(x, GRAPH, tolerance=1e-9)
+    thrice = pmrf.l1_pseudo_likelihood(np.tile(x, (3, 1)), GRAPH, tolerance=1e-9)
+    np.testing.assert_allclose(once.penalties, thrice.penalties, atol=1e-8)
+    np.testing.assert_allclose(once.parameter, thrice.parameter, atol=1e-6)
