@@ -127,7 +127,8 @@ def test_without_transforms():
         p = pm.Beta("p", 2, 3, default_transform=None)
         SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=6)
         step = ConjugateHyperparameters([p], rng=1)
-    draws = [step.step({**model.initial_point(), "w": W})[0]["p"] for _ in range(2000)]
+    point = {**model.initial_point(), "w": W}
+    draws = [step.step(point)[0]["p"] for _ in range(2000)]
     assert stats.kstest(draws, stats.beta(2 + 3, 3 + 3).cdf).pvalue > ALPHA
 
 
