@@ -104,6 +104,7 @@ def test_noise_does_not_widen_the_posterior():
     assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_random_p_by_nuts():
     x = boltzmann_data(80, seed=1)

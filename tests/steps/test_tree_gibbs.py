@@ -108,6 +108,7 @@ def test_exact_draws_are_independent(potts_posterior):
     assert_frequencies(counts, first)
 
 
+@pytest.mark.compiled
 def test_unknown_means_in_pm_sample():
     prior, edges = np.array([-0.7, 0.8]), GRID.edges
     with pm.Model():
@@ -192,6 +193,7 @@ def test_rows_with_parameters_of_their_own(monkeypatch, exact):
         assert_marginals(draws[:, row], configs, p, graph.edges, 2)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("likelihood", ["exact", "particles"])
 def test_random_coupling(likelihood):
     graph, y = builders.grid(2, 2), np.array([0.8, 0.5, -0.2, 0.9])
