@@ -40,10 +40,10 @@ demo: $(VENV)/base
 	$(RUN) examples/quickstart.py
 
 test: $(VENV)/base
-	$(RUN) -m pytest -m "not slow and not benchmark" -n 2
+	$(RUN) -m pytest -m "not slow and not benchmark" -n 2 --dist loadfile
 
 test-slow: $(VENV)/base
-	$(RUN) -m pytest -m "slow" -n 2
+	$(RUN) -m pytest -m "slow" -n 2 --dist loadfile
 
 lint: $(VENV)/base
 	$(BIN)/ruff check .

@@ -1,3 +1,4 @@
+import gc
 import os
 from pathlib import Path
 
@@ -15,9 +16,41 @@ def pytest_addoption(parser):
     parser.addoption("--seed", type=int, default=20130, help="seed of the `rng` fixture")
 
 
+def pytest_configure(config):
+    config.option.loadscopereorder = False  # workers take files in the order below
+
+
+@pytest.hookimpl(trylast=True)  # deselected tests are gone
+def pytest_collection_modifyitems(items):
+    """Files alternately from both ends: neighbours use the same kernels, which two workers would compile."""
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    in_order = list(files.values())
+    both_ends = [in_order.pop(-(k % 2)) for k in range(len(in_order))]
+    items[:] = [item for file in both_ends for item in file]
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: the compilers, which make many small objects, need not look at it."""
+    gc.freeze()
+
+
 @pytest.fixture
 def rng(request):
     """One fixed seed per test; printed with a failure, varied by --seed."""
     seed = request.config.getoption("--seed")
     print(f"seed {seed}")
     return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True)
+def mode_of_pytensor(request):
+    """Graphs run in Python, but for `compiled` tests and long ones: numba compiles some seconds for each."""
+    import pytensor
+
+    if any(request.node.get_closest_marker(name) for name in ("compiled", "slow", "benchmark")):
+        yield
+    else:
+        with pytensor.config.change_flags(mode="FAST_COMPILE"):
+            yield

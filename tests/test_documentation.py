@@ -12,6 +12,11 @@ from examples import pages
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
+# by NUTS under an exact likelihood, which takes longer in Python than to compile
+LONG = {"hierarchical"}
+TUTORIALS = [
+    pytest.param(name, marks=pytest.mark.compiled if name in LONG else ()) for name in pages.TUTORIALS
+]
 SHORT = {"draws": 10, "tune": 10, "chains": 2, "cores": 1, "quiet": True}
 
 
@@ -25,7 +30,7 @@ def saved_figures(code: list[str]) -> set[str]:
 
 # so short a run warms up badly, which NumPy notices
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("name", pages.TUTORIALS)
+@pytest.mark.parametrize("name", TUTORIALS)
 def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path):
     page = DOCS / f"{name}.md"
     plt.switch_backend("Agg")

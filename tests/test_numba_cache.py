@@ -1,10 +1,13 @@
-"""The cache of compiled kernels: a change of any kernel leads to another folder."""
+"""The cache of compiled kernels: a change leads to another folder, with all that it has not reached."""
 
+import ast
 import os
+from pathlib import Path
 
 import numba
 
-from tests.numba_cache import N_KEPT, cache_folder
+import pymc_mrf
+from tests.numba_cache import N_KEPT, cache_folder, digests
 
 
 def test_kernels_are_cached_by_their_content(tmp_path):
@@ -33,6 +36,49 @@ def test_old_folders_go(tmp_path):
         (folders[-1] / "compiled.nbc").touch()
         os.utime(folders[-1], (k, k))
     assert sorted(folders[-N_KEPT:]) == sorted((tmp_path / ".numba_cache").iterdir())
+
+
+def test_a_new_folder_begins_with_what_no_change_has_reached(tmp_path):
+    kernels = tmp_path / "pymc_mrf" / "kernels"
+    kernels.mkdir(parents=True)
+    sources = {
+        "base": "x = 1",
+        "user": "from pymc_mrf.kernels.base import x",
+        "far": "from pymc_mrf.kernels import user",
+        "host": "def register_view(): pass",
+        "guest": "from pymc_mrf.kernels.base import x\nfrom pymc_mrf.kernels.host import register_view",
+        "alone": "y = 1",
+    }
+    for name, text in sources.items():
+        (kernels / f"{name}.py").write_text(text)
+    compiled = cache_folder(tmp_path) / "kernels_0123"
+    compiled.mkdir()
+    for name in sources:
+        for file in (f"{name}.f-1.py313.nbi", f"{name}.f-1.py313.1.nbc", f"{name}.f-1.py313.2.nbc"):
+            (compiled / file).write_text(name)
+
+    def kept():
+        paths = (cache_folder(tmp_path) / "kernels_0123").glob("*")
+        return sorted(path.name.split(".")[0] for path in paths)
+
+    (kernels / "user.py").write_text("from pymc_mrf.kernels.base import x  # changed")
+    assert kept() == sorted([*"alone base guest host".split()] * 3)
+    (kernels / "base.py").write_text("x = 2")  # reaches the view, and so who calls it by its type
+    assert kept() == ["alone"] * 3
+    (kernels / "base.py").write_text("x = 1")
+    (kernels / "guest.py").write_text(sources["guest"] + "\nz = 1")
+    assert kept() == sorted(["alone", "base"] * 3)
+    assert all(path.read_text() == "alone" for path in cache_folder(tmp_path).glob("*/alone*"))
+
+
+def test_the_closure_knows_the_kernels():
+    kernels = Path(pymc_mrf.__file__).parent / "kernels"
+    before = digests(kernels)
+    assert {path.stem for path in kernels.glob("*.py")} == set(before)
+    others = [node.module for path in kernels.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+              if isinstance(node, ast.ImportFrom)]  # fmt: skip
+    # digests cover kernels only
+    assert {name for name in others if name.startswith("pymc_mrf") and "kernels" not in name} == set()
 
 
 def test_the_cache_is_in_use():

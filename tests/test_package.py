@@ -8,12 +8,14 @@ from pathlib import Path
 
 import cloudpickle
 import pymc as pm
+import pytest
 
 import pymc_mrf as pmrf
 
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.compiled
 def test_readme_code_runs(monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert len(blocks) == 1

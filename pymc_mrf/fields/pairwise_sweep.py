@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
+from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.tree_sampling import Potentials, sweep_potentials, tree_potentials
 
@@ -17,7 +18,7 @@ def there_and_back(forest: ForestArrays) -> ForestArrays:
     positions = np.concatenate(at)
     out = [np.arange(*forest.out_ptr[p : p + 2]) for p in positions]
     outside = np.concatenate(out)
-    return forest._replace(
+    there = forest._replace(
         block_ptr=np.cumsum([0, *map(len, at)]),
         nodes=forest.nodes[positions],
         parent=forest.parent[positions],
@@ -26,6 +27,7 @@ def there_and_back(forest: ForestArrays) -> ForestArrays:
         out_neighbors=forest.out_neighbors[outside],
         out_edges=forest.out_edges[outside],
     )
+    return read_only(ForestArrays, *there)  # or numba compiles all once more for these
 
 
 class PairwiseSweep:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.forest_arrays import block_of_node
+from pymc_mrf.graph.read_only import read_only
 
 
 class FactorForestArrays(NamedTuple):
@@ -65,6 +66,9 @@ class FactorForestArrays(NamedTuple):
     fixed_ptr: np.ndarray
     fixed: np.ndarray
     fixed_stride: np.ndarray
+
+    def __reduce__(self):
+        return read_only, (type(self), *self)
 
 
 def _grow_forest(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -35,6 +36,9 @@ class FactorLinks(NamedTuple):
     stride: np.ndarray
     variable_ptr: np.ndarray
     link: np.ndarray
+
+    def __reduce__(self):
+        return read_only, (type(self), *self)
 
 
 def factor_links(graph: FactorGraph) -> FactorLinks:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -36,6 +37,9 @@ class ForestArrays(NamedTuple):
     out_neighbors: np.ndarray
     out_edges: np.ndarray
     edge_weight: np.ndarray
+
+    def __reduce__(self):
+        return read_only, (type(self), *self)
 
 
 def block_of_node(

@@ -13,6 +13,7 @@ import numpy as np
 
 from pymc_mrf.checks import sequence
 from pymc_mrf.graph.coloring import color_classes
+from pymc_mrf.graph.read_only import read_only
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,6 +43,9 @@ class GraphArrays(NamedTuple):
     edge_ids: np.ndarray
     order: np.ndarray
     color_ptr: np.ndarray
+
+    def __reduce__(self):
+        return read_only, (type(self), *self)
 
 
 class PairwiseGraph:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.graph.elimination import Clique
+from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.tree_layout import Node, layout
 
 SHORT_RUN = 8
@@ -55,6 +56,9 @@ class Meetings(NamedTuple):
     loops: np.ndarray
     cells: np.ndarray
 
+    def __reduce__(self):
+        return read_only, (type(self), *self)
+
 
 class TreeArrays(NamedTuple):
     """A junction tree as flat arrays of integers and of records, the form in which kernels take it.
@@ -87,6 +91,9 @@ class TreeArrays(NamedTuple):
     sources: np.ndarray
     factors: np.ndarray
     meetings: Meetings
+
+    def __reduce__(self):
+        return read_only, (type(self), *self)
 
     @property
     def n_cells(self) -> int:

@@ -41,7 +41,7 @@ def closed_form(op: RandomVariable, parameters: list[np.ndarray], k: int) -> Den
     if isinstance(op, StudentTRV):
         nu, *parameters = parameters
     location, scale, nu = (
-        np.ascontiguousarray(np.broadcast_to(value, k), dtype=np.float64) for value in (*parameters, nu)
+        np.array(np.broadcast_to(value, k), dtype=np.float64) for value in (*parameters, nu)
     )
     if kind == NORMAL:
         constant = -0.5 * np.log(2 * np.pi) - np.log(scale)

@@ -17,6 +17,7 @@ from tests.reference.dirichlet_process import (
 from tests.statistics import assert_frequencies, chi_square_pvalue
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
 def test_density_of_every_partition(n, rng):
     alpha = 0.7
@@ -32,6 +33,7 @@ def test_density_of_every_partition(n, rng):
     np.testing.assert_allclose(total, 1.0)
 
 
+@pytest.mark.compiled
 def test_draws_follow_the_chinese_restaurant(rng):
     n, alpha = 4, 1.3
     x = DirichletProcess.dist(alpha, pm.Beta.dist(2.0, 5.0), shape=n)
@@ -45,6 +47,7 @@ def test_draws_follow_the_chinese_restaurant(rng):
     assert stats.kstest(theta[:, 0], stats.beta(2.0, 5.0).cdf).pvalue > 1e-5
 
 
+@pytest.mark.compiled
 def test_python_and_numba_draws_have_shapes_and_ties(rng):
     for shape, expected in ((3, (3,)), ((2, 3), (2, 3)), ([4], (4,))):
         x = DirichletProcess.dist(0.01, pm.Normal.dist(0, 1), shape=shape)
@@ -64,6 +67,7 @@ def exact_alpha_mean(n, n_groups, shape, rate):
     return integrate.quad(lambda a: a * weight(a), 0, np.inf)[0] / total
 
 
+@pytest.mark.compiled
 def test_nuts_moves_alpha_given_theta():
     theta = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9])
     with pm.Model():

@@ -101,6 +101,7 @@ def test_gradients_by_finite_differences(mode, rng):
         np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.compiled
 def test_draws_match_enumeration_in_numba_and_python(rng):
     rvs = [
         field(HARD, likelihood="exact", size=(3000,)),
@@ -129,6 +130,7 @@ def test_shapes_of_draws_and_rows_of_their_own():
     np.testing.assert_array_equal(rv.eval(mode="FAST_COMPILE"), [[0, 0], [1, 0], [0, 1], [1, 1]])
 
 
+@pytest.mark.compiled
 def test_impossible_draws_are_refused():
     """No configuration of this field is possible."""
     never = field([np.full((2, 2), -np.inf)], [(0, 1)], [2, 2], size=(3,))
@@ -154,6 +156,7 @@ def test_ten_variables_and_auto():
         field([np.zeros((2, 2))] * len(more), more, [2] * 30, likelihood="exact")
 
 
+@pytest.mark.compiled
 def test_nuts_of_a_noisy_or():
     """Posterior of the leak, on a grid; tables are computed from it. Predictive draws, pickling."""
     rng = np.random.default_rng(3)

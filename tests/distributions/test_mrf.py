@@ -36,6 +36,7 @@ def exact(rv):
     return np.array(op.family.states)[configs], enumeration.probabilities(op.graph.edges, *tables)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("likelihood", ["exact", "particles"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_draws_match_enumeration_in_numba_and_python(family, likelihood, rng):
@@ -112,6 +113,7 @@ def test_gradient_by_finite_differences(likelihood, per_row, mode, rng):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.compiled
 def test_nuts_with_hierarchical_prior_and_predictive_groups():
     x = pm.draw(Ising.dist(0.4, 0.1, graph=GRAPH, size=(60,)), random_seed=1)
     with pm.Model(coords={**coords(GRAPH), "obs": range(60)}) as model:
@@ -204,6 +206,7 @@ def test_latent_fields_take_their_rows_from_their_parameters(field, shape):
     assert np.all(start == start.flat[0])
 
 
+@pytest.mark.compiled
 def test_two_graphs_have_two_samplers():
     attract = AgreementMRF.dist([1 - 1e-9], graph=PairwiseGraph("abc", [("a", "b")]), size=(50,))
     other = AgreementMRF.dist([1 - 1e-9], graph=PairwiseGraph("abc", [("b", "c")]), size=(50,))
@@ -275,6 +278,7 @@ def test_isolated_and_disconnected_nodes_are_fine():
     assert builders.chain(1).n_edges == 0
 
 
+@pytest.mark.compiled
 def test_nuts_under_the_exact_likelihood_has_the_exact_posterior():
     """One shared coupling: the posterior on a grid of its values, every configuration enumerated."""
     x = pm.draw(Ising.dist(0.3, graph=GRAPH, size=(30,)), random_seed=5)

@@ -140,6 +140,7 @@ def test_gradients_by_finite_differences(mode, rng):
         np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.compiled
 def test_draws_match_enumeration_in_numba_and_python(rng):
     forms = ["edge, state", "edge, table", "table"]
     likelihoods = ["exact", "particles", "pseudo"]
@@ -161,6 +162,7 @@ def test_draws_match_enumeration_in_numba_and_python(rng):
         assert_frequencies(counts, p[1])
 
 
+@pytest.mark.compiled
 def test_shapes_of_draws_and_rows_of_their_own():
     assert potts(0.3).eval(mode="FAST_COMPILE").shape == (D,)
     assert potts(0.3, size=(2, 5)).eval(mode="FAST_COMPILE").shape == (2, 5, D)
@@ -191,6 +193,7 @@ def test_two_states_are_an_agreement_field_and_an_ising_model(rng):
     np.testing.assert_allclose(c, d, atol=1e-10)
 
 
+@pytest.mark.compiled
 def test_nuts_posterior_and_predictive_draws():
     """One shared coupling: the posterior on a grid of its values, every configuration enumerated."""
     x = potts(0.8, size=(25,)).eval(mode="FAST_COMPILE")

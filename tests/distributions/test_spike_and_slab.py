@@ -31,6 +31,7 @@ def test_density(p, slab, log_slab):
     np.testing.assert_allclose(pytensor.function([value], pm.logp(w, value))(X), expected)
 
 
+@pytest.mark.compiled
 def test_draws(rng):
     w = SpikeAndSlab.dist([0.2, 0.7, 0.5], pm.Normal.dist(1, 2), shape=(4000, 3))
     draws = pm.draw(w, random_seed=rng)
@@ -52,6 +53,7 @@ def hierarchical_model():
     return model
 
 
+@pytest.mark.compiled
 def test_gradients_by_hyperparameters_and_none_by_the_value():
     model = hierarchical_model()
     point = {**model.initial_point(), "w": X, "p_logodds__": np.array(0.3), "sigma_log__": np.array(0.2)}
@@ -77,6 +79,7 @@ def test_model_basics():
     assert 0 < (prior.prior.w == 0).mean() < 1
 
 
+@pytest.mark.compiled
 def test_p_given_the_weights_is_beta():
     """NUTS moves p given observed indicators; the posterior is conjugate."""
     w = np.array([0.0, 0.3, -1.0, 0.0, 0.0, 0.0, 0.2, 0.0])

@@ -9,7 +9,7 @@ import pymc_mrf as pmrf
 from examples.rivasseau_2005 import equal_time, marginal_error, noisy_or, tree_partition_tables
 
 
-def test_tree_partition_tables(tmp_path):
+def test_tree_partition_tables(tmp_path, figures):
     plt.switch_backend("Agg")
     tree_partition_tables.main(["--output", str(tmp_path)])
     text = (tmp_path / "_results" / "tree_partitions.md").read_text(encoding="utf-8")
@@ -17,7 +17,8 @@ def test_tree_partition_tables(tmp_path):
         assert title in text
     assert "| 10 x 10 | priority | 5 (3-7) |" in text
     assert "nan" not in text
-    assert (tmp_path / "figures" / "tree_partition.png").read_bytes().startswith(b"\x89PNG")
+    titles = figures["tree_partition.png"]
+    assert len(titles) == 4 and all(" trees of " in title for title in titles)
 
 
 def test_scopes_of_both_readings(rng):
@@ -57,14 +58,15 @@ def test_bad_runs_are_refused(capsys, tmp_path):
     assert "--runs must be positive, not 0" in capsys.readouterr().err
 
 
-def test_marginal_error(tmp_path):
+def test_marginal_error(tmp_path, figures):
     marginal_error.main(["--tiny", "--runs", "2", "--seconds", "0.02", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "rivasseau_marginals.md").read_text(encoding="utf-8")
     assert "| 6.1, complete graph of 6 |" in text
     assert "| 6.2, 4 x 4 lattice |" in text
     assert "nan" not in text
-    picture = tmp_path / "figures" / "rivasseau_marginals.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    words = figures["rivasseau_marginals.png"]
+    assert {"error of the marginals", "at its end", "CPU time, ms"} <= words
+    assert {"Figure 6.1", "Figure 6.2"} == {word.split(":")[0] for word in words if "Figure" in word}
 
 
 def test_free_field_is_the_field_given_the_observations(rng):
@@ -119,14 +121,17 @@ def test_long_runs_that_disagree_are_discarded(rng, monkeypatch):
         marginal_error.compare(lattice, 1, 0.005, 1)
 
 
-def test_noisy_or(tmp_path):
+def test_noisy_or(tmp_path, figures):
     arguments = ["--runs", "2", "--seconds", "0.02", "--diseases", "12", "--findings", "4"]
     noisy_or.main([*arguments, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "noisy_or.md").read_text(encoding="utf-8")
     for title in ("| 6.4, low leak", "| 6.5, medium leak", "| 6.6, high leak"):
         assert title in text
     assert "nan" not in text
-    assert (tmp_path / "figures" / "rivasseau_noisy_or.png").read_bytes().startswith(b"\x89PNG")
+    words = figures["rivasseau_noisy_or.png"]
+    assert {"error of the marginals", "at its end", "CPU time, ms"} <= words
+    numbers = {word.split(":")[0] for word in words if "Figure" in word}
+    assert numbers == {"Figure 6.4", "Figure 6.5", "Figure 6.6"}
 
 
 def test_noisy_or_table():

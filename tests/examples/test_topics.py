@@ -3,13 +3,12 @@
 import argparse
 import warnings
 
+import numpy as np
 import pytest
 
 from examples import cost_against_width, hierarchical_field, quickstart
 from examples._report import parse_sizes
 from examples.liu_page_2013 import senate
-
-PNG = b"\x89PNG"
 
 
 @pytest.fixture
@@ -20,27 +19,33 @@ def no_convergence_warnings():
         yield
 
 
-def test_hierarchical_field(tmp_path, no_convergence_warnings):
+@pytest.mark.compiled
+def test_hierarchical_field(tmp_path, figures, no_convergence_warnings):
     size = ["--side", "3", "--n", "20", "--draws", "20", "--tune", "50", "--chains", "2"]
     hierarchical_field.main([*size, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "hierarchical_field.md").read_text(encoding="utf-8")
     assert "3 x 3 grid (12 couplings), 20 observations" in text
-    assert (tmp_path / "figures" / "hierarchical_field.png").read_bytes().startswith(PNG)
+    legend = {"b0 + b1 covariate, 90 %", "posterior, 90 %", "truth"}
+    assert figures["hierarchical_field.png"] == legend | {"covariate of the edge", "coupling"}
 
 
-def test_costs_of_exact_inference(tmp_path):
+def test_costs_of_exact_inference():
     cost = cost_against_width.measure_grid(3, 1)
     assert (cost["side"], cost["width"]) == (3, 3)
-    figure = cost_against_width.draw_figure([cost, cost_against_width.measure_grid(4, 1)])
-    figure.savefig(tmp_path / "costs.png")
-    assert (tmp_path / "costs.png").read_bytes().startswith(PNG)
+    costs = [cost, cost_against_width.measure_grid(4, 1)]
+    left, right = cost_against_width.draw_figure(costs).axes
+    for ax, key in ((left, "side"), (right, "cells")):
+        expected = [(each[key], 1e3 * each["seconds"]) for each in costs]
+        np.testing.assert_allclose(ax.lines[0].get_xydata(), expected)
+    assert right.lines[1].get_xdata()[0] == cost_against_width.AUTO_CELLS
+    assert left.get_ylabel() == "log-partition and all marginals, ms"
 
 
-def test_quickstart(tmp_path, no_convergence_warnings, capsys):
+def test_quickstart(tmp_path, figures, no_convergence_warnings, capsys):
     quickstart.main(["--draws", "10", "--tune", "10", "--chains", "2", "--output", str(tmp_path)])
     assert "posterior mean" in capsys.readouterr().out
-    for name in ("senate_groups.png", "senate_co_clustering.png"):
-        assert (tmp_path / name).read_bytes().startswith(PNG)
+    assert set(figures) == {"senate_groups.png", "senate_co_clustering.png"}
+    assert {"R", "D", "I", "McCain (R-AZ)"} <= figures["senate_groups.png"]  # parties and names
 
 
 def test_senate(tmp_path, no_convergence_warnings):

@@ -164,6 +164,7 @@ def test_random_biases(likelihood):
         assert abs(b[..., i].mean() - exact.bias[i]) < Z * float(az.mcse(b[..., i]))
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_random_p_by_nuts(likelihood):

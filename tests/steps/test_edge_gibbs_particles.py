@@ -1,4 +1,4 @@
-"""EdgeGibbs on fields that are simulated: errors against all structures, the step contract, refusals."""
+"""EdgeGibbs on fields that are simulated: errors against all structures, warnings, refusals."""
 
 import arviz as az
 import cloudpickle
@@ -104,6 +104,7 @@ def test_noise_does_not_widen_the_posterior():
     assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_random_p_by_nuts():
     x = boltzmann_data(80, seed=1)
@@ -126,25 +127,16 @@ def edge_model(x=None, slab=None, likelihood="particles"):
     return model
 
 
-def test_it_is_the_default_and_repeats_itself_whatever_the_cores():
-    runs = []
-    for cores in (1, 2):
-        with edge_model():
-            runs.append(pm.sample(30, tune=10, chains=2, cores=cores, random_seed=7, **SAMPLE))
-    for name in ("w", "b", "p", "sigma"):
-        np.testing.assert_array_equal(*(run.posterior[name].values for run in runs))
-    assert not np.array_equal(*runs[0].posterior.w.values)
-    found = runs[0].sample_stats
-    for name, (dtype, _) in EdgeGibbs.stats_dtypes_shapes.items():
-        if name == "warning":
-            continue  # logged, and left out of the results
-        assert found[name].dtype == dtype
+def test_it_is_the_default_and_tells_how_noisy_it_is():
+    with edge_model():
+        found = pm.sample(30, tune=10, chains=2, cores=1, random_seed=7, **SAMPLE).sample_stats
     assert (found["edge_gibbs_noise"] >= 0).all()  # none where hardly an edge is present
     assert found["edge_gibbs_noise"].max() > 0
     assert ((found["edge_gibbs_ess"] > 0) & (found["edge_gibbs_ess"] <= 1)).all()
 
 
-def test_state_round_trip():
+def test_the_state_holds_the_particles():
+    """Negative control of the round trip of states in test_contract.py: without them the step differs."""
     model = edge_model()
     with model:
         method = EdgeGibbs([model["w"], model["b"]], n_particles=100)
@@ -161,7 +153,6 @@ def test_state_round_trip():
     for name in ("w", "b"):
         np.testing.assert_array_equal(first[name], second[name])
     assert equal_dataclass_values(method.sampling_state, again.sampling_state)
-    # negative control: without the particles the next step is another
     again.sampling_state = state
     again._engine.forget()
     third, _ = again.step(point)

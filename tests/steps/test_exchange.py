@@ -252,6 +252,7 @@ def posterior_gaps(a, b, names):
     return found
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_groups_with_nuts_on_the_hyperparameters():
     """Chains start at equal couplings, where NUTS alone would run away with their scale."""
@@ -309,6 +310,7 @@ def test_blocks():
     assert [list(b) for b in connected(touched)] == [[0, 1, 3], [2], [4]]
 
 
+@pytest.mark.compiled
 def test_many_coordinates_in_random_parts():
     """More coordinates than fit in one proposal: couplings of their own against the exact posterior."""
     edges = [(i, j) for i in range(4) for j in range(i + 1, 4)]
@@ -361,6 +363,7 @@ def one_edge(n=50):
     return x, lambda J: (x[:, 0] * x[:, 1]).sum() * J - n * np.log(2 * np.cosh(J))
 
 
+@pytest.mark.compiled
 def test_a_hyperparameter_of_a_transform_moves_with_it():
     """J ~ Uniform(0, b) is sampled as a share of b: whoever moves b moves J, and the field."""
     x, log_likelihood = one_edge()

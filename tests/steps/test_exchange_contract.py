@@ -1,9 +1,8 @@
-"""Exchange: the step contract, assignment, frozen models, what is refused."""
+"""Exchange in PyMC: assignment, statistics, adaptation, frozen models, what is refused."""
 
 import gc
 import tracemalloc
 
-import cloudpickle
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,7 +10,6 @@ import pytest
 from pymc.model.transform.optimization import freeze_dims_and_data
 from pymc.step_methods import STEP_METHODS, Slice
 from pymc.step_methods.compound import CompoundStep
-from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.exchange import Exchange
@@ -27,43 +25,12 @@ from tests.steps.test_exchange import (
 )
 
 
-def test_state_round_trip():
-    for model in (regression(), groups(n_groups=2)):
-        step = Exchange([v for v in model.free_RVs if v.name in ("b0", "b1", "J", "field")], model=model)
-        step.setup_chain(np.random.default_rng(1), 50, 5)
-        point = model.initial_point()
-        for _ in range(20):
-            point, _ = step.step(point)
-        state = cloudpickle.loads(cloudpickle.dumps(step.sampling_state))
-        again = cloudpickle.loads(cloudpickle.dumps(step))
-        first, stats = step.step(point)
-        assert set(stats[0]) == set(Exchange.stats_dtypes_shapes)
-        again.sampling_state = state
-        second, _ = again.step(point)
-        assert all(np.array_equal(first[name], second[name]) for name in first)
-        assert equal_dataclass_values(step.sampling_state, again.sampling_state)
-
-
-@pytest.mark.parametrize("auxiliary", ["exact", "gibbs"])
-def test_same_seed_same_draws_whatever_the_cores(auxiliary):
+@pytest.mark.parametrize(("auxiliary", "n_sweeps"), [("exact", 0), ("gibbs", 3)])
+def test_statistics_tell_how_auxiliary_data_are_drawn(auxiliary, n_sweeps):
     model = regression()
     step = Exchange(model.free_RVs, model=model, draws=auxiliary, n_sweeps=3)
-    runs = []
-    for cores, context in ((1, None), (2, "fork"), (2, "spawn")):
-        options = {"step": step, "chains": 2, "cores": cores, "mp_ctx": context, "random_seed": 7}
-        with model:
-            runs.append(pm.sample(30, tune=30, **options, **SAMPLE))
-    for other in runs[1:]:
-        for name in ("b0", "b1"):
-            np.testing.assert_array_equal(runs[0].posterior[name].values, other.posterior[name].values)
-    assert not np.array_equal(*runs[0].posterior["b0"].values)
-    for name, (dtype, _) in Exchange.stats_dtypes_shapes.items():
-        if name == "warning":
-            continue  # logged, and left out of the results
-        assert np.issubdtype(runs[0].sample_stats[name].dtype, np.dtype(dtype).type)
-        assert runs[0].sample_stats[name].dims == ("chain", "draw")
-    assert np.all(runs[0].sample_stats["exchange_draws"] == auxiliary)
-    assert np.all(runs[0].sample_stats["exchange_n_sweeps"] == (3 if auxiliary == "gibbs" else 0))
+    _, [stats] = step.step(model.initial_point())
+    assert (stats["exchange_draws"], stats["exchange_n_sweeps"]) == (auxiliary, n_sweeps)
 
 
 def test_perfect_draws_of_more_than_two_states_are_refused():
@@ -80,20 +47,6 @@ def test_automatic_choice_and_options():
         idata = pm.sample(20, tune=20, chains=1, cores=1, random_seed=1, exchange=options, **SAMPLE)
     assert {"exchange_accept", "step_size"} <= set(idata.sample_stats)
     assert np.all(idata.sample_stats["exchange_n_sweeps"] == 4)
-
-
-def test_points_are_not_changed_in_place_and_keys_keep_their_order():
-    model = regression()
-    step = Exchange(model.free_RVs, model=model)
-    step.setup_chain(np.random.default_rng(1), 5, 5)
-    point = {"before": np.array(1.0), **model.initial_point(), "after": np.array(2.0)}
-    for _ in range(20):
-        copy = {name: value.copy() for name, value in point.items()}
-        new, _ = step.step(point)
-        assert list(new) == list(point)
-        assert all(np.array_equal(point[name], copy[name]) for name in point)
-        point = new
-    assert point["b0"].dtype == np.float64 and point["b0"].shape == ()
 
 
 def test_adaptation_stops_with_tuning():
@@ -116,16 +69,16 @@ def test_memory_does_not_grow():
     step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=1, n_updates=1)
     tracemalloc.start()
     point = model.initial_point()
-    for _ in range(3000):  # until interned objects are all there
+    for _ in range(600):  # until interned objects are all there
         point, _ = step.step(point)
     gc.collect()
     before = tracemalloc.get_traced_memory()[0]
-    for _ in range(2000):
+    for _ in range(600):
         point, _ = step.step(point)
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 100_000  # one small array kept in every step would be 200 kB and more
+    assert grown < 30_000  # one small array kept in every step would be 60 kB and more
 
 
 def test_frozen_models_keep_their_step_and_others_get_pymc_steps():
@@ -204,7 +157,7 @@ def test_refused_before_sampling(make, message, in_sample):
     with pytest.raises(ValueError, match=message):
         Exchange([model[name] for name in names], model=model)
     if in_sample:
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=message):
             pm.sample(10, tune=10, model=model, **SAMPLE)
 
 

@@ -43,6 +43,7 @@ def assert_mean(draws, exact):
     assert abs(draws.mean()) > Z * error  # the prior's mean is told apart
 
 
+@pytest.mark.compiled
 def test_coupling_of_a_latent_field():
     rng = np.random.default_rng(3)
     y = rng.choice([-1, 1], size=(12, 1)) + rng.normal(0, 0.9, size=(12, 3))
@@ -56,6 +57,7 @@ def test_coupling_of_a_latent_field():
     assert_mean(idata.posterior["J"].values, posterior_mean(logs))
 
 
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 def test_coupling_of_a_field_with_missing_cells():
     rng = np.random.default_rng(4)

@@ -1,16 +1,13 @@
-"""Group samplers: exact posteriors by enumeration, the step contract, what is refused."""
+"""Group samplers: exact posteriors by enumeration, starts, what is refused."""
 
 import functools
-import pickle
 
 import arviz as az
-import cloudpickle
 import numpy as np
 import pymc as pm
 import pytensor
 import pytest
 from pymc.model.transform.optimization import freeze_dims_and_data
-from pymc.step_methods.state import equal_dataclass_values
 from scipy import special
 
 import pymc_mrf as pmrf
@@ -67,7 +64,7 @@ def sample_theta(model, step, draws=6000, seed=1, chains=2):
     with model:
         method = step([model["theta"]])
         idata = pm.sample(
-            max(draws // method.n_rounds, 1200),  # a step of several rounds is worth as many draws
+            max(draws // method.n_rounds, 600),  # a step of several rounds is worth as many draws
             tune=100,
             chains=chains,
             cores=1,
@@ -186,71 +183,6 @@ def test_geweke_joint_distribution():
 @functools.cache
 def small_model(likelihood):
     return agreement_model(agreement_data(50, seed=1), likelihood=likelihood)
-
-
-STEPS = [
-    pytest.param(pmrf.ExactGibbs, "exact", id="exact"),
-    pytest.param(pmrf.PseudoGibbs, "pseudo", id="pseudo"),
-    pytest.param(pmrf.ParticleRatioGibbs, "particles", id="particles"),
-    pytest.param(pmrf.StrippedBetaGibbs, "particles", id="stripped beta"),
-]
-
-
-@pytest.mark.parametrize(("step", "likelihood"), STEPS)
-def test_state_round_trip(step, likelihood):
-    model = small_model(likelihood)
-    with model:
-        method = step([model["theta"]])
-    method.setup_chain(np.random.default_rng(1), 7, 5)
-    point = model.initial_point()
-    for i in range(9):  # over the end of tuning
-        if i == 7:
-            method.stop_tuning()
-        point, _ = method.step(point)
-    state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
-    again = cloudpickle.loads(cloudpickle.dumps(method))
-    first, stats = method.step(point)
-    assert set(stats[0]) == set(step.stats_dtypes_shapes)
-    other, _ = again.step(again.step(point)[0])  # a copy that has moved on is set back
-    assert not np.array_equal(first["theta"], other["theta"])
-    again.sampling_state = state
-    second, _ = again.step(point)
-    np.testing.assert_array_equal(first["theta"], second["theta"])
-    assert equal_dataclass_values(method.sampling_state, again.sampling_state)
-
-
-@pytest.mark.parametrize(("step", "likelihood"), STEPS)
-def test_same_seed_same_draws_whatever_the_cores(step, likelihood):
-    model = small_model(likelihood)
-    with model:
-        method = step([model["theta"]])
-    runs = []
-    # one start of new processes, which is slow, serves for all: the methods of pickling are the same
-    contexts = (None, "fork", "spawn") if step is pmrf.ParticleRatioGibbs else (None, "fork")
-    for context in contexts:
-        options = {"step": method, "mp_ctx": context, "random_seed": 7, "model": model}
-        cores = 1 if context is None else 2
-        runs.append(pm.sample(20, tune=10, chains=2, cores=cores, **options, **SAMPLE))
-    for other in runs[1:]:
-        np.testing.assert_array_equal(runs[0].posterior.theta.values, other.posterior.theta.values)
-    assert not np.array_equal(*runs[0].posterior.theta.values)
-    declared = {k: v for k, v in step.stats_dtypes_shapes.items() if k != "warning"}
-    for name, (dtype, _) in declared.items():
-        assert runs[0].sample_stats[name].dtype == dtype
-        assert runs[0].sample_stats[name].dims == ("chain", "draw")
-
-
-def test_points_are_not_changed_in_place_and_keys_keep_their_order():
-    model = agreement_model(agreement_data(50, seed=1))
-    with model:
-        step = pmrf.ExactGibbs([model["theta"]])
-    step.setup_chain(np.random.default_rng(1), 1, 1)
-    point = {"before": np.array(1.0), "theta": model.initial_point()["theta"], "after": np.array(2.0)}
-    copy = pickle.loads(pickle.dumps(point))
-    new, _ = step.step(point)
-    assert list(new) == list(point)
-    np.testing.assert_array_equal(point["theta"], copy["theta"])
-    assert new["theta"].dtype == np.float64
 
 
 def test_automatic_choice_and_random_hyperparameters():
@@ -468,7 +400,7 @@ def test_refused_before_sampling(make, message):
     model = make()
     with model, pytest.raises(ValueError, match=message):
         pmrf.ExactGibbs([model["theta"]])
-    with model, pytest.raises(ValueError):
+    with model, pytest.raises(ValueError, match=message):  # pm.sample finds no other step for it
         pm.sample(10, tune=10, **SAMPLE)
 
 

@@ -150,6 +150,7 @@ def test_particles_near_the_settings_of_the_paper(n):
     assert np.max(np.abs(w.mean(axis=(0, 1)) - exact.weight)) < 0.08
 
 
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_ising_and_random_p_by_nuts():
     x = boltzmann_data(80, seed=1)

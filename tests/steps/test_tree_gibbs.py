@@ -1,4 +1,4 @@
-"""TreeGibbs: stationary distributions against enumeration, contract of steps, messages."""
+"""TreeGibbs: stationary distributions against enumeration, starts, messages."""
 
 import re
 
@@ -6,7 +6,6 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
-from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
@@ -109,6 +108,7 @@ def test_exact_draws_are_independent(potts_posterior):
     assert_frequencies(counts, first)
 
 
+@pytest.mark.compiled
 def test_unknown_means_in_pm_sample():
     prior, edges = np.array([-0.7, 0.8]), GRID.edges
     with pm.Model():
@@ -193,6 +193,7 @@ def test_rows_with_parameters_of_their_own(monkeypatch, exact):
         assert_marginals(draws[:, row], configs, p, graph.edges, 2)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("likelihood", ["exact", "particles"])
 def test_random_coupling(likelihood):
     graph, y = builders.grid(2, 2), np.array([0.8, 0.5, -0.2, 0.9])
@@ -338,36 +339,6 @@ def test_default_number_of_sweeps():
     assert make(model, n_sweeps=None)._n_sweeps == 8
     assert make(model, "z", n_sweeps=None)._n_sweeps == 2
     assert make(model, "z", n_sweeps=1)._n_sweeps == 1
-
-
-def test_contract(monkeypatch):
-    tree_mode(monkeypatch)
-    model = hidden_potts()
-    step = make(model)
-    step.setup_chain(np.random.default_rng(3), 0, 10)
-    start = model.initial_point()
-    copy = {name: value.copy() for name, value in start.items()}
-    point, [stats] = step.step(start)
-    assert all(np.array_equal(start[name], copy[name]) for name in start)
-    assert list(point) == list(start)
-    assert point["x"].dtype == start["x"].dtype and point["x"].shape == (9,)
-    assert set(stats) == set(step.stats_dtypes_shapes)
-    state = step.sampling_state
-    first, _ = step.step(point)
-    step.sampling_state = state
-    again, _ = step.step(point)
-    assert np.array_equal(first["x"], again["x"])
-    step.sampling_state = state
-    assert equal_dataclass_values(step.sampling_state, state)
-
-
-def test_one_seed_gives_one_result_on_any_number_of_cores():
-    def draws(cores):
-        with hidden_potts():
-            idata = pm.sample(20, tune=5, chains=2, cores=cores, random_seed=8, **SAMPLE)
-        return idata.posterior["x"].values
-
-    assert np.array_equal(draws(1), draws(2))
 
 
 def test_default_start_is_replaced_and_the_users_is_kept(monkeypatch):

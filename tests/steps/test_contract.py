@@ -1,0 +1,215 @@
+"""What PyMC asks of a step, for all steps: states, seeds, statistics, points and data left alone."""
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+from numba.core.dispatcher import Dispatcher
+from pymc.step_methods.state import equal_dataclass_values
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps import latent_field
+from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from tests.steps import test_conjugate_hyperparameters as conjugate
+from tests.steps import test_edge_gibbs_contract as edges
+from tests.steps import test_edge_gibbs_particles as particles
+from tests.steps import test_exchange as exchange
+from tests.steps import test_group_gibbs as groups
+from tests.steps import test_tree_gibbs as latent
+
+SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
+START = {"w": np.array([0.6, 0.0, -0.01, 0.0, 0.0, 0.3])}
+
+
+@dataclass(frozen=True)
+class Case:
+    step: type
+    make: Callable[[], pm.Model]
+    names: tuple[str, ...]  # of the variables that the step samples
+    options: dict[str, Any] = field(default_factory=dict)
+    start: dict[str, Any] = field(default_factory=dict)
+    beside: Callable[[], list] = list  # other steps, of what `pm.sample` has no step for
+    spawned: bool = False  # try new processes as well, which are slow to start
+
+    def build(self, model):
+        return self.step([model[name] for name in self.names], model=model, **self.options)
+
+    def point(self, model):
+        return {**model.initial_point(), **self.start}
+
+
+def agreement(likelihood):
+    return functools.partial(groups.small_model, likelihood)
+
+
+def edge_model(likelihood):
+    return functools.partial(edges.edge_model, likelihood, slab=pm.Normal.dist(0, 1))
+
+
+def hyperparameters():
+    return conjugate.field_model("pseudo")
+
+
+def particle_langevin():
+    return [CASES["particle Langevin"].build(model_of("particle jumps"))]
+
+
+QUICK = {"n_value_steps": 10, "sigma": 0.1}
+FAST = {"step_size": 0.1}  # within 10 steps from the start of the tests
+EDGES, THETA = ("w", "b"), ("theta",)
+CASES = {
+    "exact groups": Case(pmrf.ExactGibbs, agreement("exact"), THETA),
+    "pseudo groups": Case(pmrf.PseudoGibbs, agreement("pseudo"), THETA),
+    "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA, spawned=True),
+    "stripped beta": Case(pmrf.StrippedBetaGibbs, agreement("particles"), THETA),
+    "moller": Case(
+        AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}, spawned=True
+    ),
+    "simulated auxiliary": Case(
+        AuxiliaryVariableMH, agreement("auto"), THETA, {"draws": "gibbs", **QUICK}
+    ),
+    "exact edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
+    "pseudo edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
+    "particle edges": Case(pmrf.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
+    "exact jumps": Case(pmrf.ReversibleJump, edge_model("exact"), ("w",), {}, START),
+    "particle jumps": Case(
+        pmrf.ReversibleJump,
+        edge_model("particles"),
+        ("w",),
+        {"width": 0.5},  # that of the paper is seldom jumped from
+        START,
+        beside=particle_langevin,
+    ),
+    "exact Langevin": Case(pmrf.PersistentLangevin, edge_model("exact"), EDGES, FAST, START),
+    "particle Langevin": Case(pmrf.PersistentLangevin, edge_model("particles"), EDGES, FAST, START),
+    "exact exchange": Case(pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "exact"}),
+    "simulated exchange": Case(
+        pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}, spawned=True
+    ),
+    "exchange of groups": Case(
+        pmrf.Exchange, functools.partial(exchange.groups, n_groups=2), ("J", "field")
+    ),
+    "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
+    "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
+    "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
+}
+
+
+@functools.cache
+def model_of(name):
+    return CASES[name].make()
+
+
+@pytest.fixture(params=CASES)
+def case(request, monkeypatch):
+    """A case and its model; the latent field by trees although it is small enough to be drawn at once."""
+    if request.param == "latent field by trees":
+        monkeypatch.setattr(latent_field, "EXACT_CELLS", 0)
+    return CASES[request.param], model_of(request.param)
+
+
+def values_of(step):
+    return [variable.name for variable in step.vars]
+
+
+def machine_code():
+    """Number of compiled versions of all kernels."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("pymc_mrf.kernels.")]
+    functions = [value for module in modules for value in vars(module).values()]
+    return sum(len(value.signatures) for value in functions if isinstance(value, Dispatcher))
+
+
+def differ(a, b, names):
+    return any(not np.array_equal(a[name], b[name]) for name in names)
+
+
+def test_all_steps_are_here():
+    public = (getattr(pmrf, name) for name in pmrf.__all__)
+    steps = {value for value in public if hasattr(value, "stats_dtypes_shapes")}
+    assert steps == {case.step for case in CASES.values()}
+
+
+def test_state_round_trip(case):
+    """A copy that has moved on and forgotten is set back, and goes on as the original does."""
+    case, model = case
+    step = case.build(model)
+    step.setup_chain(np.random.default_rng(1), 7, 5)
+    point = case.point(model)
+    for i in range(9):  # over the end of tuning
+        if i == 7:
+            step.stop_tuning()
+        point, _ = step.step(point)
+    state = cloudpickle.loads(cloudpickle.dumps(step.sampling_state))
+    again = cloudpickle.loads(cloudpickle.dumps(step))
+    first, [stats] = step.step(point)
+    assert set(stats) == set(case.step.stats_dtypes_shapes)
+    assert not equal_dataclass_values(step.sampling_state, state)
+    compiled, moved = machine_code(), point
+    for _ in range(20):
+        moved, _ = again.step(moved)
+    assert differ(first, moved, values_of(step))
+    again.setup_chain(np.random.default_rng(2), 5, 5)
+    assert not equal_dataclass_values(again.sampling_state, state)
+    again.sampling_state = state
+    second, _ = again.step(point)
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name])
+    assert equal_dataclass_values(step.sampling_state, again.sampling_state)
+    assert machine_code() == compiled  # the arrays of the copy are of the same types
+
+
+def test_points_and_data_are_left_alone_and_chains_start_anew(case):
+    case, model = case
+    step = case.build(model)
+    point = {"before": np.array(1.0), **case.point(model), "after": np.array(2.0)}
+    data = [model.rvs_to_values[rv].data for rv in model.observed_RVs]
+    copies = cloudpickle.loads(cloudpickle.dumps((point, data)))
+    ends = []
+    for _ in range(2):
+        step.setup_chain(np.random.default_rng(1), 1, 4)
+        new = point
+        for i in range(5):
+            if i == 1:
+                step.stop_tuning()
+            new, _ = step.step(new)
+            assert list(new) == list(point)
+        ends.append(new)
+    assert differ(point, new, values_of(step))
+    for name, value in copies[0].items():
+        np.testing.assert_array_equal(point[name], value)
+        np.testing.assert_array_equal(*(end[name] for end in ends))
+        assert new[name].dtype == value.dtype and new[name].shape == value.shape
+        if name not in values_of(step):
+            np.testing.assert_array_equal(new[name], value)
+    for array, copy in zip(data, copies[1], strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_one_seed_gives_one_result_whatever_the_processes(case):
+    case, model = case
+    runs = []
+    for context in (None, "fork", "spawn") if case.spawned else (None, "fork"):
+        options = {"chains": 2, "cores": 1 if context is None else 2, "mp_ctx": context, **SAMPLE}
+        start = case.start or None
+        steps = [case.build(model), *case.beside()]
+        idata = pm.sample(20, tune=10, step=steps, model=model, initvals=start, **options)
+        runs.append(idata)
+    for other in runs[1:]:
+        for name, draws in runs[0].posterior.items():
+            np.testing.assert_array_equal(draws.values, other.posterior[name].values)
+    first, second = (runs[0].posterior.isel(chain=chain) for chain in (0, 1))
+    assert differ(first, second, case.names)
+    for name, (dtype, shape) in case.step.stats_dtypes_shapes.items():
+        if name == "warning":
+            continue  # PyMC logs it and leaves it out
+        found = runs[0].sample_stats[name]
+        kind = np.dtype(dtype)
+        assert found.dtype == kind or (kind.kind == "U" and found.dtype.kind == "U"), (name, found.dtype)
+        assert found.dims[:2] == ("chain", "draw")
+        assert found.ndim == 2 + len(shape)
