@@ -62,7 +62,7 @@ def summing(function: Callable) -> Any:
 
 _LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
-PART_OPTIONS: dict[str, Any] = dict(error_model="numpy", _nrt=False, forceinline=True)
+PART_OPTIONS: Any = dict(error_model="numpy", _nrt=False, forceinline=True)
 """Options of what numba chooses by type (`by_type`): compiled like `lean` kernels, in place."""
 
 
