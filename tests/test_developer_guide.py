@@ -9,17 +9,24 @@ import pytest
 import pymc_mrf as pmrf
 from examples import pages
 from pymc_mrf.analysis import sampler_statistics
+from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.densities import FLAT
+from pymc_mrf.kernels.edge_moves import EdgePrior
+from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
+from tests.reference.priors import normal, normals
 
 PAGE = Path(__file__).parent.parent / "docs" / "developer.md"
 
 
 @pytest.fixture(scope="module")
-def steps():
+def steps(tmp_path_factory):
     """Names that the code of the page defines."""
     namespace = {"__name__": "developer"}
-    for code in pages.code_blocks(PAGE):
-        exec(code, namespace)
+    file = tmp_path_factory.mktemp("guide") / "developer.py"  # numba keeps what it compiles beside a file
+    file.write_text("\n".join(pages.code_blocks(PAGE)))
+    exec(compile(file.read_text(), file, "exec"), namespace)
     return namespace
 
 
@@ -83,3 +90,28 @@ def test_a_chain_that_stands_still_is_warned_of(steps):
     for _ in range(60):
         point, [stats] = step.step(point)
     assert "x never moved in 60 draws; use a smaller width" in stats["warning"].message
+
+
+def test_the_engine_of_couples_moves_as_the_exact_one(steps):
+    """Same order of edges, same random numbers: the same chain, joint moves included."""
+    rng = np.random.default_rng(3)
+    graph = PairwiseGraph(range(5), [(0, 3), (1, 2)])
+    x = rng.integers(2, size=(60, 5)).astype(np.int8)
+    x[:, 3] = np.where(rng.random(60) < 0.3, x[:, 3], x[:, 0])
+    prior = EdgePrior(np.zeros(2), normal(1.0), normals(5, 1.0)._replace(kind=FLAT))
+    chains = []
+    for engine in (
+        steps["CoupleEngine"](x, graph, BOLTZMANN, False),
+        ExactEdges(x, graph, BOLTZMANN, False, enumerates=False),
+    ):
+        field = engine.view.field._replace(order=np.arange(2))
+        engine.view = engine.view._replace(field=field)
+        w, b, again = np.zeros(2), np.array([0.3, -0.2, 0.1, 0.0, 0.4]), np.random.default_rng(5)
+        chain = []
+        for _ in range(200):
+            engine.sweep(w, b, prior, again)
+            accept = engine.joint(w, b, prior, 0.6, 2, again)
+            chain.append([*w, accept])
+        chains.append(chain)
+    np.testing.assert_allclose(*chains, rtol=1e-7, atol=1e-9)
+    assert 50 < np.count_nonzero(np.array(chains[0])[:, 0]) <= 200

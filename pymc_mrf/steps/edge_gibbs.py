@@ -79,16 +79,14 @@ class EdgeGibbs(EdgeStep):
     One step updates every candidate edge in turn, presence and value together: the proposal does not
     depend on the present state of the edge and approximates its full conditional by Laplace's method,
     and a Metropolis-Hastings step corrects the rest. A change of an edge keeps the biases centred at
-    the data, b_i + sum_j w_ij mean(y_j), if the biases belong to this step. Under ``"pseudo"`` and
-    ``"particles"`` some pairs of edges follow, updated in the same way but together: edges that share a node
-    and whose other ends are so closely linked that the data hardly tell one from the other. Then Hamiltonian
-    Monte Carlo moves the weights of all present edges, and the biases, jointly.
+    the data, b_i + sum_j w_ij mean(y_j), if the biases belong to this step. Then Hamiltonian Monte Carlo
+    moves the weights of all present edges, and the biases, jointly.
 
     Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
     from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
     changes, swept, and resampled when the effective size of their weights falls below one half; joint moves
     are cut into pieces that the weights can follow; estimates are corrected for their own noise, by means
-    that are learnt in tuning (`pymc_mrf.kernels.particle_edges`, `pymc_mrf.kernels.particle_joint`).
+    that are learnt in tuning (`pymc_mrf.kernels.particle_edges`).
 
     Parameters
     ----------
