@@ -24,7 +24,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "developer.md"
 def steps(tmp_path_factory):
     """Names that the code of the page defines."""
     namespace = {"__name__": "developer"}
-    file = tmp_path_factory.mktemp("guide") / "developer.py"  # numba keeps what it compiles beside a file
+    file = (
+        tmp_path_factory.mktemp("guide") / "developer.py"
+    )  # numba keeps what it compiles beside a file
     file.write_text("\n".join(pages.code_blocks(PAGE)))
     exec(compile(file.read_text(), file, "exec"), namespace)
     return namespace

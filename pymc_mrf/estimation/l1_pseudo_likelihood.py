@@ -22,7 +22,7 @@ from pymc_mrf.checks import is_number, number, whole_number
 from pymc_mrf.estimation.problem import distinct_rows
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.l1_descent import descend
+from pymc_mrf.kernels.l1_descent import Regressions, descend
 
 COMBINATIONS = ("joint", "max", "min")
 LEAST_VARIANCE = 1e-5  # of a row in the quadratic model: a step must exist where a node is certain
@@ -253,11 +253,9 @@ class _Problem:
             active = np.flatnonzero((w != 0.0) | (at_zero > 0.0))
             new, new_beta = w.copy(), beta.copy()
             V = self.counts * np.maximum(P * (1.0 - P), LEAST_VARIANCE)
-            descend(
-                self.ends, active, self.Z, self.m, V, R, self.c,
-                penalty, self.ridge, self.symmetric, new, new_beta, self.biases(w, beta),
-                0.1 * min(gap, 10 * tolerance) if gap < 1e-3 else 0.1 * gap, N_PASSES,
-            )  # fmt: skip
+            model = Regressions(self.ends, self.symmetric, self.Z, self.m, self.c, self.ridge, V, R)
+            enough = 0.1 * min(gap, 10 * tolerance) if gap < 1e-3 else 0.1 * gap
+            descend(model, active, penalty, new, new_beta, self.biases(w, beta), enough, N_PASSES)
             step = 1.0
             while step > LEAST_STEP:
                 trial = w + step * (new - w), beta + step * (new_beta - beta)

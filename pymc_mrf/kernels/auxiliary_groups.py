@@ -11,16 +11,36 @@ A move from natural parameters eta to eta* is scored without partition functions
 where s sums f over the rows of a data set. Fixed node terms cancel. Only s(Z) is ever needed.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.auxiliary_draws import EXACT, draw_statistics, set_edge_tables
-from pymc_mrf.kernels.crp import remove_label
+from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import sigmoid
 from pymc_mrf.kernels.exact_groups import logit_at_zero
 from pymc_mrf.kernels.junction_tree_counts import binomial
 from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
 from pymc_mrf.kernels.series import draw_base, series_value
+
+
+class Walk(NamedTuple):
+    """Random walk of group values.
+
+    Attributes
+    ----------
+    n_steps : int
+        S.
+    sigma : float
+        sigma_Q, on the scale of the parameter that users write.
+    slope : float
+        See `log_prior`.
+    """
+
+    n_steps: int
+    sigma: float
+    slope: float
 
 
 @jit
@@ -49,30 +69,13 @@ def accept(log_ratio, rng):
 
 
 @jit
-def sweep_labels(
-    labels,
-    eta,
-    sizes,
-    n_groups,
-    s,
-    alpha,
-    n_proposals,
-    moller,
-    reference,
-    s_auxiliary,
-    base,
-    aux,
-    rng,
-):
+def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, base, aux, rng):
     """Move the label of every edge in turn, `n_proposals` times, by proposals from its prior.
 
     Parameters
     ----------
-    labels : (r,) int64 array, changed in place
-    eta : (r,) array, changed in place
-        Values of the groups in the first n_groups entries.
-    sizes : (r,) int64 array, changed in place
-    n_groups : int
+    groups : Groups
+        Changed in place.
     s : (r,) array
         Sums of f over the data.
     alpha : float
@@ -91,9 +94,10 @@ def sweep_labels(
 
     Returns
     -------
-    n_groups, n_new, n_accepted, n_changes : int
-        Groups; edges that opened one; proposals of another value accepted and made.
+    n_new, n_accepted, n_changes : int
+        Edges that opened a group; proposals of another value accepted and made.
     """
+    labels, eta, sizes = groups.labels, groups.values, groups.sizes
     r = labels.shape[0]
     here, proposal, s_new = np.empty(r), np.empty(r), np.empty(r)
     for e in range(r):
@@ -113,7 +117,8 @@ def sweep_labels(
         old = here[e]
         alone = sizes[labels[e]] == 1
         k = labels[e]
-        n_groups = remove_label(e, labels, eta, sizes, n_groups)
+        remove_label(e, groups)
+        n_groups = groups.n_groups[0]
         k = n_groups if alone else k
         if single:
             factor_log_table(aux.tree, aux.focus, e, log_table)
@@ -151,16 +156,12 @@ def sweep_labels(
                 if moller:
                     s_auxiliary[:] = s_new
         proposal[e] = here[e]
-        if k == n_groups:
-            eta[k], sizes[k] = here[e], 0
-            n_groups += 1
-            n_new += here[e] != old
-        labels[e] = k
-        sizes[k] += 1
+        n_new += k == n_groups and here[e] != old
+        add_label(e, k, here[e], groups)
         if single and here[e] != old:
             delta[:] = flat * (here[e] - old)
             update_factor(aux.tree, aux.focus, e, delta)
-    return n_groups, n_new, n_accepted, n_changes
+    return n_new, n_accepted, n_changes
 
 
 @jit
@@ -176,17 +177,17 @@ def log_prior(eta, base, slope):
 
 
 @jit
-def propose_value(eta, sigma, slope, rng):
+def propose_value(eta, walk, rng):
     """Add N(0, sigma^2) to a group's parameter; the result as eta, NaN outside its range."""
-    step = sigma * rng.standard_normal()
-    if slope != 0.0:
-        return eta + slope * step
+    step = walk.sigma * rng.standard_normal()
+    if walk.slope != 0.0:
+        return eta + walk.slope * step
     theta = sigmoid(eta) + step
     return np.log(theta) - np.log1p(-theta) if 0.0 < theta < 1.0 else np.nan
 
 
 @jit
-def move_values(labels, eta, s, n_steps, sigma, slope, base, moller, reference, aux, rng):
+def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
     """Random-walk Metropolis steps of all group values together, in place (sec. 3.1.2).
 
     Parameters
@@ -194,12 +195,7 @@ def move_values(labels, eta, s, n_steps, sigma, slope, base, moller, reference, 
     labels : (r,) int64 array
     eta : (K,) array, changed in place
     s : (r,) array
-    n_steps : int
-        S.
-    sigma : float
-        sigma_Q, on the scale of the parameter that users write.
-    slope : float
-        See `log_prior`.
+    walk : Walk
     base : BaseDensity
     moller : bool
     reference : (r,) array
@@ -218,17 +214,17 @@ def move_values(labels, eta, s, n_steps, sigma, slope, base, moller, reference, 
     eta_new = np.empty(n_groups)
     density = 0.0
     for k in range(n_groups):
-        density += log_prior(eta[k], base, slope)
+        density += log_prior(eta[k], base, walk.slope)
     for e in range(r):
         here[e] = eta[labels[e]]
     if moller:
         draw_statistics(aux, reference, s_old, rng)
     n_accepted = 0
-    for _ in range(n_steps):
+    for _ in range(walk.n_steps):
         density_new = 0.0
         for k in range(n_groups):
-            eta_new[k] = propose_value(eta[k], sigma, slope, rng)
-            density_new += -np.inf if np.isnan(eta_new[k]) else log_prior(eta_new[k], base, slope)
+            eta_new[k] = propose_value(eta[k], walk, rng)
+            density_new += -np.inf if np.isnan(eta_new[k]) else log_prior(eta_new[k], base, walk.slope)
         if density_new == -np.inf:
             continue
         for e in range(r):

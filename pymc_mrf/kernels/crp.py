@@ -3,9 +3,41 @@
 Groups keep slots 0..n_groups-1; an emptied slot is filled by the last group, so no slot is empty.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+
+
+class Groups(NamedTuple):
+    """A partition of r items, and a value of each group; changed in place.
+
+    Attributes
+    ----------
+    labels : (r,) int64 array
+    values : (r + room,) array
+        Those of the groups come first, then room for work.
+    sizes : (r,) int64 array
+    n_groups : (1,) int64 array
+        Number of groups.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    sizes: np.ndarray
+    n_groups: np.ndarray
+
+
+def make_groups(labels: np.ndarray, values: np.ndarray, room: int = 0) -> Groups:
+    """Return the `Groups` of items with labels (r,), which are copied, and values (K,) of their groups."""
+    r, k = len(labels), len(values)
+    groups = Groups(
+        np.array(labels, dtype=np.int64), np.zeros(r + room), np.zeros(r, dtype=np.int64), np.array([k])
+    )
+    groups.values[:k] = values
+    groups.sizes[:k] = np.bincount(labels, minlength=k)
+    return groups
 
 
 @jit
@@ -38,17 +70,26 @@ def tie_counts(x):
 
 
 @jit
-def remove_label(e, labels, eta, sizes, n_groups):
-    """Take item e out of its group; return the number of groups that are left."""
-    k = labels[e]
+def remove_label(e, groups):
+    """Take item e out of its group."""
+    labels, sizes, values = groups.labels, groups.sizes, groups.values
+    k, last = labels[e], groups.n_groups[0] - 1
     labels[e] = -1
     sizes[k] -= 1
     if sizes[k] == 0:
-        last = n_groups - 1
         if k != last:
-            sizes[k], eta[k] = sizes[last], eta[last]
+            sizes[k], values[k] = sizes[last], values[last]
             for f in range(labels.shape[0]):
                 if labels[f] == last:
                     labels[f] = k
-        return last
-    return n_groups
+        groups.n_groups[0] = last
+
+
+@jit
+def add_label(e, k, value, groups):
+    """Put item e, which is in no group, into group k; if that is a new one, it has this value."""
+    if k == groups.n_groups[0]:
+        groups.values[k], groups.sizes[k] = value, 0
+        groups.n_groups[0] += 1
+    groups.labels[e] = k
+    groups.sizes[k] += 1

@@ -7,9 +7,10 @@ sampler. Each block is drawn from its exact conditional, so that the field is le
 
 Messages are kept as logarithms (d, largest cardinality); sums over a clique run over probabilities,
 and over logarithms where these underflow, so that couplings may have any strength, -inf included.
-`forest` is a FactorForestArrays namedtuple, `tables` (T,) all log tables one after the other, `psi`
-and `level` come from `scaled_factors`, and `z` (d,) is one chain.
+`forest` is a FactorForestArrays namedtuple, and `z` (d,) is one chain.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +21,43 @@ TINY = 1e-250
 """Sums of probabilities below this are computed again from logarithms."""
 
 
+class Factors(NamedTuple):
+    """Tables of all factors.
+
+    Attributes
+    ----------
+    tables, psi : (T,) arrays
+        Log tables one after the other; potentials with largest entry one.
+    level : (F,) array
+        Logs of the scales of the potentials.
+    """
+
+    tables: np.ndarray
+    psi: np.ndarray
+    level: np.ndarray
+
+
+class Messages(NamedTuple):
+    """What is known of one chain's present block.
+
+    Attributes
+    ----------
+    nu, pi : (d, largest cardinality) arrays
+        Log P(x_i = a | descendants and outside) up to constants; marginals given the outside.
+    joint, weights : (cells,) arrays
+        Of the clique that is looked at: products of its children's messages; weights of their joint states.
+    """
+
+    nu: np.ndarray
+    pi: np.ndarray
+    joint: np.ndarray
+    weights: np.ndarray
+
+
 @jit
-def scaled_factors(tables, table_ptr, psi, level):
-    """Potentials with largest entry one, `psi` (T,), and the logs of their scales, `level` (F,)."""
+def scale_factors(table_ptr, factors):
+    """Fill `psi` and `level` of `Factors` from the tables."""
+    tables, psi, level = factors
     for f in range(level.shape[0]):
         top = largest(tables[table_ptr[f] : table_ptr[f + 1]])
         level[f] = top if top > -np.inf else 0.0
@@ -40,8 +75,9 @@ def fixed_offset(forest, item, f, z):
 
 
 @jit
-def child_products(joint, nu, forest, q):
-    """Products of the children's messages in clique q into `joint` (cells,); the log of their scale."""
+def child_products(messages, forest, q):
+    """Products of the children's messages in clique q into `joint`; the log of their scale."""
+    joint, nu = messages.joint, messages.nu
     joint[0] = 1.0
     n, scale = 1, 0.0
     for k in range(forest.child_ptr[q], forest.child_ptr[q + 1]):
@@ -59,11 +95,14 @@ def child_products(joint, nu, forest, q):
 
 
 @jit
-def clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell):
+def clique_weights(messages, scale, factors, forest, q, cell):
     """Weight of each joint state of the children of clique q, with the parent's cell given.
 
-    Into `weights` (cells,), up to a factor. Returns their sum and the log of this factor.
+    Into `weights`, up to a factor, after `child_products` with this scale. Returns their sum and the log of
+    this factor.
     """
+    nu, joint, weights = messages.nu, messages.joint, messages.weights
+    tables, psi, level = factors
     f = forest.clique_factor[q]
     first, n = forest.cell_ptr[q], forest.cell_ptr[q + 1] - forest.cell_ptr[q]
     total = 0.0
@@ -92,8 +131,9 @@ def clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cel
 
 
 @jit
-def filter_block(nu, z, tables, psi, level, forest, b, joint, weights):
-    """Log P(x_i = a | descendants and outside) of the variables of block b, up to constants."""
+def filter_block(messages, z, factors, forest, b):
+    """Fill `nu` of the variables of block b."""
+    nu, tables = messages.nu, factors.tables
     n_cliques = forest.clique_factor.shape[0]
     for p in range(forest.block_ptr[b], forest.block_ptr[b + 1]):
         i = forest.variables[p]
@@ -105,13 +145,11 @@ def filter_block(nu, z, tables, psi, level, forest, b, joint, weights):
                 nu[i, a] += tables[cell + a * forest.attached_stride[k]]
     for q in range(forest.clique_ptr[b], forest.clique_ptr[b + 1]):
         cell = fixed_offset(forest, q, forest.clique_factor[q], z)
-        scale = child_products(joint, nu, forest, q)
+        scale = child_products(messages, forest, q)
         i = forest.clique_parent[q]
         for a in range(forest.cards[i]):
-            total, log_scale = clique_weights(
-                weights, joint, scale, nu, tables, psi, level, forest, q,
-                cell + a * forest.parent_stride[q],
-            )  # fmt: skip
+            here = cell + a * forest.parent_stride[q]
+            total, log_scale = clique_weights(messages, scale, factors, forest, q, here)
             nu[i, a] += np.log(total) + log_scale
 
 
@@ -130,8 +168,9 @@ def draw_index(weights, n, total, u):
 
 
 @jit
-def draw_block(nu, z, tables, psi, level, forest, b, joint, weights, rng):
+def draw_block(messages, z, factors, forest, b, rng):
     """Draw block b from the roots to the leaves into `z`, after `filter_block`."""
+    nu, weights = messages.nu, messages.weights
     for k in range(forest.root_ptr[b], forest.root_ptr[b + 1]):
         i = forest.roots[k]
         n = forest.cards[i]
@@ -144,8 +183,8 @@ def draw_block(nu, z, tables, psi, level, forest, b, joint, weights, rng):
     for q in range(forest.clique_ptr[b + 1] - 1, forest.clique_ptr[b] - 1, -1):
         cell = fixed_offset(forest, q, forest.clique_factor[q], z)
         cell += z[forest.clique_parent[q]] * forest.parent_stride[q]
-        scale = child_products(joint, nu, forest, q)
-        total, _ = clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell)
+        scale = child_products(messages, forest, q)
+        total, _ = clique_weights(messages, scale, factors, forest, q, cell)
         k = draw_index(weights, forest.cell_ptr[q + 1] - forest.cell_ptr[q], total, rng.random())
         for c in range(forest.child_ptr[q + 1] - 1, forest.child_ptr[q] - 1, -1):
             j = forest.children[c]
@@ -154,13 +193,13 @@ def draw_block(nu, z, tables, psi, level, forest, b, joint, weights, rng):
 
 
 @jit
-def add_marginals(nu, pi, z, tables, psi, level, forest, b, joint, weights, variable_sum, factor_sum):
+def add_marginals(messages, z, factors, forest, b, variable_sum, factor_sum):
     """Second half of belief propagation in block b, after `filter_block` and before the draw.
 
-    Marginals of the variables given the outside, into `pi` and added to `variable_sum`, both
-    (d, largest cardinality); those of the factors, weighted by `factor_weight`, added to
-    `factor_sum` (T,).
+    Marginals of the variables given the outside, into `pi` and added to `variable_sum`, (d, largest
+    cardinality); those of the factors, weighted by `factor_weight`, added to `factor_sum` (T,).
     """
+    nu, pi, weights = messages.nu, messages.pi, messages.weights
     n_cliques = forest.clique_factor.shape[0]
     for k in range(forest.root_ptr[b], forest.root_ptr[b + 1]):
         i = forest.roots[k]
@@ -171,7 +210,7 @@ def add_marginals(nu, pi, z, tables, psi, level, forest, b, joint, weights, vari
     for q in range(forest.clique_ptr[b + 1] - 1, forest.clique_ptr[b] - 1, -1):
         f, i = forest.clique_factor[q], forest.clique_parent[q]
         start = fixed_offset(forest, q, f, z)
-        scale = child_products(joint, nu, forest, q)
+        scale = child_products(messages, forest, q)
         for c in range(forest.child_ptr[q], forest.child_ptr[q + 1]):
             for s in range(forest.cards[forest.children[c]]):
                 pi[forest.children[c], s] = 0.0
@@ -179,7 +218,7 @@ def add_marginals(nu, pi, z, tables, psi, level, forest, b, joint, weights, vari
             if pi[i, a] == 0.0:
                 continue
             cell = start + a * forest.parent_stride[q]
-            total, _ = clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell)
+            total, _ = clique_weights(messages, scale, factors, forest, q, cell)
             for k in range(forest.cell_ptr[q + 1] - forest.cell_ptr[q]):
                 p = weights[k] / total * pi[i, a]
                 offset = forest.cell_offset[forest.cell_ptr[q] + k]
@@ -220,21 +259,20 @@ def factor_tree_sweeps(x, tables, forest, n_sweeps, rng, variable_sum, factor_su
     n_most = 0
     for i in range(forest.cards.shape[0]):
         n_most = max(n_most, forest.cards[i])
-    psi, level = np.empty(tables.shape[0]), np.empty(forest.table_ptr.shape[0] - 1)
-    scaled_factors(tables, forest.table_ptr, psi, level)
+    factors = Factors(tables, np.empty(tables.shape[0]), np.empty(forest.table_ptr.shape[0] - 1))
+    scale_factors(forest.table_ptr, factors)
     n_cells = n_most
     for q in range(forest.cell_ptr.shape[0] - 1):
         n_cells = max(n_cells, forest.cell_ptr[q + 1] - forest.cell_ptr[q])
-    joint, weights = np.empty(n_cells), np.empty(n_cells)
-    nu, pi = np.empty((x.shape[1], n_most)), np.empty((x.shape[1], n_most))
+    d = x.shape[1]
+    messages = Messages(
+        np.empty((d, n_most)), np.empty((d, n_most)), np.empty(n_cells), np.empty(n_cells)
+    )
     for c in range(x.shape[0]):
         z = x[c]
         for _ in range(n_sweeps):
             for b in range(forest.block_ptr.shape[0] - 1):
-                filter_block(nu, z, tables, psi, level, forest, b, joint, weights)
+                filter_block(messages, z, factors, forest, b)
                 if variable_sum.shape[0] > 0:
-                    add_marginals(
-                        nu, pi, z, tables, psi, level, forest, b, joint, weights,
-                        variable_sum[c], factor_sum[c],
-                    )  # fmt: skip
-                draw_block(nu, z, tables, psi, level, forest, b, joint, weights, rng)
+                    add_marginals(messages, z, factors, forest, b, variable_sum[c], factor_sum[c])
+                draw_block(messages, z, factors, forest, b, rng)

@@ -17,7 +17,7 @@ import numpy as np
 from numba.extending import overload
 
 from pymc_mrf.kernels._jit import jit, part
-from pymc_mrf.kernels.crp import remove_label
+from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import (
     add_term,
     clear,
@@ -72,27 +72,25 @@ def _follow(view, e, x, value):
 
 
 @part
-def log_weights(e, own, values, sizes, n_groups, log_alpha, terms, base, rng, out):
-    """Log weights of all labels of an edge that belongs to no group; auxiliary values into `values`.
+def log_weights(own, groups, log_alpha, terms, base, rng, out):
+    """Log weights of all labels of an edge that belongs to no group; auxiliary values after the groups'.
 
     Parameters
     ----------
-    e : int
     own : float
         Value that takes the place of the first auxiliary one, if it is not NaN.
-    values : (>= n_groups + N_AUXILIARY,) array
-        Those of the groups, then room.
-    sizes : (r,) int64 array
-    n_groups : int
+    groups : Groups
+        With room for N_AUXILIARY values.
     log_alpha : float
     terms : Terms
     base : BaseDensity
     rng : numpy.random.Generator
-    out : (>= n_groups + N_AUXILIARY,) array
+    out : (r + N_AUXILIARY,) array
     """
     proposal = fit_proposal(terms, base)
+    values, n_groups = groups.values, groups.n_groups[0]
     for k in range(n_groups):
-        out[k] = np.log(sizes[k]) + log_likelihood(values[k], terms)
+        out[k] = np.log(groups.sizes[k]) + log_likelihood(values[k], terms)
     for k in range(n_groups, n_groups + N_AUXILIARY):
         fresh = k > n_groups or np.isnan(own)
         values[k] = draw_value(proposal, base, rng) if fresh else own
@@ -118,7 +116,7 @@ def draw_index(log_weights, n, rng):
 
 
 @part
-def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
+def sharpen(terms, groups, log_alpha, base, weights):
     """Add the further observations that noisy terms call for, at the share of f = 1 that is expected.
 
     The share is averaged over the labels that the edge may get; a new group counts by Laplace's method.
@@ -128,6 +126,7 @@ def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
         noisy = noisy or terms.more[t] > 0.0
     if not noisy:
         return
+    values, sizes, n_groups = groups.values, groups.sizes, groups.n_groups[0]
     proposal = fit_proposal(terms, base)
     mode = np.log(proposal.a) - np.log(proposal.b) - proposal.lam
     mode = min(max(mode, base.series.lower[0]), base.series.upper[-1])
@@ -153,64 +152,52 @@ def sharpen(terms, values, sizes, n_groups, log_alpha, base, weights):
 
 
 @jit
-def sweep_labels(
-    labels, values, sizes, n_groups, log_alpha, base, views, order, first, last, terms, rng
-):
-    """Redraw the labels of the entries order[first], ..., order[last - 1] in turn.
+def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
+    """Redraw the labels of the entries in `order` in turn, until the views have to be renewed.
 
     Parameters
     ----------
-    labels : (r,) int64 array, changed in place
-    values : (r + N_AUXILIARY,) array, changed in place
-        Natural parameters of the groups in the first n_groups entries.
-    sizes : (r,) int64 array, changed in place
-    n_groups : int
+    groups : Groups
+        With room for N_AUXILIARY values; changed in place.
     log_alpha : float
     base : BaseDensity
         The base measure over natural parameters.
     views : tuple of views of one type
         One for each field that the parameters feed.
-    order : (r,) int64 array
-    first, last : int
+    order : (k,) int64 array
     terms : Terms
     rng : numpy.random.Generator
 
     Returns
     -------
-    next : int
-        The place in `order` to go on with once the views are renewed.
-    n_groups, n_new : int
-        Groups, and edges that opened one.
+    n_visited, n_new : int
+        Entries visited, and those that opened a group.
     """
-    r = labels.shape[0]
-    weights = np.empty(r + N_AUXILIARY)
+    labels, values, sizes = groups.labels, groups.values, groups.sizes
+    weights = np.empty(values.shape[0])
     n_new = 0
-    for place in range(first, last):
+    for place in range(order.shape[0]):
         e = order[place]
         old = values[labels[e]]
         own = old if sizes[labels[e]] == 1 else np.nan
-        n_groups = remove_label(e, labels, values, sizes, n_groups)
+        remove_label(e, groups)
         clear(terms)
         for j in range(len(views)):
             describe(views[j], e, old, terms)
-        sharpen(terms, values, sizes, n_groups, log_alpha, base, weights)
-        log_weights(e, own, values, sizes, n_groups, log_alpha, terms, base, rng, weights)
+        sharpen(terms, groups, log_alpha, base, weights)
+        log_weights(own, groups, log_alpha, terms, base, rng, weights)
+        n_groups = groups.n_groups[0]
         k = draw_index(weights, n_groups + N_AUXILIARY, rng)
         value = values[k]
-        if k >= n_groups:
-            k = n_groups
-            values[k], sizes[k] = value, 0
-            n_groups += 1
-            n_new += value != old
-        labels[e] = k
-        sizes[k] += 1
+        n_new += k >= n_groups and value != old
+        add_label(e, min(k, n_groups), value, groups)
         if value != old:
             stale = False
             for j in range(len(views)):
                 stale |= follow(views[j], e, old, value)
             if stale:
-                return place + 1, n_groups, n_new
-    return last, n_groups, n_new
+                return place + 1, n_new
+    return order.shape[0], n_new
 
 
 @jit

@@ -8,7 +8,39 @@ Coordinate a with ends (i, j) is the weight of node j in the regression of node 
 that of i in the regression of j. Logits are c (beta_i + sum_j w_ij Z_j), b_i = beta_i - sum_j w_ij m_j.
 """
 
+from typing import NamedTuple
+
+import numpy as np
+
 from pymc_mrf.kernels._jit import jit
+
+
+class Regressions(NamedTuple):
+    """Quadratic model of the logistic regressions of all nodes.
+
+    Attributes
+    ----------
+    ends : (k, 2) int64 array
+        Node regressed, predictor.
+    symmetric : bool
+        Whether a coordinate is a weight in both directions.
+    Z : (d, n) array
+        Centred values.
+    m : (d,) array
+        What was subtracted.
+    c, ridge : float
+    V, r : (d, n) arrays
+        Weights of the rows, p (1 - p) > 0; residuals at the present parameters, changed in place.
+    """
+
+    ends: np.ndarray
+    symmetric: bool
+    Z: np.ndarray
+    m: np.ndarray
+    c: float
+    ridge: float
+    V: np.ndarray
+    r: np.ndarray
 
 
 @jit
@@ -39,31 +71,22 @@ def soft_threshold(x, by):
 
 
 @jit
-def descend(ends, active, Z, m, V, r, c, penalty, ridge, symmetric, w, beta, b, tolerance, n_passes):
+def descend(model, active, penalty, w, beta, b, tolerance, n_passes):
     """Move all biases and the active coordinates in turn until no step matters.
 
     Parameters
     ----------
-    ends : (k, 2) int64 array
-        Node regressed, predictor.
+    model : Regressions
     active : (a,) int64 array
         Coordinates that may move.
-    Z : (d, n) array
-        Centred values.
-    m : (d,) array
-        What was subtracted.
-    V : (d, n) array
-        Weights of the rows in the quadratic model, p (1 - p) > 0.
-    r : (d, n) array
-        Residuals at the present parameters; changed in place.
-    c, penalty, ridge : float
-    symmetric : bool
+    penalty : float
     w, beta, b : (k,), (d,), (d,) arrays
         Changed in place.
     tolerance : float
         Largest change of a derivative that is no step any more.
     n_passes : int
     """
+    ends, symmetric, Z, m, c, ridge, V, r = model
     d, n = Z.shape
     for _ in range(n_passes):
         largest = 0.0

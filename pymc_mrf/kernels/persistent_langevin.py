@@ -5,6 +5,8 @@ momentum of its own. The preconditioner is diagonal, C = H^(-1/2), H the curvatu
 Not implemented: preconditioners that are not diagonal.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
@@ -12,6 +14,27 @@ from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import LAPLACE, Density, Tabulated, density_of, slope_and_precision
 from pymc_mrf.kernels.hamiltonian import hamiltonian_move, prior_precisions
 from pymc_mrf.kernels.pair_counts import population_count
+
+
+class Langevin(NamedTuple):
+    """Momenta of all r + d parameters, weights first, and what one step does.
+
+    Attributes
+    ----------
+    H, p : (r + d,) arrays
+        Curvatures, and momenta in units of their roots; `p` is changed in place.
+    moved : (r + d,) bool array
+        Which coordinates the last step moved; changed in place. The others start with a new momentum: the
+        one that an edge had before its absence lacks half an update, and would pull it back.
+    step, alpha : float
+        Step size, and the share of the momentum that is kept.
+    """
+
+    H: np.ndarray
+    p: np.ndarray
+    moved: np.ndarray
+    step: float
+    alpha: float
 
 
 @by_type
@@ -73,7 +96,7 @@ def feature_moments(z, n_chains, edges, y, mean, variance):
 
 
 @lean
-def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alpha, rng):
+def langevin_step(w, b, s, n, mean, prior, moves_biases, dynamics, rng):
     """One step of eq. (4) without an accept step, from an estimate `mean` of the expectations.
 
     The estimate belongs to the present parameters, which the last step has reached: so it serves the
@@ -91,13 +114,7 @@ def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alph
         Estimated expectations of the features.
     prior : EdgePrior
     moves_biases : bool
-    H : (r + d,) array
-    p : (r + d,) array
-        Momentum, changed in place.
-    moved : (r + d,) bool array
-        Which coordinates the last step moved; changed in place. The others start with a new momentum: the
-        one that an edge had before its absence lacks half an update, and would pull it back.
-    step, alpha : float
+    dynamics : Langevin
     rng : numpy.random.Generator
 
     Returns
@@ -105,6 +122,7 @@ def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alph
     float
         Mean square of the momenta at the end of the last step, 1 if there are none.
     """
+    H, p, moved, step, alpha = dynamics
     r, beta = w.shape[0], np.sqrt(1.0 - alpha * alpha)
     square, count = 0.0, 0
     for k in range(r + (b.shape[0] if moves_biases else 0)):
@@ -136,7 +154,7 @@ def langevin_step(w, b, s, n, mean, prior, moves_biases, H, p, moved, step, alph
 
 
 @lean
-def langevin_move(view, active, prior, H, p, moved, step, alpha, x, rng):
+def langevin_move(view, active, prior, dynamics, x, rng):
     """One step of eq. (4) under the exact likelihood, accepted or rejected (Horowitz, 1991).
 
     A trajectory of one leapfrog step, whose momentum is refreshed in part.
@@ -148,12 +166,8 @@ def langevin_move(view, active, prior, H, p, moved, step, alpha, x, rng):
     active : (k,) int64 array
         Present edges.
     prior : EdgePrior
-    H, p : (r + d,) arrays
-        Curvatures, and momenta in units of their roots; `p` is changed in place, its signs are turned where
-        the step is rejected.
-    moved : (r + d,) bool array
-        As in `langevin_step`.
-    step, alpha : float
+    dynamics : Langevin
+        The signs of the momenta are turned where the step is rejected.
     x : hamiltonian.Coordinates
     rng : numpy.random.Generator
 
@@ -162,6 +176,7 @@ def langevin_move(view, active, prior, H, p, moved, step, alpha, x, rng):
     float
         Acceptance probability.
     """
+    H, p, moved, step, alpha = dynamics
     r, k, beta = view.w.shape[0], active.shape[0], np.sqrt(1.0 - alpha * alpha)
     for e in range(r):
         moved[e] = moved[e] and view.w[e] != 0.0

@@ -87,18 +87,15 @@ class ExactFeatures(ExactEdges):
         w[:] = self.view.w
         return counts
 
-    def langevin(self, w, b, prior: EdgePrior, H, p, moved, step, alpha, rng) -> float:
-        """Move present edges and biases in place; the acceptance probability, NaN if there are none.
-
-        `H`, `p`, `moved` (r + d,): see `kernels.persistent_langevin`.
-        """
+    def langevin(self, w, b, prior: EdgePrior, dynamics: langevin_kernels.Langevin, rng) -> float:
+        """Move present edges and biases in place; the acceptance probability, NaN if there are none."""
         view, active = self.view, np.flatnonzero(w)
         size = len(active) + view.n_biases
         if size == 0:
             return np.nan
         self._go_to(w, b)
         x = allocate_coordinates(np.empty(size))
-        accept = langevin_kernels.langevin_move(view, active, prior, H, p, moved, step, alpha, x, rng)
+        accept = langevin_kernels.langevin_move(view, active, prior, dynamics, x, rng)
         w[:], b[:] = view.w, view.b
         return accept
 
@@ -168,11 +165,13 @@ class PersistentFeatures:
             w, self._s[:r], self._n, m, self._mean[:r], self._variance[:r], prior, width, rng
         )
 
-    def langevin(self, w, b, prior: EdgePrior, moves_biases, H, p, moved, step, alpha, rng) -> float:
-        """Move present edges and biases in place; the mean square of the momenta `p` (r + d,)."""
+    def langevin(
+        self, w, b, prior: EdgePrior, moves_biases, dynamics: langevin_kernels.Langevin, rng
+    ) -> float:
+        """Move present edges and biases in place; the mean square of the momenta."""
         self._observe(w, b, rng)
         return langevin_kernels.langevin_step(
-            w, b, self._s, self._n, self._mean, prior, moves_biases, H, p, moved, step, alpha, rng
+            w, b, self._s, self._n, self._mean, prior, moves_biases, dynamics, rng
         )
 
     def curvature(self, prior: EdgePrior) -> np.ndarray:

@@ -209,12 +209,9 @@ class AuxiliaryVariableMH(GroupGibbs):
                 f'that were proposed for {self._name} are too strong; use draws="gibbs"'
             )
 
-    def _sweep_labels(self, labels, eta, sizes, n_groups, base):
-        n_groups, n_new, n_accepted, n_changes = kernels.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            n_groups,
+    def _sweep_labels(self, groups, base):
+        n_new, n_accepted, n_changes = kernels.sweep_labels(
+            groups,
             self._s,
             base.alpha,
             self._n_proposals,
@@ -227,7 +224,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         )
         # handed on to the statistics of the same step
         self._label_acceptance = n_accepted / n_changes if n_changes else np.nan
-        return n_groups, n_new
+        return n_new
 
     def _draw_values(self, labels, eta, base):
         if self.count.has_just_tuned and not self.tune:
@@ -240,9 +237,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             labels,
             eta,
             self._s,
-            self._n_value_steps,
-            self._sigma,
-            self._slope,
+            kernels.Walk(self._n_value_steps, self._sigma, self._slope),
             self._prior.density(base),
             self._moller,
             reference[labels],

@@ -79,30 +79,28 @@ class EngineGibbs(GroupGibbs):
         mean = (s + 0.5) / (n + 1.0)
         return np.log(mean) - np.log1p(-mean)
 
-    def _sweep_labels(self, labels, eta, sizes, n_groups, base):
-        total, chunk = 0, self._engines[0].chunk
-        views = tuple(engine.view(eta[labels]) for engine in self._engines)
+    def _sweep_labels(self, groups, base):
+        total, chunk, r = 0, self._engines[0].chunk, len(groups.labels)
+        eta, order = groups.values[groups.labels], self._engines[0].order
+        views = tuple(engine.view(eta) for engine in self._engines)
         for _ in range(self.n_label_sweeps):
             place = 0
-            while place < len(labels):
-                place, n_groups, n_new = group_labels.sweep_labels(
-                    labels,
-                    eta,
-                    sizes,
-                    n_groups,
+            while place < r:
+                here = order[place : min(place - place % chunk + chunk, r)]
+                n_visited, n_new = group_labels.sweep_labels(
+                    groups,
                     np.log(base.alpha),
                     self._prior.density(base),
                     views,
-                    self._engines[0].order,
-                    place,
-                    min(place - place % chunk + chunk, len(labels)),
+                    here,
                     self._terms,
                     self.rng,
                 )
+                place += n_visited
                 total += n_new
-                if place < len(labels):
+                if place < r:
                     self._renew()
-        return n_groups, total
+        return total
 
     def _renew(self) -> None:
         """Renew the views in the middle of a sweep."""

@@ -12,6 +12,7 @@ from pymc.step_methods.compound import Competence
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import likelihoods_fed
 from pymc_mrf.kernels import group_labels
+from pymc_mrf.kernels.crp import Groups, make_groups
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.base_measure import BaseMeasure, BaseMeasureReader, Link
 from pymc_mrf.steps.observed_field import ObservedField, observed_fields
@@ -108,15 +109,12 @@ class GroupGibbs(MRFStep):
         labels = labels.reshape(-1).astype(np.int64)
         # parameters next to 1 come back from double precision beyond the end of the base
         values = np.clip(self._link.natural(values), *base.bounds)
-        r, total = len(theta), 0
+        total = 0
         for _ in range(self.n_tuning_rounds if self.tune else self.n_rounds):
-            n_groups = len(values)
-            eta, sizes = np.empty(r + group_labels.N_AUXILIARY), np.zeros(r, dtype=np.int64)
-            eta[:n_groups] = values
-            sizes[:n_groups] = np.bincount(labels)
-            n_groups, n_new = self._sweep_labels(labels, eta, sizes, n_groups, base)
-            values, stats = self._draw_values(labels, eta[:n_groups].copy(), base)
-            total += n_new
+            groups = make_groups(labels, values, group_labels.N_AUXILIARY)
+            total += self._sweep_labels(groups, base)
+            labels = groups.labels
+            values, stats = self._draw_values(labels, groups.values[: groups.n_groups[0]].copy(), base)
         theta = np.asarray(self._link.parameter(values), dtype=theta.dtype)[labels]
         stats |= {"group_gibbs_n_groups": len(values), "group_gibbs_n_new": total}
         moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
@@ -143,8 +141,8 @@ class GroupGibbs(MRFStep):
         """Prepare a chain that starts at `eta` (r,); None asks for a start, which is returned."""
 
     @abstractmethod
-    def _sweep_labels(self, labels, eta, sizes, n_groups: int, base: BaseMeasure):
-        """Redraw all labels in place; return the numbers of groups and of groups opened."""
+    def _sweep_labels(self, groups: Groups, base: BaseMeasure) -> int:
+        """Redraw all labels in place; return the number of groups opened."""
 
     @abstractmethod
     def _draw_values(self, labels, eta, base: BaseMeasure) -> tuple[np.ndarray, dict]:

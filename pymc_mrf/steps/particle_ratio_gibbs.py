@@ -298,13 +298,13 @@ class ParticleRatioGibbs(EngineGibbs):
         for engine in self._engines:
             engine.renew(self.rng)
 
-    def _sweep_labels(self, labels, eta, sizes, n_groups, base):
+    def _sweep_labels(self, groups, base):
         for engine in self._engines:
             engine.reset_statistics()
-            engine.change(eta[labels], self.rng)
-        counts = super()._sweep_labels(labels, eta, sizes, n_groups, base)
+            engine.change(groups.values[groups.labels], self.rng)
+        n_new = super()._sweep_labels(groups, base)
         self._renew()
-        return counts
+        return n_new
 
     def _draw_values(self, labels, eta, base):
         for engine in self._engines:

@@ -7,6 +7,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import number
 from pymc_mrf.kernels.densities import Tabulated
+from pymc_mrf.kernels.persistent_langevin import Langevin
 from pymc_mrf.steps.feature_step import FeatureStep, FeatureStepState
 from pymc_mrf.steps.statistics import LEAST_DRAWS, Beside, Healthy, Statistic, Statistics, acceptance
 
@@ -203,15 +204,15 @@ class PersistentLangevin(FeatureStep):
     def _move(self, w, b, prior) -> tuple[dict[str, Any], bool]:
         old = np.concatenate([w, b])
         step = float(np.exp(self.log_step))
-        arguments = self.curvature, self.momentum, self.moved, step, self._alpha, self.rng
+        dynamics = Langevin(self.curvature, self.momentum, self.moved, step, self._alpha)
         if self._exact is not None:
-            accept = self._exact.langevin(w, b, prior, *arguments)
+            accept = self._exact.langevin(w, b, prior, dynamics, self.rng)
             momentum = self.momentum[self.moved]
             square = float(np.mean(momentum**2)) if len(momentum) else 1.0
         else:
             assert self._chains is not None
             moves_biases = self._bias_name is not None
-            square = self._chains.langevin(w, b, prior, moves_biases, *arguments)
+            square = self._chains.langevin(w, b, prior, moves_biases, dynamics, self.rng)
             accept = 1.0
             if not (np.isfinite(w).all() and np.isfinite(b).all()):
                 raise ValueError(

@@ -135,22 +135,11 @@ class StrippedBetaGibbs(GroupGibbs):
         self.eta_tied = values[labels]
         return eta
 
-    def _sweep_labels(self, labels, eta, sizes, n_groups, base):
-        _, n_groups, n_new = group_labels.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            n_groups,
-            np.log(base.alpha),
-            self._prior.density(base),
-            (self._engine.view,),
-            np.arange(len(labels)),
-            0,
-            len(labels),
-            self._terms,
-            self.rng,
-        )
-        return n_groups, n_new
+    def _sweep_labels(self, groups, base):
+        views, order = (self._engine.view,), np.arange(len(groups.labels))
+        return group_labels.sweep_labels(
+            groups, np.log(base.alpha), self._prior.density(base), views, order, self._terms, self.rng
+        )[1]
 
     def _draw_values(self, labels, eta, base):
         start = np.bincount(labels, self.eta_tied) / np.bincount(labels)

@@ -9,6 +9,7 @@ from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import auxiliary_draws, gibbs, junction_tree_counts, packed_gibbs
 from pymc_mrf.kernels import auxiliary_groups as kernel
+from pymc_mrf.kernels.crp import make_groups
 from pymc_mrf.kernels.junction_tree import allocate, collect, pack_pairwise
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.likelihood.base_density import envelope, tabulate
@@ -181,19 +182,14 @@ def one_edge_frequencies(states, start, values, others, edge, s, aux, tilde, rng
     place = {state: i for i, state in enumerate(states)}
     moller = tilde is not None
     group, z = states[start] if moller else (states[start], None)
-    eta = np.zeros(len(others))
     for _ in range(n_draws):
         labels = np.array(others)
         labels[edge] = group
-        sizes = np.bincount(labels, minlength=len(others))
-        eta[: len(values)] = values
+        groups = make_groups(labels, values)
         s_auxiliary = np.array(z, dtype=float) if moller else np.zeros(len(others))
         # alpha = 0: no new groups, the state space is finite
         kernel.sweep_labels(
-            labels,
-            eta,
-            sizes,
-            len(values),
+            groups,
             s,
             0.0,
             1,
@@ -204,7 +200,7 @@ def one_edge_frequencies(states, start, values, others, edge, s, aux, tilde, rng
             aux,
             rng,
         )
-        new = int(np.flatnonzero(np.array(values) == eta[labels[edge]])[0])
+        new = int(np.flatnonzero(np.array(values) == groups.values[groups.labels[edge]])[0])
         counts[place[(new, tuple(s_auxiliary.astype(int))) if moller else new]] += 1
     return counts
 
@@ -271,9 +267,9 @@ def test_values_given_labels(moller, rng):
     base = uniform_base()
     draws = np.empty((8000, 2))
     eta, tilde = np.zeros(2), np.array([0.4, -0.1, 0.4])
-    n_accepted = 0
+    n_accepted, walk = 0, kernel.Walk(10, 0.3, 0.0)
     for t in range(len(draws)):
-        n_accepted += kernel.move_values(labels, eta, s, 10, 0.3, 0.0, base, moller, tilde, aux, rng)
+        n_accepted += kernel.move_values(labels, eta, s, walk, base, moller, tilde, aux, rng)
         draws[t] = 1.0 / (1.0 + np.exp(-eta))
     ess = min(float(az.ess(draws[None, :, k])) for k in range(2))
     assert ess > 1000

@@ -30,11 +30,12 @@ def test_items_that_leave_keep_the_values_of_the_others(rng):
     for _ in range(50):
         labels = np.empty(8, dtype=np.int64)
         n_groups = crp.crp_labels(1.5, labels, rng)
-        eta, sizes = rng.normal(size=8), np.bincount(labels, minlength=8)
+        groups = crp.make_groups(labels, rng.normal(size=n_groups))
+        labels, eta, sizes, count = groups
         here = eta[labels]
         for e in rng.permutation(8):
-            n_groups = crp.remove_label(e, labels, eta, sizes, n_groups)
-            left = labels >= 0
+            crp.remove_label(e, groups)
+            left, n_groups = labels >= 0, count[0]
             assert labels[e] == -1
             np.testing.assert_array_equal(eta[labels[left]], here[left])
             np.testing.assert_array_equal(
@@ -42,3 +43,8 @@ def test_items_that_leave_keep_the_values_of_the_others(rng):
             )
             assert np.all(sizes[:n_groups] > 0)
         assert n_groups == 0
+        for e, value in enumerate(here):  # and come back, each to the group of its value
+            same = np.flatnonzero(eta[: count[0]] == value)
+            crp.add_label(e, same[0] if len(same) else count[0], value, groups)
+        np.testing.assert_array_equal(eta[labels], here)
+        np.testing.assert_array_equal(np.bincount(labels), sizes[: count[0]])

@@ -25,12 +25,13 @@ def random_field(rng, scopes=SCOPES, cards=CARDS, scale=1.0):
 def block_probability(field, z, forest, b):
     """P(z_block | rest) from the kernel's messages, clique by clique (eq. 4.3)."""
     tables = factor_tables(field)
-    psi, level = np.empty(len(tables)), np.empty(field.graph.n_factors)
-    kernel.scaled_factors(tables, forest.table_ptr, psi, level)
-    nu = np.zeros((len(z), max(field.graph.cardinalities)))
-    joint, weights = np.empty(1024), np.empty(1024)
+    factors = kernel.Factors(tables, np.empty(len(tables)), np.empty(field.graph.n_factors))
+    kernel.scale_factors(forest.table_ptr, factors)
+    nu, pi = np.zeros((2, len(z), max(field.graph.cardinalities)))
+    weights = np.empty(1024)
+    messages = kernel.Messages(nu, pi, np.empty(1024), weights)
     z = np.array(z, dtype=np.int8)
-    kernel.filter_block(nu, z, tables, psi, level, forest, b, joint, weights)
+    kernel.filter_block(messages, z, factors, forest, b)
     total = 1.0
     for i in forest.roots[forest.root_ptr[b] : forest.root_ptr[b + 1]]:
         p = np.exp(nu[i, : forest.cards[i]])
@@ -38,8 +39,8 @@ def block_probability(field, z, forest, b):
     for q in range(forest.clique_ptr[b], forest.clique_ptr[b + 1]):
         cell = kernel.fixed_offset(forest, q, forest.clique_factor[q], z)
         cell += z[forest.clique_parent[q]] * forest.parent_stride[q]
-        scale = kernel.child_products(joint, nu, forest, q)
-        mass, _ = kernel.clique_weights(weights, joint, scale, nu, tables, psi, level, forest, q, cell)
+        scale = kernel.child_products(messages, forest, q)
+        mass, _ = kernel.clique_weights(messages, scale, factors, forest, q, cell)
         k = 0
         for j in forest.children[forest.child_ptr[q] : forest.child_ptr[q + 1]]:
             k = k * forest.cards[j] + z[j]

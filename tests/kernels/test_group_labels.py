@@ -5,6 +5,7 @@ import pytest
 from scipy import special, stats
 
 from pymc_mrf.kernels import group_labels as kernels
+from pymc_mrf.kernels.crp import make_groups
 from pymc_mrf.kernels.edge_terms import add_term, allocate_terms
 from pymc_mrf.kernels.exact_groups import FixedView
 from pymc_mrf.likelihood.base_density import envelope, tabulate
@@ -36,15 +37,15 @@ def posterior(alpha, s, n):
 def run(views, s, n, alpha, rng, n_kept=8000, thin=5, n_proposals=3):
     """Counts of partitions, and values of the first edge, every `thin` sweeps."""
     index = {labels: i for i, labels in enumerate(PARTITIONS)}
-    labels, sizes, n_groups = np.arange(R), np.ones(R, dtype=np.int64), R
-    values, terms = np.zeros(R + kernels.N_AUXILIARY), allocate_terms(len(views))
+    groups = make_groups(np.arange(R), np.zeros(R), kernels.N_AUXILIARY)
+    labels, values, sizes, count = groups
+    terms = allocate_terms(len(views))
     counts, first = np.zeros(len(PARTITIONS)), np.empty(n_kept)
     for t in range(n_kept * thin):
         order = rng.permutation(R)
-        place, n_groups, n_new = kernels.sweep_labels(
-            labels, values, sizes, n_groups, np.log(alpha), UNIFORM, views, order, 0, R, terms, rng
-        )  # fmt: skip
-        assert place == R
+        n_visited, n_new = kernels.sweep_labels(groups, np.log(alpha), UNIFORM, views, order, terms, rng)
+        n_groups = count[0]
+        assert n_visited == R
         assert 0 <= n_new <= R
         sums, trials = np.bincount(labels, s), np.bincount(labels, n)
         here = values[:n_groups].copy()
@@ -97,16 +98,15 @@ def test_a_part_of_the_order_only(rng):
     s, n = np.array([2.0, 3.0, 6.0, 7.0]), np.full(R, 8.0)
     order, moved = np.array([2, 0, 3, 1]), np.zeros(R)
     for _ in range(200):
-        labels, sizes = np.arange(R), np.ones(R, dtype=np.int64)
-        values = np.r_[rng.normal(size=R), np.zeros(kernels.N_AUXILIARY)]
-        before = values[:R].copy()
-        arguments = 0.0, UNIFORM, (FixedView(s, n, np.zeros(R)),), order
-        place, n_groups, _ = kernels.sweep_labels(
-            labels, values, sizes, R, *arguments, 1, 3, allocate_terms(1), rng
+        groups = make_groups(np.arange(R), rng.normal(size=R), kernels.N_AUXILIARY)
+        before = groups.values[:R].copy()
+        views = (FixedView(s, n, np.zeros(R)),)
+        n_visited, _ = kernels.sweep_labels(
+            groups, 0.0, UNIFORM, views, order[1:3], allocate_terms(1), rng
         )
-        assert place == 3
-        assert sizes[:n_groups].sum() == R
-        moved += values[labels] != before
+        assert n_visited == 2
+        assert groups.sizes[: groups.n_groups[0]].sum() == R
+        moved += groups.values[groups.labels] != before
     np.testing.assert_array_equal(moved > 0, [True, False, False, True])
 
 
@@ -142,14 +142,16 @@ def noisy_terms(more):
 
 def test_exact_terms_are_left_alone():
     terms = noisy_terms((0.0, 0.0))
-    kernels.sharpen(terms, np.array([0.2, 0.0]), np.array([3]), 1, 0.0, UNIFORM, np.empty(3))
+    groups = make_groups(np.zeros(3, dtype=int), np.array([0.2]), kernels.N_AUXILIARY)
+    kernels.sharpen(terms, groups, 0.0, UNIFORM, np.empty(5))
     assert terms.total[0] == 14.0
     np.testing.assert_array_equal(terms.n[:2], [10.0, 20.0])
 
 
 def test_further_observations_of_noisy_terms():
     """Their share of f = 1 is averaged over labels: one group far more likely than the rest, then both."""
-    values, sizes = np.array([0.7, -0.4, 0.0, 0.0]), np.array([5, 3, 0])
+    values = np.array([0.7, -0.4])
+    groups = make_groups(np.repeat([0, 1], [5, 3]), values, kernels.N_AUXILIARY)
     lam = np.array([0.5, -0.3])
 
     def log_likelihood(x):
@@ -157,13 +159,13 @@ def test_further_observations_of_noisy_terms():
 
     def sharpened(log_alpha):
         terms = noisy_terms((4.0, 0.0))
-        kernels.sharpen(terms, values, sizes, 2, log_alpha, UNIFORM, np.empty(4))
+        kernels.sharpen(terms, groups, log_alpha, UNIFORM, np.empty(10))
         np.testing.assert_array_equal(terms.n[:2], [14.0, 20.0])
         return (terms.total[0] - 14.0) / 4.0
 
     # no new group: the two that there are
-    w = special.softmax(np.log([5.0, 3.0]) + [log_likelihood(x) for x in values[:2]])
-    assert sharpened(-500.0) == pytest.approx(w @ special.expit(values[:2] + lam[0]))
+    w = special.softmax(np.log([5.0, 3.0]) + [log_likelihood(x) for x in values])
+    assert sharpened(-500.0) == pytest.approx(w @ special.expit(values + lam[0]))
     # a new group for sure: the share at the likelihood's mode
     grid = np.linspace(-5, 5, 10_001)
     mode = grid[np.argmax([log_likelihood(x) for x in grid])]

@@ -59,7 +59,8 @@ def test_two_steps_are_the_leapfrog_of_the_twin(states, rng):
     expected = w.copy()
     for _ in range(3):
         mean = field.moments(w)[0]
-        kernels.langevin_step(w, b, field.s, 30.0, mean, prior, False, H, p, moved, step, alpha, rng)
+        dynamics = kernels.Langevin(H, p, moved, step, alpha)
+        kernels.langevin_step(w, b, field.s, 30.0, mean, prior, False, dynamics, rng)
         expected, expected_p = twin.leapfrog(field, expected, expected_p, H[:3], step)
         np.testing.assert_allclose(w, expected, atol=1e-6)
     np.testing.assert_array_equal(b, BIAS)
@@ -74,9 +75,8 @@ def test_a_new_edge_has_a_new_momentum(rng):
     momenta = []
     for _ in range(2000):
         w, p, moved = np.array([1e-9, 0.0, 0.0]), np.full(6, 50.0), np.zeros(6, dtype=bool)
-        square = kernels.langevin_step(
-            w, BIAS.copy(), field.s, 30.0, mean, prior, False, H, p, moved, 1e-9, 0.9, rng
-        )
+        dynamics = kernels.Langevin(H, p, moved, 1e-9, 0.9)
+        square = kernels.langevin_step(w, BIAS.copy(), field.s, 30.0, mean, prior, False, dynamics, rng)
         assert square == 1.0
         assert w[1] == w[2] == 0.0
         momenta.append(p[0])
@@ -108,7 +108,7 @@ def chain_of(engine, prior, step, k, rng, negate):
     H, b, rows = np.full(6, 5.0), BIAS.copy(), np.empty((k, 3))
     for i in range(k):
         before = w.copy()
-        engine.langevin(w, b, prior, H, p, moved, step, 0.9, rng)
+        engine.langevin(w, b, prior, kernels.Langevin(H, p, moved, step, 0.9), rng)
         if not negate and np.array_equal(w, before):
             p *= -1.0  # undoes the turn
         rows[i] = w
