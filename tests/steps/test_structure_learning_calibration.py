@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.densities import density_of
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
@@ -225,7 +226,7 @@ def test_conversion_of_ising_to_boltzmann_draw_by_draw(engine):
     y = some_data(40)
     runs = []
     for family, scale in ((ISING, 0.3), (BOLTZMANN, 1.2)):
-        slab = closed_form(pm.Normal.dist().owner.op, [0.0, scale], 1)
+        slab = density_of(closed_form(pm.Normal.dist().owner.op, [0.0, scale], 1), 0)
         prior = EdgePrior(np.full(R, -0.4), slab, flat(D))
         machine = engine(y.astype(np.int8), GRAPH, family, True)
         if engine is ExactEdges:  # its scales of joint moves have a constant added
