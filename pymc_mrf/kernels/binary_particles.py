@@ -220,7 +220,7 @@ def resample(particles):
         for i in range(rows.shape[0]):
             for j in range(m):
                 row[j] = rows[i, ancestor[j]]
-            copy(row[:m], rows[i])
+            copy(row[:m], rows[i, :m])
     W[:m] = 1.0
 
 

@@ -50,7 +50,7 @@ class Tabulated(NamedTuple):
     location, scale : float
         Median, and a rough width.
     constant : float
-        Largest log density.
+        Upper bound of the log density and of all `heights`.
     series : Series
         Log density.
     cells : (c + 1,) array

@@ -12,8 +12,8 @@ decorrelates weights and biases. If the biases are not the sampler's to move, m 
 A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d,),
 the present parameters, which moves change, ``beta`` (d,), the centred biases, which do not change with an
 edge, ``n_biases``, d if the biases move and else 0, and with arrays of its own. It answers `look_at`,
-`without_edge`, `likelihood_terms`, `gain` and `follow`, in this order for every edge; `hamiltonian` asks the
-rest.
+`without_edge`, `likelihood_terms`, `gain` and `follow`, in this order for every edge in doubt, `look_at` alone
+for others; `hamiltonian` asks the rest.
 """
 
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import (
     FLAT,
     HALF_LOG_2PI,
+    MAX_SHIFT,
     Densities,
     Density,
     Tabulated,
@@ -41,7 +42,7 @@ from pymc_mrf.kernels.vector_sums import copy
 LEAST = 1e-3
 """Smallest probability with which either state of an edge is proposed."""
 
-MAX_NEWTON = 6  # steps towards a mode, at most
+MAX_NEWTON = 12  # steps towards a mode, at most
 CONVERGED = 0.05  # squared length, in standard deviations, of a step that is the last
 REFINE = 0.25  # proposals of presence more probable than this get a better mode
 STRONG = 0.5 * 3.5**2  # or if the score is 3.5 standard deviations from zero, which explains so much
@@ -97,7 +98,7 @@ class EdgePrior(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Both ends of an edge: their biases without it, and what they become with it.
+    """Both ends of an edge: priors of their biases, these without the edge, and the means that shift them.
 
     Attributes
     ----------
@@ -121,7 +122,8 @@ class Ends(NamedTuple):
 def look_at(view: Any, e: int, x: float) -> Any:
     """Begin with edge e, whose value is x: the field without it.
 
-    Returns an upper bound of what its score at 0 explains, score^2 / (2 information), and the information.
+    Returns an upper bound of what its score at 0 explains, score^2 / (2 information), and a lower bound of the
+    information, for the score and information that `without_edge` would give.
     """
 
 
@@ -137,7 +139,7 @@ def likelihood_terms(view: Any, e: int, x: float) -> Any:
 
 @by_type
 def gain(view: Any, e: int, x: float) -> Any:
-    """Log-likelihood gained by moving edge e from 0 to x; `follow` may come next, with this x as the new."""
+    """Log-likelihood gained by moving edge e from 0 to x; `follow` may come next, with this x or 0 as new."""
 
 
 @by_type
@@ -187,13 +189,16 @@ def refined_fit(view, e, x, ends, slab):
     """`Fit` of the value of a present edge by Newton's method from x; its log odds without the prior's."""
     at_zero = bias_terms(ends, 0.0)[0]
     fit, log_mass = quadratic_fit(slab, 0.0, 1.0)
+    # where states are rare the parabola at 0 has hardly any curvature, and its mode is anywhere
+    x = min(max(x, -MAX_SHIFT), MAX_SHIFT)
     for _ in range(MAX_NEWTON):
         value, slope, information = likelihood_terms(view, e, x)
         prior, prior_slope, precision = bias_terms(ends, x)
         value += prior - at_zero
         fit, log_mass = expanded_fit(slab, x, value, slope + prior_slope, information + precision)
-        shift, x = fit.mode - x, fit.mode
-        if shift * shift * fit.precision < CONVERGED:
+        shift = fit.mode - x
+        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
+        if shift * shift * fit.precision < CONVERGED and abs(shift) < 0.99 * MAX_SHIFT:
             break
     return fit, log_mass
 
@@ -222,7 +227,7 @@ def sweep_edges(view, prior, corrected, rng):
     Returns
     -------
     n_proposed, n_accepted : int
-        Proposals that would change an edge.
+        Proposals that would change an edge, and those accepted.
     """
     w, slab = view.w, prior.slab
     n_proposed, n_accepted = 0, 0

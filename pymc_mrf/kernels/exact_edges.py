@@ -293,6 +293,7 @@ def add_slopes_by_list(view, active, slope):
         field.edges, field.y, view.w, view.b, view.rows, view.W, view.P, view.h, view.moments
     )
     fill_marginals(field.edges, view.moments, view.marginals)
+    view.window[0] = -1  # the table is overwritten
     return add_expectations(view, active, A, slope)
 
 

@@ -88,7 +88,7 @@ def total_positive(a):
 
 @finite
 def largest(a):
-    """Largest entry of an array without NaN; the method of arrays allocates memory."""
+    """Largest entry of an array, any if there is NaN; the method of arrays allocates memory."""
     top = a[0]
     for j in range(1, a.shape[0]):
         top = max(top, a[j])

@@ -69,8 +69,8 @@ def pair_sums(x: np.ndarray, edges: np.ndarray, y: np.ndarray | None = None) -> 
 class EdgeEngine:
     """Base of the engines of the edge sampler.
 
-    A subclass supplies `__init__`, `refresh` and `variances`, and what else is not as here: nothing
-    estimated, nothing learnt, nothing remembered from step to step.
+    A subclass supplies `__init__` and `refresh`, and what else is not as here: nothing estimated, nothing
+    learnt, nothing remembered from step to step.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class PseudoEdges(EdgeEngine):
         return np.split(self.information, [d, 2 * d, 3 * d])  # views
 
     def learn(self, weight: float) -> None:
-        """Move `information` towards its present value; call after `joint`."""
+        """Move `information` towards its value before the last `joint`."""
         variance, mean, square, curvature = self._learnt()
         variance += weight * (self._variance - variance)
         # recent draws count for more: norms grow much after the start
@@ -124,6 +124,8 @@ class PseudoEdges(EdgeEngine):
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""
+        if not pseudo_edges.is_up_to_date(self.view):  # after a rejection
+            pseudo_edges.refresh(self.view)
         self._variance[:] = self.view.now.v
         n_steps = int(np.rint(n_steps * self.stretch()))
         accept = super().trajectory(active, prior, step, n_steps, rng)

@@ -74,7 +74,8 @@ class EdgeGibbs(EdgeStep):
     posterior, whose error vanishes as the particles increase. On a complete field of four nodes (n = 80
     and 600) the largest error of an inclusion probability was 0.007 with m = 5 n particles, where its
     Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve strongly coupled nodes are in
-    ``docs/results.md``. Adaptation ends with tuning, which the correction for noise needs.
+    ``docs/results.md``. Adaptation ends with tuning, which the correction for noise needs: without tuning
+    the means that it takes for expected are those of the start.
 
     One step updates every candidate edge in turn, presence and value together: the proposal does not
     depend on the present state of the edge and approximates its full conditional by Laplace's method,

@@ -120,3 +120,35 @@ def test_cells_of_slabs_with_inner_jumps(a, bounds):
     log_mass, mean, variance = slab_cells.fit_cells(ends, heights, 0.0, 0.0)
     np.testing.assert_allclose((log_mass, mean), (np.log(2 * a), 0.0), atol=1e-3)
     np.testing.assert_allclose(variance, a * a / 3, rtol=0.05)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
+@pytest.mark.parametrize(
+    "slab",
+    [
+        lambda: pm.Normal.dist(0.0, 2.5),
+        lambda: pm.Cauchy.dist(0.0, 2.5),
+        lambda: pm.Uniform.dist(-20.0, 20.0),
+    ],
+    ids=["normal", "cauchy", "tabulated"],
+)
+def test_an_edge_between_rare_states_is_found(slab, likelihood, rng):
+    """One per cent each, and mostly together: at 0 the likelihood has hardly any curvature."""
+    x = np.zeros((1000, 3), dtype=int)
+    x[:6, :2] = 1
+    x[6:10, 0], x[10:14, 1] = 1, 1
+    x[14:, 2] = rng.integers(2, size=986)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.1, slab(), shape=3)
+        b = pm.Normal("b", 0.0, 5.0, shape=3)
+        graph = pmrf.graphs.complete(3)
+        pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
+        step = pmrf.EdgeGibbs([w, b])
+    prior, _ = step._prior.read(model.initial_point())
+    weights, p = np.zeros(3), x.mean(axis=0)
+    biases = np.log(p) - np.log1p(-p)
+    for _ in range(20):
+        step._engine.sweep(weights, biases, prior, rng)
+        if weights[0] != 0.0:
+            break
+    assert 1.0 < weights[0] < 10.0
