@@ -12,8 +12,8 @@ decorrelates weights and biases. If the biases are not the sampler's to move, m 
 A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d,),
 the present parameters, which moves change, ``beta`` (d,), the centred biases, which do not change with an
 edge, ``n_biases``, d if the biases move and else 0, and with arrays of its own. It answers `look_at`,
-`without_edge`, `likelihood_terms`, `gain` and `follow`, in this order for every edge in doubt, `look_at` alone
-for others; `hamiltonian` asks the rest.
+`without_edge`, `likelihood_terms`, `gain` and `follow`, in this order for every edge in doubt, `look_at`
+alone for others; `hamiltonian` asks the rest.
 """
 
 from typing import Any, NamedTuple
@@ -122,8 +122,8 @@ class Ends(NamedTuple):
 def look_at(view: Any, e: int, x: float) -> Any:
     """Begin with edge e, whose value is x: the field without it.
 
-    Returns an upper bound of what its score at 0 explains, score^2 / (2 information), and a lower bound of the
-    information, for the score and information that `without_edge` would give.
+    Returns an upper bound of what its score at 0 explains, score^2 / (2 information), and a lower bound of
+    the information, for the score and information that `without_edge` would give.
     """
 
 
