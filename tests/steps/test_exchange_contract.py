@@ -69,16 +69,16 @@ def test_memory_does_not_grow():
     step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=1, n_updates=1)
     tracemalloc.start()
     point = model.initial_point()
-    for _ in range(600):  # until interned objects are all there
+    for _ in range(1500):  # until interned objects are all there
         point, _ = step.step(point)
     gc.collect()
     before = tracemalloc.get_traced_memory()[0]
-    for _ in range(600):
+    for _ in range(1000):
         point, _ = step.step(point)
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 30_000  # one small array kept in every step would be 60 kB and more
+    assert grown < 50_000  # one small array kept in every step would be 100 kB and more
 
 
 def test_frozen_models_keep_their_step_and_others_get_pymc_steps():
