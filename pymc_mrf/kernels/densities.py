@@ -14,7 +14,6 @@ from pymc_mrf.kernels.slab_cells import draw_in_cells, fit_cells, log_cell_densi
 
 FLAT, NORMAL, STUDENT, LAPLACE = 0, 1, 2, 3
 
-MAX_SHIFT = 2.0  # of a Newton step
 WIDE = 0.05  # share of the Cauchy part, as wide as WIDTH scales, in the proposal of a value
 WIDTH = 3.0
 _C5 = 0.37960668982249444  # density of Student's t with 5 degrees of freedom at 0
@@ -115,10 +114,10 @@ def slope_and_precision(f, x):
 
 
 @by_type
-def expanded_fit(f, x, value, g, h):
+def expanded_fit(f, x, value, g, h, reach):
     """`Fit` to f(y) exp(value + g (y - x) - h (y - x)^2 / 2), a function of y, and the log of its integral.
 
-    By Laplace's method with f expanded at x, no farther than MAX_SHIFT from x; or by cells.
+    By Laplace's method with f expanded at x, no farther than `reach` from x; or by cells.
     """
 
 
@@ -183,18 +182,18 @@ def tabulated_slope_and_precision(f, x):
 
 
 @expanded_fit.register(Density)
-def closed_expanded_fit(f, x, value, g, h):
+def closed_expanded_fit(f, x, value, g, h, reach):
     """One Newton step."""
     slope, precision = slope_and_precision(f, x)
     precision += h
     shift = (g + slope) / precision
     log_mass = value + log_density(f, x) + 0.5 * shift * shift * precision
     log_mass += HALF_LOG_2PI - 0.5 * np.log(precision)
-    return Fit(x + min(max(shift, -MAX_SHIFT), MAX_SHIFT), precision, 0.0, 1.0, 0.0), log_mass
+    return Fit(x + min(max(shift, -reach), reach), precision, 0.0, 1.0, 0.0), log_mass
 
 
 @expanded_fit.register(Tabulated)
-def tabulated_expanded_fit(f, x, value, g, h):
+def tabulated_expanded_fit(f, x, value, g, h, reach):
     """By cells."""
     fit, log_mass = quadratic_fit(f, g + h * x, h)
     return fit, value - (g + 0.5 * h * x) * x + log_mass

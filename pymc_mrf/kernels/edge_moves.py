@@ -25,7 +25,6 @@ from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import (
     FLAT,
     HALF_LOG_2PI,
-    MAX_SHIFT,
     Densities,
     Density,
     Tabulated,
@@ -43,6 +42,7 @@ LEAST = 1e-3
 """Smallest probability with which either state of an edge is proposed."""
 
 MAX_NEWTON = 12  # steps towards a mode, at most
+MAX_SHIFT = 2.0  # of one of them, in the log odds of a pair
 CONVERGED = 0.05  # squared length, in standard deviations, of a step that is the last
 REFINE = 0.25  # proposals of presence more probable than this get a better mode
 STRONG = 0.5 * 3.5**2  # or if the score is 3.5 standard deviations from zero, which explains so much
@@ -190,15 +190,16 @@ def refined_fit(view, e, x, ends, slab):
     at_zero = bias_terms(ends, 0.0)[0]
     fit, log_mass = quadratic_fit(slab, 0.0, 1.0)
     # where states are rare the parabola at 0 has hardly any curvature, and its mode is anywhere
-    x = min(max(x, -MAX_SHIFT), MAX_SHIFT)
+    reach = MAX_SHIFT / (view.field.y[1] - view.field.y[0]) ** 2
+    x = min(max(x, -reach), reach)
     for _ in range(MAX_NEWTON):
         value, slope, information = likelihood_terms(view, e, x)
         prior, prior_slope, precision = bias_terms(ends, x)
         value += prior - at_zero
-        fit, log_mass = expanded_fit(slab, x, value, slope + prior_slope, information + precision)
+        fit, log_mass = expanded_fit(slab, x, value, slope + prior_slope, information + precision, reach)
         shift = fit.mode - x
-        x += min(max(shift, -MAX_SHIFT), MAX_SHIFT)
-        if shift * shift * fit.precision < CONVERGED and abs(shift) < 0.99 * MAX_SHIFT:
+        x += min(max(shift, -reach), reach)
+        if shift * shift * fit.precision < CONVERGED and abs(shift) < 0.99 * reach:
             break
     return fit, log_mass
 

@@ -292,4 +292,4 @@ def test_laplace_is_exact_for_a_normal_slab():
     np.testing.assert_allclose(densities.quadratic_fit(slab, g, h)[1], expected)
     # the same parabola, about another point
     x, value = 0.4, g * 0.4 - 0.5 * h * 0.4**2
-    np.testing.assert_allclose(densities.expanded_fit(slab, x, value, g - h * x, h)[1], expected)
+    np.testing.assert_allclose(densities.expanded_fit(slab, x, value, g - h * x, h, 2.0)[1], expected)

@@ -209,7 +209,7 @@ def test_options_reach_the_engine():
     with model:
         step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
     assert isinstance(step._engine, ParticleEdges)
-    assert (step._engine.n_particles, step._engine._n_sweeps) == (77, 3)
+    assert (step._engine.n_particles, step._engine.view.n_sweeps) == (77, 3)
 
 
 def test_too_few_particles_are_told_of():
