@@ -13,31 +13,43 @@ PACKAGE = "pymc_mrf.kernels"
 DIGESTS = "digests.json"
 
 
-def imported(path: Path) -> dict[str, set[str]]:
-    """Modules of kernels that a file imports, and the names that it takes from each."""
-    found: dict[str, set[str]] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imported(tree: ast.AST) -> dict[str, str]:
+    """Names that a file takes from kernels, and the module of kernels that each is or comes from."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-            for name in node.names:
-                found.setdefault(name.name, set())
+            found |= {name.asname or name.name: name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
-            found.setdefault(node.module.split(".")[-1], set()).update(n.name for n in node.names)
+            found |= {name.asname or name.name: node.module.split(".")[-1] for name in node.names}
+    return found
+
+
+def asked(tree: ast.AST) -> set[str]:
+    """Names at the beginning of ``name.register`` and ``name.question.register``, wherever they stand."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "register":
+            owner = node.value
+            while isinstance(owner, ast.Attribute):
+                owner = owner.value
+            if isinstance(owner, ast.Name):
+                found.add(owner.id)
     return found
 
 
 def digests(kernels: Path) -> dict[str, str]:
     """Digest of each module of kernels and of all that its machine code comes from.
 
-    That is what it imports, directly or not, and the modules that register functions of theirs with it, as
-    the views of `group_labels` do.
+    That is what it imports, directly or not, and the modules that answer its questions (see `by_type`).
     """
     paths = {path.stem: path for path in sorted(kernels.glob("*.py"))}
     needs: dict[str, set[str]] = {name: set() for name in paths}
     for name, path in paths.items():
-        for other, names in imported(path).items():
-            needs[name].add(other)
-            if any(taken.startswith("register_") for taken in names):
-                needs[other].add(name)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = imported(tree)
+        needs[name].update(names.values())
+        for question in asked(tree) & set(names):
+            needs[names[question]].add(name)
     result = {}
     for name in paths:
         closure, new = {name}, {name}

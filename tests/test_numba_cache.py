@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shutil
 from pathlib import Path
 
 import numba
@@ -45,8 +46,9 @@ def test_a_new_folder_begins_with_what_no_change_has_reached(tmp_path):
         "base": "x = 1",
         "user": "from pymc_mrf.kernels.base import x",
         "far": "from pymc_mrf.kernels import user",
-        "host": "def register_view(): pass",
-        "guest": "from pymc_mrf.kernels.base import x\nfrom pymc_mrf.kernels.host import register_view",
+        "host": "def question(): pass",
+        "guest": "from pymc_mrf.kernels.base import x\nfrom pymc_mrf.kernels import host as asks\n"
+        "@asks.question.register(tuple)\ndef answer(): pass",
         "alone": "y = 1",
     }
     for name, text in sources.items():
@@ -79,6 +81,26 @@ def test_the_closure_knows_the_kernels():
               if isinstance(node, ast.ImportFrom)]  # fmt: skip
     # digests cover kernels only
     assert {name for name in others if name.startswith("pymc_mrf") and "kernels" not in name} == set()
+
+
+def test_a_changed_answer_reaches_whoever_asks(tmp_path):
+    """Questions of `edge_moves` and `group_labels` are answered in modules that these do not import."""
+    kernels = tmp_path / "kernels"
+    shutil.copytree(
+        Path(pymc_mrf.__file__).parent / "kernels", kernels, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    before = digests(kernels)
+    for answers, asks in (
+        ("pseudo_edges", {"edge_moves", "hamiltonian", "reversible_jump", "particle_edges"}),
+        ("exact_groups", {"group_labels", "auxiliary_groups"}),
+    ):
+        file = kernels / f"{answers}.py"
+        text = file.read_text()
+        file.write_text(text + "# changed")
+        changed = {name for name, digest in digests(kernels).items() if digest != before[name]}
+        file.write_text(text)
+        assert {answers, *asks} <= changed
+        assert not changed & {"crp", "packed_gibbs", "densities"}
 
 
 def test_the_cache_is_in_use():

@@ -5,10 +5,10 @@ from typing import Any
 
 from numba.extending import overload
 
-from pymc_mrf.kernels._jit import PART_OPTIONS, lean
+from pymc_mrf.kernels._jit import PART_OPTIONS, jit, lean
 
 
-def by_type(question: Callable) -> Any:
+def by_type(question: Callable, allocates: bool = False) -> Any:
     """Make `question` a kernel that is chosen by the type of its first argument when its caller is compiled.
 
     Answers are registered as with `functools.singledispatch`::
@@ -23,6 +23,13 @@ def by_type(question: Callable) -> Any:
 
     An answer is compiled as a part of its caller, as `lean` kernels are: a call with the many arrays of a
     view takes some hundred nanoseconds. Called from Python, the kernel is chosen in the same way.
+
+    Parameters
+    ----------
+    question : callable
+        What is asked, its first argument being a namedtuple; only its name and docstring count.
+    allocates : bool
+        Whether an answer may allocate memory: then it is a kernel of its own, as by `jit`.
     """
     answers: dict[type, Any] = {}
 
@@ -33,7 +40,7 @@ def by_type(question: Callable) -> Any:
 
     def register(*kinds: type) -> Callable:
         def keep(answer: Callable) -> Any:
-            kernel = lean(answer)
+            kernel = jit(answer) if allocates else lean(answer)
             answers.update(dict.fromkeys(kinds, kernel))
             return kernel
 
@@ -44,5 +51,6 @@ def by_type(question: Callable) -> Any:
     def choose(first, *others):
         return answers[first.instance_class].py_func
 
-    overload(ask, jit_options=PART_OPTIONS, strict=False)(choose)
+    options: Any = {"error_model": "numpy"} if allocates else PART_OPTIONS
+    overload(ask, jit_options=options, strict=False)(choose)
     return ask

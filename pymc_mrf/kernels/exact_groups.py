@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
+from pymc_mrf.kernels._jit import part
 from pymc_mrf.kernels.edge_terms import add_term
-from pymc_mrf.kernels.group_labels import register_view
+from pymc_mrf.kernels.group_labels import describe, follow
 from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
 from pymc_mrf.kernels.junction_tree_loops import log_add
 
@@ -62,7 +62,7 @@ def logit_at_zero(log_table, statistic, eta):
     return one - zero - eta
 
 
-@lean
+@describe.register(ExactView)
 def describe_exact(view, e, x, terms):
     """Identity (A1)."""
     edge = view.edge_of[e]
@@ -74,7 +74,7 @@ def describe_exact(view, e, x, terms):
     add_term(terms, view.n, lam, 0.0)
 
 
-@lean
+@follow.register(ExactView)
 def follow_exact(view, e, x, value):
     """Change the clique table in focus."""
     edge = view.edge_of[e]
@@ -85,7 +85,7 @@ def follow_exact(view, e, x, value):
     return False
 
 
-@lean
+@describe.register(FixedView)
 def describe_fixed(view, e, x, terms):
     """Likelihood of an edge that stands alone."""
     if view.n[e] > 0.0:
@@ -93,11 +93,7 @@ def describe_fixed(view, e, x, terms):
         add_term(terms, view.n[e], view.lam[e], 0.0)
 
 
-@lean
+@follow.register(FixedView)
 def follow_fixed(view, e, x, value):
     """Nothing follows."""
     return False
-
-
-register_view(ExactView, describe_exact, follow_exact)
-register_view(FixedView, describe_fixed, follow_fixed)

@@ -6,17 +6,15 @@ values come from a distribution q shaped like the edge's likelihood, with weight
 base density and L the likelihood: so no integral over the base is needed, for any base.
 
 Engines are views: namedtuples of arrays that tell, by `describe` and `follow`, how the likelihood of
-one edge is found and what else changes with its parameter. A view's module registers its two kernels with
-`register_view`; numba chooses between them by the type of the view.
+one edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
 """
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numba.extending import overload
 
 from pymc_mrf.kernels._jit import jit, part
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import (
     add_term,
@@ -33,42 +31,15 @@ from pymc_mrf.kernels.series import series_value
 N_AUXILIARY = 2
 """Auxiliary values per label. With one, an edge that is a group of its own keeps its value."""
 
-_DESCRIBE: dict[type, Any] = {}
-_FOLLOW: dict[type, Any] = {}
 
-
-def register_view(view: type, describe: Callable, follow: Callable) -> None:
-    """Tell how a likelihood answers.
-
-    Parameters
-    ----------
-    view : type
-        A namedtuple.
-    describe : callable
-        ``describe(view, e, x, terms)`` adds the terms of entry e, whose present value is x.
-    follow : callable
-        ``follow(view, e, x, value)`` moves entry e from x to another value; returns whether the view has
-        to be renewed before it is asked again.
-    """
-    _DESCRIBE[view], _FOLLOW[view] = describe, follow
-
-
+@partial(by_type, allocates=True)
 def describe(view, e, x, terms):
-    """Add what `view` knows of entry e, whose present value is `x`, to `terms`; in kernels only."""
+    """Add the terms of entry e, whose present value is x, to `terms`."""
 
 
+@partial(by_type, allocates=True)
 def follow(view, e, x, value):
-    """Change entry e of `view` from `x` to `value`; in kernels only."""
-
-
-@overload(describe, jit_options={"error_model": "numpy"})
-def _describe(view, e, x, terms):
-    return _DESCRIBE[view.instance_class].py_func
-
-
-@overload(follow, jit_options={"error_model": "numpy"})
-def _follow(view, e, x, value):
-    return _FOLLOW[view.instance_class].py_func
+    """Move entry e from x to another value; whether the view has to be renewed before it is asked again."""
 
 
 @part

@@ -30,7 +30,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_terms import add_term
-from pymc_mrf.kernels.group_labels import register_view
+from pymc_mrf.kernels.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import normalise
 
 MAX_NOISE = 0.5  # variance ratio up to which an estimated likelihood is corrected
@@ -353,7 +353,7 @@ def edge_marginal(view, e):
     return one, zero, variance / (total * total), total * total / (squares * m)
 
 
-@jit
+@describe.register(ParticleView)
 def describe_particles(view, e, x, terms):
     """Identity (A1) with an estimated marginal."""
     edge = view.edge_of[e]
@@ -372,7 +372,7 @@ def describe_particles(view, e, x, terms):
     add_term(terms, view.n, np.log(one) - np.log(zero) - x, more)
 
 
-@jit
+@follow.register(ParticleView)
 def follow_particles(view, e, x, value):
     """Change the parameter; the anchor stays."""
     edge = view.edge_of[e]
@@ -380,9 +380,6 @@ def follow_particles(view, e, x, value):
         return False
     view.eta[edge] = value
     return view.record[3] > 0.0
-
-
-register_view(ParticleView, describe_particles, follow_particles)
 
 
 @jit

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.edge_terms import add_term
-from pymc_mrf.kernels.group_labels import register_view
+from pymc_mrf.kernels.group_labels import describe, follow
 
 
 class PseudoView(NamedTuple):
@@ -88,7 +88,7 @@ def describe_end(view, i, j, x, terms):
             add_term(terms, view.counts[c], one - zero, 0.0)
 
 
-@jit
+@describe.register(PseudoView)
 def describe_pseudo(view, e, x, terms):
     """All rows, as seen from either end."""
     edge = view.edge_of[e]
@@ -100,16 +100,13 @@ def describe_pseudo(view, e, x, terms):
     describe_end(view, v, u, x, terms)
 
 
-@jit
+@follow.register(PseudoView)
 def follow_pseudo(view, e, x, value):
     """Change the scores of both ends."""
     edge = view.edge_of[e]
     if edge >= 0:
         add_edge(view, edge, value - x)
     return False
-
-
-register_view(PseudoView, describe_pseudo, follow_pseudo)
 
 
 @jit
