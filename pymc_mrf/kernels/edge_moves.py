@@ -108,6 +108,8 @@ class Ends(NamedTuple):
         Biases without the edge.
     m_u, m_v : float
         Means of the state values, or zeros.
+    log_prior : float
+        Log prior of the biases without the edge.
     """
 
     prior_u: Density
@@ -116,6 +118,7 @@ class Ends(NamedTuple):
     b_v: float
     m_u: float
     m_v: float
+    log_prior: float
 
 
 @by_type
@@ -153,18 +156,20 @@ def ends_of(view, e, bias):
     u, v = view.field.edges[e, 0], view.field.edges[e, 1]
     m_u, m_v = view.field.m[u], view.field.m[v]
     b_u, b_v = view.b[u] + view.w[e] * m_v, view.b[v] + view.w[e] * m_u
-    return Ends(density_of(bias, u), density_of(bias, v), b_u, b_v, m_u, m_v)
+    prior_u, prior_v = density_of(bias, u), density_of(bias, v)
+    log_prior = log_density(prior_u, b_u) + log_density(prior_v, b_v)
+    return Ends(prior_u, prior_v, b_u, b_v, m_u, m_v, log_prior)
 
 
 @lean
 def bias_terms(ends, x):
-    """Log prior of the biases of both ends at value x of the edge; derivative and curvature by x."""
+    """Log prior of the biases of both ends at value x of the edge, relative to 0; its slope and curvature."""
     if ends.prior_u.kind == FLAT:
         return 0.0, 0.0, 0.0
     at_u, at_v = ends.b_u - x * ends.m_v, ends.b_v - x * ends.m_u
     slope_u, precision_u = slope_and_precision(ends.prior_u, at_u)
     slope_v, precision_v = slope_and_precision(ends.prior_v, at_v)
-    value = log_density(ends.prior_u, at_u) + log_density(ends.prior_v, at_v)
+    value = log_density(ends.prior_u, at_u) + log_density(ends.prior_v, at_v) - ends.log_prior
     slope = -ends.m_v * slope_u - ends.m_u * slope_v
     return value, slope, ends.m_v * ends.m_v * precision_u + ends.m_u * ends.m_u * precision_v
 
@@ -185,18 +190,17 @@ def inclusion_probability(log_odds):
 
 
 @lean
-def refined_fit(view, e, x, ends, slab):
-    """`Fit` of the value of a present edge by Newton's method from x; its log odds without the prior's."""
-    at_zero = bias_terms(ends, 0.0)[0]
-    fit, log_mass = quadratic_fit(slab, 0.0, 1.0)
+def refined_fit(view, e, fit, ends, slab):
+    """Better `Fit` of the value of a present edge, by Newton's method; its log odds without the prior's."""
     # where states are rare the parabola at 0 has hardly any curvature, and its mode is anywhere
-    reach = MAX_SHIFT / (view.field.y[1] - view.field.y[0]) ** 2
-    x = min(max(x, -reach), reach)
+    reach, log_mass = MAX_SHIFT / (view.field.y[1] - view.field.y[0]) ** 2, 0.0
+    x = min(max(fit.mode, -reach), reach)
     for _ in range(MAX_NEWTON):
         value, slope, information = likelihood_terms(view, e, x)
         prior, prior_slope, precision = bias_terms(ends, x)
-        value += prior - at_zero
-        fit, log_mass = expanded_fit(slab, x, value, slope + prior_slope, information + precision, reach)
+        fit, log_mass = expanded_fit(
+            slab, x, value + prior, slope + prior_slope, information + precision, reach
+        )
         shift = fit.mode - x
         x += min(max(shift, -reach), reach)
         if shift * shift * fit.precision < CONVERGED and abs(shift) < 0.99 * reach:
@@ -208,8 +212,7 @@ def refined_fit(view, e, x, ends, slab):
 def log_presence(view, e, x, ends, prior, fit):
     """Log of the conditional density of edge e at x other than 0, relative to absence, and to `fit`."""
     value = prior.log_odds[e] + log_density(prior.slab, x) + gain(view, e, x)
-    value += bias_terms(ends, x)[0] - bias_terms(ends, 0.0)[0]
-    return value - log_fit(prior.slab, fit, x)
+    return value + bias_terms(ends, x)[0] - log_fit(prior.slab, fit, x)
 
 
 @lean
@@ -246,7 +249,7 @@ def sweep_edges(view, prior, corrected, rng):
         fit, log_mass = quadratic_fit(slab, g, h)
         rho = inclusion_probability(prior.log_odds[e] + log_mass)
         if rho > REFINE or 0.5 * g * g >= STRONG * h:
-            fit, log_mass = refined_fit(view, e, fit.mode, ends, slab)
+            fit, log_mass = refined_fit(view, e, fit, ends, slab)
             rho = inclusion_probability(prior.log_odds[e] + log_mass)
         new = propose_fit(slab, fit, rng) if uniform < rho else 0.0
         if new == 0.0 and old == 0.0:

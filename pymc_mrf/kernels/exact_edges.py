@@ -70,8 +70,6 @@ class ListedEdges(NamedTuple):
         Largest minus smallest of the cells.
     windows : Windows
         Where single edges are moved.
-    window_of : (r,) int64 array
-        Window in which each edge is visited.
     window : (1,) int64 array
         The one whose probabilities are listed in `rows.table`; -1 for none.
     rows : Rows
@@ -90,7 +88,6 @@ class ListedEdges(NamedTuple):
     marginals: np.ndarray
     spreads: np.ndarray
     windows: Windows
-    window_of: np.ndarray
     window: np.ndarray
     rows: Rows
     P: np.ndarray
@@ -211,7 +208,7 @@ def list_window(view, i):
 @lean
 def listed_pair(view, e):
     """Log probabilities of the pair's states in the present window, into `view.log_p`."""
-    i, u, v = view.window_of[e], view.field.edges[e, 0], view.field.edges[e, 1]
+    i, u, v = view.windows.window_of[e], view.field.edges[e, 0], view.field.edges[e, 1]
     P = view.rows.table[: 1 << view.windows.sizes[i]]
     pair_probabilities(P, view.windows.places[i, u], view.windows.places[i, v], view.log_p)
 
@@ -219,7 +216,7 @@ def listed_pair(view, e):
 @moves.look_at.register(ListedEdges)
 def look_at_in_list(view, e, x):
     """Marginal table of the pair in its window, which is listed anew if need be."""
-    i, c = view.window_of[e], view.field.cells[e]
+    i, c = view.windows.window_of[e], view.field.cells[e]
     if view.window[0] != i:
         list_window(view, i)
     if abs(x) * view.spreads[e] > UNDERFLOW:

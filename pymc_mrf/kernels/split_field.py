@@ -38,15 +38,15 @@ class Windows(NamedTuple):
     sizes : (l,) int64 array
     order : (r,) int64 array
         Edges: those visited in the first window, then in the second, and so on.
-    starts : (l + 1,) int64 array
-        Where the edges of every window begin in `order`.
+    window_of : (r,) int64 array
+        Window in which each edge is visited.
     """
 
     nodes: np.ndarray
     places: np.ndarray
     sizes: np.ndarray
     order: np.ndarray
-    starts: np.ndarray
+    window_of: np.ndarray
 
 
 class Rows(NamedTuple):
@@ -93,15 +93,10 @@ def make_windows(edges: np.ndarray, d: int, n_blocks: int) -> Windows:
     blocks = np.array_split(np.arange(d), n_blocks)
     pairs = [np.concatenate(pair) for pair in combinations(blocks, 2)] or [np.arange(d)]
     nodes = np.array([[*window, *np.setdiff1d(np.arange(d), window)] for window in pairs])
-    left = np.ones(len(edges), dtype=bool)
-    order = []
-    for window in pairs:
-        inside = np.flatnonzero(left & np.isin(edges, window).all(axis=1))
-        left[inside] = False
-        order.append(inside)
-    starts = np.cumsum([0, *(len(part) for part in order)])
     sizes = np.array([len(window) for window in pairs])
-    return Windows(nodes, np.argsort(nodes, axis=1), sizes, np.concatenate(order), starts)
+    window_of = np.argmax([np.isin(edges, window).all(axis=1) for window in pairs], axis=0)  # the first
+    order = np.argsort(window_of, kind="stable")
+    return Windows(nodes, np.argsort(nodes, axis=1), sizes, order, window_of)
 
 
 def allocate_rows(windows: Windows) -> Rows:

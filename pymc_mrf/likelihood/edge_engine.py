@@ -19,6 +19,9 @@ from pymc_mrf.kernels.hamiltonian import (
 )
 
 BLOCK = 1_000_000  # numbers gathered at once
+# length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
+TRAJECTORY = 1.6
+MAX_LEAPFROG = 16  # steps of one trajectory
 
 
 def binary_field(
@@ -53,6 +56,11 @@ def binary_field(
         cells=y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v,  # (r, 4)
         order=order,
     )
+
+
+def node_information(x: np.ndarray, field: Field) -> np.ndarray:
+    """Sum over the rows of x (n, d) of the variance of every node's state value, (d,); never 0."""
+    return len(x) * field.y[x].var(axis=0) + 0.5
 
 
 def pair_sums(x: np.ndarray, edges: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
@@ -127,13 +135,18 @@ class EdgeEngine:
         would change an edge, and of those accepted.
         """
         view = self.view
-        view.w[:], view.b[:] = w, b
-        centred(view.field, w, b, view.beta)
+        self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
         counts = sweep_edges(view, prior, corrected, rng)
         w[:], b[:] = view.w, view.b
         return counts
+
+    def go_to(self, w, b) -> None:
+        """Give the view other parameters."""
+        view = self.view
+        view.w[:], view.b[:] = w, b
+        centred(view.field, w, b, view.beta)
 
     def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """Move all present edges and the biases jointly, in place, after `sweep`.

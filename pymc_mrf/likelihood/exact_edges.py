@@ -9,7 +9,7 @@ from pymc_mrf.kernels import exact_edges
 from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field
+from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field, node_information
 
 MAX_ENUMERATED = 24
 """Nodes of which all configurations are summed over. On a complete graph that is much faster than the
@@ -66,9 +66,9 @@ class ExactEdges(EdgeEngine):
             enumerates = LEAST_NODES <= d <= MAX_ENUMERATED and 2**d <= CELL_COST * tree.n_cells
         order = tree.factor_order[tree.factor_order < graph.n_edges]
         field = binary_field(x, graph, family, is_centred, order)
-        self.information = len(x) * np.array(family.states, dtype=np.float64)[x].var(axis=0) + 0.5
-        make = listed_view if enumerates else tree_view
-        self.view = make(field, d if moves_biases else 0, tree)
+        self.information = node_information(x, field)
+        n_biases = d if moves_biases else 0
+        self.view = listed_view(field, n_biases) if enumerates else tree_view(field, n_biases, tree)
 
     def refresh(self, rng) -> None:
         """Calibrate the junction tree; windows of the enumeration are listed as they are visited."""
@@ -102,17 +102,14 @@ def tree_view(field: exact_edges.Field, n_biases: int, tree: JunctionTree) -> ex
     )
 
 
-def listed_view(field: exact_edges.Field, n_biases: int, tree: JunctionTree) -> exact_edges.ListedEdges:
+def listed_view(field: exact_edges.Field, n_biases: int) -> exact_edges.ListedEdges:
     """View by enumeration."""
-    (r, _), d = field.cells.shape, len(field.m)
+    d = len(field.m)
     windows = make_windows(field.edges, d, default_blocks(d))
-    window_of = np.empty(r, dtype=np.int64)
-    window_of[windows.order] = np.repeat(np.arange(len(windows.sizes)), np.diff(windows.starts))
     return exact_edges.ListedEdges(
         **shared(field._replace(order=windows.order), n_biases),
         spreads=np.ptp(field.cells, axis=1),
         windows=windows,
-        window_of=window_of,
         window=np.full(1, -1),
         rows=allocate_rows(windows),
         P=np.zeros(2**d),

@@ -8,19 +8,24 @@ import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import binary_particles, particle_edges
+from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.kernels.hamiltonian import allocate_coordinates
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field, pair_sums
+from pymc_mrf.likelihood.edge_engine import (
+    MAX_LEAPFROG,
+    TRAJECTORY,
+    EdgeEngine,
+    binary_field,
+    node_information,
+    pair_sums,
+)
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
 
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
 CORRELATED = 9.0  # squared correlation, over n, from which on an edge comes early
-TRAJECTORY = 1.6  # length of a joint move, in standard deviations, as of the other engines
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
-MAX_LEAPFROG = 16  # steps of a piece
 MAX_PIECES = 16
 MEMORY = 100  # draws, about, over which expected means are averaged
 SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
@@ -63,7 +68,7 @@ class ParticleEdges(EdgeEngine):
     ) -> None:
         n, d = x.shape
         field = binary_field(x, graph, family, moves_biases, order_of_visits(x, graph))
-        self.information = n * field.y[x].var(axis=0) + 0.5
+        self.information = node_information(x, field)
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
         self._particles = binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
@@ -151,7 +156,7 @@ class ParticleEdges(EdgeEngine):
         expected = self.view.means.expected
         if np.isnan(expected).any():  # until draws tell
             edges = np.arange(len(w))
-            particle_edges.fill_means(self.view, edges, particles.W, expected, self.view.joint.node_mean)
+            particle_joint.fill_means(self.view, edges, particles.W, expected, self.view.joint.node_mean)
 
     def move(self, n_sweeps: int, rng) -> None:
         """Gibbs sweeps at the present parameters; the weights stay as they are."""
@@ -208,7 +213,7 @@ class ParticleEdges(EdgeEngine):
         n_pieces = int(np.ceil(TRAJECTORY / longest))
         length = TRAJECTORY / n_pieces
         n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)
-        accept = particle_edges.hamiltonian_pieces(
+        accept = particle_joint.hamiltonian_pieces(
             self.view, active, prior, x, min(step, length), n_steps, min(n_pieces, MAX_PIECES), rng
         )
         self._b[:] = self.view.b
@@ -225,7 +230,6 @@ def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:
     variance = (y**2).sum(axis=0)
     scale = variance[u] * variance[v]
     squared = pair_sums(y, graph.edges) ** 2
-    share = np.divide(
-        squared, scale, out=np.zeros(len(u)), where=scale > 0.0
-    )  # 0 with a constant column
+    # 0 with a constant column
+    share = np.divide(squared, scale, out=np.zeros(len(u)), where=scale > 0.0)
     return np.lexsort((v, u, share < CORRELATED / len(x)))

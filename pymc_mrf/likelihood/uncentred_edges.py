@@ -81,7 +81,7 @@ class ExactFeatures(ExactEdges):
 
         Returns the numbers of absent edges, of those added, of edges within `width`, of those deleted.
         """
-        self._go_to(w, b)
+        self.go_to(w, b)
         self.refresh(rng)
         counts = jump_kernels.sequential_jumps(self.view, prior, width, rng)
         w[:] = self.view.w
@@ -93,15 +93,11 @@ class ExactFeatures(ExactEdges):
         size = len(active) + view.n_biases
         if size == 0:
             return np.nan
-        self._go_to(w, b)
+        self.go_to(w, b)
         x = allocate_coordinates(np.empty(size))
         accept = langevin_kernels.langevin_move(view, active, prior, dynamics, x, rng)
         w[:], b[:] = view.w, view.b
         return accept
-
-    def _go_to(self, w, b) -> None:
-        """Give the view other parameters."""
-        self.view.w[:], self.view.b[:], self.view.beta[:] = w, b, b
 
     def curvature(self, prior: EdgePrior) -> np.ndarray:
         """N Var f of all features where `langevin` last evaluated the field, plus prior precision."""

@@ -7,7 +7,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-from pymc_mrf.likelihood.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
@@ -32,10 +32,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "pseudo": PseudoEdges,
     "particles": ParticleEdges,
 }
-# length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
-TRAJECTORY = 1.6
 LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
-MAX_LEAPFROG = 16
 TARGET_ACCEPT = 0.8
 
 

@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import binary_particles, edge_moves, hamiltonian, particle_edges
+from pymc_mrf.kernels import binary_particles, edge_moves, hamiltonian, particle_joint
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
@@ -243,7 +243,7 @@ def test_rejected_pieces_of_joint_moves_keep_the_posterior(rng):
     draws, accepted = np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
         step = 0.8 * rng.uniform(0.8, 1.2)
-        accepted[t] = particle_edges.hamiltonian_pieces(view, active, prior, x, step, 1, 8, rng)
+        accepted[t] = particle_joint.hamiltonian_pieces(view, active, prior, x, step, 1, 8, rng)
         draws[t] = view.w[0]
     assert accepted.mean() < 0.8
     W, B, C = np.meshgrid(np.linspace(-4, 5, 61), *[np.linspace(-4, 4, 61)] * 2, indexing="ij")

@@ -34,11 +34,12 @@ def test_every_edge_lies_in_the_window_where_it_is_visited(d, n_blocks):
     edges = complete(d)[::-1]
     windows = split_field.make_windows(edges, d, n_blocks)
     assert sorted(windows.order) == list(range(len(edges)))
+    assert (np.diff(windows.window_of[windows.order]) >= 0).all()
     for i, size in enumerate(windows.sizes):
         inside = windows.nodes[i, :size]
         assert (np.diff(inside) > 0).all() and sorted(windows.nodes[i]) == list(range(d))
         np.testing.assert_array_equal(windows.places[i, windows.nodes[i]], np.arange(d))
-        visited = windows.order[windows.starts[i] : windows.starts[i + 1]]
+        visited = np.flatnonzero(windows.window_of == i)
         assert np.isin(edges[visited], inside).all()
 
 
@@ -92,14 +93,10 @@ def engines(make, graph, d):
             last = windows.sizes[:, None] - 1
             mirrored = np.where(windows.places <= last, last - windows.places, windows.places)
             windows = windows._replace(places=mirrored)
-        window_of = np.zeros(len(graph.edges), dtype=np.int64)
-        if name != "one":
-            window_of[windows.order] = np.repeat(np.arange(len(windows.sizes)), np.diff(windows.starts))
         order = split_field.make_windows(graph.edges, d, 4).order
         out[name].view = view._replace(
             field=view.field._replace(order=order),
             windows=windows,
-            window_of=window_of,
             rows=split_field.allocate_rows(windows),
         )
     out["tree"].view = out["blocks"].view
