@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pymc_mrf import datasets
     from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
     from pymc_mrf.analysis.diagnose import diagnose
+    from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
     from pymc_mrf.analysis.groups import (
         co_clustering,
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
+    from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+    from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
     from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+    from pymc_mrf.steps.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
     from pymc_mrf.steps.edge_gibbs import EdgeGibbs
     from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
@@ -65,8 +69,10 @@ __all__ = [
     "AgreementMRF",
     "AuxiliaryVariableMH",
     "BoltzmannMachine",
+    "CommunityGibbs",
     "ConjugateHyperparameters",
     "DirichletProcess",
+    "EdgeCommunities",
     "EdgeGibbs",
     "ExactGibbs",
     "Exchange",
@@ -74,6 +80,7 @@ __all__ = [
     "FactorGraphField",
     "FactorGraphMRF",
     "Ising",
+    "OrdinalMRF",
     "PairwiseField",
     "PairwiseGraph",
     "ParticleRatioGibbs",
@@ -116,7 +123,9 @@ __all__ = [
     "plot_ppc_magnetisation",
     "point_grouping",
     "precision_recall",
+    "same_community",
     "spiral_partition",
+    "summarize_edges",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -128,8 +137,10 @@ _HOMES = {
     "AgreementMRF": "pymc_mrf.distributions.mrf",
     "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
+    "CommunityGibbs": "pymc_mrf.steps.community_gibbs",
     "ConjugateHyperparameters": "pymc_mrf.steps.conjugate_hyperparameters",
     "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
+    "EdgeCommunities": "pymc_mrf.distributions.edge_communities",
     "EdgeGibbs": "pymc_mrf.steps.edge_gibbs",
     "ExactGibbs": "pymc_mrf.steps.exact_gibbs",
     "Exchange": "pymc_mrf.steps.exchange",
@@ -137,6 +148,7 @@ _HOMES = {
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "Ising": "pymc_mrf.distributions.mrf",
+    "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",
     "ParticleRatioGibbs": "pymc_mrf.steps.particle_ratio_gibbs",
@@ -177,7 +189,9 @@ _HOMES = {
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
+    "same_community": "pymc_mrf.distributions.edge_communities",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
+    "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",

@@ -123,8 +123,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def check_labels(values: Any, labels: Sequence, name: str, what: str) -> None:
-    """Refuse a table or labelled array whose last axis names the nodes or edges in another order.
+def check_labels(values: Any, labels: Sequence, name: str, what: str, axis: int = -1) -> None:
+    """Refuse a table or labelled array that names the nodes or edges of the graph in another order.
 
     Data go by position. Where the labels of the data (columns of a data frame, index of a series,
     coordinates of a DataArray) are other names altogether, or the numbers 0, 1, ... of an axis without
@@ -137,13 +137,15 @@ def check_labels(values: Any, labels: Sequence, name: str, what: str) -> None:
         Of the graph.
     name : str
     what : {"node", "edge"}
+    axis : {-1, -2}
+        Axis of the nodes or edges.
 
     Raises
     ------
     ValueError
         If the labels are those of the graph in another order, or only some of them are.
     """
-    given, select = _last_labels(values, name)
+    given, select = _labels_along(axis, values, name)
     wanted = list(labels)
     if given is None or given == wanted or not set(given) & set(wanted):
         return
@@ -164,19 +166,21 @@ def check_labels(values: Any, labels: Sequence, name: str, what: str) -> None:
     raise ValueError(f"{name} {told}; use {select}, one entry for each {what} of the graph")
 
 
-def _last_labels(values: Any, name: str) -> tuple[list | None, str]:
-    """Labels along the last axis, None without, and the expression that puts them in order."""
+def _labels_along(axis: int, values: Any, name: str) -> tuple[list | None, str]:
+    """Labels along one of the last two axes, None without, and the expression that puts them in order."""
     if hasattr(values, "owner"):
         return None, ""  # symbolic
     name = name.split(": ")[-1]
     columns, dims = getattr(values, "columns", None), getattr(values, "dims", None)
-    if columns is not None:
+    if columns is not None and axis == -1:
         return list(columns), f"{name}[labels] with the labels in the order of the graph"
-    if isinstance(dims, tuple) and dims and hasattr(values, "coords"):
-        dim = dims[-1]
+    if isinstance(dims, tuple) and hasattr(values, "coords"):
+        if len(dims) < -axis:
+            return None, ""
+        dim = dims[axis]
         found = values.coords[dim].values.tolist() if dim in values.coords else None
         return found, f"{name}.sel({{{dim!r}: labels}}) with the labels in the order of the graph"
     index = getattr(values, "index", None)
-    if index is not None and not callable(index):
+    if index is not None and not callable(index) and (axis == -1) == (columns is None):
         return list(index), f"{name}.loc[labels] with the labels in the order of the graph"
     return None, ""

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
-from pymc_mrf.checks import check_labels, flag
+from pymc_mrf.checks import check_labels, flag, numeric_array
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -19,7 +19,7 @@ def score_draws(
     parameters: Any,
     *,
     family: str,
-    n_states: int,
+    n_states: Any,
     var_name: str,
     node: Any,
     group: str,
@@ -32,13 +32,14 @@ def score_draws(
     `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result.
     """
     kind = get_family(family, n_states)
+    kind.check_nodes(graph.n_nodes)
     per_observation = flag(per_observation, "per_observation")
     check_labels(x, graph.nodes, "x", "node")
     indices = kind.encode(x, n_nodes=graph.n_nodes)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {family} family has no node parameter")
     if node is None and kind.node_parameter is not None and isinstance(parameters, xr.DataTree):
-        _refuse_node_variables(parameters, var_name, group, graph)
+        _refuse_node_variables(parameters, kind, var_name, group, graph)
     edge_name = var_name if isinstance(parameters, xr.DataTree) else "parameters"
     if isinstance(node, str):
         if not isinstance(parameters, xr.DataTree):
@@ -50,14 +51,14 @@ def score_draws(
         parameters = sampled_variable(parameters, var_name, group)
     edge = _per_item(parameters, graph.edge_labels, "edge", edge_name)
     check_edge_labels(edge, graph, edge_name)
-    node = _per_item(0.0 if node is None else node, graph.nodes, "node", "node")
+    node = _per_node(0.0 if node is None else node, kind, graph)
     _check_range(kind, edge, edge_name)
     _check_finite(node, "node")
-    draws, _ = xr.broadcast(edge, node, exclude=("edge", "node"))
+    draws, _ = xr.broadcast(edge, node, exclude=("edge", "node", "state"))
     dims = tuple(dim for dim in draws.dims if dim != "edge")
     shape = tuple(draws.sizes[dim] for dim in dims)
-    etas = kind.natural(_rows(edge, dims, draws, "edge"))
-    biases = _rows(node, dims, draws, "node")
+    etas = kind.natural(_rows(edge, dims, draws))
+    biases = _rows(node, dims, draws)
     out = np.empty((len(etas), len(indices) if per_observation else 1))
     row = np.empty(len(indices))
     for s in range(len(etas)):
@@ -69,12 +70,14 @@ def score_draws(
     return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
 
 
-def _refuse_node_variables(idata: xr.DataTree, var_name: str, group: str, graph: PairwiseGraph) -> None:
+def _refuse_node_variables(
+    idata: xr.DataTree, kind: Family, var_name: str, group: str, graph: PairwiseGraph
+) -> None:
     """Refuse to take zeros for the node parameters of a posterior that seems to hold them."""
     edges = sampled_variable(idata, var_name, group)
     found = []
     for name, values in checked_group(idata, group).data_vars.items():
-        last = values.dims[-1] if values.dims else None
+        last = values.dims[-1 - kind.node_axes] if values.ndim > kind.node_axes else None
         if name == var_name or last in (None, *SAMPLE_DIMS, edges.dims[-1]):
             continue
         labels = values[last].values if last in values.coords else np.arange(0)
@@ -120,6 +123,27 @@ def _per_item(values: Any, labels: Sequence, dim: str, name: str) -> xr.DataArra
     return values if last == dim else values.rename({last: dim})
 
 
+def _per_node(values: Any, kind: Family, graph: PairwiseGraph) -> xr.DataArray:
+    """Return float values with last dimensions "node" and, if the family has state axes, "state"."""
+    if not kind.node_axes:
+        return _per_item(values, graph.nodes, "node", "node")
+    check_labels(values, graph.nodes, "node", "node", axis=-2)
+    shape = kind.node_shape(graph.n_nodes)
+    if not isinstance(values, xr.DataArray):
+        values = numeric_array(values, "node", "iuf")
+        values = xr.DataArray(values, dims=[f"axis {k}" for k in range(values.ndim)])
+    if not values.dims or values.dims[-1] in SAMPLE_DIMS:
+        values = values.expand_dims(dict(zip(("node", "state"), shape, strict=True)), axis=(-2, -1))
+    if values.shape[-2:] != shape or set(values.dims[-2:]) & set(SAMPLE_DIMS):
+        raise ValueError(
+            f"node has shape {values.shape}; its last axes must be {shape}, nodes in graph order, then the "
+            f"states of its {kind.node_parameter}"
+        )
+    values = values.rename(dict(zip(values.dims[-2:], ("node", "state"), strict=True)))
+    meaningful = xr.DataArray(kind.node_entries(graph.n_nodes), dims=("node", "state"))
+    return values.drop_vars(["node", "state"], errors="ignore").where(meaningful, 0.0).astype(np.float64)
+
+
 def _check_range(kind: Family, edge: xr.DataArray, name: str) -> None:
     _check_finite(edge, name)
     if kind.name != "agreement":
@@ -141,7 +165,9 @@ def _check_finite(values: xr.DataArray, name: str) -> None:
         )
 
 
-def _rows(values: xr.DataArray, dims: tuple, draws: xr.DataArray, dim: str) -> np.ndarray:
-    """One row of items per draw, (number of draws, items), draws in the order of `dims`."""
+def _rows(values: xr.DataArray, dims: tuple, draws: xr.DataArray) -> np.ndarray:
+    """Parameters of one draw after the other, draws in the order of `dims`."""
+    items = [dim for dim in values.dims if dim in ("edge", "node", "state")]
     missing = {d: draws.sizes[d] for d in dims if d not in values.dims}
-    return values.expand_dims(missing).transpose(*dims, dim).values.reshape(-1, values.sizes[dim])
+    ordered = values.expand_dims(missing).transpose(*dims, *items).values
+    return ordered.reshape(-1, *[values.sizes[dim] for dim in items])

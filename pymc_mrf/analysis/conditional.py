@@ -23,7 +23,7 @@ def conditional_log_likelihood(
     group_of_nodes: Sequence[Hashable],
     *,
     family: str = "agreement",
-    n_states: int = 2,
+    n_states: Any = 2,
     var_name: str = "theta",
     node: Any = None,
     group: str = "posterior",

@@ -15,7 +15,7 @@ def log_pseudo_likelihood(
     parameters: Any,
     *,
     family: str = "agreement",
-    n_states: int = 2,
+    n_states: Any = 2,
     var_name: str = "theta",
     node: Any = None,
     group: str = "posterior",
@@ -33,15 +33,15 @@ def log_pseudo_likelihood(
         `pymc.sample`, of which every draw of `var_name` is evaluated; a DataArray with the edges as
         its last dimension, such as ``idata.posterior["theta"].mean(("chain", "draw"))``; or a plain
         array (r,). A scalar per draw stands for all edges.
-    family : {"agreement", "ising", "boltzmann"}
-    n_states : int
-        Number of states of the agreement family.
+    family : {"agreement", "ising", "boltzmann", "ordinal"}
+    n_states : int, or sequence of d of them
+        Number of states of the agreement or ordinal family, of the ordinal one also for each node.
     var_name : str
         Variable of the edge parameters if `parameters` is a DataTree.
     node : str, xarray.DataArray or array_like, optional
-        Node parameters (Ising field, Boltzmann bias): a variable of the DataTree, or values, one
-        per node or one for all. Zero if not given, which is refused where a DataTree has a variable on the
-        nodes: 0 says that it is to be left out.
+        Node parameters (Ising field, Boltzmann bias, ordinal threshold): a variable of the DataTree, or
+        values, one per node, thresholds (d, K - 1), or one for all. Zero if not given, which is refused
+        where a DataTree has a variable on the nodes: 0 says that it is to be left out.
     group : str
         Group of the DataTree to read.
     per_observation : bool

@@ -58,7 +58,7 @@ def vector_parameter(value: Any, length: int, label: str, unit: str):
     return value
 
 
-def _edge_parameter(value: Any, family: Family, graph: PairwiseGraph):
+def edge_parameter(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic edge parameters (..., r), numbers checked."""
     name = family.edge_parameter
     check_labels(value, graph.edge_labels, name, "edge")
@@ -131,6 +131,7 @@ class MarkovRandomField(Field):
         if observed is not None:
             options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
             family = cls._family(**options)
+            family.check_nodes(graph.n_nodes)
             check_observed(observed, family, graph, name)
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
@@ -142,7 +143,7 @@ class MarkovRandomField(Field):
     def _dist(cls, family, edge, node, *, graph, **kwargs):
         """Variable of a family whose parameters have no state axes."""
         graph = as_graph(graph)
-        parameters = [_edge_parameter(edge, family, graph)]
+        parameters = [edge_parameter(edge, family, graph)]
         if family.node_parameter is not None:
             parameters.append(_node_parameter(node, family, graph))
         return cls._variable(family, parameters, graph, **kwargs)

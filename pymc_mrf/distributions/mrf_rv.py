@@ -31,6 +31,7 @@ DISPLAY_NAMES = {
     "ising": "Ising",
     "boltzmann": "BoltzmannMachine",
     "potts": "Potts",
+    "ordinal": "OrdinalMRF",
 }
 DRAW_SWEEPS = 100
 """Gibbs sweeps of a random draw, by default, where exact draws are too costly."""
@@ -201,9 +202,9 @@ class MarkovRandomFieldRV(FieldRV):
         total = (f * at_states(eta, states, family.n_states)).sum(axis=-1)
         if family.node_parameter is None:
             return total
-        g = pt.constant(family.node_statistic)[indices]
-        states = [indices] * family.node_axes
-        return total + (g * at_states(b, states, family.n_states)).sum(axis=-1)
+        if family.node_axes:
+            return total + at_states(family.node_tables(b), [indices], family.n_states).sum(axis=-1)
+        return total + (pt.constant(family.node_basis[0])[indices] * b).sum(axis=-1)
 
     def check(self, logp, parameters):
         """Refuse probabilities outside (0, 1), and other parameters that are not finite."""
@@ -225,12 +226,11 @@ class MarkovRandomFieldRV(FieldRV):
     def implementation(self, jit):
         """Draw one row."""
         d, family = self.graph.n_nodes, self.family
-        edge_statistic, node_statistic = family.edge_statistic, family.node_statistic
+        edge_statistic, fill_nodes = family.edge_statistic, jit(_node_tables(family, d))
         # parameters lack the axes over which their tables repeat them
         edge_shape = tuple(
             -1 if k == 0 else family.n_states if k <= family.edge_axes else 1 for k in range(3)
         )
-        node_shape = (-1, family.n_states if family.node_axes else 1)
         is_log_odds = family.is_log_odds
         states = np.array(family.states, dtype=np.int64)
         fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
@@ -238,7 +238,7 @@ class MarkovRandomFieldRV(FieldRV):
         def draw(rng, edge, node):
             eta = np.log(edge) - np.log1p(-edge) if is_log_odds else edge.astype(np.float64)
             edge_tables = eta.reshape(edge_shape) * edge_statistic
-            node_tables = node.astype(np.float64).reshape(node_shape) * node_statistic
+            node_tables = fill_nodes(node.reshape((d, -1)))
             x = np.empty((1, d), dtype=np.int8)
             fill(x, edge_tables, node_tables, rng)
             return states[x[0]]
@@ -271,6 +271,25 @@ class MarkovRandomFieldRV(FieldRV):
             tree_kernels.draw(tree, work, x, rng)
 
         return fill
+
+
+def _node_tables(family: Family, d: int):
+    """Make a function of the node parameters (d, q), or zeros (d, 1), that gives the tables (d, K)."""
+    basis = family.node_basis if len(family.node_basis) else np.zeros((1, family.n_states))
+    possible = np.ones((d, family.n_states), dtype=bool) if family.possible is None else family.possible
+
+    def fill(b):
+        tables = np.zeros(possible.shape)
+        for i in range(possible.shape[0]):
+            for a in range(possible.shape[1]):
+                if possible[i, a]:
+                    for k in range(basis.shape[0]):
+                        tables[i, a] += b[i, k] * basis[k, a]
+                else:
+                    tables[i, a] = -np.inf
+        return tables
+
+    return fill
 
 
 def _log_partition(op: FieldRV, tables):

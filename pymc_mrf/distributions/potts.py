@@ -2,9 +2,11 @@
 
 import pytensor.tensor as pt
 
+from pymc_mrf.checks import check_labels
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.distributions.state_axes import by_node_and_state, check_form, with_states, with_units
 from pymc_mrf.fields.families import Family, potts
 from pymc_mrf.graph.structure import as_graph
 
@@ -77,11 +79,16 @@ class Potts(MarkovRandomField):
         edge, numbers = parameter(coupling, "coupling")
         check_numbers(numbers, family, "coupling")
         edge, edge_axes = _coupling(edge, graph.n_edges, family.n_states)
+        check_labels(field, graph.nodes, "field", "node", axis=-2)
         node, numbers = parameter(field, "field")
         check_numbers(numbers, family, "field")
-        if numbers is not None and numbers.ndim == 0 and numbers == 0.0:
-            node = pt.zeros((graph.n_nodes, family.n_states))
-        node = _field(node, graph.n_nodes, family.n_states)
+        if node.type.ndim == 0 and (numbers is None or numbers != 0.0):
+            raise ValueError(
+                "field must not be a scalar other than 0: the same log weight for all states changes "
+                f"nothing; give shape ({graph.n_nodes}, {n_states}), or ({n_states},) for the same weights "
+                "at all nodes"
+            )
+        node = by_node_and_state(node, graph.n_nodes, family.n_states, "field")
         return cls._variable(potts(n_states, edge_axes), [edge, node], graph, **kwargs)
 
 
@@ -101,7 +108,7 @@ def _coupling(coupling, r: int, K: int):
                 f"coupling has length {shape[0]} but the graph has {r} edges; give one number per edge "
                 f"in graph order, or a scalar{remedy}"
             )
-        return _with_units(coupling, 1, r), 0
+        return with_units(coupling, 1, r), 0
     if ndim == 2:
         if r == K and shape[0] in (None, K):
             raise ValueError(
@@ -110,52 +117,8 @@ def _coupling(coupling, r: int, K: int):
                 f"coupling[:, :, None] * numpy.eye({K}) for one number per edge and agreeing state"
             )
         if shape == (K, K):
-            return _with_units(coupling[None], 3, r), 2
-        _check_form(shape, [(r, K), (1, K), (K, K)], "coupling")
-        return _with_units(_with_states(coupling, 1, K), 2, r), 1
-    _check_form(shape[-3:], [(r, K, K), (1, K, K)], "coupling")
-    return _with_units(_with_states(coupling, 2, K), 3, r), 2
-
-
-def _field(field, d: int, K: int):
-    """Symbolic node parameters (..., d, K)."""
-    if field.type.ndim == 0:
-        raise ValueError(
-            "field must not be a scalar other than 0: the same log weight for all states changes nothing; "
-            f"give shape ({d}, {K}), or ({K},) for the same weights at all nodes"
-        )
-    if field.type.ndim == 1:
-        _check_form(field.type.shape, [(K,)], "field")
-        field = field[None]
-    _check_form(field.type.shape[-2:], [(d, K), (1, K)], "field")
-    return _with_units(_with_states(field, 1, K), 2, d)
-
-
-def _check_form(shape, forms: list, label: str) -> None:
-    """Refuse a static shape, None where unknown, that fits none of `forms`."""
-    for form in forms:
-        if all(n is None or n == m for n, m in zip(shape, form, strict=True)):
-            return
-    options = " or ".join(str(form) for form in forms)
-    raise ValueError(
-        f"{label} has shape {tuple(shape)}, but must have shape {options} here: edges or nodes in graph "
-        "order, then states"
-    )
-
-
-def _with_states(parameter, n_axes: int, K: int):
-    """Make sure, at run time where needed, that the last axes have length K."""
-    if all(n == K for n in parameter.type.shape[-n_axes:]):
-        return parameter
-    return pt.specify_shape(parameter, (*[None] * (parameter.type.ndim - n_axes), *[K] * n_axes))
-
-
-def _with_units(parameter, n_core: int, n_units: int):
-    """Repeat a parameter along its axis of edges or nodes, the first of the core, if it has length 1."""
-    axis = parameter.type.ndim - n_core
-    known = parameter.type.shape[axis]
-    if known == n_units:
-        return parameter
-    if known == 1:
-        return pt.repeat(parameter, n_units, axis=axis)
-    return pt.specify_shape(parameter, [n_units if k == axis else None for k in range(axis + n_core)])
+            return with_units(coupling[None], 3, r), 2
+        check_form(shape, [(r, K), (1, K), (K, K)], "coupling")
+        return with_units(with_states(coupling, 1, K), 2, r), 1
+    check_form(shape[-3:], [(r, K, K), (1, K, K)], "coupling")
+    return with_units(with_states(coupling, 2, K), 3, r), 2

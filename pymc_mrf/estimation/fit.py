@@ -23,7 +23,7 @@ def fit_exact(problem: FitProblem, rng: np.random.Generator) -> FitResult:
         If the optimiser stopped before the moments agreed.
     """
     problem.check_estimable()
-    found = maximize_likelihood(problem.x, problem.graph, problem.family, problem.labels)
+    found = maximize_likelihood(problem)
     if not found.converged:
         warnings.warn(
             f"the likelihood was not maximised: moments differ by {found.moment_gap:.2g}. The "
@@ -31,15 +31,10 @@ def fit_exact(problem: FitProblem, rng: np.random.Generator) -> FitResult:
             UserWarning,
             stacklevel=3,
         )
-    parameters, standard_error = found.eta, found.eta_error
-    if found.b is not None:
-        parameters = np.concatenate([parameters, found.b])
-        if standard_error is not None and found.b_error is not None:
-            standard_error = np.concatenate([standard_error, found.b_error])
     return problem.result(
         "exact",
-        parameters,
-        standard_error,
+        found.parameters,
+        found.standard_error,
         converged=found.converged,
         n_iterations=found.n_iterations,
         moment_gap=found.moment_gap,
@@ -61,7 +56,7 @@ def fit(
     family: str = "agreement",
     *,
     groups: Any = None,
-    n_states: int = 2,
+    n_states: Any = 2,
     random_seed: int | np.random.Generator | None = None,
     **options: Any,
 ) -> FitResult:
@@ -71,17 +66,17 @@ def fit(
     ----------
     x : (n, d) array_like
         Observed states, as the family has them: 0..n_states-1 (agreement), -1 and +1 (ising),
-        0 and 1 (boltzmann). Columns follow the node order of the graph.
+        0 and 1 (boltzmann), 0..K_i-1 (ordinal). Columns follow the node order of the graph.
     graph : networkx.Graph or PairwiseGraph
     method : {"pcd", "exact", "pseudo"}
         Maximum likelihood by persistent contrastive divergence or with the exact partition function
         (graphs of small treewidth), or maximum pseudo-likelihood.
-    family : {"agreement", "ising", "boltzmann"}
+    family : {"agreement", "ising", "boltzmann", "ordinal"}
     groups : (r,) array_like of int, optional
         Edges with equal labels have one parameter in common; by default every edge has its own. Node
         parameters are always free.
-    n_states : int
-        Number of states of the agreement family.
+    n_states : int, or (d,) sequence of int
+        Number of states of the agreement or the ordinal family; the latter may have one for each node.
     random_seed : int or numpy.random.Generator, optional
         Governs the methods that draw random numbers.
     **options
@@ -96,7 +91,8 @@ def fit(
     ------
     ValueError
         If an argument is invalid, or the estimate is infinite because a moment of the data lies on
-        its bound (an edge whose ends always or never agree, a constant column with a bias).
+        its bound (an edge whose ends always or never agree, a constant column with a bias, an empty
+        category).
 
     Warns
     -----

@@ -13,7 +13,6 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.gibbs import edge_statistics
 from pymc_mrf.kernels.pcd import tied_statistics
 
 # Beyond this many parameters only the variances of the statistics are used
@@ -39,7 +38,6 @@ class _Particles:
         self._problem, self._rng = problem, rng
         self._x = problem.x[rows]
         self._simulator = GibbsSimulator(problem.graph, problem.family.n_states, n_particles)
-        self._sums = np.empty(problem.graph.n_edges)
         self._statistics = np.empty((n_particles, problem.n_parameters))
 
     def sweep(self, parameters: np.ndarray) -> None:
@@ -48,13 +46,7 @@ class _Particles:
 
     def mean(self) -> np.ndarray:
         """Mean of the statistics (p,)."""
-        problem, m = self._problem, len(self._x)
-        edge_statistics(self._x, problem.graph.edges, problem.family.edge_statistic, self._sums)
-        mean = np.bincount(problem.labels, self._sums, minlength=problem.n_groups) / m
-        if not problem.has_nodes:
-            return mean
-        counts = np.stack([(self._x == k).sum(axis=0) for k in range(problem.family.n_states)], axis=1)
-        return np.concatenate([mean, counts @ problem.family.node_statistic / m])
+        return self._problem.moments(self._x)
 
     def statistics(self) -> np.ndarray:
         """Statistics (m, p), overwritten by the next call."""
@@ -62,8 +54,8 @@ class _Particles:
         tied = self._statistics[:, : problem.n_groups]
         edges, table = problem.graph.edges, problem.family.edge_statistic
         tied_statistics(self._x, problem.labels, edges, table, tied)
-        if problem.has_nodes:
-            self._statistics[:, problem.n_groups :] = problem.family.node_statistic[self._x]
+        nodes = np.moveaxis(problem.family.node_basis[:, self._x], 0, -1)  # (m, d, q)
+        self._statistics[:, problem.n_groups :] = nodes[:, problem.node_entries]
         return self._statistics
 
 
@@ -188,14 +180,9 @@ def fit_pcd(
     moment_gap = float(np.abs(gap / problem.multiplicity).max())
     if not met.all():
         worst = int(np.argmax(np.abs(gap) / np.maximum(sampling, 1e-300)))
-        name = (
-            f"edge {problem.graph.edge_labels[np.flatnonzero(problem.labels == worst)[0]]}"
-            if worst < problem.n_groups
-            else f"node {problem.graph.nodes[worst - problem.n_groups]!r}"
-        )
         warnings.warn(
             f"persistent contrastive divergence did not converge in {sweeps} sweeps: the moment of "
-            f"{name} is off by {abs(gap[worst]) / problem.multiplicity[worst]:.2g}. Raise "
+            f"{problem.name_of(worst)} is off by {abs(gap[worst]) / problem.multiplicity[worst]:.2g}. Raise "
             "max_iterations or n_particles; if some parameter keeps growing the maximum-likelihood "
             "estimate does not exist: tie edges by `groups` or use a Bayesian prior",
             UserWarning,

@@ -11,7 +11,7 @@ from pymc_mrf.checks import check_labels
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.gibbs import edge_statistics
-from pymc_mrf.kernels.pseudo_likelihood import log_pseudo_likelihood
+from pymc_mrf.kernels.pseudo_likelihood import Statistics, log_pseudo_likelihood
 
 # Estimates are searched in this range of natural parameters
 PARAMETER_MAX = 30.0
@@ -30,9 +30,10 @@ class FitResult:
         Natural edge parameters: logit theta for the agreement family, else `parameter` itself.
     standard_error : (r,) array or None
         Of `eta`; None where the method does not provide it.
-    node_parameter : (d,) array or None
-        Field or bias; None for the agreement family.
-    node_standard_error : (d,) array or None
+    node_parameter : (d,) or (d, K - 1) array or None
+        Field or bias, or the thresholds of an ordinal field, NaN beyond the states of a node; None for the
+        agreement family.
+    node_standard_error : array of the same shape, or None
     groups : (r,) int array
         Edges with equal labels were tied.
     converged : bool
@@ -81,9 +82,10 @@ def distinct_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class FitProblem:
-    """Validated data and the parameters to estimate: one per group of edges, then one per node.
+    """Validated data and the parameters to estimate: one per group of edges, then those of the nodes.
 
-    A parameter vector has p = G entries for a family without node parameters, else p = G + d.
+    A parameter vector has p = G entries for a family without node parameters, G + d for one with one number
+    per node, and G + sum_i (K_i - 1) for thresholds.
 
     Attributes
     ----------
@@ -104,12 +106,13 @@ class FitProblem:
     labels: np.ndarray
 
     @classmethod
-    def create(cls, x: Any, graph: Any, family: str, groups: Any, n_states: int) -> "FitProblem":
+    def create(cls, x: Any, graph: Any, family: str, groups: Any, n_states: Any) -> "FitProblem":
         """Validate the arguments of `fit`."""
         graph = as_graph(graph)
         if graph.n_edges == 0:
             raise ValueError("graph has no edges; there is no edge parameter to estimate")
         rule = get_family(family, n_states)
+        rule.check_nodes(graph.n_nodes)
         check_labels(x, graph.nodes, "x", "node")
         indices = rule.encode(x, n_nodes=graph.n_nodes)
         given = np.arange(graph.n_edges) if groups is None else _labels(groups)
@@ -139,7 +142,12 @@ class FitProblem:
     @cached_property
     def n_parameters(self) -> int:
         """Number p of parameters."""
-        return self.n_groups + (self.graph.n_nodes if self.has_nodes else 0)
+        return self.n_groups + int(self.node_entries.sum())
+
+    @cached_property
+    def node_entries(self) -> np.ndarray:
+        """Which of the q numbers of each node are parameters, (d, q)."""
+        return self.family.node_entries(self.graph.n_nodes)
 
     @cached_property
     def multiplicity(self) -> np.ndarray:
@@ -154,17 +162,40 @@ class FitProblem:
     @cached_property
     def target(self) -> np.ndarray:
         """Data means of the sufficient statistics, summed over each group's edges, (p,)."""
+        return self.moments(self.x)
+
+    def moments(self, x: np.ndarray) -> np.ndarray:
+        """Means of the statistics over the rows of x (n, d), summed over each group's edges, (p,)."""
         sums = np.empty(self.graph.n_edges)
-        edge_statistics(self.x, self.graph.edges, self.family.edge_statistic, sums)
-        tied = np.bincount(self.labels, sums / len(self.x))
-        nodes = self.family.node_statistic[self.x].mean(axis=0) if self.has_nodes else []
-        return np.concatenate([tied, nodes])
+        edge_statistics(x, self.graph.edges, self.family.edge_statistic, sums)
+        counts = np.stack([(x == k).sum(axis=0) for k in range(self.family.n_states)], axis=1)
+        return self.collect(sums / len(x), counts / len(x))
+
+    def collect(self, by_edge: np.ndarray, by_state: np.ndarray) -> np.ndarray:
+        """Parameters' values (p,) from those of edges (r,), which are summed, and of node states (d, K)."""
+        tied = np.bincount(self.labels, by_edge, self.n_groups)
+        return np.concatenate([tied, (by_state @ self.family.node_basis.T)[self.node_entries]])
+
+    def split(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Eta (r,) and node parameters (d,) or (d, q), NaN if there is none, of a parameter vector (p,)."""
+        nodes = np.full(self.node_entries.shape, np.nan)
+        nodes[self.node_entries] = parameters[self.n_groups :]
+        return parameters[: self.n_groups][self.labels], nodes if self.family.node_axes else nodes[:, 0]
 
     def tables(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log tables (r, K, K) and (d, K) of a parameter vector (p,)."""
-        eta = parameters[: self.n_groups][self.labels]
-        b = parameters[self.n_groups :] if self.has_nodes else np.zeros(self.graph.n_nodes)
-        return self.family.edge_tables(eta), self.family.node_tables(b)
+        if not self.has_nodes:
+            nodes = np.zeros(self.graph.n_nodes)
+            return self.family.edge_tables(parameters[self.labels]), self.family.node_tables(nodes)
+        eta, nodes = self.split(parameters)
+        return self.family.edge_tables(eta), self.family.node_tables(np.nan_to_num(nodes))
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """What the parameters multiply, as the kernels take it."""
+        columns = np.full(self.node_entries.shape, -1)
+        columns[self.node_entries] = np.arange(self.n_groups, self.n_parameters)
+        return Statistics(self.labels, self.family.edge_statistic, columns, self.family.node_basis)
 
     def spread(self) -> np.ndarray:
         """Half the variances of the statistics if edges were independent with the target's mean."""
@@ -174,10 +205,23 @@ class FitProblem:
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value of each parameter's statistic, per edge or node, (p,)."""
-        f, g = self.family.edge_statistic, self.family.node_statistic
-        n_nodes = self.n_parameters - self.n_groups
-        low = np.concatenate([np.full(self.n_groups, f.min()), np.full(n_nodes, g.min())])
-        high = np.concatenate([np.full(self.n_groups, f.max()), np.full(n_nodes, g.max())])
+        possible, f, g = self.family.possible, self.family.edge_statistic, self.family.node_basis
+        (n_nodes, q), (u, v) = self.node_entries.shape, self.graph.edges.T
+        if possible is None:
+            possible = np.ones((n_nodes, self.family.n_states), dtype=bool)
+        pairs = possible[u][:, :, None] & possible[v][:, None, :]  # (r, K, K)
+        low, high = (
+            np.concatenate(
+                [
+                    np.bincount(
+                        self.labels, extreme(np.where(pairs, f, least), axis=(1, 2)), self.n_groups
+                    )
+                    / np.bincount(self.labels),
+                    np.tile(extreme(g, axis=1), (n_nodes, 1))[self.node_entries] if q else [],
+                ]
+            )
+            for extreme, least in ((np.min, np.inf), (np.max, -np.inf))
+        )
         return low, high
 
     def check_estimable(self) -> None:
@@ -188,6 +232,7 @@ class FitProblem:
         ValueError
             Naming the edges of the group, or the node.
         """
+        self._check_states()
         low, high = self._bounds()
         # integer statistics: sums over rows and edges are exact, their means within rounding
         mean = self.target / self.multiplicity
@@ -206,14 +251,41 @@ class FitProblem:
             )
         members = [self.graph.edge_labels[e] for e in np.flatnonzero(self.labels == k)]
         names = members[0] if len(members) == 1 else f"{members[0]} and the edges tied to it"
-        what = "never differ" if self.family.name != "boltzmann" else "are both 1 in every row"
-        if mean[k] < low[k] + slack[k]:
-            what = "never agree" if self.family.name != "boltzmann" else "are never both 1"
+        differ, agree = {
+            "boltzmann": ("are both 1 in every row", "are never both 1"),
+            "ordinal": ("have their largest product in every row", "have their least in every row"),
+        }.get(self.family.name, ("never differ", "never agree"))
+        what = agree if mean[k] < low[k] + slack[k] else differ
         raise ValueError(
             f"x: the two ends of edge {names} {what}, so the maximum-likelihood "
             f"{self.family.edge_parameter} is infinite{others}; tie the edge to others by `groups` "
             f"or {remedy}"
         )
+
+    def _check_states(self) -> None:
+        """Refuse states of an ordinal field that never occur: their log weights go to minus infinity."""
+        if not self.family.node_axes:
+            return
+        counts = np.stack([(self.x == k).sum(axis=0) for k in range(self.family.n_states)], axis=1)
+        empty = counts == 0
+        if self.family.possible is not None:
+            empty &= self.family.possible
+        if empty.any():
+            node, state = np.argwhere(empty)[0]
+            others = f" ({int(empty.sum())} such states)" if empty.sum() > 1 else ""
+            raise ValueError(
+                f"x: node {self.graph.nodes[node]!r} is never in state {state}, so the maximum-likelihood "
+                f"{self.family.node_parameter} is infinite{others}; join states, drop the node or use a "
+                "Bayesian prior (pymc_mrf in a PyMC model)"
+            )
+
+    def name_of(self, k: int) -> str:
+        """Name parameter k for users; tied edges by the first."""
+        if k < self.n_groups:
+            e = int(np.flatnonzero(self.labels == k)[0])
+            return f"the {self.family.edge_parameter} of edge {self.graph.edge_labels[e]}"
+        i = np.argwhere(self.node_entries)[k - self.n_groups][0]
+        return f"the {self.family.node_parameter} of node {self.graph.nodes[i]!r}"
 
     def result(
         self,
@@ -226,21 +298,21 @@ class FitProblem:
         moment_gap: float | None,
     ) -> FitResult:
         """`FitResult` of a parameter vector and its standard errors, both (p,)."""
-        eta = parameters[: self.n_groups][self.labels]
+        eta, nodes = self.split(parameters) if self.has_nodes else (parameters[self.labels], None)
         rows, counts = self.distinct_rows
         lpl = np.empty(len(rows))
         log_pseudo_likelihood(rows, *self.tables(parameters), self.graph.arrays, lpl)
         edge_error = node_error = None
         if standard_error is not None:
             edge_error = standard_error[: self.n_groups][self.labels]
-            node_error = standard_error[self.n_groups :] if self.has_nodes else None
+            node_error = self.split(standard_error)[1] if self.has_nodes else None
         return FitResult(
             method=method,
             family=self.family.name,
             parameter=self.family.parameter(eta),
             eta=eta,
             standard_error=edge_error,
-            node_parameter=parameters[self.n_groups :] if self.has_nodes else None,
+            node_parameter=nodes,
             node_standard_error=node_error,
             groups=self.groups,
             converged=converged,

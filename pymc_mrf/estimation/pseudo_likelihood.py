@@ -38,10 +38,7 @@ def maximise(
     def objective(parameters):
         tables = problem.tables(parameters)
         lpl = log_pseudo_likelihood_gradient(rows, *tables, graph.arrays, weights, grad_edge, grad_node)
-        by_eta = np.tensordot(grad_edge, family.edge_statistic, axes=2)  # (r,)
-        gradient = np.bincount(problem.labels, by_eta)  # (G,)
-        if problem.has_nodes:
-            gradient = np.concatenate([gradient, grad_node @ family.node_statistic])  # (p,)
+        gradient = problem.collect(np.tensordot(grad_edge, family.edge_statistic, axes=2), grad_node)
         value = lpl - 0.5 * ridge * parameters @ parameters
         return -value, ridge * parameters - gradient
 
@@ -64,22 +61,12 @@ def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
     H is the summed negative Hessian, J the sum of outer products of the rows' gradients. None if
     the pseudo-likelihood is flat in some direction.
     """
-    family, graph, p = problem.family, problem.graph, problem.n_parameters
-    size = problem.n_groups + graph.n_nodes
-    rows, counts = problem.distinct_rows
-    scores, H = np.empty((len(rows), size)), np.empty((size, size))
+    p, (rows, counts) = problem.n_parameters, problem.distinct_rows
+    scores, H = np.empty((len(rows), p)), np.empty((p, p))
+    tables = problem.tables(parameters)
     pseudo_scores_and_information(
-        rows,
-        counts,
-        problem.labels,
-        family.edge_statistic,
-        family.node_statistic,
-        *problem.tables(parameters),
-        graph.arrays,
-        scores,
-        H,
+        rows, counts, problem.statistics, *tables, problem.graph.arrays, scores, H
     )
-    scores, H = scores[:, :p], H[:p, :p]
     # flat: a standard error wider than the range that was searched
     if np.linalg.eigvalsh(H)[0] <= PARAMETER_MAX**-2:
         return None

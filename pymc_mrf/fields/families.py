@@ -10,13 +10,19 @@ log p(x) = sum_e f_e(x_u, x_v) + sum_i g_i(x_i) - A, where the log tables are
 | potts (0) | 0..K-1   | eta_e 1[a = b]     | b_i[a]  | coupling (r,)        | field (d, K)   |
 | potts (1) | 0..K-1   | eta_e[a] 1[a = b]  | b_i[a]  | coupling (r, K)      | field (d, K)   |
 | potts (2) | 0..K-1   | eta_e[a, b]        | b_i[a]  | coupling (r, K, K)   | field (d, K)   |
+| ordinal   | 0..K_i-1 | eta_e s[a] s[b]    | b_i[a]  | weight, eta = w      | threshold (*)  |
 
-A parameter has one number per edge or node, or some more *state axes*; its log table is the parameter,
-repeated over the axes that it lacks, times a statistic over all of them. Kernels work on state
-*indices* 0..K-1 and on log tables; this module translates.
+(*) (d, K - 1): b_i[0] = 0, the first threshold is that of state 1. K is the largest K_i; what lies beyond
+the states of a node is impossible, its threshold without meaning.
+
+A parameter of an edge has one number, or some more *state axes*; its log table is the parameter, repeated
+over the axes that it lacks, times a statistic over all of them. A node has q numbers, of which each
+multiplies a row of the *node basis*. Kernels work on state *indices* 0..K-1 and on log tables; this module
+translates.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -43,6 +49,10 @@ class Family:
         State axes of the edge parameter: 0, 1 or 2.
     node_axes : int
         State axes of the node parameter: 0 or 1.
+    scores : tuple of float
+        What stands for the states in products; empty where that is the states themselves.
+    cards : tuple of int
+        Number of states of each node, if it was given for each; else empty.
     """
 
     name: str
@@ -51,10 +61,12 @@ class Family:
     node_parameter: str | None
     edge_axes: int = 0
     node_axes: int = 0
+    scores: tuple[float, ...] = ()
+    cards: tuple[int, ...] = ()
 
     @property
     def n_states(self) -> int:
-        """Number of states K."""
+        """Number of states K, of the node that has most."""
         return len(self.states)
 
     @property
@@ -67,16 +79,50 @@ class Family:
         """Edge statistic f as a (K, K) table over state indices."""
         if self.edge_axes == 2:
             return np.ones((self.n_states, self.n_states))
-        if self.name in ("agreement", "potts"):
-            return np.eye(self.n_states)
-        return np.outer(self.states, self.states).astype(np.float64)
+        return self.edge_features.T @ self.edge_features
 
     @cached_property
-    def node_statistic(self) -> np.ndarray:
-        """Node statistic g as a (K,) table over state indices; zero without a node parameter."""
+    def edge_features(self) -> np.ndarray:
+        """Features F (M, K) whose products are the statistic of a parameter without state axes, F' F = f."""
+        if self.name in ("agreement", "potts"):
+            return np.eye(self.n_states)
+        return np.array([self.scores or self.states], dtype=np.float64)
+
+    @cached_property
+    def node_basis(self) -> np.ndarray:
+        """Log tables of each of the q numbers of a node, (q, K); (0, K) without a node parameter."""
         if self.node_parameter is None:
-            return np.zeros(self.n_states)
-        return np.ones(self.n_states) if self.node_axes else np.array(self.states, dtype=np.float64)
+            return np.zeros((0, self.n_states))
+        if not self.node_axes:
+            return np.array([self.states], dtype=np.float64)
+        return np.eye(self.n_states)[1 if self.name == "ordinal" else 0 :]
+
+    @cached_property
+    def possible(self) -> np.ndarray | None:
+        """Which states are those of each node, (d, K); None if all are."""
+        return np.arange(self.n_states) < np.array(self.cards)[:, None] if self.cards else None
+
+    def of_nodes(self, nodes: np.ndarray) -> "Family":
+        """Return the family of a field of these nodes only."""
+        return replace(self, cards=tuple(self.cards[i] for i in nodes)) if self.cards else self
+
+    def check_nodes(self, n_nodes: int) -> None:
+        """Raise a ValueError if the numbers of states are those of other nodes than `n_nodes`."""
+        if self.cards and len(self.cards) != n_nodes:
+            raise ValueError(
+                f"n_states has {len(self.cards)} entries but the graph has {n_nodes} nodes; give one number "
+                "of states for all nodes, or one for each in node order"
+            )
+
+    def node_shape(self, n_nodes: int) -> tuple[int, ...]:
+        """Shape of the node parameters, as users write them, without batch dimensions."""
+        return (n_nodes, len(self.node_basis)) if self.node_axes else (n_nodes,)
+
+    def node_entries(self, n_nodes: int) -> np.ndarray:
+        """Which of the q numbers of each node have a meaning, (d, q)."""
+        if self.possible is None:
+            return np.ones((n_nodes, len(self.node_basis)), dtype=bool)
+        return self.possible @ (self.node_basis.T != 0)
 
     def natural(self, parameter: Any, xp: ModuleType = np) -> Any:
         """Eta from the parameter that users write, elementwise.
@@ -99,8 +145,14 @@ class Family:
         return _array(eta)[(..., *[None] * (2 - self.edge_axes))] * self.edge_statistic
 
     def node_tables(self, b: Any) -> Any:
-        """Log tables of the nodes, (..., d, K), from the node parameters (..., d) with their state axes."""
-        return _array(b)[(..., *[None] * (1 - self.node_axes))] * self.node_statistic
+        """Log tables of the nodes, (..., d, K), from the node parameters (..., d) with their state axes.
+
+        Without a node parameter `b` is zeros (..., d).
+        """
+        basis = self.node_basis if len(self.node_basis) else np.zeros((1, self.n_states))
+        b = _array(b)
+        tables = b @ basis if self.node_axes else b[..., None] * basis[0]
+        return tables if self.possible is None else tables + np.where(self.possible, 0.0, -np.inf)
 
     def encode(self, x: Any, *, n_nodes: int, name: str = "x") -> np.ndarray:
         """Validate observations and translate states to indices.
@@ -152,18 +204,22 @@ class Family:
         return indices
 
     def check_states(self, x: np.ndarray, *, name: str, missing: str) -> None:
-        """Raise a ValueError that names the first cell of `x` which is not a state.
+        """Raise a ValueError that names the first cell of `x` (..., d) which is not a state.
 
         `missing` is the remedy for NaN.
         """
         wrong = ~np.isin(x, self.states)
+        if self.cards:
+            wrong |= x >= np.array(self.cards)
         if wrong.any():
             cell = tuple(int(i) for i in np.argwhere(wrong)[0])
             value = x[cell]
+            states = self.states[: self.cards[cell[-1]]] if self.cards else self.states
             remedy = missing if x.dtype.kind == "f" and np.isnan(value) else "recode the data"
+            whose = "this node" if self.cards else "this field"
             raise ValueError(
-                f"{name}{list(cell)} is {value}, which is not a state of this field "
-                f"(states: {', '.join(map(str, self.states))}); {int(wrong.sum())} such cells; "
+                f"{name}{list(cell)} is {value}, which is not a state of {whose} "
+                f"(states: {', '.join(map(str, states))}); {int(wrong.sum())} such cells; "
                 f"{remedy}"
             )
 
@@ -197,17 +253,45 @@ def potts(n_states: int, edge_axes: int = 0) -> Family:
     return Family("potts", _states(n_states), "coupling", "field", edge_axes, 1)
 
 
+def ordinal(n_states: Any, scores: Any = None) -> Family:
+    """Ordinal field over states 0..K-1, one number of states for all nodes or one for each (d,).
+
+    `scores` (K,) increase; by default they are the states.
+    """
+    if isinstance(n_states, np.ndarray | Sequence) and np.ndim(n_states):
+        if any(np.ndim(k) for k in n_states):
+            raise ValueError(
+                f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
+            )
+        cards = tuple(len(_states(k)) for k in n_states)
+        states = _states(max(cards, default=0))
+    else:
+        cards, states = (), _states(n_states)
+    if scores is None:
+        return Family("ordinal", states, "weight", "threshold", 0, 1, cards=cards)
+    values = numeric_array(scores, "scores", "iuf").astype(np.float64)
+    if values.shape != (len(states),) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        raise ValueError(
+            f"scores must be {len(states)} increasing numbers, one for each state, not {scores!r}"
+        )
+    same = values.tolist() == list(states)
+    given = () if same else tuple(values.tolist())
+    return Family("ordinal", states, "weight", "threshold", 0, 1, given, cards)
+
+
 ISING = Family("ising", (-1, 1), "coupling", "field")
 BOLTZMANN = Family("boltzmann", (0, 1), "weight", "bias")
 
 
-def get_family(name: str, n_states: int = 2) -> Family:
-    """Look a family up by name: "agreement", "ising" or "boltzmann"."""
+def get_family(name: str, n_states: Any = 2) -> Family:
+    """Look a family up by name: "agreement", "ising", "boltzmann" or "ordinal"."""
     if name == "agreement":
         return agreement(n_states)
+    if name == "ordinal":
+        return ordinal(n_states)
     families = {"ising": ISING, "boltzmann": BOLTZMANN}
     if not isinstance(name, str) or name not in families:
-        raise ValueError(f'family must be "agreement", "ising" or "boltzmann", not {name!r}')
+        raise ValueError(f'family must be "agreement", "ising", "boltzmann" or "ordinal", not {name!r}')
     if n_states != 2:
         raise ValueError(f"the {name} family has two states; n_states={n_states!r} does not apply")
     return families[name]

@@ -137,7 +137,7 @@ def unlink(i, e, particles):
 @lean
 def refresh(field, particles):
     """Recompute neighbours and local fields from states and parameters."""
-    H, T, c = particles.H, particles.T, field.y[1] - field.y[0]
+    H, T, c = particles.H, particles.T, field.features[0, 1] - field.features[0, 0]
     particles.degree[:] = 0
     for i in range(H.shape[0]):
         H[i, :] = c * particles.beta[i]
@@ -155,8 +155,8 @@ def refresh(field, particles):
 @lean
 def add_edge(x, j, field, T, H):
     """Add x Z_j to the local field H (N,) of a neighbour of j."""
-    c = field.y[1] - field.y[0]
-    constant, slope, t = x * c * (field.y[0] - field.m[j]), x * c * c, T[j]
+    c = field.features[0, 1] - field.features[0, 0]
+    constant, slope, t = x * c * (field.features[0, 0] - field.m[j]), x * c * c, T[j]
     for k in range(H.shape[0]):
         H[k] += constant + slope * t[k]
 
@@ -164,7 +164,7 @@ def add_edge(x, j, field, T, H):
 @lean
 def push(i, flips, except_edge, field, particles):
     """Carry the changes `flips` (N,) of T[i] over to the local fields of its neighbours."""
-    c = field.y[1] - field.y[0]
+    c = field.features[0, 1] - field.features[0, 0]
     for k in range(particles.indptr[i], particles.indptr[i] + particles.degree[i]):
         e = particles.via[k]
         if e != except_edge:

@@ -3,8 +3,10 @@
     lpl(x) = sum_i log p(x_i | x_neighbours of i)
 
 Every conditional is a sum over the K states of one node, so the partition function never appears.
-As a function of the log tables it is concave. Tables must be finite.
+As a function of the log tables it is concave. Tables of edges must be finite.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -189,42 +191,48 @@ def log_pseudo_likelihood_gradient(
     return lpl
 
 
+class Statistics(NamedTuple):
+    """What each of p natural parameters multiplies.
+
+    Attributes
+    ----------
+    labels : (r,) int64 array
+        Edge e has log table ``parameters[labels[e]] * edge_statistic``.
+    edge_statistic : (K, K) symmetric array
+    columns : (d, q) int64 array
+        Which parameters are the q numbers of each node, -1 for none.
+    node_basis : (q, K) array
+        Log tables of these numbers.
+    """
+
+    labels: np.ndarray
+    edge_statistic: np.ndarray
+    columns: np.ndarray
+    node_basis: np.ndarray
+
+
 @jit
 def pseudo_scores_and_information(
-    x,
-    counts,
-    labels,
-    edge_statistic,
-    node_statistic,
-    edge_tables,
-    node_tables,
-    graph,
-    scores,
-    information,
+    x, counts, statistics, edge_tables, node_tables, graph, scores, information
 ):
     """Per-row gradients and the negative Hessian of the summed lpl by (tied) natural parameters.
 
-    The parameters are G edge parameters, one per label, then one for every node. Both outputs are
-    overwritten: the ingredients of the Godambe sandwich (variability and sensitivity).
+    Both outputs are overwritten: the ingredients of the Godambe sandwich (variability and sensitivity).
 
     Parameters
     ----------
     x : (n, d) int8 array
     counts : (n,) array
         How often each row was observed; its gradient is that of one.
-    labels : (r,) int64 array in 0..G-1
-        Edge e has log table ``eta[labels[e]] * edge_statistic``.
-    edge_statistic : (K, K) symmetric array
-    node_statistic : (K,) array
+    statistics : Statistics
     edge_tables : (r, K, K) array
     node_tables : (d, K) array
     graph : GraphArrays
-    scores : (n, G + d) array
-    information : (G + d, G + d) array
+    scores : (n, p) array
+    information : (p, p) array
     """
     n, d = x.shape
-    n_states = node_tables.shape[1]
-    n_groups = scores.shape[1] - d
+    n_states, q = node_tables.shape[1], statistics.columns.shape[1]
     scores[:] = 0.0
     information[:] = 0.0
     p = np.empty(n_states)
@@ -232,29 +240,32 @@ def pseudo_scores_and_information(
     for i in range(d):
         degree = max(degree, graph.indptr[i + 1] - graph.indptr[i])
     # t[k, a]: k-th statistic of node i's conditional if x_i = a, centred at its mean
-    t = np.empty((degree + 1, n_states))
-    column = np.empty(degree + 1, dtype=np.int64)
+    t = np.empty((degree + q, n_states))
+    column = np.empty(degree + q, dtype=np.int64)
     for c in range(n):
         for i in range(d):
             conditional_scores(p, x[c], i, edge_tables, node_tables, graph)
             normalise(p)
             size = graph.indptr[i + 1] - graph.indptr[i]
             for k in range(size):
-                column[k] = labels[graph.edge_ids[graph.indptr[i] + k]]
+                column[k] = statistics.labels[graph.edge_ids[graph.indptr[i] + k]]
                 b = x[c, graph.neighbors[graph.indptr[i] + k]]
                 for a in range(n_states):
-                    t[k, a] = edge_statistic[a, b]
-            column[size] = n_groups + i
-            t[size] = node_statistic
-            for k in range(size + 1):
+                    t[k, a] = statistics.edge_statistic[a, b]
+            for k in range(q):
+                if statistics.columns[i, k] >= 0:
+                    column[size] = statistics.columns[i, k]
+                    t[size] = statistics.node_basis[k]
+                    size += 1
+            for k in range(size):
                 mean = 0.0
                 for a in range(n_states):
                     mean += p[a] * t[k, a]
                 for a in range(n_states):
                     t[k, a] -= mean
                 scores[c, column[k]] += t[k, x[c, i]]
-            for k in range(size + 1):
-                for l in range(size + 1):
+            for k in range(size):
+                for l in range(size):
                     covariance = 0.0
                     for a in range(n_states):
                         covariance += p[a] * t[k, a] * t[l, a]

@@ -266,10 +266,12 @@ class IntractablePairwiseField(IntractableField):
         return self._op.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
 
     def _encode_cells(self, values, columns):
-        return self._op.family.encode(values[None], n_nodes=len(values), name=self.name)[0]
+        family = self._op.family.of_nodes(columns)
+        return family.encode(values[None], n_nodes=len(values), name=self.name)[0]
 
     def _random_states(self, n, rng):
-        return rng.integers(self._op.family.n_states, size=(n, self.graph.n_nodes), dtype=np.int8)
+        K, d = self._op.family.n_states, self.graph.n_nodes
+        return rng.integers(self._op.family.cards or K, size=(n, d), dtype=np.int8)
 
     def _sampler(self, n):
         n_states = self._op.family.n_states
@@ -281,7 +283,10 @@ class IntractablePairwiseField(IntractableField):
         return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
 
     def is_valid(self, natural):
-        """Whether all are finite."""
+        """Whether all are finite where a state is possible."""
+        possible, (edges, _) = self._op.family.possible, self._shapes
+        if possible is not None:
+            natural = natural[..., np.r_[np.ones(np.prod(edges), dtype=bool), possible.ravel()]]
         return bool(np.isfinite(natural).all())
 
     def statistics(self, x):

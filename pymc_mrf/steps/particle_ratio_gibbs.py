@@ -274,7 +274,7 @@ class ParticleRatioGibbs(EngineGibbs):
     def node_directions(self, directions: tuple) -> None:
         for engine, own in zip(self._engines, directions, strict=True):
             if own is not None:
-                engine.move_nodes(self._link.family.node_statistic, own)
+                engine.move_nodes(self._link.family.node_basis[0], own)
 
     def _begin(self, eta, base: BaseMeasure):
         if eta is None:
@@ -287,7 +287,7 @@ class ParticleRatioGibbs(EngineGibbs):
         if isinstance(self._nodes, NodeVariables):
             v = self._nodes.pack(self._at)
             self.node_precision = self._nodes.curvature(v, self._at)
-            node_statistic = self._link.family.node_statistic
+            node_statistic = self._link.family.node_basis[0]
             for engine, directions in zip(
                 self._engines, self._nodes.jacobians(v, self._at), strict=True
             ):

@@ -57,6 +57,10 @@ def test_couplings_and_fields(value):
         pmrf.Potts.dist(value, graph=CYCLE, n_states=4)
     with pytest.raises(ValueError, match=r"field must be (numeric|finite)"):
         pmrf.Potts.dist(0.1, value, graph=CYCLE, n_states=4)
+    with pytest.raises(ValueError, match=r"weight must be (numeric|finite)"):
+        pmrf.OrdinalMRF.dist(value, graph=CYCLE, n_states=4)
+    with pytest.raises(ValueError, match=r"threshold must be (numeric|finite)"):
+        pmrf.OrdinalMRF.dist(0.1, value, graph=CYCLE, n_states=4)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +118,8 @@ def test_shapes_and_coordinates_of_another_graph():
 def test_number_of_states_is_missing():
     with pytest.raises(TypeError, match="n_states is missing: give the number of states"):
         in_model(lambda: pmrf.Potts("x", 0.1, graph=CYCLE, observed=X))
+    with pytest.raises(TypeError, match=r"n_states is missing: .* or one for each node"):
+        in_model(lambda: pmrf.OrdinalMRF("x", 0.1, graph=CYCLE, observed=X))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytensor
 import pytest
 
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, coords
@@ -23,13 +24,24 @@ FAMILIES = {
     "boltzmann": lambda **kw: BoltzmannMachine.dist(
         [0.9, -1.7, 0.2], [0.1, 0.3, -1.0, 0.5], graph=GRAPH, **kw
     ),
+    "ordinal-3": lambda **kw: OrdinalMRF.dist(
+        [0.9, -0.7, 0.2],
+        [[0.1, 0.3], [-1.0, 0.5], [0.2, -0.4], [0.0, 0.6]],
+        graph=GRAPH,
+        n_states=3,
+        **kw,
+    ),
 }
 
 
 def exact(rv):
     """States of all configurations and their exact probabilities."""
     op = rv.owner.op
-    parameters = [p.eval().reshape(-1) for p in op.dist_params(rv.owner)]
+    cores = (1, 1 + op.family.node_axes)
+    parameters = [
+        p.eval().reshape(p.type.shape[-k:])
+        for p, k in zip(op.dist_params(rv.owner), cores, strict=False)
+    ]
     b = parameters[1] if len(parameters) == 2 else np.zeros(op.graph.n_nodes)
     tables = op.family.edge_tables(op.family.natural(parameters[0])), op.family.node_tables(b)
     configs = enumeration.configurations(op.graph.n_nodes, op.family.n_states)
@@ -195,6 +207,7 @@ def test_fields_without_any_observed_cell_are_latent(shape, dtype):
         (lambda: BoltzmannMachine("x", np.zeros((3, 2, 3)), np.zeros((2, 4)), graph=GRAPH), (3, 2, 4)),
         (lambda: AgreementMRF("x", np.full((2, 3), 0.6), graph=GRAPH), (2, 4)),
         (lambda: Potts("x", 0.6, np.zeros((2, 4, 3)), graph=GRAPH, n_states=3), (2, 4)),
+        (lambda: OrdinalMRF("x", 0.6, np.zeros((2, 4, 2)), graph=GRAPH, n_states=3), (2, 4)),
         (lambda: Ising("x", 0.6, pm.Normal("h", size=(2, 4)), graph=GRAPH), (2, 4)),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.estimation.problem import FitProblem, distinct_rows
 from pymc_mrf.estimation.pseudo_likelihood import sandwich
-from pymc_mrf.fields.families import BOLTZMANN, agreement
+from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal
 from pymc_mrf.kernels import pseudo_likelihood as kernel
 from tests.reference import pseudo_likelihood as naive
 
@@ -22,9 +22,11 @@ def test_every_row_is_counted_once(rng):
     np.testing.assert_array_equal(again[np.lexsort(again.T)], x[np.lexsort(x.T)])
 
 
-@pytest.mark.parametrize("family", [agreement(), BOLTZMANN], ids=lambda family: family.name)
+@pytest.mark.parametrize(
+    "family", [agreement(), BOLTZMANN, ordinal([2, 3, 2, 2])], ids=lambda family: family.name
+)
 def test_the_sandwich_sums_over_all_rows(family, rng):
-    x = rng.integers(0, 2, size=(60, 4)).astype(np.int8)  # at most 16 are different
+    x = rng.integers(family.cards or 2, size=(60, 4)).astype(np.int8)  # at most 24 are different
     labels = np.array([0, 1, 2, 0, 1, 2])
     problem = FitProblem(x, GRAPH, family, labels, labels)
     parameters = rng.normal(size=problem.n_parameters)
@@ -33,14 +35,13 @@ def test_the_sandwich_sums_over_all_rows(family, rng):
         return naive.log_pseudo_likelihood(x, GRAPH.edges, *problem.tables(p))
 
     scores = naive.finite_difference(by_row, parameters)  # (p, n)
-    size = 3 + GRAPH.n_nodes
-    information = np.empty((size, size))
-    kernel.pseudo_scores_and_information(
-        x, np.ones(60), labels, family.edge_statistic, family.node_statistic, *problem.tables(parameters),
-        GRAPH.arrays, np.empty((60, size)), information,
-    )  # fmt: skip
     p = problem.n_parameters
-    half = np.linalg.solve(information[:p, :p], scores)
+    information = np.empty((p, p))
+    kernel.pseudo_scores_and_information(
+        x, np.ones(60), problem.statistics, *problem.tables(parameters), GRAPH.arrays, np.empty((60, p)),
+        information,
+    )  # fmt: skip
+    half = np.linalg.solve(information, scores)
     np.testing.assert_allclose(sandwich(problem, parameters), half @ half.T, rtol=1e-5)
 
 

@@ -12,7 +12,14 @@ from tests.reference import pseudo_likelihood as naive
 from tests.statistics import Z
 
 GRAPH = PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 3), (3, 0), (0, 2)])
-FAMILIES = [("agreement", 2), ("agreement", 3), ("ising", 2), ("boltzmann", 2)]
+FAMILIES = [
+    ("agreement", 2),
+    ("agreement", 3),
+    ("ising", 2),
+    ("boltzmann", 2),
+    ("ordinal", 3),
+    ("ordinal", (3, 2, 4, 2)),
+]
 
 
 def exact_draws(family, eta, b, n, rng):
@@ -26,7 +33,8 @@ def exact_draws(family, eta, b, n, rng):
 @pytest.mark.parametrize(("name", "n_states"), FAMILIES)
 def test_gradient_vanishes_at_the_estimate(name, n_states, groups, rng):
     family = get_family(name, n_states)
-    b = rng.normal(scale=0.3, size=4)
+    shape = (4, family.n_states - 1) if family.node_axes else 4
+    b = rng.normal(scale=0.3, size=shape)
     x = exact_draws(family, rng.normal(scale=0.3, size=5), b, 300, rng)
     states = np.array(family.states)
     estimate = fit(states[x], GRAPH, "pseudo", name, groups=groups, n_states=n_states)
@@ -34,14 +42,15 @@ def test_gradient_vanishes_at_the_estimate(name, n_states, groups, rng):
     labels = np.arange(5) if groups is None else np.array(groups)
     eta = np.array([estimate.eta[labels == k][0] for k in range(labels.max() + 1)])
     np.testing.assert_array_equal(eta[labels], estimate.eta)
-    node = np.zeros(4) if estimate.node_parameter is None else estimate.node_parameter
+    # thresholds beyond the states of a node have no meaning, and no slope
+    node = np.zeros(4) if estimate.node_parameter is None else np.nan_to_num(estimate.node_parameter)
 
     def mean_lpl(parameters):
-        eta, b = parameters[: len(parameters) - 4], parameters[-4:]
-        tables = family.edge_tables(eta[labels]), family.node_tables(b)
+        eta, b = np.split(parameters, [labels.max() + 1])
+        tables = family.edge_tables(eta[labels]), family.node_tables(b.reshape(shape))
         return naive.log_pseudo_likelihood(x, GRAPH.edges, *tables).mean()
 
-    at = np.concatenate([eta, node])
+    at = np.concatenate([eta, node.ravel()])
     np.testing.assert_allclose(mean_lpl(at) * len(x), estimate.log_pseudo_likelihood)
     slope = naive.finite_difference(mean_lpl, at)
     slope = slope if estimate.node_parameter is not None else slope[: len(eta)]
@@ -60,22 +69,28 @@ def test_one_edge_has_a_closed_form(rng):
     )
 
 
-@pytest.mark.parametrize(("name", "n_states"), [("agreement", 2), ("boltzmann", 2)])
+@pytest.mark.parametrize(
+    ("name", "n_states"), [("agreement", 2), ("boltzmann", 2), ("ordinal", (3, 2, 3, 2))]
+)
 def test_standard_errors_match_simulation(name, n_states, rng):
     family = get_family(name, n_states)
     eta, b = np.array([1.0, 0.5, -0.5, 0.3, 0.8]), np.array([0.2, -0.3, 0.1, 0.0])
+    if name == "ordinal":
+        eta, b = 0.4 * eta, np.stack([b, -b - 0.3], axis=1)
+    own = family.node_entries(4) if family.node_axes else np.ones(4, dtype=bool)
     states, replicates, n = np.array(family.states), 300, 1000
     estimates, errors = [], []
     for _ in range(replicates):
-        fitted = fit(states[exact_draws(family, eta, b, n, rng)], GRAPH, "pseudo", name)
+        x = states[exact_draws(family, eta, b, n, rng)]
+        fitted = fit(x, GRAPH, "pseudo", name, n_states=n_states)
         parts = [fitted.eta], [fitted.standard_error]
         if fitted.node_parameter is not None:
-            parts[0].append(fitted.node_parameter)
-            parts[1].append(fitted.node_standard_error)
+            parts[0].append(fitted.node_parameter[own])
+            parts[1].append(fitted.node_standard_error[own])
         estimates.append(np.concatenate(parts[0]))
         errors.append(np.concatenate(parts[1]))
     estimates, sd = np.array(estimates), np.std(estimates, axis=0, ddof=1)
-    true = eta if family.node_parameter is None else np.concatenate([eta, b])
+    true = eta if family.node_parameter is None else np.concatenate([eta, b[own]])
     # consistent: the bias of order 1 / n is below a tenth of a standard deviation
     bias = np.abs(estimates.mean(axis=0) - true)
     assert np.all(bias < (Z / np.sqrt(replicates) + 0.1) * sd)

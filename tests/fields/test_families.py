@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.families import BOLTZMANN, get_family, potts
+from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, get_family, ordinal, potts
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,110 @@ def test_families_by_name():
         get_family("ising", 3)
     with pytest.raises(ValueError, match="edge_axes must be 0, 1 or 2, not 3"):
         potts(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("family", "basis"),
+    [
+        (agreement(3), np.zeros((0, 3))),
+        (ISING, [[-1.0, 1.0]]),
+        (BOLTZMANN, [[0.0, 1.0]]),
+        (potts(3), np.eye(3)),
+        (ordinal(3), [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_row_of_the_node_basis_per_number_of_a_node(family, basis, rng):
+    np.testing.assert_array_equal(family.node_basis, basis)
+    q = len(basis)
+    assert family.node_entries(4).shape == (4, q)
+    assert family.node_entries(4).all()
+    b = rng.normal(size=(2, 4, q))
+    tables = family.node_tables(b if family.node_axes else b[..., 0] if q else np.zeros((2, 4)))
+    np.testing.assert_allclose(tables, np.einsum("sdq,qk->sdk", b, np.asarray(basis)))
+
+
+def test_states_of_an_ordinal_field_may_differ_by_node():
+    family = ordinal([3, 2, 4])
+    assert family.n_states == 4
+    assert family.cards == (3, 2, 4)
+    np.testing.assert_array_equal(
+        family.possible, [[True, True, True, False], [True, True, False, False], [True] * 4]
+    )
+    np.testing.assert_array_equal(
+        family.node_entries(3), [[True, True, False], [True, False, False], [True] * 3]
+    )
+    b = np.arange(9.0).reshape(3, 3)
+    tables = [[0, 0, 1, -np.inf], [0, 3, -np.inf, -np.inf], [0, 6, 7, 8]]
+    np.testing.assert_array_equal(family.node_tables(b), tables)
+    np.testing.assert_array_equal(family.edge_statistic, np.outer(range(4), range(4)))
+    assert family.of_nodes(np.array([2, 0])).cards == (4, 3)
+    assert family.of_nodes(np.array([1])).encode([[1]], n_nodes=1) == 1
+    x = np.array([[2, 1, 3], [0, 0, 0]])
+    np.testing.assert_array_equal(family.encode(x, n_nodes=3), x)
+    message = r"x\[0, 1\] is 2, which is not a state of this node \(states: 0, 1\); 2 such cells; recode"
+    with pytest.raises(ValueError, match=message):
+        family.encode([[2, 2, 3], [3, 0, 0]], n_nodes=3)
+    family.check_nodes(3)
+    with pytest.raises(
+        ValueError, match="n_states has 3 entries but the graph has 2 nodes; give one number"
+    ):
+        family.check_nodes(2)
+
+
+def test_numbers_of_states_that_are_given_for_each_node_are_those_of_its_nodes():
+    assert ordinal(3) == ordinal(np.int8(3)) == get_family("ordinal", 3)
+    assert ordinal([3, 3]).possible.all()
+    with pytest.raises(ValueError, match="n_states has 2 entries but the graph has 3 nodes"):
+        ordinal([3, 3]).check_nodes(3)
+    assert ordinal([2, 3]) == get_family("ordinal", np.array([2, 3])) != ordinal(3)
+    assert ordinal(3).cards == () and ordinal(3).possible is None
+    assert ordinal(3).of_nodes(np.array([0])) == ordinal(3)
+
+
+def test_scores_stand_for_states_in_products():
+    scores = [-1.0, 0.5, 2.0]
+    family = ordinal(3, scores)
+    np.testing.assert_array_equal(family.edge_statistic, np.outer(scores, scores))
+    np.testing.assert_array_equal(family.node_basis, ordinal(3).node_basis)
+    assert ordinal(3, np.arange(3.0)) == ordinal(3)  # those of the states
+    assert hash(family) != hash(ordinal(3))
+
+
+@pytest.mark.parametrize(
+    ("n_states", "error", "message"),
+    [
+        (1, ValueError, "n_states must be between 2 and 127, not 1"),
+        (128, ValueError, "not 128"),
+        ([3, 1], ValueError, "not 1"),
+        ([], ValueError, "not 0"),
+        (3.0, TypeError, "n_states must be an integer, not 3.0"),
+        ([3, 2.5], TypeError, "n_states must be an integer, not 2.5"),
+        (True, TypeError, "n_states must be an integer, not True"),
+        ([True, True], TypeError, "n_states must be an integer, not True"),
+        (None, TypeError, "n_states must be an integer, not None"),
+        ("3", TypeError, "n_states must be an integer, not '3'"),
+    ],
+)
+def test_numbers_of_states_that_are_refused(n_states, error, message):
+    with pytest.raises(error, match=message):
+        ordinal(n_states)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([0, 1], r"scores must be 3 increasing numbers, one for each state, not \[0, 1\]"),
+        ([0, 2, 1], "scores must be 3 increasing numbers"),
+        ([0, 1, 1], "scores must be 3 increasing numbers"),
+        ([0, 1, np.inf], "scores must be 3 increasing numbers"),
+        ([0, np.nan, 1], "scores must be 3 increasing numbers"),
+        (1.0, "scores must be 3 increasing numbers"),
+        ([[0, 1, 2]], "scores must be 3 increasing numbers"),
+        (["a", "b", "c"], "scores must be numeric"),
+        ([False, True, True], "scores must be numeric"),
+    ],
+)
+def test_scores_that_are_refused(scores, message):
+    with pytest.raises(ValueError, match=message):
+        ordinal(3, scores)

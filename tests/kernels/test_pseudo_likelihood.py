@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
+from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, ordinal
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_likelihood as kernel
@@ -63,24 +63,37 @@ def test_gradient_equals_finite_differences(n_states, rng):
     np.testing.assert_allclose(grad_node.ravel(), by_node, atol=1e-7)
 
 
-@pytest.mark.parametrize("family", [agreement(), agreement(3), ISING, BOLTZMANN], ids=repr)
+@pytest.mark.parametrize(
+    "family",
+    [agreement(), agreement(3), ISING, BOLTZMANN, ordinal(3), ordinal([3, 2, 4, 2, 3])],
+    ids=repr,
+)
 def test_scores_and_information_equal_finite_differences(family, rng):
     labels = np.array([0, 1, 0, 1])
-    parameters = rng.normal(size=2 + GRAPH.n_nodes)
-    x = rng.integers(0, family.n_states, size=(4, GRAPH.n_nodes)).astype(np.int8)
+    entries = family.node_entries(GRAPH.n_nodes)
+    parameters = rng.normal(size=2 + entries.sum())
+    columns = np.full(entries.shape, -1)
+    columns[entries] = 2 + np.arange(entries.sum())
+    x = rng.integers(family.cards or family.n_states, size=(4, GRAPH.n_nodes)).astype(np.int8)
 
     def tables(p):
-        return family.edge_tables(p[:2][labels]), family.node_tables(p[2:])
+        nodes = np.zeros(entries.shape if entries.any() else (GRAPH.n_nodes, 1))
+        if entries.any():
+            nodes[entries] = p[2:]
+        return family.edge_tables(p[:2][labels]), family.node_tables(
+            nodes if family.node_axes else nodes[:, 0]
+        )
 
+    statistics = kernel.Statistics(labels, family.edge_statistic, columns, family.node_basis)
     scores = np.empty((len(x), len(parameters)))
     information = np.empty((len(parameters), len(parameters)))
+    counts = np.array([1.0, 3.0, 1.0, 2.0])
 
     def evaluate(p):
         kernel.pseudo_scores_and_information(
-            x, np.ones(len(x)), labels, family.edge_statistic, family.node_statistic, *tables(p),
-            GRAPH.arrays, scores, information,
-        )  # fmt: skip
-        return scores.sum(axis=0).copy()
+            x, counts, statistics, *tables(p), GRAPH.arrays, scores, information
+        )
+        return counts @ scores
 
     numeric = naive.finite_difference(evaluate, parameters)
     evaluate(parameters)
@@ -89,6 +102,27 @@ def test_scores_and_information_equal_finite_differences(family, rng):
     )
     np.testing.assert_allclose(scores, by_row.T, atol=1e-7)
     np.testing.assert_allclose(information, -numeric, atol=1e-7)
+
+
+def test_impossible_states_have_no_probability_and_no_gradient(rng):
+    """A table of -inf is that of a node with fewer states."""
+    x, edge_tables, node_tables = problem(3, rng)
+    x %= 2
+    node_tables[:, 2] = -np.inf
+    np.testing.assert_allclose(
+        lpl(x, edge_tables, node_tables),
+        lpl(x, edge_tables[:, :2, :2].copy(), node_tables[:, :2].copy()),
+    )
+    grad_edge, grad_node = np.full_like(edge_tables, np.nan), np.full_like(node_tables, np.nan)
+    kernel.log_pseudo_likelihood_gradient(
+        x, edge_tables, node_tables, GRAPH.arrays, np.ones(len(x)), grad_edge, grad_node
+    )
+    assert np.all(grad_node[:, 2] == 0.0)
+    assert np.all(grad_edge[:, 2] == 0.0) and np.all(grad_edge[:, :, 2] == 0.0)
+    x[1, 3] = 2
+    out = lpl(x, edge_tables, node_tables)
+    assert out[1] == -np.inf
+    assert np.isfinite(np.delete(out, 1)).all()
 
 
 @pytest.mark.parametrize("n_states", [2, 3])

@@ -6,8 +6,11 @@ from scipy.optimize import minimize
 from tests.reference.enumeration import configurations
 
 
-def statistics(z, edges, f, g, labels):
-    """Sums of f per group of edges, then g per node if `g` is given: one row per row of z."""
+def statistics(z, edges, f, g, labels, cards=None):
+    """Sums of f per group of edges, then the rows of g (q, K) per node if `g` is given: one row per row of z.
+
+    With `cards`, the numbers of states of the nodes, row k of g is that of state k + 1, if a node has one.
+    """
     n_groups = max(labels) + 1
     rows = []
     for row in np.asarray(z, dtype=int):
@@ -15,7 +18,12 @@ def statistics(z, edges, f, g, labels):
         for e, (u, v) in enumerate(edges):
             s[labels[e]] += f[row[u]][row[v]]
         if g is not None:
-            s += [g[a] for a in row]
+            s += [
+                statistic[a]
+                for i, a in enumerate(row)
+                for k, statistic in enumerate(g)
+                if cards is None or k + 1 < cards[i]
+            ]
         rows.append(s)
     return np.array(rows)
 
@@ -30,10 +38,13 @@ def moments(parameters, all_statistics):
     return mean, (p[:, None] * centred).T @ centred
 
 
-def exact_mle(x, edges, f, g, labels):
+def exact_mle(x, edges, f, g, labels, cards=None):
     """Estimate and Fisher information of one observation."""
-    everything = statistics(configurations(x.shape[1], len(f)), edges, f, g, labels)
-    target = statistics(x, edges, f, g, labels).mean(axis=0)
+    states = configurations(x.shape[1], len(f))
+    if cards is not None:
+        states = states[(states < np.array(cards)).all(axis=1)]
+    everything = statistics(states, edges, f, g, labels, cards)
+    target = statistics(x, edges, f, g, labels, cards).mean(axis=0)
 
     def loss(w):
         score = everything @ w

@@ -1,0 +1,91 @@
+"""The ordinal field as a PyMC distribution: answers in ordered categories, as those of a questionnaire."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_mrf.checks import check_labels
+from pymc_mrf.distributions.arguments import parameter
+from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, edge_parameter
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.distributions.state_axes import by_node_and_state
+from pymc_mrf.fields.families import Family, ordinal
+from pymc_mrf.graph.structure import as_graph
+
+
+class OrdinalMRF(MarkovRandomField):
+    r"""Field of ordinal variables over states 0..K-1 (Marsman, van den Bergh & Haslbeck, 2025).
+
+    .. math::
+
+        p(x \mid w, b) \propto \exp\Big(\sum_{(u,v)} w_{uv} s(x_u) s(x_v) + \sum_i b_i(x_i)\Big)
+
+    Parameters
+    ----------
+    name : str
+    weight : tensor_like of float, shape (..., r) or scalar
+        One value w per edge, in graph order, or one for all: positive values make high states of both ends
+        go together, and zero is no edge.
+    threshold : tensor_like of float, shape (..., d, K - 1), (..., 1, K - 1), (K - 1,) or scalar
+        Log weight b of states 1 to K - 1, relative to state 0, where all neighbours have the score 0; per
+        node, or the same for all. Beyond the states of a node entries have no meaning: they keep their prior.
+    graph : networkx.Graph or PairwiseGraph
+    n_states : int, or sequence of d of them
+        Number of states of every node, or of each; K is the largest.
+    scores : (K,) sequence of float, optional
+        Increasing scores s of the states; 0..K-1 by default.
+    likelihood, n_sweeps, **kwargs
+        As for `AgreementMRF`.
+
+    Raises
+    ------
+    ValueError
+        If graph, data and parameters do not fit together, a parameter is not finite, scores do not increase,
+        or the exact likelihood is asked for and the junction tree is too wide.
+
+    Notes
+    -----
+    With two states this is `BoltzmannMachine`, the only threshold of a node being its bias. A model of
+    Blume and Capel, with a linear and a quadratic term about a reference state c, is a threshold:
+
+    >>> k = np.arange(1, n_states)
+    >>> threshold = linear[:, None] * k + quadratic[:, None] * ((k - c) ** 2 - c**2)
+
+    with ``scores=np.arange(n_states) - c``.
+
+    Examples
+    --------
+    >>> with pm.Model(coords=pymc_mrf.coords(graph)):
+    ...     weight = pm.Normal("weight", 0, 0.5, dims="edge")
+    ...     threshold = pm.Normal("threshold", 0, 1, shape=(graph.number_of_nodes(), 4))
+    ...     OrdinalMRF("answers", weight, threshold, graph=graph, n_states=5, observed=x)
+    """
+
+    rv_type = MarkovRandomFieldRV
+    rv_op = MarkovRandomField.rv_op
+
+    @classmethod
+    def _family(cls, n_states: Any = None, scores: Any = None) -> Family:
+        if n_states is None:
+            raise TypeError(
+                "n_states is missing: give the number of states of the ordinal field, or one for each node"
+            )
+        return ordinal(n_states, scores)
+
+    @classmethod
+    def dist(cls, weight, threshold=0.0, *, graph, n_states, scores=None, **kwargs):
+        """Unregistered variable; see the class."""
+        graph = as_graph(graph)
+        family = cls._family(n_states, scores)
+        family.check_nodes(graph.n_nodes)
+        edge = edge_parameter(weight, family, graph)
+        check_labels(threshold, graph.nodes, "threshold", "node", axis=-2)
+        node, numbers = parameter(threshold, "threshold")
+        if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
+            meaningless = ~family.node_entries(graph.n_nodes)
+            numbers = np.where(meaningless, 0.0, numbers)  # such as the NaN of `fit`
+            node = pt.as_tensor(numbers)
+        check_numbers(numbers, family, "threshold")
+        node = by_node_and_state(node, graph.n_nodes, family.n_states - 1, "threshold")
+        return cls._variable(family, [edge, node], graph, **kwargs)

@@ -1,0 +1,44 @@
+"""Parameters with axes over states: their shapes, and axes of length 1 that stand for all."""
+
+import pytensor.tensor as pt
+
+
+def by_node_and_state(parameter, d: int, q: int, label: str):
+    """Symbolic node parameters (..., d, q) from that, (..., 1, q), (q,) or a scalar."""
+    if parameter.type.ndim == 0:
+        return pt.full((d, q), parameter)
+    if parameter.type.ndim == 1:
+        check_form(parameter.type.shape, [(q,)], label)
+        parameter = parameter[None]
+    check_form(parameter.type.shape[-2:], [(d, q), (1, q)], label)
+    return with_units(with_states(parameter, 1, q), 2, d)
+
+
+def check_form(shape, forms: list, label: str) -> None:
+    """Refuse a static shape, None where unknown, that fits none of `forms`."""
+    for form in forms:
+        if all(n is None or n == m for n, m in zip(shape, form, strict=True)):
+            return
+    options = " or ".join(str(form) for form in forms)
+    raise ValueError(
+        f"{label} has shape {tuple(shape)}, but must have shape {options} here: edges or nodes in graph "
+        "order, then states"
+    )
+
+
+def with_states(parameter, n_axes: int, K: int):
+    """Make sure, at run time where needed, that the last axes have length K."""
+    if all(n == K for n in parameter.type.shape[-n_axes:]):
+        return parameter
+    return pt.specify_shape(parameter, (*[None] * (parameter.type.ndim - n_axes), *[K] * n_axes))
+
+
+def with_units(parameter, n_core: int, n_units: int):
+    """Repeat a parameter along its axis of edges or nodes, the first of the core, if it has length 1."""
+    axis = parameter.type.ndim - n_core
+    known = parameter.type.shape[axis]
+    if known == n_units:
+        return parameter
+    if known == 1:
+        return pt.repeat(parameter, n_units, axis=axis)
+    return pt.specify_shape(parameter, [n_units if k == axis else None for k in range(axis + n_core)])
