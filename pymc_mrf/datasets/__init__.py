@@ -1,6 +1,7 @@
 """Data sets that come with the package."""
 
+from pymc_mrf.datasets.anes96 import Anes96, load_anes96
 from pymc_mrf.datasets.house84 import House84, load_house84
 from pymc_mrf.datasets.senate109 import Senate109, load_senate109
 
-__all__ = ["House84", "Senate109", "load_house84", "load_senate109"]
+__all__ = ["Anes96", "House84", "Senate109", "load_anes96", "load_house84", "load_senate109"]
