@@ -12,6 +12,7 @@ from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import field_node, free_parents, likelihoods_fed
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.base import MRFStep
+from pymc_mrf.steps.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
@@ -34,7 +35,14 @@ GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     AuxiliaryVariableMH,
 )
 # in the order in which PyMC asks them
-AUTOMATIC = (*GROUP_SAMPLERS, ConjugateHyperparameters, EdgeGibbs, Exchange, TreeGibbs)
+AUTOMATIC = (
+    *GROUP_SAMPLERS,
+    CommunityGibbs,
+    ConjugateHyperparameters,
+    EdgeGibbs,
+    Exchange,
+    TreeGibbs,
+)
 STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ReversibleJump, PersistentLangevin)
 """All steps; those that are not `AUTOMATIC` are made on request only."""
 

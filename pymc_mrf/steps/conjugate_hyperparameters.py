@@ -15,9 +15,10 @@ from pytensor.compile.ops import ViewOp
 from pytensor.graph.basic import Constant
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.basic import Alloc
+from pytensor.tensor.basic import Alloc, tensor_copy
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
+from pytensor.tensor.shape import SpecifyShape
 
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -73,10 +74,29 @@ def exponent(expression, x, others) -> float | None:
     return None
 
 
+def where_it_is(x, p):
+    """Which entries of `p` are the scalar `x`, symbolic, if all others are free of it; else None."""
+    if p is x:
+        return pt.constant(np.array(True))
+    if x not in set(ancestors([p])):
+        return pt.constant(np.array(False))
+    op, inputs = p.owner.op, p.owner.inputs
+    if isinstance(op, Alloc | DimShuffle | SpecifyShape | ViewOp) or op == tensor_copy:
+        inner = where_it_is(x, inputs[0])
+        # a scalar is repeated, a vector is left as it is
+        return inner if p.type.ndim == inputs[0].type.ndim or inputs[0].type.ndim == 0 else None
+    if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalar.Switch):
+        condition, *branches = inputs
+        here = [where_it_is(x, branch) for branch in branches]
+        if x not in set(ancestors([condition])) and all(mask is not None for mask in here):
+            return pt.switch(condition, *here)
+    return None
+
+
 def is_conjugate(rv, model: pm.Model) -> bool:
     """Whether a free variable has a conjugate prior and feeds nothing but `SpikeAndSlab` vectors.
 
-    As the probability `p` of all entries, or through the standard deviation of a normal slab.
+    As the probability `p` of all entries or of some, or through the standard deviation of a normal slab.
     """
     if rv.owner is None or not isinstance(rv.owner.op, BetaRV | GammaRV | InvGammaRV) or rv.ndim:
         return False
@@ -93,9 +113,7 @@ def _is_conjugate_to(rv, child, model: pm.Model) -> bool:
     p, parameters = _parameters(child)
     exponents = [exponent(v, rv, others) for v in parameters]
     if isinstance(rv.owner.op, BetaRV):
-        p = strip_views(p)
-        fills = isinstance(p.owner.op, Alloc) and strip_views(p.owner.inputs[0]) is rv
-        return fills and not any(exponents) and None not in exponents
+        return where_it_is(rv, p) is not None and not any(exponents) and None not in exponents
     normal = isinstance(child.owner.op.scalar.op, NormalRV)
     return normal and exponent(p, rv, others) == 0.0 and exponents == [0.0, EXPONENTS[type(rv.owner.op)]]
 
@@ -132,6 +150,32 @@ class Update(NamedTuple):
     read: Any
     forward: Any
 
+    def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+        """Put a draw from the full conditional into `point`."""
+        values = [point[name] for name in self.inputs]
+        first, second = self.read(*values)
+        new = np.asarray(self._draw(float(first), float(second), rng))
+        point[self.name] = np.asarray(self.forward(new, *values), dtype=point[self.name].dtype)
+
+    def _draw(self, first: float, second: float, rng: np.random.Generator) -> float:
+        """Draw a value, none that double precision rounds to the ends."""
+        for _ in range(MAX_DRAWS):
+            if self.prior is BetaRV:
+                value = rng.beta(first, second)
+                inside = 0.0 < value < 1.0
+            else:
+                value = rng.gamma(first) / second
+                inside = 0.0 < value < np.inf
+                if inside and self.prior is InvGammaRV:
+                    value = 1.0 / value
+                    inside = value < np.inf
+            if inside:
+                return value
+        raise ValueError(
+            f"the prior of {self.rv} leaves it at the end of its support to double precision, where no "
+            "density is finite; give it larger parameters"
+        )
+
 
 class ConjugateHyperparameters(MRFStep):
     r"""Draws of hyperparameters of `SpikeAndSlab` vectors from their full conditionals.
@@ -139,7 +183,8 @@ class ConjugateHyperparameters(MRFStep):
     Leaves invariant: the posterior, exactly; every draw is independent of the last value. With k of the
     entries theta_e of all vectors that a variable feeds not zero, and m of them zero:
 
-    - ``p = pm.Beta("p", a, b)`` is drawn from Beta(a + k, b + m);
+    - ``p = pm.Beta("p", a, b)`` is drawn from Beta(a + k, b + m); if it is the probability of some entries
+      only, as ``p_1`` in ``pm.math.switch(condition, p_1, p_2)``, k and m count these;
     - ``tau = pm.Gamma("tau", c, d)`` with the slab ``pm.Normal.dist(mu, tau=tau)`` from
       Gamma(c + k / 2, d + sum (theta_e - mu)^2 / 2), the sum over present entries;
     - ``s2 = pm.InverseGamma("s2", c, d)`` with the slab ``pm.Normal.dist(mu, sigma=pt.sqrt(s2))`` from
@@ -201,7 +246,7 @@ class ConjugateHyperparameters(MRFStep):
                     f"normal slabs, scalars that feed nothing else, and {rv.name} is none of these: "
                     "leave it to NUTS"
                 )
-        self._updates = [_compile_update(rv, model, self._compile_kwargs) for rv in rvs]
+        self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in rvs]
         values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
         present = pt.constant(0) + sum(pt.neq(value, 0.0).sum() for value in values)
         self._count = PointFunction(present, model, self._compile_kwargs)
@@ -221,33 +266,11 @@ class ConjugateHyperparameters(MRFStep):
         """Draw one variable after the other."""
         point, n_present = dict(point), self._count(point)
         for update in self._updates:
-            values = [point[name] for name in update.inputs]
-            first, second = update.read(*values)
-            new = np.asarray(self._draw(update, float(first), float(second)))
-            point[update.name] = np.asarray(update.forward(new, *values), dtype=point[update.name].dtype)
+            update.draw(point, self.rng)
         return point, {"conjugate_n_present": int(n_present)}, True
 
-    def _draw(self, update: Update, first: float, second: float) -> float:
-        """Draw from the full conditional, without values that double precision rounds to the ends."""
-        for _ in range(MAX_DRAWS):
-            if update.prior is BetaRV:
-                value = self.rng.beta(first, second)
-                inside = 0.0 < value < 1.0
-            else:
-                value = self.rng.gamma(first) / second
-                inside = 0.0 < value < np.inf
-                if inside and update.prior is InvGammaRV:
-                    value = 1.0 / value
-                    inside = value < np.inf
-            if inside:
-                return value
-        raise ValueError(
-            f"the prior of {update.rv} leaves it at the end of its support to double precision, where no "
-            "density is finite; give it larger parameters"
-        )
 
-
-def _compile_update(rv, model: pm.Model, kwargs) -> Update:
+def compile_update(rv, model: pm.Model, kwargs) -> Update:
     """Compile the update of one variable."""
     first, second = rv.owner.op.dist_params(rv.owner)
     one = pt.constant(1.0, dtype=rv.dtype)
@@ -258,7 +281,9 @@ def _compile_update(rv, model: pm.Model, kwargs) -> Update:
         here = pt.neq(value, 0.0)
         k = here.sum()
         if isinstance(rv.owner.op, BetaRV):
-            first, second = first + k, second + value.size - k
+            mask = pt.broadcast_to(where_it_is(rv, _parameters(child)[0]), value.shape)
+            k = (here & mask).sum()
+            first, second = first + k, second + mask.sum() - k
             continue
         mu, sigma = _parameters(child)[1]
         unit = graph_replace(sigma, {rv: one}, strict=False)  # what multiplies the power

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from examples import cost_against_width, hierarchical_field, quickstart
+from examples import cost_against_width, edge_covariates, hierarchical_field, quickstart
 from examples._report import parse_sizes
 from examples.liu_page_2013 import senate
 
@@ -27,6 +27,15 @@ def test_hierarchical_field(tmp_path, figures, no_convergence_warnings):
     assert "3 x 3 grid (12 couplings), 20 observations" in text
     legend = {"b0 + b1 covariate, 90 %", "posterior, 90 %", "truth"}
     assert figures["hierarchical_field.png"] == legend | {"covariate of the edge", "coupling"}
+
+
+@pytest.mark.compiled
+def test_edge_covariates(tmp_path, no_convergence_warnings):
+    size = ["--nodes", "6", "--n", "40", "--draws", "20", "--tune", "20", "--chains", "2"]
+    edge_covariates.main([*size, "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "edge_covariates.md").read_text(encoding="utf-8")
+    assert "A Boltzmann machine on 6 nodes, of whose 15 pairs" in text
+    assert text.count("| same kind | 1.5 |") == text.count("| one for all edges |") == 1
 
 
 def test_costs_of_exact_inference():

@@ -14,4 +14,4 @@ def normal(sd):
 def normals(k, sd):
     """Normal densities of k parameters, centred at 0."""
     constant = np.full(k, stats.norm(0, sd).logpdf(0.0))
-    return Densities(NORMAL, np.zeros(k), np.full(k, float(sd)), np.ones(k), constant)
+    return Densities(np.full(k, NORMAL), np.zeros(k), np.full(k, float(sd)), np.ones(k), constant)

@@ -132,6 +132,32 @@ def test_without_transforms():
     assert stats.kstest(draws, stats.beta(2 + 3, 3 + 3).cdf).pvalue > ALPHA
 
 
+def test_probabilities_of_some_entries():
+    """Each Beta counts its own entries, which another variable may choose."""
+    with pm.Model() as model:
+        p, q = pm.Beta("p", 2, 3), pm.Beta("q", 1, 2)
+        chosen = pm.Bernoulli("chosen", 0.5, shape=6)
+        odd = np.arange(6) % 2 == 1
+        SpikeAndSlab(
+            "w", pm.math.switch(chosen, p, pt.switch(odd, q, 0.3)), pm.Normal.dist(0, 1), shape=6
+        )
+        SpikeAndSlab("v", q, pm.Normal.dist(0, 1), shape=4, observed=OBSERVED)
+        step = ConjugateHyperparameters([p, q])
+    chosen = np.array([1, 0, 1, 1, 0, 0])
+    point = {**model.initial_point(), "w": W, "chosen": chosen}
+    here, of_q = W != 0, odd & (chosen == 0)
+    k, k_q = here[chosen == 1].sum(), here[of_q].sum() + np.count_nonzero(OBSERVED)
+    expected = {"p": (2 + k, 3 + 3 - k), "q": (1 + k_q, 2 + of_q.sum() + 4 - k_q)}
+    logp, z = model.compile_logp(), np.linspace(-2.0, 1.5, 6)
+    step.setup_chain(np.random.default_rng(3), 0, 1)
+    points = [step.step(point)[0] for _ in range(2000)]
+    for name, (a, b) in expected.items():
+        found = [logp({**point, f"{name}_logodds__": np.array(value)}) for value in z]
+        np.testing.assert_allclose(np.diff(found), np.diff(log_prior_of_two(a, b)(z)), rtol=1e-8)
+        draws = special.expit([new[f"{name}_logodds__"] for new in points])
+        assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > ALPHA
+
+
 def test_a_transform_that_cuts_the_prior_off_is_not_conjugate():
     with pm.Model() as model:
         interval = pm.distributions.transforms.Interval(0.5, 2.0)
@@ -247,6 +273,10 @@ NOT_CONJUGATE = {
     "expression of p": (
         pm.Beta,
         lambda v: SpikeAndSlab("w", 0.5 * v, pm.Normal.dist(0, 1), shape=3),
+    ),
+    "p chooses": (
+        pm.Beta,
+        lambda v: SpikeAndSlab("w", pt.switch(v > 0.5, v, 0.1), pm.Normal.dist(0, 1), shape=3),
     ),
     "p and slab": (pm.Beta, lambda v: SpikeAndSlab("w", v, pm.Normal.dist(0, v), shape=3)),
     "prior": (pm.LogNormal, normal(tau=lambda v: v)),

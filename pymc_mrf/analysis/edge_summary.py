@@ -1,0 +1,135 @@
+"""A table of all edges of a posterior, one row per edge."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values
+from pymc_mrf.graph.structure import as_graph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pymc as pm
+
+# smallest first; rows without a number come last
+ORDERS = {
+    "graph": lambda table: np.arange(len(table)),
+    "inclusion": lambda table: -table["inclusion"],
+    "doubt": lambda table: np.abs(table["inclusion"] - 0.5),
+    "strength": lambda table: -np.abs(table["mean"]),
+    "r_hat": lambda table: -table["r_hat"],
+    "ess": lambda table: table["ess"],
+}
+
+
+def summarize_edges(
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    graph: Any,
+    model: "pm.Model | None" = None,
+    prior_inclusion: Any = None,
+    sort: str = "inclusion",
+    ci_prob: float | None = None,
+    ci_kind: str | None = None,
+    group: str = "posterior",
+) -> "pd.DataFrame":
+    """Table of the edges: strength, probability, Bayes factor and convergence of each.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str
+        A vector with one entry per edge, such as a `SpikeAndSlab`. Exact zeros are absent edges, or for a
+        difference of two fields, edges on which they agree.
+    graph : networkx.Graph or PairwiseGraph
+        The candidate edges.
+    model, prior_inclusion
+        As in `edge_inclusion`.
+    sort : {"inclusion", "doubt", "strength", "r_hat", "ess", "graph"}
+        Which edges come first: the most probable; those whose inclusion is nearest to one half; those
+        whose mean is farthest from zero; those with the largest R-hat, or the fewest effective draws;
+        or those that the graph lists first, which also decides between equals.
+    ci_prob, ci_kind
+        Of the interval, as in `arviz.summary`; by default ArviZ's, 0.89 and "eti".
+    group : str
+        Group of `idata` to read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by the labels of the edges in `idata`, with the columns
+
+        - ``u``, ``v``: the nodes of the edge.
+        - ``mean``, ``sd`` and the ends of the interval, such as ``eti89_lb`` and ``eti89_ub``: of the
+          value, zeros included.
+        - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. The error is 0 where the edge is
+          present, or absent, in every draw, which says only that a change is rare:
+          ``inclusion_bound`` of `edge_inclusion` says how rare.
+        - ``bayes_factor``: as of `edge_inclusion`, and only there if the prior probability is known.
+          Infinite or 0 where the edge is present, or absent, in every draw.
+        - ``r_hat``: the larger one of the value and of its presence (Vehtari et al., 2021). What is
+          the same in every draw has none; NaN if both are, with one chain, or with fewer than four
+          draws.
+        - ``ess``: effective draws, the smaller number of the bulk of the values and of the mean
+          of the presence. NaN likewise, but not with one chain.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `edge_inclusion`; also if the variable does not belong to the graph's edges, for an
+        unknown `sort`, or an interval that ArviZ refuses.
+
+    Examples
+    --------
+    >>> pymc_mrf.summarize_edges(idata, "weight", graph=graph, model=model).head(10)
+
+    Traces of the eight most doubtful edges:
+
+    >>> doubtful = pymc_mrf.summarize_edges(idata, "weight", graph=graph, sort="doubt").index[:8]
+    >>> arviz.plot_trace(idata, var_names="weight", coords={"edge": doubtful})
+    """
+    import arviz as az
+    import pandas as pd
+
+    if not isinstance(sort, str) or sort not in ORDERS:
+        raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
+    graph = as_graph(graph)
+    values = edge_values(idata, var_name, graph, group)
+    edges = edge_inclusion(idata, var_name, model=model, prior_inclusion=prior_inclusion, group=group)
+    strength = az.summary(
+        xr.Dataset({var_name: values}), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
+    )
+    included = (values != 0.0).astype(np.float64)
+    # fmax and fmin pass over the one that has none
+    table = {
+        "u": pd.Series([graph.nodes[i] for i in graph.edges[:, 0]], dtype=object),
+        "v": pd.Series([graph.nodes[i] for i in graph.edges[:, 1]], dtype=object),
+        **{name: column.to_numpy() for name, column in strength.items()},
+        **{
+            name: edges[name].values
+            for name in ("inclusion", "inclusion_mcse", "bayes_factor")
+            if name in edges
+        },
+        "r_hat": np.fmax(*(_where_changing(v, az.rhat) for v in (values, included))),
+        "ess": np.fmin(
+            _where_changing(values, az.ess), _where_changing(included, az.ess, method="mean")
+        ),
+    }
+    dim = values.dims[-1]
+    frame = pd.DataFrame(table).set_axis(pd.Index(values[dim].values, name=dim))
+    return frame.iloc[np.argsort(np.asarray(ORDERS[sort](frame)), kind="stable")]
+
+
+def _where_changing(values: xr.DataArray, diagnose: Any, **kwargs) -> np.ndarray:
+    """Diagnose every entry (r,) of draws (chain, draw, r); NaN where it has one value in all draws."""
+    changing = np.flatnonzero((values != values.isel(chain=0, draw=0)).any(SAMPLE_DIMS))
+    found = np.full(values.shape[-1], np.nan)
+    if changing.size and values.sizes["draw"] >= 4:
+        # chains that stand still at different values divide by zero
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found[changing] = diagnose(values.isel({values.dims[-1]: changing}), **kwargs).values
+    return found

@@ -1,0 +1,112 @@
+"""Prior probability that each entry of a `SpikeAndSlab` is not zero, from the model."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+N_DRAWS = 10_000  # standard error of a probability: at most 0.005
+SEED = 0
+
+
+def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
+    """Prior mean of the probability p of a `SpikeAndSlab`, for every entry of its posterior draws.
+
+    A Beta or uniform p is replaced by its mean. What is random then is averaged over `N_DRAWS` draws from
+    the prior.
+
+    Parameters
+    ----------
+    model : pymc.Model or None
+        None stands for the model of the context, if there is one.
+    values : xarray.DataArray
+        Draws of the variable, its name that in the model.
+
+    Returns
+    -------
+    array, or None
+        (r,); None if there is no model, or that of the context does not know.
+
+    Raises
+    ------
+    TypeError
+        If `model` is no PyMC model.
+    ValueError
+        If a model is given that does not know, or a model has other entries than `values`.
+    """
+    import pymc as pm
+
+    given = model is not None
+    if given and not isinstance(model, pm.Model):
+        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+    try:
+        model = pm.modelcontext(model)
+    except TypeError:
+        return None
+    reason = _why_unknown(model, values.name)
+    if reason and given:
+        raise ValueError(f"{reason}; give prior_inclusion")
+    if reason:
+        return None
+    _check_entries(model, values)
+    p = _expected(model[values.name])
+    n_draws = N_DRAWS if _reached(p, model) else 1
+    drawn = pm.draw(p, draws=n_draws, random_seed=SEED)
+    mean = np.mean(drawn, axis=0) if n_draws > 1 else drawn
+    return np.broadcast_to(mean, values.shape[-1:])
+
+
+def _why_unknown(model: Any, name: Any) -> str:
+    """Why the model tells no prior probability; nothing if it does."""
+    from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+
+    known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, SpikeAndSlabRV)]
+    rv = next((rv for rv in known if rv.name == name), None)
+    if rv is None:
+        names = ", ".join(repr(other.name) for other in known) or "none"
+        return f"{name} is no free SpikeAndSlab of the model, which has {names}"
+    observed = [v.name for v in _reached(_probability(rv), model) if v in model.observed_RVs]
+    return f"the prior of {name} depends on observed data, {', '.join(observed)}" if observed else ""
+
+
+def _check_entries(model: Any, values: xr.DataArray) -> None:
+    """Refuse a model of another graph than that of the posterior."""
+    rv, entries = model[values.name], values[values.dims[-1]].values.tolist()
+    *_, dim = model.named_vars_to_dims.get(rv.name, (None,))
+    labels = model.coords.get(dim)
+    if rv.owner.op.n != len(entries) or (labels is not None and list(labels) != entries):
+        raise ValueError(
+            f"the entries of {rv.name} in the model ({rv.owner.op.n}) are not those in the posterior "
+            f"({len(entries)}), or have other labels or another order: pass the model that was sampled, "
+            "or give prior_inclusion"
+        )
+
+
+def _probability(rv: Any) -> Any:
+    """Probabilities (r,) of the entries of a `SpikeAndSlab`, symbolic."""
+    return rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
+
+
+def _reached(p: Any, model: Any) -> list:
+    """Variables of the model on which `p` depends."""
+    from pytensor.graph.traversal import ancestors
+
+    found = set(ancestors([p]))
+    return [rv for rv in model.basic_RVs if rv in found]
+
+
+def _expected(rv: Any) -> Any:
+    """Probabilities of the entries; in place of a Beta or uniform variable its mean, of any shape."""
+    from pytensor.tensor.basic import Alloc
+    from pytensor.tensor.random.basic import BetaRV, UniformRV
+
+    from pymc_mrf.distributions.parents import strip_views
+
+    p = source = strip_views(_probability(rv))
+    if source.owner is not None and isinstance(source.owner.op, Alloc):  # one number for all entries
+        source = strip_views(source.owner.inputs[0])
+    if source.owner is None or not isinstance(source.owner.op, BetaRV | UniformRV):
+        return p
+    first, second = source.owner.op.dist_params(source.owner)
+    beta = isinstance(source.owner.op, BetaRV)
+    return first / (first + second) if beta else 0.5 * (first + second)

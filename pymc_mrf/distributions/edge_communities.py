@@ -1,0 +1,221 @@
+"""`EdgeCommunities`: nodes fall into an unknown number of communities, on which the edges may depend.
+
+A mixture of finite mixtures (Miller & Harrison, 2018; of networks Geng, Bhattacharya & Pati, 2019):
+
+    K ~ Poisson(rate) given K > 0,  pi | K ~ Dirichlet(gamma, ..., gamma),  component of a node ~ pi
+
+with K and pi integrated out. The labels are those of the communities that have nodes, in order of
+appearance, so that a partition of the nodes is one vector. With t communities of sizes n_c,
+
+    log p(z) = log V(t) + sum_c [ log Gamma(gamma + n_c) - log Gamma(gamma) ],
+    V(t) = sum_K p(K) K! / (K - t)! Gamma(gamma K) / Gamma(gamma K + d).
+"""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import Discrete, _support_point
+from pymc.logprob.abstract import _logprob
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_mrf.distributions._numba import NumbaRV
+from pymc_mrf.distributions.arguments import (
+    check_observed_entries,
+    entries_of_dims,
+    entries_of_shape,
+    parameter,
+)
+from pymc_mrf.distributions.dirichlet_process import TieCounts
+from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.kernels import communities
+
+MAX_RATE = 50.0
+N_TERMS = 250  # of the sum over K: from K = t + 250 on, a term is less than a quarter of the one before
+
+
+def log_partition_weights(d: int, gamma: Any, rate: Any) -> Any:
+    """Log V(t) at t = 1, ..., d, symbolic (d,)."""
+    t = np.arange(1, d + 1)[:, None]
+    K = (t + np.arange(N_TERMS)[None, :]).astype(np.float64)  # (d, terms)
+    # K! of K! / (K - t)! cancels that of the Poisson probability
+    terms = (
+        K * pt.log(rate) - pt.gammaln(K - t + 1.0) + pt.gammaln(gamma * K) - pt.gammaln(gamma * K + d)
+    )
+    return pt.logsumexp(terms, axis=1) - pt.log(pt.expm1(rate))
+
+
+class EdgeCommunitiesRV(NumbaRV, RandomVariable):
+    """Labels of n nodes under a mixture of finite mixtures."""
+
+    name = "EdgeCommunities"
+    dtype = "int64"
+    __props__ = ("name", "signature", "dtype", "inplace", "n")
+    _print_name = ("EdgeCommunities", r"\operatorname{EdgeCommunities}")
+
+    def __init__(self, n=None, name=None, signature=None, dtype="int64", inplace=False) -> None:
+        if n is None:
+            raise TypeError("EdgeCommunitiesRV needs n")
+        self.n = n
+        super().__init__(signature="(),()->(n)", dtype=dtype, inplace=inplace)
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return (pt.as_tensor(self.n, dtype="int64"),)
+
+    def implementation(self, jit):
+        """Draw labels."""
+        n = self.n
+
+        def random(rng, gamma, rate):
+            labels = np.empty(n, dtype=np.int64)
+            communities.mixture_labels(gamma, rate, labels, rng)
+            return labels
+
+        return random
+
+
+@_support_point.register(EdgeCommunitiesRV)
+def _one_community(op, rv, *inputs):
+    return pt.zeros(rv.shape, dtype="int64")
+
+
+@_logprob.register(EdgeCommunitiesRV)
+def _edge_communities_logprob(op, values, *inputs, **kwargs):
+    [z] = values
+    gamma, rate = inputs[-2:]
+    n = TieCounts()(z)
+    t = pt.round(pt.sum(1.0 / n)).astype("int64")
+    logp = log_partition_weights(op.n, gamma, rate)[t - 1] + pt.sum(
+        (pt.gammaln(gamma + n) - pt.gammaln(gamma)) / n
+    )
+    earlier = np.tril(np.ones((op.n, op.n), dtype=bool), -1)
+    first = ~pt.any(pt.eq(z[:, None], z[None, :]) & earlier, axis=1)
+    in_order = pt.all(~first | pt.eq(z, pt.cumsum(first.astype("int64")) - 1))
+    return check_parameters(
+        pt.switch(in_order, logp, -np.inf),
+        gamma > 0,
+        rate > 0,
+        rate <= MAX_RATE,
+        msg=f"concentration > 0, 0 < rate <= {MAX_RATE:g}",
+    )
+
+
+class EdgeCommunities(Discrete):
+    r"""Communities of nodes, their number unknown: a stochastic block prior of a structure.
+
+    `same_community` tells of every edge whether its ends are in one community, and any expression makes the
+    prior probability of the edge from that.
+
+    Parameters
+    ----------
+    name : str
+    concentration : tensor_like of float
+        Positive parameter of the symmetric Dirichlet distribution of the communities' proportions: less
+        than 1 for communities of very different sizes.
+    rate : tensor_like of float
+        Parameter of the Poisson distribution of the number of communities, those without nodes
+        included, which is 1 or more; at most 50.
+    **kwargs
+        ``shape`` or ``dims`` give the number of nodes; other keyword arguments as for every PyMC
+        distribution.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is no number or outside its domain, or the number of nodes cannot be known.
+
+    Notes
+    -----
+    The value is a vector of labels in order of appearance: the first node has label 0, and no node a label
+    greater by more than 1 than all before it. Labels are no names: `group_labels`, `n_groups`,
+    `co_clustering` and `point_grouping` read the draws, and means over draws of a label say
+    nothing.
+
+    Of the two usual priors of partitions this one knows the number of communities: under a Dirichlet process
+    the posterior has small communities too many, whatever the amount of data (Miller & Harrison, 2014).
+
+    `CommunityGibbs` moves the labels. Nothing makes edges likelier within communities than between them but
+    the priors of the two probabilities: give `p_between` less mass at large values than `p_within`.
+
+    References
+    ----------
+    Miller & Harrison (2014, 2018); Geng, Bhattacharya & Pati (2019).
+
+    Examples
+    --------
+    >>> with pm.Model(coords=pymc_mrf.coords(graph)):
+    ...     community = pymc_mrf.EdgeCommunities("community", dims="node")
+    ...     p_within = pm.Beta("p_within", 2, 2)
+    ...     p_between = pm.Beta("p_between", 1, 9)
+    ...     same = pymc_mrf.same_community(community, graph)
+    ...     p = pm.math.switch(same, p_within, p_between)
+    ...     weight = pymc_mrf.SpikeAndSlab("weight", p, pm.Normal.dist(0, 1), dims="edge")
+    ...     pymc_mrf.BoltzmannMachine("x", weight, graph=graph, observed=x)
+    """
+
+    rv_type = EdgeCommunitiesRV
+
+    @staticmethod
+    def rv_op(gamma, rate, *, n, size=None, rng=None):
+        """Build the random variable."""
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        return EdgeCommunitiesRV(n)(gamma, rate, size=size, rng=rng, return_next_rng=True)[1]
+
+    def __new__(cls, name, *args, dims=None, shape=None, **kwargs):
+        """Register the variable with the model on the context stack."""
+        if shape is None and dims is not None:
+            shape = entries_of_dims(dims, name)
+        if shape is not None:
+            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
+        return super().__new__(cls, name, *args, dims=dims, shape=shape, **kwargs)
+
+    @classmethod
+    def dist(cls, concentration=1.0, rate=1.0, *, shape=None, **kwargs):
+        """Unregistered variable; see the class."""
+        shape = entries_of_shape(shape)
+        if len(shape) != 1:
+            raise ValueError(f"EdgeCommunities is one vector with an entry for each node, not {shape}")
+        inputs = []
+        for name, value, most in (
+            ("concentration", concentration, np.inf),
+            ("rate", rate, np.nextafter(MAX_RATE, np.inf)),
+        ):
+            symbolic, numbers = parameter(value, name)
+            if symbolic.type.ndim != 0:
+                raise ValueError(f"{name} must be a scalar, but it has {symbolic.type.ndim} dimensions")
+            if numbers is not None and not 0 < numbers < most:
+                domain = "positive and finite" if most == np.inf else f"above 0 and at most {MAX_RATE:g}"
+                raise ValueError(f"{name} must be {domain}, not {numbers}")
+            inputs.append(symbolic)
+        return super().dist(inputs, n=shape[0], **kwargs)
+
+
+def same_community(labels: Any, graph: Any) -> Any:
+    """Whether the two nodes of an edge have equal labels, for every edge.
+
+    Parameters
+    ----------
+    labels : (d,) tensor_like of int
+        Labels of the nodes, such as `EdgeCommunities`, or numbers.
+    graph : networkx.Graph or PairwiseGraph
+        The candidate edges.
+
+    Returns
+    -------
+    (r,) TensorVariable of bool
+
+    Raises
+    ------
+    ValueError
+        If there is not one label for each node.
+    """
+    graph = as_graph(graph)
+    labels = pt.as_tensor_variable(labels)
+    if labels.type.ndim != 1 or labels.type.shape[0] not in (None, graph.n_nodes):
+        raise ValueError(
+            f"labels must be a vector with one label for each of the {graph.n_nodes} nodes of the graph, but "
+            f"its shape is {labels.type.shape}"
+        )
+    u, v = graph.edges.T
+    return pt.eq(labels[u], labels[v])
