@@ -9,13 +9,13 @@ import pytest
 import pymc_mrf as pmrf
 from examples import pages
 from pymc_mrf.analysis import sampler_statistics
-from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.densities import FLAT
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
-from tests.reference.priors import normal, normals
+from pymc_mrf.steps.edge_prior import flat
+from tests.reference.priors import normal
 
 PAGE = Path(__file__).parent.parent / "docs" / "developer.md"
 
@@ -94,21 +94,23 @@ def test_a_chain_that_stands_still_is_warned_of(steps):
     assert "x never moved in 60 draws; use a smaller width" in stats["warning"].message
 
 
-def test_the_engine_of_couples_moves_as_the_exact_one(steps):
+@pytest.mark.parametrize("family", [BOLTZMANN, ordinal([3, 2, 4, 3, 2])], ids=["binary", "ordinal"])
+def test_the_engine_of_couples_moves_as_the_exact_one(family, steps):
     """Same order of edges, same random numbers: the same chain, joint moves included."""
     rng = np.random.default_rng(3)
     graph = PairwiseGraph(range(5), [(0, 3), (1, 2)])
-    x = rng.integers(2, size=(60, 5)).astype(np.int8)
+    x = rng.integers(family.cards or 2, size=(60, 5)).astype(np.int8)
     x[:, 3] = np.where(rng.random(60) < 0.3, x[:, 3], x[:, 0])
-    prior = EdgePrior(np.zeros(2), normal(1.0), normals(5, 1.0)._replace(kind=FLAT))
+    start = np.tile([[0.3], [-0.2], [0.1], [0.0], [0.4]], len(family.node_basis)).ravel()
+    prior = EdgePrior(np.zeros(2), normal(1.0), flat(len(start)))
     chains = []
     for engine in (
-        steps["CoupleEngine"](x, graph, BOLTZMANN, False),
-        ExactEdges(x, graph, BOLTZMANN, False, enumerates=False),
+        steps["CoupleEngine"](x, graph, family, False),
+        ExactEdges(x, graph, family, False, enumerates=False),
     ):
         field = engine.view.field._replace(order=np.arange(2))
         engine.view = engine.view._replace(field=field)
-        w, b, again = np.zeros(2), np.array([0.3, -0.2, 0.1, 0.0, 0.4]), np.random.default_rng(5)
+        w, b, again = np.zeros(2), start.copy(), np.random.default_rng(5)
         chain = []
         for _ in range(200):
             engine.sweep(w, b, prior, again)

@@ -1,7 +1,11 @@
 """Fields in a model: which variable is one, and the free variables from which its parameters are computed."""
 
+from typing import Any, NamedTuple
+
+import numpy as np
 import pymc as pm
 from pymc.distributions.distribution import PartialObservedRV
+from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import tensor_copy
 from pytensor.tensor.elemwise import DimShuffle
@@ -40,17 +44,53 @@ def tag_parents(node, model: pm.Model) -> None:
         if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
             raise ValueError(
                 f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "
-                "AgreementMRF, Ising and BoltzmannMachine, not the parameters of a "
+                "AgreementMRF, Ising and BoltzmannMachine, not those of "
                 f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
                 "logistic function of the coupling"
             )
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
-    parameters = [strip_views(p) for p in node.op.dist_params(node)]
-    if len(parameters) == 2 and set(parameters) <= set(model.free_RVs):
-        edge, bias = parameters
-        plain = model.rvs_to_transforms.get(bias) is None
-        if isinstance(edge.owner.op, SpikeAndSlabRV) and plain:
-            bias.tag.mrf_edge_gibbs_bias = True
+    edge, *nodes = node.op.dist_params(node)
+    edge = strip_views(edge)
+    if edge in model.free_RVs and isinstance(edge.owner.op, SpikeAndSlabRV) and nodes:
+        bias = free_bias(nodes[0], model)
+        if bias is not None:
+            bias.rv.tag.mrf_edge_gibbs_bias = True
+
+
+class FreeBias(NamedTuple):
+    """A free variable whose values, as samplers move them, are the node parameters of a field.
+
+    `transform` is that of the variable, of which the node parameters are the image, as they are of a pm.Beta
+    under the logit; None if they are the variable itself.
+    """
+
+    rv: Any
+    transform: Any
+
+
+def free_bias(parameter, model: pm.Model) -> FreeBias | None:
+    """Find the free variable whose values are a node parameter; None if that is anything else."""
+    bias = strip_views(parameter)
+    if bias in model.free_RVs:
+        return FreeBias(bias, None) if model.rvs_to_transforms.get(bias) is None else None
+    reached = set(ancestors([bias], blockers=model.free_RVs))
+    for rv in model.free_RVs:
+        transform = model.rvs_to_transforms.get(rv)
+        if rv in reached and transform is not None and rv.type.ndim == bias.type.ndim:
+            if is_same(bias, transform.forward(rv, *rv.owner.inputs)):
+                return FreeBias(rv, transform)
+    return None
+
+
+def is_same(a, b) -> bool:
+    """Whether two expressions are the same, up to the type of constants."""
+    if a is b:
+        return True
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        return np.array_equal(a.data, b.data)
+    if a.owner is None or b.owner is None or a.owner.op != b.owner.op:
+        return False
+    return a.index == b.index and all(map(is_same, a.owner.inputs, b.owner.inputs))
 
 
 def likelihoods_fed(variable) -> tuple[str, ...]:

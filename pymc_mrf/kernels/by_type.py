@@ -22,7 +22,8 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
             ...
 
     An answer is compiled as a part of its caller, as `lean` kernels are: a call with the many arrays of a
-    view takes some hundred nanoseconds. Called from Python, the kernel is chosen in the same way.
+    view takes some hundred nanoseconds. Called from Python, the kernel is chosen in the same way. What is
+    registered for `object` answers for every type that has no answer of its own.
 
     Parameters
     ----------
@@ -33,8 +34,11 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
     """
     answers: dict[type, Any] = {}
 
+    def answer_for(kind: type) -> Any:
+        return answers[kind if kind in answers else object]
+
     def ask(first, *others):
-        return answers[type(first)](first, *others)
+        return answer_for(type(first))(first, *others)
 
     ask.__name__, ask.__doc__, ask.__module__ = question.__name__, question.__doc__, question.__module__
 
@@ -49,7 +53,7 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
     ask.register = register  # type: ignore[attr-defined]
 
     def choose(first, *others):
-        return answers[first.instance_class].py_func
+        return answer_for(first.instance_class).py_func
 
     options: Any = {"error_model": "numpy"} if allocates else PART_OPTIONS
     overload(ask, jit_options=options, strict=False)(choose)

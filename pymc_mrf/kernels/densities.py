@@ -67,9 +67,9 @@ class Tabulated(NamedTuple):
 
 
 class Densities(NamedTuple):
-    """Densities in closed form of k parameters, all of one kind: arrays (k,) of what `Density` has."""
+    """Densities in closed form of k parameters: arrays (k,) of what `Density` has."""
 
-    kind: int
+    kind: np.ndarray
     location: np.ndarray
     scale: np.ndarray
     nu: np.ndarray
@@ -93,11 +93,27 @@ class Fit(NamedTuple):
     log_mass: float
 
 
-@lean
+class Alike(NamedTuple):
+    """One density for all parameters."""
+
+    density: Tabulated
+
+
+@by_type
 def density_of(densities, i):
-    """Return the `Density` of parameter i of `Densities`."""
-    f = densities
-    return Density(f.kind, f.location[i], f.scale[i], f.nu[i], f.constant[i])
+    """Return the density of parameter i of `Densities` or `Alike`."""
+
+
+@density_of.register(Densities)
+def own_density(f, i):
+    """Return the `Density` of parameter i."""
+    return Density(f.kind[i], f.location[i], f.scale[i], f.nu[i], f.constant[i])
+
+
+@density_of.register(Alike)
+def common_density(f, i):
+    """Return the density that all have."""
+    return f.density
 
 
 @by_type

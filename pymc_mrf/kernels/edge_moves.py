@@ -6,14 +6,16 @@ not by the odds of a Laplace approximation, the value from a heavy-tailed densit
 tabulated slab by `slab_cells`. An acceptance step then leaves the conditional itself invariant (Hastings,
 1970).
 
-Edges move at constant *centred* biases beta_i = b_i + sum_j w_ij m_j, m the means of the data, which
-decorrelates weights and biases. If the biases are not the sampler's to move, m = 0 and beta = b.
+Edges move at constant *centred* biases, beta_i = b_i + sum_j w_ij m_j with m the means of the data if a node
+has one bias, which decorrelates weights and biases. If the biases are not the sampler's to move, m = 0 and
+beta = b.
 
-A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d,),
-the present parameters, which moves change, ``beta`` (d,), the centred biases, which do not change with an
-edge, ``n_biases``, d if the biases move and else 0, and with arrays of its own. It answers `look_at`,
+A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d q,),
+the present parameters, which moves change, ``beta`` (d q,), the centred biases, which do not change with an
+edge, ``n_biases``, d q if the biases move and else 0, and with arrays of its own. It answers `look_at`,
 `without_edge`, `likelihood_terms`, `gain` and `follow`, in this order for every edge in doubt, `look_at`
-alone for others; `hamiltonian` asks the rest.
+alone for others; `hamiltonian` asks the rest. `shared_edges` has a view of a vector that is a part of the
+parameters only.
 """
 
 from typing import Any, NamedTuple
@@ -23,8 +25,8 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import (
-    FLAT,
     HALF_LOG_2PI,
+    Alike,
     Densities,
     Density,
     Tabulated,
@@ -49,35 +51,53 @@ STRONG = 0.5 * 3.5**2  # or if the score is 3.5 standard deviations from zero, w
 
 
 class Field(NamedTuple):
-    """Data of one field.
+    """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
+
+    The statistic of an edge is f(a, b) = sum_l F_l(a) F_l(b), M *features* F, one of them for products of
+    scores. A node has q parameters, each multiplying a row of the basis G: b_i(a) = sum_k b_ik G_k(a).
+    Vectors over nodes and features, or nodes and parameters, have the entries of a node side by side.
 
     Attributes
     ----------
     edges : (r, 2) int64 array
-    y : (2,) array
-        Values of the states.
-    n : float
-        Rows.
-    m : (d,) array
-        Means of the state values, or zeros.
-    s : (r,) array
-        Sum over rows of (y_u - m_u)(y_v - m_v) - m_u m_v, that is of y_u y_v - m_v y_u - m_u y_v.
-    t : (d,) array
-        Sum over rows of y.
-    cells : (r, 4) array
-        y_u y_v - m_v y_u - m_u y_v of the four states of each pair.
     order : (r,) int64 array
         Order of visits.
+    n : (d,) array
+        Rows of the block of each node.
+    features : (M, K) array
+    basis : (q, K) array
+    floor : (d, K) array
+        0, or -inf where a node has no such state.
+    m : (d M,) array
+        Means of the features, or zeros.
+    lift : (d q, M) array
+        Parameters that shift a node as each feature does: sum_k lift_kl G_k(a) = F_l(a) up to a constant.
+    s, sums : (r,) arrays
+        Sums over rows of the edges' statistics, centred as in `cells`, and as they are.
+    t : (d q,) array
+        Sums over rows of G.
+    statistic : (K K,) array
+        f over the states of a pair.
+    cells : (r, K K) array
+        f, centred: f(a, b) - sum_l (m_vl F_l(a) + m_ul F_l(b)).
+    contrast : float
+        Largest change of the log odds of a pair by an edge of value 1.
     """
 
     edges: np.ndarray
-    y: np.ndarray
-    n: float
-    m: np.ndarray
-    s: np.ndarray
-    t: np.ndarray
-    cells: np.ndarray
     order: np.ndarray
+    n: np.ndarray
+    features: np.ndarray
+    basis: np.ndarray
+    floor: np.ndarray
+    m: np.ndarray
+    lift: np.ndarray
+    s: np.ndarray
+    sums: np.ndarray
+    t: np.ndarray
+    statistic: np.ndarray
+    cells: np.ndarray
+    contrast: float
 
 
 class EdgePrior(NamedTuple):
@@ -88,37 +108,13 @@ class EdgePrior(NamedTuple):
     log_odds : (r,) array
         Of presence.
     slab : Density or Tabulated
-    bias : Densities of d parameters
+    bias : Densities of d q parameters, or Alike
         FLAT if the biases do not move.
     """
 
     log_odds: np.ndarray
     slab: Density | Tabulated
-    bias: Densities
-
-
-class Ends(NamedTuple):
-    """Both ends of an edge: priors of their biases, these without the edge, and the means that shift them.
-
-    Attributes
-    ----------
-    prior_u, prior_v : Density
-        Of the biases.
-    b_u, b_v : float
-        Biases without the edge.
-    m_u, m_v : float
-        Means of the state values, or zeros.
-    log_prior : float
-        Log prior of the biases without the edge.
-    """
-
-    prior_u: Density
-    prior_v: Density
-    b_u: float
-    b_v: float
-    m_u: float
-    m_v: float
-    log_prior: float
+    bias: Densities | Alike
 
 
 @by_type
@@ -150,36 +146,62 @@ def follow(view: Any, e: int, old: float, new: float) -> Any:
     """Change edge e in all that the view keeps but `w` and `b`."""
 
 
-@lean
-def ends_of(view, e, bias):
-    """Return the `Ends` of edge e at the present parameters."""
-    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
-    m_u, m_v = view.field.m[u], view.field.m[v]
-    b_u, b_v = view.b[u] + view.w[e] * m_v, view.b[v] + view.w[e] * m_u
-    prior_u, prior_v = density_of(bias, u), density_of(bias, v)
-    log_prior = log_density(prior_u, b_u) + log_density(prior_v, b_v)
-    return Ends(prior_u, prior_v, b_u, b_v, m_u, m_v, log_prior)
+@by_type
+def keep_look(view: Any, slot: int) -> Any:
+    """Keep what `look_at` found, for `shared_edges`, where moves look at several edges together."""
+
+
+@by_type
+def recall_look(view: Any, slot: int) -> Any:
+    """Recall what `keep_look` kept, so that `likelihood_terms` and `gain` may be asked of that edge again."""
 
 
 @lean
-def bias_terms(ends, x):
-    """Log prior of the biases of both ends at value x of the edge, relative to 0; its slope and curvature."""
-    if ends.prior_u.kind == FLAT:
-        return 0.0, 0.0, 0.0
-    at_u, at_v = ends.b_u - x * ends.m_v, ends.b_v - x * ends.m_u
-    slope_u, precision_u = slope_and_precision(ends.prior_u, at_u)
-    slope_v, precision_v = slope_and_precision(ends.prior_v, at_v)
-    value = log_density(ends.prior_u, at_u) + log_density(ends.prior_v, at_v) - ends.log_prior
-    slope = -ends.m_v * slope_u - ends.m_u * slope_v
-    return value, slope, ends.m_v * ends.m_v * precision_u + ends.m_u * ends.m_u * precision_v
+def shift(field, a, v):
+    """By how much node parameter a falls for each unit of an edge to node v while centred ones stay."""
+    M, value = field.features.shape[0], 0.0
+    for l in range(M):
+        value += field.lift[a, l] * field.m[v * M + l]
+    return value
 
 
-@lean
-def set_edge(view, e, x, ends):
+@by_type
+def bias_terms(view: Any, e: int, x: float, bias: Any) -> Any:
+    """Log prior of the biases of both ends at value x of edge e; its slope and curvature by x."""
+
+
+@bias_terms.register(object)
+def bias_terms_of_field(view, e, x, bias):
+    """From the biases as they would be."""
+    value, slope, curvature = 0.0, 0.0, 0.0
+    if view.n_biases > 0:
+        q, move = view.field.basis.shape[0], x - view.w[e]
+        for end in range(2):
+            u, v = view.field.edges[e, end], view.field.edges[e, 1 - end]
+            for a in range(u * q, u * q + q):
+                density, step = density_of(bias, a), shift(view.field, a, v)
+                at = view.b[a] - move * step
+                g, h = slope_and_precision(density, at)
+                value += log_density(density, at)
+                slope -= step * g
+                curvature += step * step * h
+    return value, slope, curvature
+
+
+@by_type
+def set_edge(view: Any, e: int, x: float) -> Any:
     """Give edge e the value x, and its ends the biases that keep them centred."""
-    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+
+
+@set_edge.register(object)
+def set_edge_of_field(view, e, x):
+    """In the view's arrays."""
+    q, move = view.field.basis.shape[0], x - view.w[e]
     view.w[e] = x
-    view.b[u], view.b[v] = ends.b_u - x * ends.m_v, ends.b_v - x * ends.m_u
+    for end in range(2):
+        u, v = view.field.edges[e, end], view.field.edges[e, 1 - end]
+        for a in range(u * q, u * q + q):
+            view.b[a] -= move * shift(view.field, a, v)
 
 
 @lean
@@ -190,17 +212,17 @@ def inclusion_probability(log_odds):
 
 
 @lean
-def refined_fit(view, e, fit, ends, slab):
+def refined_fit(view, e, fit, prior):
     """Better `Fit` of the value of a present edge, by Newton's method; its log odds without the prior's."""
     # where states are rare the parabola at 0 has hardly any curvature, and its mode is anywhere
-    reach, log_mass = MAX_SHIFT / (view.field.y[1] - view.field.y[0]) ** 2, 0.0
+    slab, reach, log_mass = prior.slab, MAX_SHIFT / view.field.contrast, 0.0
+    absent = bias_terms(view, e, 0.0, prior.bias)[0]
     x = min(max(fit.mode, -reach), reach)
     for _ in range(MAX_NEWTON):
         value, slope, information = likelihood_terms(view, e, x)
-        prior, prior_slope, precision = bias_terms(ends, x)
-        fit, log_mass = expanded_fit(
-            slab, x, value + prior, slope + prior_slope, information + precision, reach
-        )
+        log_prior, prior_slope, precision = bias_terms(view, e, x, prior.bias)
+        value += log_prior - absent
+        fit, log_mass = expanded_fit(slab, x, value, slope + prior_slope, information + precision, reach)
         shift = fit.mode - x
         x += min(max(shift, -reach), reach)
         if shift * shift * fit.precision < CONVERGED and abs(shift) < 0.99 * reach:
@@ -209,10 +231,13 @@ def refined_fit(view, e, fit, ends, slab):
 
 
 @lean
-def log_presence(view, e, x, ends, prior, fit):
-    """Log of the conditional density of edge e at x other than 0, relative to absence, and to `fit`."""
+def log_presence(view, e, x, absent, prior, fit):
+    """Log of the conditional density of edge e at x other than 0, relative to absence, and to `fit`.
+
+    `absent`: log prior of its ends without it.
+    """
     value = prior.log_odds[e] + log_density(prior.slab, x) + gain(view, e, x)
-    return value + bias_terms(ends, x)[0] - log_fit(prior.slab, fit, x)
+    return value + bias_terms(view, e, x, prior.bias)[0] - absent - log_fit(prior.slab, fit, x)
 
 
 @lean
@@ -245,33 +270,42 @@ def sweep_edges(view, prior, corrected, rng):
             if bound < REFINE and uniform > max(bound, LEAST):
                 continue
         g, h = without_edge(view, e)
-        ends = ends_of(view, e, prior.bias)
         fit, log_mass = quadratic_fit(slab, g, h)
         rho = inclusion_probability(prior.log_odds[e] + log_mass)
         if rho > REFINE or 0.5 * g * g >= STRONG * h:
-            fit, log_mass = refined_fit(view, e, fit, ends, slab)
+            fit, log_mass = refined_fit(view, e, fit, prior)
             rho = inclusion_probability(prior.log_odds[e] + log_mass)
         new = propose_fit(slab, fit, rng) if uniform < rho else 0.0
         if new == 0.0 and old == 0.0:
             continue
         n_proposed += 1
         log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
+        absent = bias_terms(view, e, 0.0, prior.bias)[0]
         for x, sign in ((old, -1.0), (new, 1.0)):
             if x != 0.0:
-                log_ratio += sign * (log_presence(view, e, x, ends, prior, fit) - log_odds)
+                log_ratio += sign * (log_presence(view, e, x, absent, prior, fit) - log_odds)
         if corrected and not np.log(rng.random()) < log_ratio:
             continue
         n_accepted += 1
-        set_edge(view, e, new, ends)
+        set_edge(view, e, new)
         follow(view, e, old, new)
     return n_proposed, n_accepted
 
 
 @lean
 def centred(field, w, b, beta):
-    """Fill the centred biases `beta` (d,) from weights (r,) and biases (d,)."""
+    """Fill the centred biases `beta` (d q,) from weights (r,) and biases (d q,)."""
     copy(b, beta)
+    add_shifts(field, w, 1.0, beta)
+
+
+@lean
+def add_shifts(field, w, sign, b):
+    """Add to the biases `b` (d q,) what centres those of a field with weights w (r,), times `sign`."""
+    q = field.basis.shape[0]
     for e in range(w.shape[0]):
         if w[e] != 0.0:
-            beta[field.edges[e, 0]] += w[e] * field.m[field.edges[e, 1]]
-            beta[field.edges[e, 1]] += w[e] * field.m[field.edges[e, 0]]
+            for end in range(2):
+                u, v = field.edges[e, end], field.edges[e, 1 - end]
+                for a in range(u * q, u * q + q):
+                    b[a] += sign * w[e] * shift(field, a, v)

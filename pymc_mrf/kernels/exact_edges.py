@@ -1,7 +1,7 @@
-"""Views of the exact likelihood of a binary field for `edge_moves`: by junction tree, or by enumeration.
+"""Views of the exact likelihood for `edge_moves`: by junction tree, or of binary fields by enumeration.
 
 A change of one edge, with the biases of its ends shifted so that they stay centred at the data, multiplies
-the probabilities of the states of the pair by exp(x c), c the table (y_u - m_u)(y_v - m_v). So the pair's
+the probabilities of the states of the pair by exp(x c), c the table of the centred statistic. So the pair's
 marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows by
 log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
 """
@@ -13,11 +13,12 @@ import numpy as np
 from pymc_mrf.kernels import edge_moves as moves
 from pymc_mrf.kernels import hamiltonian
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.edge_moves import Field, set_edge
 from pymc_mrf.kernels.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
 from pymc_mrf.kernels.junction_tree import Workspace, log_partition_and_marginals
 from pymc_mrf.kernels.junction_tree_focus import Focus, calibrate, factor_log_table, update_factor
 from pymc_mrf.kernels.split_field import Rows, Windows, fill_window, log_partition_and_moments
+from pymc_mrf.kernels.vector_sums import copy
 
 UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
 
@@ -28,16 +29,22 @@ class TreeEdges(NamedTuple):
     Attributes
     ----------
     field : Field
-    w, b, beta : (r,), (d,), (d,) arrays
+    w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
-        d if the biases move, else 0.
-    log_p : (K,) array
-        Log probabilities of the K states of the edge's pair without it.
-    delta : (K,) array
+        d q if the biases move, else 0.
+    log_p : (K K,) array
+        Log probabilities of the states of the edge's pair without it.
+    kept : (blocks, K K) array
+        The same, kept.
+    delta : (K K,) array
         Scratch.
     marginals : (T,) array
         Of all factors, edges first, where the likelihood was last evaluated.
+    is_even : bool
+        Whether all blocks of the field have the same number of rows.
+    reference : (d,) int64 array
+        States of a row of the data of each block.
     tree : TreeArrays
     focus : Focus
         Calibrated by `calibrate_tree`.
@@ -50,8 +57,11 @@ class TreeEdges(NamedTuple):
     beta: np.ndarray
     n_biases: int
     log_p: np.ndarray
+    kept: np.ndarray
     delta: np.ndarray
     marginals: np.ndarray
+    is_even: bool
+    reference: np.ndarray
     tree: NamedTuple
     focus: Focus
     work: Workspace
@@ -64,7 +74,7 @@ class ListedEdges(NamedTuple):
     ----------
     field : Field
         Its order is that of the windows.
-    w, b, beta, n_biases, log_p, delta, marginals
+    w, b, beta, n_biases, log_p, kept, delta, marginals
         As in `TreeEdges`.
     spreads : (r,) array
         Largest minus smallest of the cells.
@@ -84,6 +94,7 @@ class ListedEdges(NamedTuple):
     beta: np.ndarray
     n_biases: int
     log_p: np.ndarray
+    kept: np.ndarray
     delta: np.ndarray
     marginals: np.ndarray
     spreads: np.ndarray
@@ -100,8 +111,8 @@ class ListedEdges(NamedTuple):
 def pair_terms(x, log_p, c, s, n):
     """Log-likelihood gained by moving an edge from 0 to x, its slope and information there.
 
-    `log_p` (K,): normalised log probabilities of the pair at 0; `c` (K,): the edge's statistic, whose sum
-    over n rows is s.
+    `log_p` (K K,): normalised log probabilities of the pair at 0; `c` (K K,): the edge's statistic, whose
+    sum over n rows is s.
     """
     top = -np.inf
     for k in range(c.shape[0]):
@@ -126,7 +137,7 @@ def explained_at_zero(log_p, c, s, n):
 
 @lean
 def subtract_edge(x, c, log_p):
-    """Normalised logs of the pair without its edge, from logs with it, (K,), in place."""
+    """Normalised logs of the pair without its edge, from logs with it, (K K,), in place."""
     top = -np.inf
     for k in range(c.shape[0]):
         log_p[k] -= x * c[k]
@@ -139,35 +150,58 @@ def subtract_edge(x, c, log_p):
         log_p[k] -= top
 
 
+@lean
+def rows_of(field, e):
+    """Rows of the data of edge e."""
+    return field.n[field.edges[e, 0]]
+
+
 @moves.without_edge.register(TreeEdges, ListedEdges)
 def table_without_edge(view, e):
     """From the pair's table."""
-    _, g, h = pair_terms(0.0, view.log_p, view.field.cells[e], view.field.s[e], view.field.n)
+    _, g, h = table_terms(view, e, 0.0)
     return g, h
 
 
 @moves.likelihood_terms.register(TreeEdges, ListedEdges)
 def table_terms(view, e, x):
     """From the pair's table."""
-    return pair_terms(x, view.log_p, view.field.cells[e], view.field.s[e], view.field.n)
+    field = view.field
+    return pair_terms(x, view.log_p, field.cells[e], field.s[e], rows_of(field, e))
 
 
 @moves.gain.register(TreeEdges, ListedEdges)
 def table_gain(view, e, x):
     """From the pair's table."""
-    return pair_terms(x, view.log_p, view.field.cells[e], view.field.s[e], view.field.n)[0]
+    return table_terms(view, e, x)[0]
+
+
+@moves.keep_look.register(TreeEdges, ListedEdges)
+def keep_pair(view, slot):
+    """Copy the pair's table."""
+    for k in range(view.log_p.shape[0]):
+        view.kept[slot, k] = view.log_p[k]
+
+
+@moves.recall_look.register(TreeEdges, ListedEdges)
+def recall_pair(view, slot):
+    """Copy the table back."""
+    copy(view.kept[slot], view.log_p)
 
 
 @lean
 def pack(field, w, b, tables):
-    """Log tables of all factors, (4 r + 2 d,), from weights and biases."""
-    r = w.shape[0]
+    """Log tables of all factors, (r K K + d K,), from weights and biases."""
+    (r, size), (d, K), q = field.cells.shape, field.floor.shape, field.basis.shape[0]
     for e in range(r):
-        for k in range(4):
-            tables[4 * e + k] = w[e] * field.y[k // 2] * field.y[k % 2]
-    for i in range(b.shape[0]):
-        for k in range(2):
-            tables[4 * r + 2 * i + k] = b[i] * field.y[k]
+        for k in range(size):
+            tables[size * e + k] = w[e] * field.statistic[k]
+    for i in range(d):
+        for k in range(K):
+            value = field.floor[i, k]
+            for j in range(q):
+                value += b[i * q + j] * field.basis[j, k]
+            tables[size * r + K * i + k] = value
 
 
 @lean
@@ -183,7 +217,7 @@ def look_at_in_tree(view, e, x):
     c = view.field.cells[e]
     factor_log_table(view.tree, view.focus, e, view.log_p)
     subtract_edge(x, c, view.log_p)
-    return explained_at_zero(view.log_p, c, view.field.s[e], view.field.n)
+    return explained_at_zero(view.log_p, c, view.field.s[e], rows_of(view.field, e))
 
 
 @moves.follow.register(TreeEdges)
@@ -200,7 +234,7 @@ def list_window(view, i):
     nodes, size = view.windows.nodes[i], view.windows.sizes[i]
     field = view.field
     fill_window(
-        field.edges, field.y, view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
+        field.edges, field.features[0], view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
     )  # fmt: skip
     view.window[0] = i
 
@@ -220,19 +254,16 @@ def look_at_in_list(view, e, x):
     if view.window[0] != i:
         list_window(view, i)
     if abs(x) * view.spreads[e] > UNDERFLOW:
-        u, v = view.field.edges[e, 0], view.field.edges[e, 1]
-        b_u, b_v = view.b[u], view.b[v]
-        view.w[e] = 0.0
-        view.b[u], view.b[v] = b_u + x * view.field.m[v], b_v + x * view.field.m[u]
+        set_edge(view, e, 0.0)
         list_window(view, i)
         listed_pair(view, e)
-        view.w[e], view.b[u], view.b[v] = x, b_u, b_v
+        set_edge(view, e, x)
         view.window[0] = -1  # the edge is not in the list
         subtract_edge(0.0, c, view.log_p)
     else:
         listed_pair(view, e)
         subtract_edge(x, c, view.log_p)
-    return explained_at_zero(view.log_p, c, view.field.s[e], view.field.n)
+    return explained_at_zero(view.log_p, c, view.field.s[e], rows_of(view.field, e))
 
 
 @moves.follow.register(ListedEdges)
@@ -253,24 +284,27 @@ def follow_in_list(view, e, old, new):
 
 
 @lean
-def add_expectations(view, active, A, slope):
-    """Log-likelihood, from the log-partition function A, and its slopes, from `view.marginals`."""
+def add_expectations(view, active, total, slope):
+    """Log-likelihood, from the sum over rows of the log-partition function, and its slopes.
+
+    These from `view.marginals`.
+    """
     field, marginals = view.field, view.marginals
-    r, k, value = view.w.shape[0], active.shape[0], -field.n * A
+    (r, size), K, q = field.cells.shape, field.floor.shape[1], field.basis.shape[0]
+    k, value = active.shape[0], -total
     for a in range(k):
-        e = active[a]
-        u, v = field.edges[e, 0], field.edges[e, 1]
-        # s refers to centred biases; the uncentred sum belongs to the weight alone
-        value += view.w[e] * (field.s[e] + field.m[v] * field.t[u] + field.m[u] * field.t[v])
-        mean = 0.0
-        for j in range(4):
-            mean += marginals[4 * e + j] * field.cells[e, j]
-        slope[a] += field.s[e] - field.n * mean
+        e, mean = active[a], 0.0
+        value += view.w[e] * field.sums[e]
+        for j in range(size):
+            mean += marginals[size * e + j] * field.cells[e, j]
+        slope[a] += field.s[e] - rows_of(field, e) * mean
     for i in range(view.b.shape[0]):
         value += view.b[i] * field.t[i]
     for i in range(view.n_biases):
-        p = marginals[4 * r + 2 * i : 4 * r + 2 * i + 2]
-        slope[k + i] += field.t[i] - field.n * (p[0] * field.y[0] + p[1] * field.y[1])
+        mean = 0.0
+        for j in range(K):
+            mean += marginals[size * r + K * (i // q) + j] * field.basis[i % q, j]
+        slope[k + i] += field.t[i] - field.n[i // q] * mean
     return value
 
 
@@ -279,7 +313,33 @@ def add_slopes_by_tree(view, active, slope):
     """Log-likelihood and slopes from a calibration of the junction tree."""
     pack(view.field, view.w, view.b, view.work.tables)
     A = log_partition_and_marginals(view.tree, view.work.tables, view.work, view.marginals)
-    return add_expectations(view, active, A, slope)
+    return add_expectations(view, active, log_partition_of_rows(view, A), slope)
+
+
+@lean
+def log_partition_of_rows(view, A):
+    """Sum over the rows of the log-partition function A of the whole field, or of that of their block.
+
+    That of a block is what the log potential of its reference states exceeds their log probability by.
+    """
+    field, tree, n, q, z = view.field, view.tree, view.field.n, view.field.basis.shape[0], view.reference
+    if view.is_even:
+        return n[0] * A
+    total = 0.0
+    for e in range(view.w.shape[0]):
+        a, b = z[field.edges[e, 0]], z[field.edges[e, 1]]
+        total += rows_of(field, e) * view.w[e] * field.statistic[a * field.basis.shape[1] + b]
+    for i in range(view.b.shape[0]):
+        total += n[i // q] * view.b[i] * field.basis[i % q, z[i // q]]
+    for j in range(tree.cliques.shape[0]):
+        clique = tree.cliques[j]
+        if clique.n_frontal > 0:
+            cell = clique.first
+            for k in range(clique.variables, clique.variables + clique.n_variables):
+                variable = tree.variables[k]
+                cell += variable.stride * z[variable.index]
+            total -= n[tree.variables[clique.variables].index] * np.log(view.work.conditional[cell])
+    return total
 
 
 @hamiltonian.add_slopes.register(ListedEdges)
@@ -287,11 +347,11 @@ def add_slopes_by_list(view, active, slope):
     """Log-likelihood and slopes from a sum over all configurations."""
     field = view.field
     A = log_partition_and_moments(
-        field.edges, field.y, view.w, view.b, view.rows, view.W, view.P, view.h, view.moments
+        field.edges, field.features[0], view.w, view.b, view.rows, view.W, view.P, view.h, view.moments
     )
     fill_marginals(field.edges, view.moments, view.marginals)
     view.window[0] = -1  # the table is overwritten
-    return add_expectations(view, active, A, slope)
+    return add_expectations(view, active, field.n[0] * A, slope)
 
 
 @hamiltonian.is_trusted.register(TreeEdges, ListedEdges)

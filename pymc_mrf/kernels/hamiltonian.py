@@ -1,8 +1,10 @@
 """Hamiltonian moves of all present edges and the biases of a field, whatever the likelihood.
 
-Coordinates are the weights of the present edges and the centred biases of `edge_moves`; mass matrices are
-diagonal. Leapfrog steps and the acceptance rule are those of Neal (2011, sec. 5.2-5.3). The momentum is the
-caller's: drawn anew, or partially (Horowitz, 1991), for which it is reversed after a rejection.
+Coordinates are the weights of the present edges and the centred biases of `edge_moves`. Mass matrices are
+diagonal, but for blocks of the biases of each node: thresholds of states are correlated, as all are relative
+to the first, which may be rare. Leapfrog steps and the acceptance rule are those of Neal (2011, sec.
+5.2-5.3). The momentum is the caller's: drawn anew, or partially (Horowitz, 1991), for which it is reversed
+after a rejection.
 """
 
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import density_of, log_density, slope_and_precision
+from pymc_mrf.kernels.edge_moves import add_shifts, shift
 from pymc_mrf.kernels.vector_sums import copy
 
 
@@ -24,6 +27,9 @@ class Coordinates(NamedTuple):
     first_place, first_momentum : arrays
         At the start.
     inverse_mass : array
+        Diagonal; 1 for biases whose `roots` are given, the momenta being those of L^-1 b then.
+    roots : (d, q, q) array, or (0, 0, 0)
+        L, lower triangular, L L' being the block of the inverse mass matrix.
     """
 
     place: np.ndarray
@@ -32,6 +38,7 @@ class Coordinates(NamedTuple):
     first_place: np.ndarray
     first_momentum: np.ndarray
     inverse_mass: np.ndarray
+    roots: np.ndarray
 
 
 @by_type
@@ -49,12 +56,12 @@ def is_trusted(view: Any) -> Any:
 
 def allocate_coordinates(inverse_mass: np.ndarray) -> Coordinates:
     """Room for trajectories with this diagonal of the inverse mass matrix, (k + n_biases,)."""
-    return Coordinates._make([*np.zeros((5, len(inverse_mass))), inverse_mass])
+    return Coordinates._make([*np.zeros((5, len(inverse_mass))), inverse_mass, np.zeros((0, 0, 0))])
 
 
 @lean
 def prior_precisions(prior, out):
-    """Return the curvature of the log slab at its centre; those of the biases go to `out` (d,)."""
+    """Return the curvature of the log slab at its centre; those of the biases go to `out` (d q,)."""
     for i in range(out.shape[0]):
         density = density_of(prior.bias, i)
         out[i] = slope_and_precision(density, density.location)[1]
@@ -88,18 +95,47 @@ def kinetic_energy(x):
     return value
 
 
-@lean
-def set_parameters(view, active, place):
+@by_type
+def set_parameters(view: Any, active: Any, place: Any) -> Any:
     """Weights and biases of the view from coordinates (k + n_biases,)."""
+
+
+@set_parameters.register(object)
+def set_parameters_of_field(view, active, place):
+    """In the view's arrays."""
     field, k = view.field, active.shape[0]
     for a in range(k):
         view.w[active[a]] = place[a]
     if view.n_biases > 0:
         copy(place[k:], view.beta)
         copy(view.beta, view.b)
-        for e in active:
-            view.b[field.edges[e, 0]] -= view.w[e] * field.m[field.edges[e, 1]]
-            view.b[field.edges[e, 1]] -= view.w[e] * field.m[field.edges[e, 0]]
+        add_shifts(field, view.w, -1.0, view.b)
+
+
+@by_type
+def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
+    """Log-likelihood and log prior of the biases, up to a constant, and their gradient.
+
+    Into `slope` (k + n_biases,).
+    """
+
+
+@without_slab.register(object)
+def field_without_slab(view, active, bias, slope):
+    """From the biases of the field, and `add_slopes`."""
+    k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
+    for i in range(view.n_biases):
+        density = density_of(bias, i)
+        value += log_density(density, view.b[i])
+        slope[k + i] = slope_and_precision(density, view.b[i])[0]
+    for a in range(k):
+        slope[a] = 0.0
+        if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases
+            for end in range(2):
+                u, v = view.field.edges[active[a], end], view.field.edges[active[a], 1 - end]
+                for i in range(u * q, u * q + q):
+                    slope[a] -= shift(view.field, i, v) * slope[k + i]
+    return value + add_slopes(view, active, slope)
 
 
 @lean
@@ -108,19 +144,35 @@ def log_posterior(view, active, prior, slope):
 
     The gradient is that of a smoother density where a prior has a corner.
     """
-    k, value = active.shape[0], 0.0
-    for i in range(view.n_biases):
-        density = density_of(prior.bias, i)
-        value += log_density(density, view.b[i])
-        slope[k + i] = slope_and_precision(density, view.b[i])[0]
-    for a in range(k):
-        e = active[a]
-        value += log_density(prior.slab, view.w[e])
-        slope[a] = slope_and_precision(prior.slab, view.w[e])[0]
-        if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases
-            u, v = view.field.edges[e, 0], view.field.edges[e, 1]
-            slope[a] -= view.field.m[v] * slope[k + u] + view.field.m[u] * slope[k + v]
-    return value + add_slopes(view, active, slope)
+    value = without_slab(view, active, prior.bias, slope)
+    for a in range(active.shape[0]):
+        value += log_density(prior.slab, view.w[active[a]])
+        slope[a] += slope_and_precision(prior.slab, view.w[active[a]])[0]
+    return value
+
+
+@lean
+def turn_slopes(x, k):
+    """Slopes by L^-1 b from those by the biases b, after k weights."""
+    d, q = x.roots.shape[0], x.roots.shape[1]
+    for i in range(d):
+        for a in range(q):
+            value = 0.0
+            for b in range(a, q):
+                value += x.roots[i, b, a] * x.slope[k + i * q + b]
+            x.slope[k + i * q + a] = value
+
+
+@lean
+def drift(x, k, step):
+    """Move the place by a leapfrog step; `k` weights come before the biases."""
+    d, q = x.roots.shape[0], x.roots.shape[1]
+    for a in range(x.place.shape[0] - d * q):
+        x.place[a] += step * x.inverse_mass[a] * x.momentum[a]
+    for i in range(d):
+        for a in range(q):
+            for b in range(a + 1):
+                x.place[k + i * q + a] += step * x.roots[i, a, b] * x.momentum[k + i * q + b]
 
 
 @lean
@@ -153,13 +205,15 @@ def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
     copy(x.place, x.first_place)
     copy(x.momentum, x.first_momentum)
     log_ratio = kinetic_energy(x) - log_posterior(view, active, prior, x.slope)
+    turn_slopes(x, k)
     after = 0.0
     for _ in range(n_steps):
         for a in range(x.place.shape[0]):
             x.momentum[a] += 0.5 * step * x.slope[a]
-            x.place[a] += step * x.inverse_mass[a] * x.momentum[a]
+        drift(x, k, step)
         set_parameters(view, active, x.place)
         after = log_posterior(view, active, prior, x.slope)
+        turn_slopes(x, k)
         for a in range(x.place.shape[0]):
             x.momentum[a] += 0.5 * step * x.slope[a]
     log_ratio += after - kinetic_energy(x)

@@ -326,7 +326,7 @@ def look_at_particles(view, e, x):
     """
     u, v = view.field.edges[e, 0], view.field.edges[e, 1]
     pair, sums, particles, c = view.pair, view.pair.sums[0], view.particles, view.field.cells[e]
-    s, n = view.field.s[e], view.field.n
+    s, n = view.field.s[e], view.field.n[0]
     if x == 0.0:
         own(view, u)
         update_probabilities(v, particles)
@@ -348,7 +348,7 @@ def look_at_particles(view, e, x):
 def particles_without_edge(view, e):
     """Measure the noise of the pair's table, and correct for it."""
     pair, sums, tally = view.pair, view.pair.sums[0], view.tally[0]
-    c, n = view.field.cells[e], view.field.n
+    c, n = view.field.cells[e], view.field.n[0]
     if view.w[e] == 0.0:
         u, v, P = view.field.edges[e, 0], view.field.edges[e, 1], view.particles.P
         variance = variance_of_mean(view.particles.W, P[u], P[v], c, sums.mean, pair.product)

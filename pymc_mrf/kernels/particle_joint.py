@@ -39,7 +39,7 @@ def add_move(view, active, D):
     theta' are the view's parameters, theta those that the particles stand for.
     """
     field, particles = view.field, view.particles
-    T, c, low = particles.T, field.y[1] - field.y[0], field.y[0]
+    T, c, low = particles.T, field.features[0, 1] - field.features[0, 0], field.features[0, 0]
     by_node, constant = view.joint.by_node, 0.0
     D[:], by_node[:] = 0.0, 0.0
     for i in range(view.n_biases):
@@ -83,7 +83,12 @@ def fill_means(view, active, W, edge_mean, node_mean):
     Into `edge_mean` (r,) and `node_mean` (d,).
     """
     field, T, product = view.field, view.particles.T, view.joint.product
-    c, low, sum_W, owner = field.y[1] - field.y[0], field.y[0], total(W), -1
+    c, low, sum_W, owner = (
+        field.features[0, 1] - field.features[0, 0],
+        field.features[0, 0],
+        total(W),
+        -1,
+    )
     for i in range(T.shape[0]):
         node_mean[i] = dot(W, T[i]) / sum_W
     for e in active:
@@ -131,13 +136,13 @@ def begin_piece(view, active):
     if size < 0.5 * (view.least_size + particles.size):
         renew(view)
         size = float(particles.size)
-    more = field.n * field.n / size
+    more = field.n[0] * field.n[0] / size
     fill_means(view, active, particles.W, joint.edge_mean, joint.node_mean)
     for e in active:
         joint.s[e] = field.s[e] + more * joint.edge_mean[e]
     for i in range(view.n_biases):
         joint.t[i] = field.t[i] + more * joint.node_mean[i]
-    joint.n[0] = field.n + more
+    joint.n[0] = field.n[0] + more
 
 
 @lean

@@ -197,7 +197,7 @@ def langevin_move(view, active, prior, dynamics, x, rng):
 @lean
 def marginal_variances(field, marginals, out):
     """Variances of all features, `out` (r + d,), from the marginal tables of edges and nodes."""
-    r, y = field.edges.shape[0], field.y
+    r, y = field.edges.shape[0], field.features[0]
     for e in range(r):
         first, second = 0.0, 0.0
         for k in range(4):

@@ -1,8 +1,9 @@
-"""View of the pseudo-likelihood (Besag, 1975) of a binary field for `edge_moves` and `hamiltonian`.
+"""View of the pseudo-likelihood (Besag, 1975) of a field for `edge_moves` and `hamiltonian`.
 
-Local fields L_i = c (b_i + sum_j w_ij y_j) of all nodes and rows are kept, with what follows from them, and
-only two nodes change with an edge. Edges move at constant centred biases (see `edge_moves`): then
-L_i = c beta_i + sum_j w_ij Z_j with Z_j = c (y_j - m_j).
+A node is in state a with log odds beta_i(a) + sum_l F_l(a) L_il in a row, L_il = sum_j w_ij Z_jl its local
+fields, one for each feature F_l of `edge_moves.Field`, Z_jl = F_l(x_j) - m_jl those of its neighbours, and
+beta_i(a) its centred biases: edges move while these stay. The local fields of all nodes and rows are kept,
+with what follows from them, and only two nodes change with an edge.
 
 Arrays over rows are stored node by node, padded to a multiple of 8 by rows with Z = 0.
 """
@@ -18,7 +19,6 @@ from pymc_mrf.kernels.edge_moves import Field
 from pymc_mrf.kernels.vector_sums import (
     LOWEST,
     copy,
-    copy_row,
     dot,
     dot_square,
     exp_negative,
@@ -30,29 +30,28 @@ from pymc_mrf.kernels.vector_sums import (
 
 LANES = 8
 CHUNK = 512  # rows whose factors 1 + exp(-|L|) <= 2 are multiplied before a logarithm is taken
+CHUNK_OF_STATES = 128  # as many for factors up to 127, the largest number of states
 
-ENDS = np.dtype(
-    [("g", float), ("h", float), ("v_u", float), ("v_v", float), ("A_u", float), ("A_v", float)]
-)
-"""Terms of both ends of an edge: its score and information; sums of V and of log(1 + exp(L)) of either."""
+ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
+"""Terms of both ends of an edge: its score and information; sums of the log normaliser of either."""
 
 
-class Terms(NamedTuple):
+class Ends(NamedTuple):
     """Terms of both ends of one edge at some value of it.
 
     Attributes
     ----------
-    L_u, R_u, V_u, L_v, R_v, V_v : (N,) arrays
-        As the rows of `NodeTerms`.
+    L, R : (2, M, N) arrays
+        As those of `NodeTerms`, of either end, and so are the next.
+    p, v, C : (2, K), (2, K), (2, M, M) arrays
     sums : (1,) record array of `ENDS`
     """
 
-    L_u: np.ndarray
-    R_u: np.ndarray
-    V_u: np.ndarray
-    L_v: np.ndarray
-    R_v: np.ndarray
-    V_v: np.ndarray
+    L: np.ndarray
+    R: np.ndarray
+    p: np.ndarray
+    v: np.ndarray
+    C: np.ndarray
     sums: np.ndarray
 
 
@@ -61,21 +60,44 @@ class NodeTerms(NamedTuple):
 
     Attributes
     ----------
-    L, R, V : (d, N) arrays
-        Local fields, residuals T - P and variances P (1 - P), P = sigmoid(L).
-    v, A : (d,) arrays
-        Sum over rows of V, and of log(1 + exp(L)).
-    w, beta : (r,), (d,) arrays
+    L, R : (d, M, N) arrays
+        Local fields, and residuals: features less their conditional means.
+    p, v : (d, K) arrays
+        Sums over rows of the conditional probabilities of states, and of their variances p (1 - p).
+    C : (d, M, M) array
+        Sums over rows of the conditional covariances of the features.
+    A : (d,) array
+        Sums over rows of the log normaliser.
+    w, beta : (r,), (d q,) arrays
         Weights and centred biases that all this belongs to.
     """
 
     L: np.ndarray
     R: np.ndarray
-    V: np.ndarray
+    p: np.ndarray
     v: np.ndarray
+    C: np.ndarray
     A: np.ndarray
     w: np.ndarray
     beta: np.ndarray
+
+
+class Rows(NamedTuple):
+    """Scratch over rows.
+
+    Attributes
+    ----------
+    P : (K, N) array
+    base : (M, N) array
+    top, z, first, second : (N,) arrays
+    """
+
+    P: np.ndarray
+    base: np.ndarray
+    top: np.ndarray
+    z: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
 
 
 class PseudoEdges(NamedTuple):
@@ -84,24 +106,24 @@ class PseudoEdges(NamedTuple):
     Attributes
     ----------
     field : Field
-    w, b, beta : (r,), (d,), (d,) arrays
+    w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
-        d if the biases move, else 0.
-    T : (d, N) array
-        1 where a node is in its second state.
-    Z : (d, N) array
-    c : float
-        Difference of the two state values.
-    z2 : (d,) array
-        Mean square of Z.
+        d q if the biases move, else 0.
+    T, Z : (d, M, N) arrays
+        Features, and features less their means.
+    Z2 : (d, M, M) array
+        Means over rows of the products of Z.
     s : (r,) array
         T_u . Z_v + T_v . Z_u.
+    tables : (d, K) array
+        beta_i(a).
     now : NodeTerms
-    without, proposed : Terms
+    without, proposed : Ends
         Of the edge that is looked at: without it, and at the value last asked for.
-    factor : (N,) array
-        Scratch.
+    kept : Ends
+        `without`, kept: arrays with a first axis over blocks.
+    rows : Rows
     """
 
     field: Field
@@ -111,83 +133,224 @@ class PseudoEdges(NamedTuple):
     n_biases: int
     T: np.ndarray
     Z: np.ndarray
-    c: float
-    z2: np.ndarray
+    Z2: np.ndarray
     s: np.ndarray
+    tables: np.ndarray
     now: NodeTerms
-    without: Terms
-    proposed: Terms
-    factor: np.ndarray
+    without: Ends
+    proposed: Ends
+    kept: Ends
+    rows: Rows
 
 
-def allocate_terms(N: int) -> Terms:
-    """Room for the terms of an edge in N rows."""
-    return Terms._make([*np.zeros((6, N)), np.zeros(1, ENDS).view(np.recarray)])
+def allocate_view(
+    field: Field, n_biases: int, T: np.ndarray, Z: np.ndarray, s: np.ndarray, n_blocks: int
+) -> PseudoEdges:
+    """View with room for everything, of no parameters so far; arguments as the attributes of the view."""
+    (d, M, N), K, r, n_parameters = T.shape, field.floor.shape[1], len(field.edges), len(field.t)
 
+    def ends(*n: int) -> Ends:
+        shapes = (*n, 2, M, N), (*n, 2, M, N), (*n, 2, K), (*n, 2, K), (*n, 2, M, M)
+        return Ends._make([*map(np.zeros, shapes), np.zeros(n or 1, ENDS).view(np.recarray)])
 
-def allocate_node_terms(d: int, r: int, N: int) -> NodeTerms:
-    """Room for the terms of d nodes with r edges, in N rows, of no parameters so far."""
-    return NodeTerms._make(
-        [*np.zeros((3, d, N)), *np.zeros((2, d)), np.full(r, np.nan), np.full(d, np.nan)]
+    sizes = (d, M, N), (d, M, N), (d, K), (d, K), (d, M, M), d
+    nothing = np.full(r, np.nan), np.full(n_parameters, np.nan)
+    return PseudoEdges(
+        field=field,
+        w=np.zeros(r),
+        b=np.zeros(n_parameters),
+        beta=np.zeros(n_parameters),
+        n_biases=n_biases,
+        T=T,
+        Z=Z,
+        Z2=np.einsum("ilc,ikc->ilk", Z, Z) / field.n[:, None, None],
+        s=s,
+        tables=np.zeros((d, K)),
+        now=NodeTerms._make([*map(np.zeros, sizes), *nothing]),
+        without=ends(),
+        proposed=ends(),
+        kept=ends(n_blocks),
+        rows=Rows(np.zeros((K, N)), np.zeros((M, N)), *np.zeros((4, N))),
     )
 
 
 @lean
-def node_terms(base, x, Z, T, n, L, R, V, factor):
-    """Local fields L = base + x Z of one node, with residuals and variances, all (N,).
-
-    Of the N rows the first n count. `factor` (N,) is scratch. Returns the sums over rows of V and
-    log(1 + exp(L)).
-    """
+def binary_terms(view, i, Z, L, R, p, v, C):
+    """`node_terms` of two states and one feature, given the local field L[0]: one exponential in a row."""
+    F, T, tables, rows, n = (
+        view.field.features,
+        view.T[i, 0],
+        view.tables,
+        view.rows,
+        int(view.field.n[i]),
+    )
+    gap, step, low, l, factor, V = (
+        tables[i, 1] - tables[i, 0], F[0, 1] - F[0, 0], F[0, 0], rows.top, rows.z, rows.second
+    )  # fmt: skip
     # two loops: LLVM vectorises a loop only if it touches few arrays
-    for j in range(L.shape[0]):
-        l = base[j] + x * Z[j]
-        L[j] = l
-        factor[j] = 1.0 + exp_negative(max(-abs(l), LOWEST))
-    for j in range(L.shape[0]):
+    for j in range(l.shape[0]):
+        odds = gap + step * L[0, j]
+        l[j] = odds
+        factor[j] = 1.0 + exp_negative(max(-abs(odds), LOWEST))
+    for j in range(l.shape[0]):
         q = 1.0 / factor[j]
-        p = q if L[j] >= 0.0 else 1.0 - q
-        R[j] = T[j] - p
+        one = q if l[j] >= 0.0 else 1.0 - q
+        R[0, j] = T[j] - low - step * one
         V[j] = q * (1.0 - q)
-    for j in range(n, L.shape[0]):  # padding
-        L[j], R[j], V[j], factor[j] = 0.0, 0.0, 0.0, 1.0
-    A = total_positive(L)
-    for start in range(0, L.shape[0], CHUNK):
+    for j in range(n, l.shape[0]):  # padding
+        l[j], R[0, j], V[j], factor[j] = 0.0, 0.0, 0.0, 1.0
+    A = n * tables[i, 0] + low * total(L[0]) + total_positive(l)
+    for start in range(0, l.shape[0], CHUNK):
         A += np.log(product(factor[start : start + CHUNK]))
-    return total(V), A
+    p[1] = (total(T) - n * low - total(R[0])) / step
+    p[0] = n - p[1]
+    v[0] = total(V)
+    v[1] = v[0]
+    C[0, 0] = step * step * v[0]
+    return A, step * step * dot_square(V, Z[0])
+
+
+@lean
+def node_terms(view, i, x, Z, L, R, p, v, C):
+    """Terms of node i at local fields `view.rows.base` + x Z, into L, R (M, N), p, v (K,) and C (M, M).
+
+    Returns the sum over rows of the log normaliser, and the information about x if `Z` (M, N) is what it
+    multiplies.
+    """
+    F, base, rows, n = view.field.features, view.rows.base, view.rows, int(view.field.n[i])
+    (M, K), N = F.shape, L.shape[1]
+    for l in range(M):
+        for j in range(N):
+            L[l, j] = base[l, j] + x * Z[l, j]
+    if K == 2 and M == 1:
+        return binary_terms(view, i, Z, L, R, p, v, C)
+    P, top, z, first, second, tables = rows.P, rows.top, rows.z, rows.first, rows.second, view.tables
+    for a in range(K):
+        for j in range(N):
+            P[a, j] = tables[i, a]
+        for l in range(M):
+            if F[l, a] != 0.0:
+                for j in range(N):
+                    P[a, j] += F[l, a] * L[l, j]
+    copy(P[0], top)
+    for a in range(1, K):
+        for j in range(N):
+            top[j] = max(top[j], P[a, j])
+    for j in range(N):
+        z[j], first[j], second[j] = 0.0, 0.0, 0.0
+    for a in range(K):
+        for j in range(N):
+            P[a, j] = exp_negative(max(P[a, j] - top[j], LOWEST))
+            z[j] += P[a, j]
+    for j in range(n, N):  # padding
+        top[j], z[j] = 0.0, 1.0
+    A = total(top)
+    for start in range(0, N, CHUNK_OF_STATES):
+        A += np.log(product(z[start : start + CHUNK_OF_STATES]))
+    for j in range(N):
+        z[j] = 1.0 / z[j]
+    for j in range(n, N):
+        z[j] = 0.0
+    for l in range(M):
+        copy(view.T[i, l], R[l])
+    for a in range(K):
+        for j in range(N):
+            P[a, j] *= z[j]
+        p[a] = total(P[a])
+        v[a] = p[a] - dot(P[a], P[a])
+        g = top  # its values are no longer needed
+        for j in range(N):
+            g[j] = 0.0
+        for l in range(M):
+            if F[l, a] != 0.0:
+                for j in range(N):
+                    R[l, j] -= F[l, a] * P[a, j]
+                    g[j] += F[l, a] * Z[l, j]
+        for j in range(N):
+            first[j] += P[a, j] * g[j]
+            second[j] += P[a, j] * g[j] * g[j]
+    for l in range(M):
+        for k in range(l + 1):
+            moment = 0.0
+            for a in range(K):
+                moment += F[l, a] * F[k, a] * p[a]
+            C[l, k] = moment - mean_product(view.T[i, l], R[l], view.T[i, k], R[k])
+            C[k, l] = C[l, k]
+    return A, total(second) - dot(first, first)
+
+
+@lean
+def mean_product(T, R, S, Q):
+    """Sum of (T - R) (S - Q), all (N,): of the conditional means of two features."""
+    return dot(T, S) - dot(T, Q) - dot(R, S) + dot(R, Q)
+
+
+@lean
+def fill_base(view, L):
+    """Begin with the local fields `L` (M, N)."""
+    for l in range(L.shape[0]):
+        copy(L[l], view.rows.base[l])
 
 
 @lean
 def refresh(view):
     """Recompute the terms of all nodes at the view's parameters."""
     field, now = view.field, view.now
+    (d, K), (M, N), q = view.tables.shape, view.rows.base.shape, field.basis.shape[0]
     copy(view.w, now.w)
     copy(view.beta, now.beta)
-    base, n = now.R, int(field.n)  # not L itself: node_terms would run slowly if its arrays overlapped
-    for i in range(base.shape[0]):
-        base[i, :] = view.c * now.beta[i]
+    for i in range(d):
+        for a in range(K):
+            value = field.floor[i, a]
+            for k in range(q):
+                value += view.beta[i * q + k] * field.basis[k, a]
+            view.tables[i, a] = value
+        for l in range(M):
+            for j in range(N):
+                now.L[i, l, j] = 0.0
     for e in range(now.w.shape[0]):
         x = now.w[e]
         if x != 0.0:
-            u, v = field.edges[e, 0], field.edges[e, 1]
-            base_u, base_v, Z_u, Z_v = base[u], base[v], view.Z[u], view.Z[v]
-            for j in range(base.shape[1]):
-                base_u[j] += x * Z_v[j]
-            for j in range(base.shape[1]):
-                base_v[j] += x * Z_u[j]
-    for i in range(base.shape[0]):
-        now.v[i], now.A[i] = node_terms(
-            base[i], 0.0, view.Z[i], view.T[i], n, now.L[i], now.R[i], now.V[i], view.factor
-        )
+            for end in range(2):
+                u, v = field.edges[e, end], field.edges[e, 1 - end]
+                for l in range(M):
+                    L, Z = now.L[u, l], view.Z[v, l]
+                    for j in range(N):
+                        L[j] += x * Z[j]
+    for i in range(d):
+        fill_base(view, now.L[i])
+        A, _ = node_terms(view, i, 0.0, view.Z[i], now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
+        now.A[i] = A
 
 
 @lean
-def fill_terms(view, e, L_u, L_v, x, out):
-    """`Terms` of edge e's ends at L_u + x Z_v and L_v + x Z_u, both (N,), into `out`."""
-    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
-    Z_u, Z_v, T, n, sums = view.Z[u], view.Z[v], view.T, int(view.field.n), out.sums[0]
-    sums.v_u, sums.A_u = node_terms(L_u, x, Z_v, T[u], n, out.L_u, out.R_u, out.V_u, view.factor)
-    sums.v_v, sums.A_v = node_terms(L_v, x, Z_u, T[v], n, out.L_v, out.R_v, out.V_v, view.factor)
+def fill_ends(view, e, L_u, L_v, x, out):
+    """Terms of edge e's ends at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
+    u, v, sums = view.field.edges[e, 0], view.field.edges[e, 1], out.sums[0]
+    fill_base(view, L_u)
+    sums.A_u, h_u = node_terms(view, u, x, view.Z[v], out.L[0], out.R[0], out.p[0], out.v[0], out.C[0])
+    fill_base(view, L_v)
+    sums.A_v, h_v = node_terms(view, v, x, view.Z[u], out.L[1], out.R[1], out.p[1], out.v[1], out.C[1])
+    sums.g, sums.h = score(view, out.R[0], v, out.R[1], u), h_u + h_v
+
+
+@lean
+def score(view, R_u, v, R_v, u):
+    """Slope by an edge of nodes u and v with residuals R_u and R_v (M, N)."""
+    g = 0.0
+    for l in range(R_u.shape[0]):
+        g += pair_dot(R_u[l], view.Z[v, l], R_v[l], view.Z[u, l])
+    return g
+
+
+@lean
+def product_of_moments(C, Z2):
+    """Sum of the entries of C times those of Z2, both (M, M)."""
+    value = 0.0
+    for l in range(C.shape[0]):
+        for k in range(C.shape[0]):
+            value += C[l, k] * Z2[l, k]
+    return value
 
 
 @moves.look_at.register(PseudoEdges)
@@ -197,12 +360,13 @@ def look_at_rows(view, e, x):
     now, without = view.now, view.without
     sums = without.sums[0]
     if x == 0.0:
-        sums.g = pair_dot(now.R[u], view.Z[v], now.R[v], view.Z[u])
-        sums.v_u, sums.v_v, sums.A_u, sums.A_v = now.v[u], now.v[v], now.A[u], now.A[v]
+        sums.g = score(view, now.R[u], v, now.R[v], u)
+        sums.A_u, sums.A_v = now.A[u], now.A[v]
+        sums.h = product_of_moments(now.C[u], view.Z2[v]) + product_of_moments(now.C[v], view.Z2[u])
     else:
-        fill_terms(view, e, now.L[u], now.L[v], -x, without)
-        sums.g = pair_dot(without.R_u, view.Z[v], without.R_v, view.Z[u])
-    sums.h = sums.v_u * view.z2[v] + sums.v_v * view.z2[u]
+        fill_ends(view, e, now.L[u], now.L[v], -x, without)
+        sums.h = product_of_moments(without.C[0], view.Z2[v])
+        sums.h += product_of_moments(without.C[1], view.Z2[u])
     return 0.5 * sums.g * sums.g / sums.h, sums.h
 
 
@@ -212,26 +376,41 @@ def rows_without_edge(view, e):
     return view.without.sums[0].g, view.without.sums[0].h
 
 
-@moves.likelihood_terms.register(PseudoEdges)
-def row_terms(view, e, x):
-    """One pass over the rows of both ends."""
-    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
-    at, Z_u, Z_v = view.proposed, view.Z[u], view.Z[v]
-    value = row_gain(view, e, x)
-    slope = pair_dot(at.R_u, Z_v, at.R_v, Z_u)
-    return value, slope, dot_square(at.V_u, Z_v) + dot_square(at.V_v, Z_u)
+@moves.keep_look.register(PseudoEdges)
+def keep_ends(view, slot):
+    """Copy the local fields without the edge, and the sums."""
+    view.kept.sums[slot] = view.without.sums[0]
+    for end in range(2):
+        for l in range(view.without.L.shape[1]):
+            copy(view.without.L[end, l], view.kept.L[slot, end, l])
+
+
+@moves.recall_look.register(PseudoEdges)
+def recall_ends(view, slot):
+    """Copy them back."""
+    view.without.sums[0] = view.kept.sums[slot]
+    for end in range(2):
+        for l in range(view.without.L.shape[1]):
+            copy(view.kept.L[slot, end, l], view.without.L[end, l])
 
 
 @lean
 def row_gain(view, e, x):
-    """Log-likelihood gained by moving edge e from 0 to x, by a pass over the rows."""
+    """Log-likelihood gained by moving edge e from 0 to x, by a pass over the rows of both ends."""
     u, v = view.field.edges[e, 0], view.field.edges[e, 1]
     if view.w[e] == 0.0:
-        fill_terms(view, e, view.now.L[u], view.now.L[v], x, view.proposed)
+        fill_ends(view, e, view.now.L[u], view.now.L[v], x, view.proposed)
     else:
-        fill_terms(view, e, view.without.L_u, view.without.L_v, x, view.proposed)
+        fill_ends(view, e, view.without.L[0], view.without.L[1], x, view.proposed)
     before, after = view.without.sums[0], view.proposed.sums[0]
     return x * view.s[e] - (after.A_u - before.A_u) - (after.A_v - before.A_v)
+
+
+@moves.likelihood_terms.register(PseudoEdges)
+def row_terms(view, e, x):
+    """By a pass."""
+    value, sums = row_gain(view, e, x), view.proposed.sums[0]
+    return value, sums.g, sums.h
 
 
 @moves.gain.register(PseudoEdges)
@@ -256,15 +435,16 @@ def follow_in_rows(view, e, old, new):
 @lean
 def keep(view, e, terms):
     """Make `terms` those of both ends of edge e."""
-    now, u, v = view.now, view.field.edges[e, 0], view.field.edges[e, 1]
-    copy_row(terms.L_u, now.L, u)
-    copy_row(terms.R_u, now.R, u)
-    copy_row(terms.V_u, now.V, u)
-    copy_row(terms.L_v, now.L, v)
-    copy_row(terms.R_v, now.R, v)
-    copy_row(terms.V_v, now.V, v)
-    sums = terms.sums[0]
-    now.v[u], now.v[v], now.A[u], now.A[v] = sums.v_u, sums.v_v, sums.A_u, sums.A_v
+    now, sums = view.now, terms.sums[0]
+    for end in range(2):
+        u = view.field.edges[e, end]
+        for l in range(terms.L.shape[1]):
+            copy(terms.L[end, l], now.L[u, l])
+            copy(terms.R[end, l], now.R[u, l])
+            copy(terms.C[end, l], now.C[u, l])
+        copy(terms.p[end], now.p[u])
+        copy(terms.v[end], now.v[u])
+    now.A[view.field.edges[e, 0]], now.A[view.field.edges[e, 1]] = sums.A_u, sums.A_v
 
 
 @lean
@@ -284,14 +464,22 @@ def add_slopes_by_rows(view, active, slope):
     """Log pseudo-likelihood and its slopes, from the local fields."""
     if not is_up_to_date(view):
         refresh(view)
-    now, k, value = view.now, active.shape[0], 0.0
-    for i in range(view.b.shape[0]):
-        value += dot(view.T[i], now.L[i]) - now.A[i]
+    field, now, k, value = view.field, view.now, active.shape[0], 0.0
+    for i in range(view.tables.shape[0]):
+        value -= now.A[i]
+        for l in range(view.T.shape[1]):
+            value += dot(view.T[i, l], now.L[i, l])
+    for a in range(view.beta.shape[0]):
+        value += view.beta[a] * field.t[a]
     for a in range(k):
-        u, v = view.field.edges[active[a], 0], view.field.edges[active[a], 1]
-        slope[a] += pair_dot(now.R[u], view.Z[v], now.R[v], view.Z[u])
-    for i in range(view.n_biases):
-        slope[k + i] += view.c * total(now.R[i])
+        u, v = field.edges[active[a], 0], field.edges[active[a], 1]
+        slope[a] += score(view, now.R[u], v, now.R[v], u)
+    q = field.basis.shape[0]
+    for a in range(view.n_biases):
+        mean = 0.0
+        for c in range(field.basis.shape[1]):
+            mean += now.p[a // q, c] * field.basis[a % q, c]
+        slope[k + a] += field.t[a] - mean
     return value
 
 

@@ -1,10 +1,11 @@
-"""What `EdgeGibbs` asks of an engine: the likelihood of one binary field and its data, by edges.
+"""What `EdgeGibbs` asks of an engine: the likelihood of one field and its data, by edges.
 
 An engine owns a view for `pymc_mrf.kernels.edge_moves` and `pymc_mrf.kernels.hamiltonian`, where the moves
 are written once; it keeps the view up to date and learns how far joint moves should go.
 """
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edge_moves import EdgePrior, Field, centred, sweep_edges
 from pymc_mrf.kernels.hamiltonian import (
+    Coordinates,
     allocate_coordinates,
     draw_momentum,
     hamiltonian_move,
@@ -24,43 +26,123 @@ TRAJECTORY = 1.6
 MAX_LEAPFROG = 16  # steps of one trajectory
 
 
-def binary_field(
-    x: np.ndarray, graph: PairwiseGraph, family: Family, is_centred: bool, order: np.ndarray
+class Block(NamedTuple):
+    """Data of nodes that no edge joins to others.
+
+    Attributes
+    ----------
+    x : (n, d_b) int8 array
+        State indices.
+    nodes : slice
+        Place of the nodes in the field.
+    which : (r_b,) int64 array
+        Edges of the field between them.
+    edges : (r_b, 2) int64 array
+        Their ends within the block.
+    """
+
+    x: np.ndarray
+    nodes: slice
+    which: np.ndarray
+    edges: np.ndarray
+
+
+def blocks_of(x: np.ndarray | list[np.ndarray], edges: np.ndarray) -> Iterator[Block]:
+    """Blocks of a field with `edges` (r, 2): one for each array of data, whose nodes follow one another."""
+    start = 0
+    for own in x if isinstance(x, list) else [x]:
+        stop = start + own.shape[1]
+        which = np.flatnonzero((edges[:, 0] >= start) & (edges[:, 0] < stop))
+        yield Block(own, slice(start, stop), which, edges[which] - start)
+        start = stop
+
+
+def edge_field(
+    x: np.ndarray | list[np.ndarray],
+    graph: PairwiseGraph,
+    family: Family,
+    is_centred: bool,
+    order: np.ndarray,
 ) -> Field:
     """Make the kernels' data of a field, its edges visited in `order`.
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
     graph : PairwiseGraph
     family : Family
     is_centred : bool
         Whether biases are shifted with the edges, to stay centred at the data.
     order : (r,) int64 array
     """
-    n, d = x.shape
-    y = np.array(family.states, dtype=np.float64)
-    values = y[x]  # (n, d)
+    d, r, F, G = graph.n_nodes, graph.n_edges, family.edge_features, family.node_basis
+    (M, K), entries, floor = F.shape, family.node_entries(d), np.zeros((d, family.n_states))
+    if family.possible is not None:
+        floor[~family.possible] = -np.inf
+    n, means, totals, t, sums = (
+        np.zeros(d), np.zeros((d, M)), np.zeros((d, M)), np.zeros((d, len(G))), np.zeros(r)
+    )  # fmt: skip
+    for block in blocks_of(x, graph.edges):
+        values = F[:, block.x]  # (M, n_b, d_b)
+        n[block.nodes] = len(block.x)
+        totals[block.nodes] = values.sum(axis=1).T
+        means[block.nodes] = values.mean(axis=1).T
+        t[block.nodes] = G[:, block.x].sum(axis=1).T
+        sums[block.which] = sum(pair_sums(value, block.edges) for value in values)
+    m = means if is_centred else np.zeros((d, M))
+    f = F.T @ F
     u, v = graph.edges.T
-    m = values.mean(axis=0) if is_centred else np.zeros(d)
-    y_u, y_v = np.repeat(y, 2), np.tile(y, 2)
-    t = values.sum(axis=0)
+    by_u, by_v = m[v] @ F, m[u] @ F  # (r, K)
+    # the first state is the reference: what is left of a feature is a combination of the basis
+    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
     return Field(
         edges=graph.edges,
-        y=y,
-        n=float(n),
-        m=m,
-        s=pair_sums(values, graph.edges) - m[v] * t[u] - m[u] * t[v],
-        t=t,
-        cells=y_u * y_v - m[v][:, None] * y_u - m[u][:, None] * y_v,  # (r, 4)
         order=order,
+        n=n,
+        features=F,
+        basis=G,
+        floor=floor,
+        m=m.ravel(),
+        lift=(entries[:, :, None] * lift).reshape(-1, M),
+        s=sums - (m[v] * totals[u]).sum(axis=1) - (m[u] * totals[v]).sum(axis=1),
+        sums=sums,
+        t=t.ravel(),
+        statistic=f.ravel(),
+        cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
+        contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
     )
 
 
-def node_information(x: np.ndarray, field: Field) -> np.ndarray:
-    """Sum over the rows of x (n, d) of the variance of every node's state value, (d,); never 0."""
-    return len(x) * field.y[x].var(axis=0) + 0.5
+def data_information(x: np.ndarray | list[np.ndarray], field: Field) -> np.ndarray:
+    """Sum over the rows of x of the variances of the features of edges and nodes, (r + d q,).
+
+    Edges as if their ends were independent; never 0. `x` is that of `edge_field`.
+    """
+    by_edge, by_node = np.zeros(len(field.edges)), np.zeros((len(field.n), len(field.basis)))
+    for block in blocks_of(x, field.edges):
+        values, nodes, n = field.features[:, block.x], field.basis[:, block.x], len(block.x)
+        centred = values - values.mean(axis=1)[:, None]
+        C = np.einsum("lci,kci->ilk", centred, centred) + 0.5 * np.eye(len(values))  # (d_b, M, M)
+        u, v = block.edges.T
+        by_edge[block.which] = (C[u] * C[v]).sum(axis=(1, 2)) / n
+        by_node[block.nodes] = (n * nodes.var(axis=1) + 0.5).T
+    return np.concatenate([by_edge, by_node.ravel()])
+
+
+def node_correlations(x: np.ndarray | list[np.ndarray], field: Field) -> np.ndarray:
+    """Correlations (d, q, q) of the statistics of the parameters of each node in the data.
+
+    As if half a row more showed each of them alone; `x` is that of `edge_field`.
+    """
+    d, q = len(field.n), len(field.basis)
+    C = np.zeros((d, q, q))
+    for block in blocks_of(x, field.edges):
+        values = field.basis[:, block.x]
+        values = values - values.mean(axis=1)[:, None]
+        C[block.nodes] = np.einsum("aci,bci->iab", values, values) + 0.5 * np.eye(q)
+    scale = np.sqrt(np.einsum("iaa->ia", C))
+    return C / (scale[:, :, None] * scale[:, None, :])
 
 
 def pair_sums(x: np.ndarray, edges: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
@@ -82,12 +164,12 @@ class EdgeEngine:
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several, as of `edge_field`.
     graph : PairwiseGraph
         Candidate edges.
     family : Family
-        ``ISING`` or ``BOLTZMANN``.
+        With one parameter for each edge.
     moves_biases : bool
         Whether the node parameters are this engine's to move.
     **options : int
@@ -98,8 +180,10 @@ class EdgeEngine:
     view : NamedTuple
         The likelihood as `edge_moves` sees it.
     information : array
-        What the lengths of joint moves are scaled by, of a shape that is the engine's own; `learn` may change
-        it in place.
+        What the lengths of joint moves are scaled by: `data_information`, or what is the engine's own;
+        `learn` may change it in place.
+    correlations : (d, q, q) array
+        `node_correlations`, of which joint moves make blocks of their mass matrix.
     assumes_weak_couplings : bool
         Whether the moves are far from the posterior where couplings are strong
         (`pymc_mrf.fields.coupling_strength`).
@@ -107,10 +191,16 @@ class EdgeEngine:
 
     view: Any
     information: np.ndarray
+    correlations: np.ndarray
     assumes_weak_couplings: ClassVar[bool] = False
 
     def __init__(
-        self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool, **options: int
+        self,
+        x: np.ndarray | list[np.ndarray],
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        **options: int,
     ) -> None:
         raise NotImplementedError
 
@@ -122,14 +212,36 @@ class EdgeEngine:
         """Variances of the weights of the edges `active` (k,) and of the biases, roughly; (k + n_biases,)."""
         biases = np.empty(len(self.view.b))
         slab = prior_precisions(prior, biases)
-        u, v = self.view.field.edges[active].T
-        precision = self.information[u] * self.information[v] / self.view.field.n + slab
+        by_edge, by_bias = self.likelihood_precisions()
+        precision = by_edge[active] + slab
         if self.view.n_biases:
-            precision = np.concatenate([precision, self.information + biases])
+            precision = np.concatenate([precision, by_bias + biases])
         return 1.0 / precision
 
+    def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
+        """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""
+        x = allocate_coordinates(self.variances(active, prior))
+        if not self.view.n_biases or self.correlations.shape[1] == 1:
+            return x
+        of_likelihood = self.likelihood_precisions()[1].reshape(self.correlations.shape[:2])
+        variances = x.inverse_mass[len(active) :]  # a view
+        of_prior = 1.0 / variances.reshape(of_likelihood.shape) - of_likelihood
+        scale = np.sqrt(of_likelihood)
+        precision = self.correlations * scale[:, :, None] * scale[:, None, :]
+        np.einsum("iaa->ia", precision)[:] += of_prior
+        variances[:] = 1.0
+        return x._replace(roots=np.linalg.cholesky(np.linalg.inv(precision)))
+
+    def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Information of the likelihood about every edge (r,) and bias (d q,), roughly."""
+        by_edge, by_bias = np.split(self.information, [len(self.view.w)])
+        return by_edge, by_bias
+
+    def remember(self) -> None:
+        """Keep what `learn` needs of the state before a joint move."""
+
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn; `w` (r,) and `b` (d,) are changed in place.
+        """Update every edge in turn; `w` (r,) and `b` (d q,) are changed in place.
 
         Without the Metropolis-Hastings correction if not `corrected`. Returns the numbers of proposals that
         would change an edge, and of those accepted.
@@ -163,9 +275,13 @@ class EdgeEngine:
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """Make the joint move of the edges `active` (k,); the acceptance probability."""
-        x = allocate_coordinates(self.variances(active, prior))
+        x = self.coordinates(active, prior)
         draw_momentum(x, rng)
         return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng)[0]
+
+    def edge_parameters(self) -> np.ndarray:
+        """Parameters of the edges (r,), after the last move."""
+        return self.view.w.copy()
 
     def learn_sweep(self) -> None:
         """Learn from the last `sweep`; called in tuning only."""

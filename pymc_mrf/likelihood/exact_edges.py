@@ -1,4 +1,4 @@
-"""The exact likelihood of a binary field, by junction tree or enumeration, as `EdgeGibbs` asks for it."""
+"""The exact likelihood of a field, by junction tree or enumeration, as `EdgeGibbs` asks for it."""
 
 import numpy as np
 
@@ -9,7 +9,13 @@ from pymc_mrf.kernels import exact_edges
 from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field, node_information
+from pymc_mrf.likelihood.edge_engine import (
+    EdgeEngine,
+    blocks_of,
+    data_information,
+    edge_field,
+    node_correlations,
+)
 
 MAX_ENUMERATED = 24
 """Nodes of which all configurations are summed over. On a complete graph that is much faster than the
@@ -22,16 +28,16 @@ on random graphs of 8 to 16 nodes."""
 
 
 class ExactEdges(EdgeEngine):
-    """Engine of the edge sampler: exact moves of edges, weights and biases of a binary field.
+    """Engine of the edge sampler: exact moves of edges, weights and biases.
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
     graph : PairwiseGraph
         Candidate edges.
     family : Family
-        ``ISING`` or ``BOLTZMANN``.
+        With one parameter for each edge.
     moves_biases : bool
         Whether the node parameters are this engine's to move.
     is_centred : bool, optional
@@ -46,13 +52,13 @@ class ExactEdges(EdgeEngine):
 
     Attributes
     ----------
-    information : (d,) array
-        Sum over rows of the variance of every node's state value; scales joint moves.
+    information : (r + d q,) array
+        Of `data_information`.
     """
 
     def __init__(
         self,
-        x: np.ndarray,
+        x: np.ndarray | list[np.ndarray],
         graph: PairwiseGraph,
         family: Family,
         moves_biases: bool,
@@ -61,14 +67,22 @@ class ExactEdges(EdgeEngine):
     ) -> None:
         d = graph.n_nodes
         is_centred = moves_biases if is_centred is None else is_centred
-        tree = field_tree(graph, 2)
+        tree = field_tree(graph, family.n_states)
         if enumerates is None:
-            enumerates = LEAST_NODES <= d <= MAX_ENUMERATED and 2**d <= CELL_COST * tree.n_cells
+            fits = (
+                family.n_states == 2 and LEAST_NODES <= d <= MAX_ENUMERATED and not isinstance(x, list)
+            )
+            enumerates = fits and 2**d <= CELL_COST * tree.n_cells
         order = tree.factor_order[tree.factor_order < graph.n_edges]
-        field = binary_field(x, graph, family, is_centred, order)
-        self.information = node_information(x, field)
-        n_biases = d if moves_biases else 0
-        self.view = listed_view(field, n_biases) if enumerates else tree_view(field, n_biases, tree)
+        field = edge_field(x, graph, family, is_centred, order)
+        self.information = data_information(x, field)
+        self.correlations = node_correlations(x, field)
+        n_biases = len(field.t) if moves_biases else 0
+        if enumerates:
+            self.view = listed_view(field, n_biases)
+        else:
+            reference = [block.x[0].astype(np.int64) for block in blocks_of(x, graph.edges)]
+            self.view = tree_view(field, n_biases, tree, reference)
 
     def refresh(self, rng) -> None:
         """Calibrate the junction tree; windows of the enumeration are listed as they are visited."""
@@ -78,33 +92,41 @@ class ExactEdges(EdgeEngine):
             self.view.window[0] = -1
 
 
-def shared(field: exact_edges.Field, n_biases: int) -> dict:
+def shared(field: exact_edges.Field, n_biases: int, n_blocks: int = 1) -> dict:
     """Attributes that both views have."""
-    (r, n_cells), d = field.cells.shape, len(field.m)
+    (r, n_cells), n_parameters = field.cells.shape, len(field.t)
     return {
         "field": field,
         "w": np.zeros(r),
-        "b": np.zeros(d),
-        "beta": np.zeros(d),
+        "b": np.zeros(n_parameters),
+        "beta": np.zeros(n_parameters),
         "n_biases": n_biases,
         "log_p": np.zeros(n_cells),
+        "kept": np.zeros((n_blocks, n_cells)),
         "delta": np.zeros(n_cells),
-        "marginals": np.zeros(4 * r + 2 * d),
+        "marginals": np.zeros(r * n_cells + field.floor.size),
     }
 
 
-def tree_view(field: exact_edges.Field, n_biases: int, tree: JunctionTree) -> exact_edges.TreeEdges:
-    """View by junction tree."""
+def tree_view(
+    field: exact_edges.Field, n_biases: int, tree: JunctionTree, reference: list[np.ndarray]
+) -> exact_edges.TreeEdges:
+    """View by junction tree; `reference`: states of a row of the data of each block."""
     arrays = tree.arrays
     work = kernels.allocate(arrays)
     return exact_edges.TreeEdges(
-        **shared(field, n_biases), tree=arrays, focus=allocate_focus(arrays), work=work
+        **shared(field, n_biases, len(reference)),
+        is_even=bool((field.n == field.n[0]).all()),
+        reference=np.concatenate(reference),
+        tree=arrays,
+        focus=allocate_focus(arrays),
+        work=work,
     )
 
 
 def listed_view(field: exact_edges.Field, n_biases: int) -> exact_edges.ListedEdges:
     """View by enumeration."""
-    d = len(field.m)
+    d = len(field.floor)
     windows = make_windows(field.edges, d, default_blocks(d))
     return exact_edges.ListedEdges(
         **shared(field._replace(order=windows.order), n_biases),

@@ -16,8 +16,8 @@ from pymc_mrf.likelihood.edge_engine import (
     MAX_LEAPFROG,
     TRAJECTORY,
     EdgeEngine,
-    binary_field,
-    node_information,
+    data_information,
+    edge_field,
     pair_sums,
 )
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
@@ -53,8 +53,8 @@ class ParticleEdges(EdgeEngine):
 
     Attributes
     ----------
-    information : (d,) array
-        Sum over rows of the variance of every node's state value; scales joint moves.
+    information : (r + d q,) array
+        Of `data_information`.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class ParticleEdges(EdgeEngine):
         n_sweeps: int = 1,
     ) -> None:
         n, d = x.shape
-        field = binary_field(x, graph, family, moves_biases, order_of_visits(x, graph))
-        self.information = node_information(x, field)
+        field = edge_field(x, graph, family, moves_biases, order_of_visits(x, graph))
+        self.information = data_information(x, field)
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
         self._particles = binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
@@ -209,7 +209,7 @@ class ParticleEdges(EdgeEngine):
         """
         x = allocate_coordinates(self.variances(active, prior))
         # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
-        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n / len(x.place))
+        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n[0] / len(x.place))
         n_pieces = int(np.ceil(TRAJECTORY / longest))
         length = TRAJECTORY / n_pieces
         n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)

@@ -1,4 +1,4 @@
-"""The pseudo-likelihood of a binary field as `EdgeGibbs` asks for it.
+"""The pseudo-likelihood of a field as `EdgeGibbs` asks for it.
 
 Besag (1975): every variable given all others, so that a change of one edge touches two variables only.
 """
@@ -12,7 +12,13 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_edges
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.kernels.hamiltonian import fill_relative_curvatures, prior_precisions
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, binary_field, pair_sums
+from pymc_mrf.likelihood.edge_engine import (
+    EdgeEngine,
+    blocks_of,
+    edge_field,
+    node_correlations,
+    pair_sums,
+)
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
@@ -24,71 +30,74 @@ class PseudoEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
     graph : PairwiseGraph
         Candidate edges.
     family : Family
-        ``ISING`` or ``BOLTZMANN``.
+        With one parameter for each edge.
     moves_biases : bool
         Whether the node parameters are this engine's to move.
 
     Attributes
     ----------
-    information : (3 d + r,) array
-        Learnt in tuning. Sum over rows of the conditional variance of every node, and curvature of the slab
-        at the weight of every edge relative to its centre (the last r), which scale joint moves; between
-        them mean and mean square of the norm of each node's weights, so scaled, which tell how far to move.
+    information : (d M M + d K + r + 2 d,) array
+        Learnt in tuning. Sums over rows of the conditional covariances of every node's features and of the
+        variances of its states, and curvature of the slab at the weight of every edge relative to its
+        centre, which scale joint moves; mean and mean square of the norm of each node's weights, so scaled,
+        which tell how far to move.
     """
 
     assumes_weak_couplings: ClassVar[bool] = True
 
-    def __init__(self, x: np.ndarray, graph: PairwiseGraph, family: Family, moves_biases: bool) -> None:
-        n, d = x.shape
-        r = graph.n_edges
-        field = binary_field(x, graph, family, moves_biases, np.arange(r))
-        c = float(np.diff(field.y)[0])
-        N = -(-n // pseudo_edges.LANES) * pseudo_edges.LANES
-        T, Z = np.zeros((d, N)), np.zeros((d, N))
-        T[:, :n] = x.T
-        Z[:, :n] = c * (field.y[x.T] - field.m[:, None])
-        self.view = pseudo_edges.PseudoEdges(
-            field=field,
-            w=np.zeros(r),
-            b=np.zeros(d),
-            beta=np.zeros(d),
-            n_biases=d if moves_biases else 0,
-            T=T,
-            Z=Z,
-            c=c,
-            z2=(Z**2).sum(axis=1) / n,
-            s=pair_sums(T.T, graph.edges, Z.T) + pair_sums(Z.T, graph.edges, T.T),
-            now=pseudo_edges.allocate_node_terms(d, r, N),
-            without=pseudo_edges.allocate_terms(N),
-            proposed=pseudo_edges.allocate_terms(N),
-            factor=np.zeros(N),
+    def __init__(
+        self,
+        x: np.ndarray | list[np.ndarray],
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+    ) -> None:
+        d, r = graph.n_nodes, graph.n_edges
+        field = edge_field(x, graph, family, moves_biases, np.arange(r))
+        M, K = field.features.shape
+        N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
+        self.correlations = node_correlations(x, field)
+        T, Z, s = np.zeros((d, M, N)), np.zeros((d, M, N)), np.zeros(r)
+        # not 0 for constant columns, and in the units of the features
+        C, v = np.tile(0.5 * np.diag(np.ptp(field.features, axis=1) ** 2), (d, 1, 1)), np.zeros((d, K))
+        for block in blocks_of(x, graph.edges):
+            n, nodes = len(block.x), block.nodes
+            values = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
+            T[nodes, :, :n] = values
+            Z[nodes, :, :n] = values - field.m.reshape(d, M, 1)[nodes]
+            for t, z in zip(T[nodes].transpose(1, 2, 0), Z[nodes].transpose(1, 2, 0), strict=True):
+                s[block.which] += pair_sums(t, block.edges, z) + pair_sums(z, block.edges, t)
+            values = values - values.mean(axis=-1, keepdims=True)
+            C[nodes] += values @ values.transpose(0, 2, 1)
+            p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
+            v[nodes] = n * p * (1 - p) + 0.5
+        n_blocks = len(x) if isinstance(x, list) else 1
+        self.view = pseudo_edges.allocate_view(
+            field, len(field.t) if moves_biases else 0, T, Z, s, n_blocks
         )
         self._norms = np.zeros(d)
-        self._variance = np.zeros(d)
+        self._moments = np.zeros(d * M * M + field.floor.size)
         self._curvature = np.ones(r)
-        self.information = np.zeros(3 * d + r)
-        p = T[:, :n].mean(axis=1)
-        self.information[:d] = n * (p * (1 - p) + 0.5 / n)
-        self.information[3 * d :] = 1.0
+        self.information = np.concatenate([C.ravel(), v.ravel(), np.ones(r), np.zeros(2 * d)])
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
         pseudo_edges.refresh(self.view)
 
     def _learnt(self) -> list[np.ndarray]:
-        """Parts of `information`: variances, means, mean squares, curvatures."""
-        d = len(self._norms)
-        return np.split(self.information, [d, 2 * d, 3 * d])  # views
+        """Parts of `information`: covariances and variances, curvatures, means, mean squares."""
+        sizes = len(self._moments), len(self._curvature), len(self._norms)
+        return np.split(self.information, np.cumsum(sizes))  # views
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
-        variance, mean, square, curvature = self._learnt()
-        variance += weight * (self._variance - variance)
+        moments, curvature, mean, square = self._learnt()
+        moments += weight * (self._moments - moments)
         # recent draws count for more: norms grow much after the start
         recent = min(RECENT * weight, 1.0)
         weight = recent if square.any() else 1.0
@@ -102,7 +111,7 @@ class PseudoEdges(EdgeEngine):
         If parameters are many for the rows, local fields of a node may all grow together, held back only by
         the prior: the norm of its weights varies far more than one weight given the others.
         """
-        _, mean, square, _ = self._learnt()
+        _, _, mean, square = self._learnt()
         widest = np.quantile(square - mean**2, WIDEST)
         return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
 
@@ -111,25 +120,40 @@ class PseudoEdges(EdgeEngine):
         view = self.view
         biases = np.empty(len(view.b))
         slab = prior_precisions(prior, biases)
-        u, v = view.field.edges[active].T
-        variance, _, _, curvature = self._learnt()
-        precision = variance[u] * view.z2[v] + variance[v] * view.z2[u] + slab * curvature[active]
-        squares = precision * view.w[active] ** 2
-        self._norms = np.sqrt(
-            np.bincount(u, squares, len(biases)) + np.bincount(v, squares, len(biases))
+        by_edge, by_bias = self.likelihood_precisions()
+        _, curvature, _, _ = self._learnt()
+        precision = by_edge[active] + slab * curvature[active]
+        (u, v), squares, d = (
+            view.field.edges[active].T,
+            precision * view.w[active] ** 2,
+            len(self._norms),
         )
+        self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, squares, d))
         if view.n_biases:
-            precision = np.concatenate([precision, view.c**2 * variance + biases])
+            precision = np.concatenate([precision, by_bias + biases])
         return 1.0 / precision
+
+    def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """From the learnt covariances and variances."""
+        view, G = self.view, self.view.field.basis
+        C, variance = np.split(self._learnt()[0], [view.Z2.size])
+        C = C.reshape(view.Z2.shape)
+        u, v = view.field.edges.T
+        by_bias = variance.reshape(len(C), -1) @ (G - G[:, :1]).T ** 2
+        return (C[u] * view.Z2[v] + C[v] * view.Z2[u]).sum(axis=(1, 2)), by_bias.ravel()
+
+    def remember(self) -> None:
+        """Covariances and variances at the present parameters."""
+        if not pseudo_edges.is_up_to_date(self.view):  # after a rejection
+            pseudo_edges.refresh(self.view)
+        self._moments[:] = np.concatenate([self.view.now.C.ravel(), self.view.now.v.ravel()])
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""
-        if not pseudo_edges.is_up_to_date(self.view):  # after a rejection
-            pseudo_edges.refresh(self.view)
-        self._variance[:] = self.view.now.v
+        self.remember()
         n_steps = int(np.rint(n_steps * self.stretch()))
         accept = super().trajectory(active, prior, step, n_steps, rng)
-        _, _, _, curvature = self._learnt()
+        _, curvature, _, _ = self._learnt()
         self._curvature[:] = curvature
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
         return accept

@@ -104,7 +104,7 @@ class ExactFeatures(ExactEdges):
         variance, precision = np.empty((2, len(self.data_curvature)))
         langevin_kernels.marginal_variances(self.view.field, self.view.marginals, variance)
         langevin_kernels.fill_precisions(prior, precision)
-        return self.view.field.n * variance + precision
+        return self.view.field.n[0] * variance + precision
 
 
 class PersistentFeatures:

@@ -11,6 +11,7 @@ from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.edge_checks import (
     EDGE_NOISE,
@@ -22,7 +23,7 @@ from pymc_mrf.steps.edge_checks import (
 from pymc_mrf.steps.edge_prior import has_readable_prior
 from pymc_mrf.steps.edge_start import EdgeStart
 from pymc_mrf.steps.edge_step import EdgeStep
-from pymc_mrf.steps.edge_target import bias_variable, is_spike_and_slab
+from pymc_mrf.steps.edge_target import as_blocks, biases_of_fields, is_spike_and_slab
 from pymc_mrf.steps.observed_field import children, constant_value
 from pymc_mrf.steps.pymc_steps import hand_back
 from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
@@ -142,6 +143,8 @@ class EdgeGibbs(EdgeStep):
 
     name = "edge_gibbs"
     serves = tuple(ENGINES)
+    serves_many_states = ("exact", "pseudo")
+    serves_sums = ("exact", "pseudo")
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
@@ -175,12 +178,18 @@ class EdgeGibbs(EdgeStep):
 
     @classmethod
     def _make_several(cls, values, model: pm.Model, args, kwargs):
-        """One step for each field; biases that the step cannot move go to other steps."""
+        """One step for each vector of edges; biases that the steps cannot move go to others.
+
+        Biases of a field with a sum of several vectors are moved with each of them.
+        """
         edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
         blocks = []
         for value in edges:
-            found = bias_variable(model.values_to_rvs[value], model)
-            blocks.append([value, *(v for v in values if model.values_to_rvs[v] is found)])
+            biases = [
+                model.rvs_to_values[b.rv] for b in biases_of_fields(model.values_to_rvs[value], model)
+            ]
+            own = biases if all(v in values for v in biases) else []
+            blocks.append([value, *own])
         others = [v for v in values if not any(v in block for block in blocks)]
         if others and kwargs.get("initial_point") is not None:
             return cls._leave_biases(others, [v for v in values if v not in others], model, args, kwargs)
@@ -225,27 +234,34 @@ class EdgeGibbs(EdgeStep):
     ) -> None:
         self._n_joint = whole_number(n_joint, "n_joint", 0)
         super().__init__(vars, n_particles, n_sweeps, **kwargs)
-        rv, bias_rv, field, likelihood = self._target
+        rv, biases, fields, likelihood = self._target
         if likelihood == "particles":
-            self._check_biases(rv, bias_rv, bias_variable(rv, self._model))
-        engine, options = ENGINES[likelihood], self._options
-        self._engine = engine(field.x, field.graph, field.family, bias_rv is not None, **options)
-        self._information = self._engine.information.copy()
+            self._check_biases(rv, biases_of_fields(rv, self._model))
         scale = self._prior.read(self._point)[0].slab.scale
-        self._start = EdgeStart(self._field, scale, bias_rv is not None)
+        self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
+        share = Share(
+            np.concatenate([field.entries for field in fields]),
+            np.concatenate([field.factors for field in fields]),
+        )
+        x, graph, family = as_blocks(fields)
+        engine = ENGINES[likelihood](x, graph, family, bool(biases), **self._options)
+        self._engine = SharedEdges(engine, share, rv.owner.op.n) if self._is_shared else engine
+        self._information = self._engine.information.copy()
+        self._start = EdgeStart(fields, engine.view.field, share, scale, bool(biases))
         self._warm_up()
 
-    def _check_biases(self, rv, bias_rv, found) -> None:
+    def _check_biases(self, rv, found) -> None:
         """Refuse random biases that another step would have to move: none can, under particles."""
-        field = self._field
-        if bias_rv is None and field.node_parameter is not None:
+        [field] = self._fields
+        if not self._bias_names and field.node_parameter is not None:
             if constant_value(field.node_parameter) is None:
                 what = (
                     "give numbers, or a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace that feeds "
                     "nothing else"
                 )
-                if found is not None:
-                    what = f"pass {found.name} too, as in step=EdgeGibbs([{rv.name}, {found.name}])"
+                if found:
+                    name = found[0].rv.name
+                    what = f"pass {name} too, as in step=EdgeGibbs([{rv.name}, {name}])"
                 raise ValueError(
                     f'under likelihood="particles" EdgeGibbs moves the {field.family.node_parameter} of '
                     f"{field.name} itself, or it must be a constant: {what}"
@@ -289,7 +305,16 @@ class EdgeGibbs(EdgeStep):
     def _begin(self, point, w, b, prior):
         if not self._starts_at_default(point, [self._name]):
             return w, b
-        return self._start.draw(prior, b, self.rng)
+        return self._start.draw(prior, b, self._offset(point), self.rng)
+
+    def _offset(self, point) -> np.ndarray:
+        """Edge parameters of all fields without the vector, one after the other."""
+        return np.concatenate([offset(point) for offset in self._offsets])
+
+    def _update(self, point):
+        if isinstance(self._engine, SharedEdges):
+            self._engine.offset = self._offset(point)
+        return super()._update(point)
 
     def _move(self, w, b, prior):
         """Update every edge, then present edges and biases jointly."""
@@ -311,7 +336,7 @@ class EdgeGibbs(EdgeStep):
         if not self.tune:
             self.noise.append(stats["edge_gibbs_noise"] ** 2)
             if self._engine.assumes_weak_couplings and is_kept(self.count):
-                self.weights.append(w.copy())
+                self.weights.append(self._engine.edge_parameters())
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:
@@ -319,7 +344,11 @@ class EdgeGibbs(EdgeStep):
         if self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
-            messages += strong_couplings(self._field, self.weights)
+            ends = np.cumsum([field.graph.n_edges for field in self._fields])[:-1]
+            for field, weights in zip(
+                self._fields, np.split(np.array(self.weights), ends, 1), strict=True
+            ):
+                messages += strong_couplings(field, list(weights))
         return messages
 
     def _joint(self, w, b, prior) -> float:

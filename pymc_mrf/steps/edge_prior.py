@@ -1,19 +1,24 @@
 """Prior of edges and biases at a point of the sampler, in the form in which the kernels take it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.continuous import FlatRV, HalfFlatRV
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pytensor.tensor.random.basic import CauchyRV, LaplaceRV, NormalRV, StudentTRV
 from pytensor.tensor.random.op import RandomVariable
 from scipy.special import gammaln
 
+from pymc_mrf.distributions.parents import FreeBias, is_same
+from pymc_mrf.distributions.scalar import ScalarDistribution
 from pymc_mrf.kernels.densities import (
     FLAT,
     LAPLACE,
     NORMAL,
     STUDENT,
+    Alike,
     Densities,
     Tabulated,
     density_of,
@@ -21,6 +26,7 @@ from pymc_mrf.kernels.densities import (
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.kernels.series import Series
 from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
+from pymc_mrf.steps.observed_field import ObservedField
 from pymc_mrf.steps.point_inputs import PointFunction
 from pymc_mrf.steps.scalar_prior import ScalarPrior
 
@@ -31,17 +37,17 @@ KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LA
 
 def flat(k: int) -> Densities:
     """No density at all, for k parameters."""
-    return Densities(FLAT, np.zeros(k), np.ones(k), np.ones(k), np.zeros(k))
+    return Densities(np.full(k, FLAT), np.zeros(k), np.ones(k), np.ones(k), np.zeros(k))
 
 
-def closed_form(op: RandomVariable, parameters: list[np.ndarray], k: int) -> Densities:
-    """Densities of k parameters of one of the `KINDS`, from the parameters of the Op."""
+def closed_form(op: RandomVariable, parameters: Sequence[np.ndarray], shape: Any) -> Densities:
+    """Densities of as many parameters of one of the `KINDS` as `shape` has, from the parameters of the Op."""
     kind = KINDS[type(op)]
-    nu = np.ones(k)
+    nu = np.ones(shape)
     if isinstance(op, StudentTRV):
         nu, *parameters = parameters
     location, scale, nu = (
-        np.array(np.broadcast_to(value, k), dtype=np.float64) for value in (*parameters, nu)
+        np.array(np.broadcast_to(value, shape), dtype=np.float64).ravel() for value in (*parameters, nu)
     )
     if kind == NORMAL:
         constant = -0.5 * np.log(2 * np.pi) - np.log(scale)
@@ -49,20 +55,174 @@ def closed_form(op: RandomVariable, parameters: list[np.ndarray], k: int) -> Den
         constant = -np.log(2 * scale)
     else:
         constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi) - np.log(scale)
-    return Densities(kind, location, scale, nu, constant)
+    return Densities(np.full(location.shape, kind), location, scale, nu, constant)
 
 
 def has_readable_prior(rv) -> bool:
-    """Whether a free variable is a vector whose prior is of one of the `KINDS`."""
-    return rv.owner is not None and type(rv.owner.op) in KINDS and rv.type.ndim == 1
-
-
-def is_movable(rv, n_nodes: int) -> bool:
-    """Whether a free variable is a vector of biases whose prior `EdgePriorReader` can read."""
-    if not has_readable_prior(rv):
+    """Whether the entries of a free variable have priors of one of the `KINDS`, or all the same one."""
+    op = getattr(rv.owner, "op", None)
+    if type(op) in KINDS:
+        return True
+    if not isinstance(op, RandomVariable | SymbolicRandomVariable) or isinstance(
+        op, FlatRV | HalfFlatRV
+    ):
         return False
-    [length] = rv.type.shape
-    return (int(rv.shape.eval()[0]) if length is None else length) == n_nodes
+    alike = all(all(p.type.broadcastable) for p in op.dist_params(rv.owner) if hasattr(p.type, "ndim"))
+    return op.ndim_supp == 0 and rv.type.dtype == "float64" and alike
+
+
+def has_closed_form(bias: FreeBias) -> bool:
+    """Whether the kernels know the prior of the biases; else it is tabulated."""
+    return bias.transform is None and type(bias.rv.owner.op) in KINDS
+
+
+def have_common_form(biases: list[FreeBias]) -> bool:
+    """Whether the priors of several biases are all known to the kernels, or all the same."""
+    first, *others = biases
+    if has_closed_form(first):
+        return all(map(has_closed_form, others))
+    return all(
+        type(first.transform) is type(other.transform)
+        and type(first.rv.owner.op) is type(other.rv.owner.op)
+        and all(map(is_same, _parameters_of_entry(first.rv), _parameters_of_entry(other.rv)))
+        for other in others
+    )
+
+
+def _parameters_of_entry(rv) -> list:
+    return [p.squeeze() if p.type.ndim else p for p in rv.owner.op.dist_params(rv.owner)]
+
+
+def one_entry(rv):
+    """Scalar variable with the prior of each entry of `rv`, which is readable but is none of `KINDS`."""
+    op = rv.owner.op
+    make = op if isinstance(op, RandomVariable) else op.rv_op
+    return make(*_parameters_of_entry(rv), size=())
+
+
+class TabulatedPrior:
+    """One density as a series and cells, made anew only when its parameters change.
+
+    Parameters
+    ----------
+    distribution : ScalarDistribution
+    parameters : sequence of Variable
+        Symbolic.
+    what : str
+        Whose density it is, for messages.
+    compile_kwargs : dict, optional
+    transform : pymc Transform, optional
+        As of `ScalarPrior`.
+
+    Attributes
+    ----------
+    inputs : list of Variable
+        What `at` needs the values of.
+    """
+
+    def __init__(
+        self,
+        distribution: ScalarDistribution,
+        parameters,
+        what: str,
+        compile_kwargs=None,
+        transform=None,
+    ) -> None:
+        self._what = what
+        self._prior = ScalarPrior(distribution, parameters, compile_kwargs, transform)
+        self.inputs = [*parameters, *self._prior.range]
+        self._last: tuple[list, Tabulated] | None = None
+
+    def at(self, values: list[np.ndarray]) -> Tabulated:
+        """Tabulate the density at these values of the `inputs`."""
+        if self._last is not None and all(map(np.array_equal, values, self._last[0])):
+            return self._last[1]
+        *parameters, lower, upper, center = values
+
+        def density(x):
+            return self._prior.log_density(x, parameters)
+
+        fine = bool(np.isfinite(density(np.array([float(center)]))[0]))
+        check_parameters(fine, parameters, self._what)
+        series = tabulate(density, (float(lower), float(upper)), float(center), what=self._what)
+        x, mass = interval_masses(series)
+        q1, median, q3 = np.interp([0.25, 0.5, 0.75], np.r_[0.0, np.cumsum(mass)] / mass.sum(), x)
+        scale = max((q3 - q1) / 1.349, 1e-12)
+        cells, heights = cells_of(x, mass)
+        highest = float(max(series.ceiling.max(), heights.max()))
+        table = Tabulated(float(median), float(scale), highest, series, cells, heights)
+        self._last = values, table
+        return table
+
+
+def check_parameters(fine: bool, parameters, what: str) -> None:
+    """Refuse parameters outside their domain, such as a negative scale."""
+    if not fine:
+        values = ", ".join(f"{float(v):g}" for v in parameters)
+        raise ValueError(
+            f"{what} has no density at its parameters {values}: give random ones a "
+            "prior, or a start, inside their domain, such as pm.HalfNormal for a scale"
+        )
+
+
+class NodeReader:
+    """Node parameters of one field, and their prior if they are to be moved.
+
+    Parameters
+    ----------
+    bias : FreeBias or None
+        The biases, whose variable `has_readable_prior`; None if they are not to be moved.
+    field : ObservedField
+    model : pymc.Model
+    compile_kwargs : dict, optional
+
+    Attributes
+    ----------
+    inputs : list of Variable
+        What the other methods need the values of.
+    name : str
+        Entry of the point that has the biases; empty if they are not to be moved.
+    shape : tuple of int
+        That of the node parameters.
+    """
+
+    def __init__(self, bias: FreeBias | None, field: ObservedField, model, compile_kwargs) -> None:
+        self.name, self._op = "", None
+        self.shape = field.family.node_shape(field.graph.n_nodes)
+        self._field = field.name
+        self._table: TabulatedPrior | None = None
+        if bias is None:
+            has_none = field.node_parameter is None
+            self.inputs: list = [pt.zeros(self.shape) if has_none else field.node_parameter]
+            return
+        self.name, self._op = model.rvs_to_values[bias.rv].name, bias.rv.owner.op
+        if has_closed_form(bias):
+            self.inputs = list(self._op.dist_params(bias.rv.owner))
+        else:
+            what = f"the prior of {bias.rv.name}"
+            one = ScalarDistribution(one_entry(bias.rv), what)
+            self._table = TabulatedPrior(one, one.arguments, what, compile_kwargs, bias.transform)
+            self.inputs = self._table.inputs
+
+    def prior(self, values: list[np.ndarray]) -> Densities | Alike:
+        """Densities of the biases at these values of the `inputs`."""
+        if self._table is not None:
+            return Alike(self._table.at(values))
+        if self._op is not None:
+            return closed_form(self._op, values, self.shape)
+        return flat(int(np.prod(self.shape)))
+
+    def fixed(self, values: list[np.ndarray]) -> np.ndarray | None:
+        """Node parameters (d q,) at these values of the `inputs`; None if they are to be moved."""
+        if self.name:
+            return None
+        [b] = values
+        if b.size != np.prod(self.shape):
+            raise ValueError(
+                f"the node parameters of {self._field} have shape {b.shape}, but must have {self.shape}: "
+                "they must not differ between rows"
+            )
+        return np.array(b, dtype=np.float64).ravel()
 
 
 class EdgePriorReader:
@@ -72,103 +232,62 @@ class EdgePriorReader:
     ----------
     rv : TensorVariable
         The spike-and-slab variable, free in `model`.
-    bias_rv : TensorVariable or None
-        Free variable with the biases, `is_movable`; None if they are not to be moved.
-    node_parameter : TensorVariable or None
-        Node parameters of the field, None if it has none.
-    n_nodes : int
+    nodes : list of NodeReader
+        One for each field.
     model : pymc.Model
     compile_kwargs : dict, optional
     """
 
-    def __init__(
-        self, rv, bias_rv, node_parameter, n_nodes: int, model: pm.Model, compile_kwargs=None
-    ) -> None:
+    def __init__(self, rv, nodes: list[NodeReader], model, compile_kwargs=None) -> None:
         self._op = rv.owner.op
         self._name = rv.name
-        self._n_nodes = n_nodes
-        self._bias_op = None if bias_rv is None else bias_rv.owner.op
+        self._nodes = nodes
         slab = self._op.scalar
         _, p, *parameters = self._op.shape_and_arguments(rv.owner.inputs)
-        node = pt.zeros(n_nodes) if node_parameter is None else node_parameter
-        self._closed = type(slab.op) in KINDS
-        native = slab.native_parameters(*parameters) if self._closed else parameters
-        self._bias_name = "" if bias_rv is None else model.rvs_to_values[bias_rv].name
-        groups = [[p], [] if bias_rv is not None else [node.reshape((-1,))], list(native)]
-        groups.append([] if self._bias_op is None else list(self._bias_op.dist_params(bias_rv.owner)))
-        self._slab: ScalarPrior | None = None
-        if not self._closed:
-            self._slab = ScalarPrior(slab, parameters, compile_kwargs)
-            groups.append(self._slab.range)
+        self._slab: TabulatedPrior | None = None
+        if type(slab.op) not in KINDS:
+            what = f"the slab of {rv.name}"
+            self._slab = TabulatedPrior(slab, parameters, what, compile_kwargs)
+        native = self._slab.inputs if self._slab else slab.native_parameters(*parameters)
+        groups = [[p], list(native), *(node.inputs for node in nodes)]
         self._sizes = [len(group) for group in groups]
         outputs = [pt.as_tensor(v).astype("float64") for group in groups for v in group]
         self._read = PointFunction(outputs, model, compile_kwargs)
-        self._last: tuple[Any, ...] | None = None
+        self._last: tuple[EdgePrior, list] | None = None
 
     def read(self, point: dict[str, np.ndarray]) -> tuple[EdgePrior, np.ndarray]:
-        """Prior and node parameters (d,) at `point`."""
-        if self._last is not None and not self._read.names:
-            prior, b = self._last[1:]
-            return prior, np.array(point[self._bias_name]) if self._bias_name else b.copy()
-        values = [np.asarray(v) for v in self._read(point)]
-        parts = []
-        for size in self._sizes:
-            parts.append(values[:size])
-            values = values[size:]
-        [p], node, native, bias_parameters, *rest = parts
+        """Prior and node parameters, of all fields one after the other, at `point`."""
+        if self._last is None or self._read.names:
+            self._last = self._evaluate(point)
+        prior, fixed = self._last
+        b = [
+            np.array(point[node.name], dtype=np.float64).ravel() if known is None else known
+            for node, known in zip(self._nodes, fixed, strict=True)
+        ]
+        return prior, np.concatenate(b)
+
+    def _evaluate(self, point) -> tuple[EdgePrior, list]:
+        values = iter([np.asarray(v) for v in self._read(point)])
+        [p], native, *of_nodes = ([next(values) for _ in range(size)] for size in self._sizes)
         outside = p[~((p > 0) & (p < 1))]
         if outside.size:
             raise ValueError(
                 f"the probability p of {self._name} is {outside[0]:g} for some edge; it must lie strictly "
                 "between 0 and 1: give it a prior on that interval, such as pm.Beta"
             )
-        if self._closed:
+        if self._slab is not None:
+            slab: Any = self._slab.at(native)
+        else:
             positive = native[:1] + native[2:] if len(native) == 3 else native[1:]  # nu, location, scale
             fine = all(np.isfinite(v) for v in native) and all(v > 0 for v in positive)
-            self._check_slab(fine, native)
+            check_parameters(fine, native, f"the slab of {self._name}")
             slab = density_of(closed_form(self._op.scalar.op, native, 1), 0)
-        else:
-            slab = self._tabulated(native, *rest)
-        if self._bias_op is None:
-            bias = flat(self._n_nodes)
-        else:
-            bias = closed_form(self._bias_op, bias_parameters, self._n_nodes)
-        prior = EdgePrior(np.log(p) - np.log1p(-p), slab, bias)
-        b = node[0] if node else point[self._bias_name]
-        b = np.array(np.broadcast_to(b, self._n_nodes), dtype=np.float64)
-        self._last = (native, prior, b)
-        return prior, b.copy()
-
-    def _check_slab(self, fine: bool, parameters) -> None:
-        """Refuse parameters outside their domain, such as a negative scale."""
-        if not fine:
-            values = ", ".join(f"{float(v):g}" for v in parameters)
-            raise ValueError(
-                f"the slab of {self._name} has no density at its parameters {values}: give random ones a "
-                "prior, or a start, inside their domain, such as pm.HalfNormal for a scale"
-            )
-
-    def _tabulated(self, parameters, ends) -> Tabulated:
-        """Slab as a series, anew only when its parameters change."""
-        if self._last is not None and all(
-            np.array_equal(a, b) for a, b in zip(parameters, self._last[0], strict=True)
-        ):
-            return self._last[1].slab
-        lower, upper, center = (float(v) for v in ends)
-        assert self._slab is not None
-        log_density = self._slab.log_density
-
-        def density(x):
-            return log_density(x, parameters)
-
-        self._check_slab(bool(np.isfinite(density(np.array([center]))[0])), parameters)
-        series = tabulate(density, (lower, upper), center, what=f"the slab of {self._name}")
-        x, mass = interval_masses(series)
-        q1, median, q3 = np.interp([0.25, 0.5, 0.75], np.r_[0.0, np.cumsum(mass)] / mass.sum(), x)
-        scale = max((q3 - q1) / 1.349, 1e-12)
-        cells, heights = cells_of(x, mass)
-        highest = float(max(series.ceiling.max(), heights.max()))
-        return Tabulated(float(median), float(scale), highest, series, cells, heights)
+        priors = [node.prior(own) for node, own in zip(self._nodes, of_nodes, strict=True)]
+        bias = priors[0]  # of all fields if it is one table
+        if isinstance(bias, Densities):
+            bias = Densities._make(map(np.concatenate, zip(*priors, strict=True)))
+        fixed = [node.fixed(own) for node, own in zip(self._nodes, of_nodes, strict=True)]
+        return EdgePrior(np.log(p) - np.log1p(-p), slab, bias), fixed
 
 
 def interval_masses(series: Series) -> tuple[np.ndarray, np.ndarray]:

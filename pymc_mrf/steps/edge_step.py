@@ -1,4 +1,4 @@
-"""What the steps for edges share: the variables and the field they find, the prior, the start of a chain."""
+"""What the steps for edges share: the variables and the fields they find, the prior, the start of a chain."""
 
 from abc import abstractmethod
 from typing import Any
@@ -6,36 +6,64 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.steps.base import MRFStep
-from pymc_mrf.steps.edge_prior import EdgePriorReader
+from pymc_mrf.steps.edge_prior import EdgePriorReader, NodeReader
 from pymc_mrf.steps.edge_target import edge_target, simulation_options, warn_of_constant_columns
+from pymc_mrf.steps.observed_field import ObservedField
 
 
 class EdgeStep(MRFStep):
-    """Base of the steps for `SpikeAndSlab` weights of an observed field, and for its biases.
+    """Base of the steps for a `SpikeAndSlab`, part of the edge parameters of fields, and for their biases.
 
-    A subclass says which kinds of likelihood it `serves` and supplies `_move`.
+    A subclass says which kinds of likelihood it `serves`, of them which for more than two states, and which
+    where there are several fields or the variable is one term of a sum, and supplies `_move`.
     """
 
     serves: tuple[str, ...] = ()
+    serves_many_states: tuple[str, ...] = ()
+    serves_sums: tuple[str, ...] = ()
     least_particles: int = 1
 
     def __init__(self, vars, n_particles: int | None, n_sweeps: int | None, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         model = self._model
         rvs = [model.values_to_rvs[value] for value in self.vars]
-        self._target = edge_target(rvs, model, type(self).__name__, self.serves)
-        rv, bias_rv, field, likelihood = self._target
+        self._target = edge_target(rvs, model, type(self).__name__, self.serves, bool(self.serves_sums))
+        rv, biases, fields, likelihood = self._target
+        self._is_shared = len(fields) > 1 or not fields[0].is_plain
+        self._check_field(rv, fields[0], likelihood)
         self._options = simulation_options(
-            field, likelihood, n_particles, n_sweeps, self.least_particles
+            fields[0], likelihood, n_particles, n_sweeps, self.least_particles
         )
-        self._field = field
-        self._held = [field.held]
+        self._fields = fields
+        self._held = [field.held for field in fields]
         self._name = model.rvs_to_values[rv].name
-        self._bias_name = None if bias_rv is None else model.rvs_to_values[bias_rv].name
-        self._prior = EdgePriorReader(
-            rv, bias_rv, field.node_parameter, field.graph.n_nodes, model, self._compile_kwargs
-        )
-        warn_of_constant_columns(field)
+        self._nodes = [
+            NodeReader(biases[i] if biases else None, field, model, self._compile_kwargs)
+            for i, field in enumerate(fields)
+        ]
+        self._bias_names = [node.name for node in self._nodes if node.name]
+        self._prior = EdgePriorReader(rv, self._nodes, model, self._compile_kwargs)
+        for field in fields:
+            warn_of_constant_columns(field)
+
+    def _check_field(self, rv, field: ObservedField, likelihood: str) -> None:
+        """Refuse fields that the step cannot move under this likelihood."""
+        step, what, serves = type(self).__name__, "", self.serves
+        if self._is_shared and likelihood not in self.serves_sums:
+            what, serves = f"one field, of which {rv.name} itself is the parameter,", self.serves_sums
+            why = f"{rv.name} feeds several, or is one term of a sum"
+        elif field.family.n_states > 2 and likelihood not in self.serves_many_states:
+            what, serves = "fields of two states", self.serves_many_states
+            why = (
+                f"{field.name}, of which {rv.name} is the {field.family.edge_parameter}, has "
+                f"{field.family.n_states}"
+            )
+        if what:
+            options = " or ".join(f'"{option}"' for option in serves)
+            remedy = f"declare with likelihood={options}" if options else "use pymc_mrf.EdgeGibbs"
+            raise ValueError(
+                f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
+            )
 
     def _update(self, point):
         prior, b = self._prior.read(point)
@@ -45,14 +73,16 @@ class EdgeStep(MRFStep):
             self.started = True
         stats, moved = self._move(w, b, prior)
         new = {**point, self._name: w}
-        if self._bias_name is not None:
-            new[self._bias_name] = b
+        ends = np.cumsum([np.prod(node.shape, dtype=int) for node in self._nodes])
+        for node, own in zip(self._nodes, np.split(b, ends[:-1]), strict=True):
+            if node.name:
+                new[node.name] = own.reshape(np.shape(point[node.name]))
         return new, stats, moved
 
     @abstractmethod
     def _begin(self, point, w, b, prior) -> tuple[np.ndarray, np.ndarray]:
-        """Prepare a chain that starts at weights `w` (r,) and biases `b` (d,); return its start."""
+        """Prepare a chain that starts at weights `w` (r,) and biases `b`; return its start."""
 
     @abstractmethod
     def _move(self, w, b, prior) -> tuple[dict[str, Any], bool]:
-        """Change `w` (r,) and `b` (d,) in place; the statistics, and whether anything moved."""
+        """Change `w` (r,) and `b` in place; the statistics, and whether anything moved."""

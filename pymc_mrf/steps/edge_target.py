@@ -1,5 +1,6 @@
 """What the samplers of edges act on: a spike-and-slab vector, its field, and the biases of that field."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,11 +8,13 @@ import pymc as pm
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.parents import field_node, strip_views
+from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.base import warn_user
-from pymc_mrf.steps.edge_prior import is_movable
-from pymc_mrf.steps.observed_field import ObservedField, children, observed_field
+from pymc_mrf.steps.edge_prior import has_readable_prior, have_common_form
+from pymc_mrf.steps.observed_field import ObservedField, children, observed_field, observed_fields
 
 
 def is_spike_and_slab(rv) -> bool:
@@ -19,36 +22,60 @@ def is_spike_and_slab(rv) -> bool:
     return rv.owner is not None and isinstance(rv.owner.op, SpikeAndSlabRV)
 
 
-def bias_variable(rv, model: pm.Model):
-    """Find the free variable that is the bias of the field of `rv`; None if edge samplers cannot move it."""
+def biases_of_fields(rv, model: pm.Model) -> list[FreeBias]:
+    """Find the free biases of each field of `rv`; none if edge samplers cannot move those of all."""
+    found = []
     for child in children(rv, model):
         node = field_node(child)
-        if node is None or child in model.free_RVs or len(node.op.dist_params(node)) < 2:
+        if node is None or child in model.free_RVs:
             continue
-        bias = strip_views(node.op.dist_params(node)[1])
-        if bias in model.free_RVs and is_movable(bias, node.op.graph.n_nodes):
-            if children(bias, model) == [child]:
-                return bias
-    return None
+        bias = _bias_of_field(child, node, model)
+        if bias is None:
+            return []
+        found.append(bias)
+    return found if found and have_common_form(found) else []
+
+
+def _bias_of_field(child, node, model: pm.Model) -> FreeBias | None:
+    if len(node.op.dist_params(node)) < 2:
+        return None
+    bias = free_bias(node.op.dist_params(node)[1], model)
+    if bias is None or children(bias.rv, model) != [child] or not has_readable_prior(bias.rv):
+        return None
+    shape = tuple(bias.rv.shape.eval())
+    return bias if shape == node.op.family.node_shape(node.op.graph.n_nodes) else None
 
 
 class EdgeTarget(NamedTuple):
-    """Variables of an edge sampler, and the field whose edges they are."""
+    """Variables of an edge sampler, and the fields whose edges they are.
+
+    Attributes
+    ----------
+    rv : TensorVariable
+    biases : list of FreeBias
+        Of each field, if they are to be moved; else empty.
+    fields : list of ObservedField
+    likelihood : str
+    """
 
     rv: Any
-    bias_rv: Any
-    field: ObservedField
+    biases: list[FreeBias]
+    fields: list[ObservedField]
     likelihood: str
 
 
-def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> EdgeTarget:
+def edge_target(
+    rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool
+) -> EdgeTarget:
     """Find the spike-and-slab variable and the biases among `rvs`, and check all that can be.
+
+    `mixes`: whether the step takes several fields, and sums of which the variable is one term.
 
     Raises
     ------
     TypeError, ValueError
-        If there is not one spike-and-slab variable, the edge parameter of one observed field with two
-        states and a suitable likelihood, or anything beside it that is not the biases of that field.
+        If there is not one spike-and-slab variable, the edge parameter of observed fields with a suitable
+        likelihood, or anything beside it that is not the biases of these fields.
     """
     found = [rv for rv in rvs if is_spike_and_slab(rv)]
     if len(found) != 1:
@@ -74,31 +101,62 @@ def edge_target(rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -
             f"{step} needs double precision, but {rv.name} is {rv.dtype}; "
             'set pytensor.config.floatX = "float64"'
         )
-    field = observed_field(rv, model, step, likelihoods)
-    if field.family.name not in ("ising", "boltzmann"):
+    if mixes:
+        fields = observed_fields(rv, model, step, likelihoods, mixes)
+    else:
+        fields = [observed_field(rv, model, step, likelihoods)]
+    field = fields[0]
+    if field.family.is_log_odds or field.family.edge_axes:
         raise ValueError(
-            f"{step} samples couplings of Ising and weights of BoltzmannMachine, but {rv.name} is "
-            f"the {field.family.edge_parameter} of {field.name}; declare {field.name} as one of these, where "
-            "zero is no edge, or give it a DirichletProcess"
+            f"{step} samples couplings of Ising and Potts, one per edge, and weights of BoltzmannMachine and "
+            f"OrdinalMRF, but {rv.name} is the {field.family.edge_parameter} of {field.name}; declare "
+            f"{field.name} as one of these, where zero is no edge, or give it a DirichletProcess"
+        )
+    used = np.concatenate([f.entries[f.factors != 0.0] for f in fields])
+    unused = np.setdiff1d(np.arange(rv.owner.op.n), used)
+    if len(unused):
+        raise ValueError(
+            f"{step} samples parameters of edges, but entry {unused[0]} of {rv.name} is that of none: "
+            f"declare {rv.name} without it"
         )
     others = [other for other in rvs if other is not rv]
-    biases = bias_variable(rv, model)
-    assert field.node_parameter is not None  # both families have one
-    near = set(ancestors([field.node_parameter], blockers=model.free_RVs))
+    biases = biases_of_fields(rv, model)
+    near = set(ancestors([f.node_parameter for f in fields], blockers=model.free_RVs))
     for other in others:
         if other not in near:
             raise ValueError(
                 f"{step} moves {rv.name} and the {field.family.node_parameter} of {field.name}: leave "
                 f"{other.name} out of `vars`"
             )
-        _check_transform(other, model, step)
-        if other is not biases:
+        if not any(other is bias.rv for bias in biases):
             raise ValueError(
-                f"{step} moves the {field.family.node_parameter} of {field.name} if it is a vector of "
-                "one free pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace variable that feeds nothing "
-                f"else; {other.name} is not: leave it out of `vars`, as in {step}([{rv.name}])"
+                f"{step} moves the {field.family.node_parameter} of {field.name} if it is one free variable "
+                "of all nodes, as it is or as the logit of a pm.Beta, that feeds nothing else, and whose "
+                "entries all have the same prior or one of pm.Normal, pm.Cauchy, pm.StudentT and pm.Laplace, "
+                f"and if so are those of other fields of {rv.name}; {other.name} is not: "
+                f"leave it out of `vars`, as in {step}([{rv.name}])"
             )
-    return EdgeTarget(rv, others[0] if others else None, field, nodes[0].op.likelihood)
+    left = [bias.rv.name for bias in biases if bias.rv not in others]
+    if others and left:
+        raise ValueError(
+            f"{step} moves the {field.family.node_parameter} of all fields of {rv.name} or of none: pass "
+            f"{left[0]} as well, or leave out {others[0].name}"
+        )
+    return EdgeTarget(rv, biases if others else [], fields, field.likelihood)
+
+
+def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph, Family]:
+    """Make fields the blocks of one: its data, graph and family, which engines take; one field is itself."""
+    if len(fields) == 1:
+        return fields[0].x, fields[0].graph, fields[0].family
+    sizes = [field.graph.n_nodes for field in fields]
+    starts = np.cumsum([0, *sizes[:-1]])
+    edges = np.concatenate([f.graph.edges + start for f, start in zip(fields, starts, strict=True)])
+    family = fields[0].family
+    if any(field.family.cards for field in fields):
+        cards = [f.family.cards or (family.n_states,) * f.graph.n_nodes for f in fields]
+        family = replace(family, cards=tuple(k for own in cards for k in own))
+    return [field.x for field in fields], PairwiseGraph(range(sum(sizes)), edges.tolist()), family
 
 
 def _check_transform(rv, model: pm.Model, step: str) -> None:

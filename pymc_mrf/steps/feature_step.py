@@ -26,12 +26,13 @@ class FeatureStep(EdgeStep):
 
     def __init__(self, vars, n_particles: int | None, n_sweeps: int | None, **kwargs) -> None:
         super().__init__(vars, n_particles, n_sweeps, **kwargs)
-        field = self._field
+        [field] = self._fields
+        self._field = field
         self._exact: ExactFeatures | None = None
         self._chains: PersistentFeatures | None = None
         self._engine: ExactFeatures | PersistentFeatures
         if self._target.likelihood == "exact":
-            self._exact = ExactFeatures(field.x, field.graph, field.family, self._bias_name is not None)
+            self._exact = ExactFeatures(field.x, field.graph, field.family, bool(self._bias_names))
             self._engine = self._exact
         else:
             options = SIMULATION | self._options

@@ -6,6 +6,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.gradient import DisconnectedInputError, pushforward
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
@@ -14,6 +16,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.shared_edges import Share
 from pymc_mrf.steps.held_data import HeldData, observed_data
 from pymc_mrf.steps.point_inputs import PointFunction
 
@@ -65,6 +68,39 @@ def entries_of(parameter, rv) -> np.ndarray | None:
     return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
 
 
+def constant_share(parameter, rv) -> Share | None:
+    """Find the entries and the constant factors with which a vector enters a parameter (..., r).
+
+    None if it enters in any other way, or not alike in all rows; `pm.Data` count as constants. A parameter
+    whose derivative is constant although it is not linear, as one that is rounded, is to be found out by its
+    values.
+    """
+    if any(length != 1 for length in parameter.type.shape[:-1]):
+        return None
+    n = rv.owner.op.n
+    free = pt.vector("free", shape=(n,), dtype=rv.dtype)
+    [replaced] = graph_replace([parameter], {rv: free}, strict=False)
+    directions = np.ones(n), np.arange(n, dtype=float)
+    try:
+        derivatives = [pushforward(replaced, free, pt.constant(v)) for v in directions]
+    except DisconnectedInputError:
+        return None
+    found = []
+    for value in constant_fold(derivatives, raise_not_constant=False):
+        if not isinstance(value, np.ndarray):
+            roots = [v for v in ancestors([value]) if v.owner is None and not hasattr(v, "data")]
+            if not all(isinstance(v, SharedVariable) for v in roots):
+                return None
+            value = value.eval()
+        found.append(np.asarray(value, dtype=np.float64).ravel())
+    factors, by_entry = found
+    entries = np.zeros(factors.shape, dtype=np.int64)
+    entries[factors != 0.0] = np.rint(by_entry[factors != 0.0] / factors[factors != 0.0])
+    if not np.allclose(factors * entries, by_entry) or not factors.any():
+        return None
+    return Share(entries, factors)
+
+
 def _fields_fed(rv, model: pm.Model, step: str) -> list:
     """Observed fields that `rv` feeds, and nothing else; an error if that is not so."""
     found = children(rv, model)
@@ -84,7 +120,7 @@ def _fields_fed(rv, model: pm.Model, step: str) -> list:
 
 
 def observed_fields(
-    rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]
+    rv, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool = False
 ) -> list["ObservedField"]:
     """Find all observed fields whose edge parameters are `rv`, or entries of it.
 
@@ -97,7 +133,7 @@ def observed_fields(
         not completely observed, or its likelihood is of another kind.
     """
     fields = _fields_fed(rv, model, step)
-    read = [ObservedField(rv, child, model, step, likelihoods) for child in fields]
+    read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
     for field in read[1:]:
         if field.family != read[0].family or field.likelihood != read[0].likelihood:
             raise ValueError(
@@ -134,6 +170,8 @@ class ObservedField:
         Name of the step that asks, for messages.
     likelihoods : tuple of str
         Kinds of likelihood that the step can serve.
+    mixes : bool
+        Whether the step can serve parameters of which entries of `rv`, times constants, are only a part.
 
     Attributes
     ----------
@@ -143,7 +181,11 @@ class ObservedField:
     x : (n, d) int8 array
         Observed state indices.
     entries : (edges,) int64 array
-        Entry of `rv` that is the parameter of each edge.
+        Entry of `rv` that is the parameter of each edge, or a part of it.
+    factors : (edges,) array
+        By which that entry is multiplied.
+    is_plain : bool
+        Whether the parameters are the entries themselves.
     node_parameter : TensorVariable or None
     held : HeldData
         To be asked at the start of every chain whether `x` is still the data of the model.
@@ -155,7 +197,9 @@ class ObservedField:
         nodes, or its likelihood is of another kind.
     """
 
-    def __init__(self, rv, child, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> None:
+    def __init__(
+        self, rv, child, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool = False
+    ) -> None:
         node = field_node(child)
         op = node.op
         parameters = op.dist_params(node)
@@ -166,14 +210,24 @@ class ObservedField:
         self.graph: PairwiseGraph = op.graph
         self.family: Family = op.family
         entries = entries_of(parameters[0], rv)
-        if entries is None:
+        self.is_plain = entries is not None
+        share = None if entries is None else Share(entries, np.ones(len(entries)))
+        if share is None and mixes:
+            share = constant_share(parameters[0], rv)
+            self._edge_parameter, self._vector = parameters[0], model.rvs_to_values[rv].name
+        if share is None:
             reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
             others = [v.name for v in model.free_RVs if v in reached and v is not rv]
             remedy = (
                 f"pass {rv.name} as it is, or entries of it, and put a scale or shift into its "
                 "distribution's parameters"
             )
-            if others:
+            if mixes:
+                remedy = (
+                    f"it may be a sum of which one term is {rv.name}, or entries of it, times constant "
+                    "factors, such as w + 0.5 * delta; put any other scale into its slab"
+                )
+            elif others:
                 remedy = (
                     f"sums and differences with others ({', '.join(others)}) are not supported: declare one "
                     f"{rv.owner.op._print_name[0]} per field; they may share hyperparameters, such as p and "
@@ -183,13 +237,14 @@ class ObservedField:
                 f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
                 f"not an expression of it; {remedy}"
             )
-        if len(np.unique(entries)) < len(entries):
-            twice = np.flatnonzero(np.bincount(entries) > 1)[0]
+        self.entries, self.factors = share
+        used = self.entries[self.factors != 0.0]
+        if len(np.unique(used)) < len(used):
+            twice = np.flatnonzero(np.bincount(used) > 1)[0]
             raise ValueError(
                 f"{step} needs a parameter of its own for every edge of {self.name}, but entry {twice} of "
                 f"{rv.name} is that of several: groups find by themselves which edges are alike"
             )
-        self.entries = entries
         if op.likelihood not in likelihoods:
             options = " or ".join(f'"{option}"' for option in likelihoods)
             raise ValueError(
@@ -207,6 +262,32 @@ class ObservedField:
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
+
+    def offset_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
+        """Make a function of a point that gives the edge parameters (r,) without the vector.
+
+        Raises
+        ------
+        ValueError
+            If they are not linear in the vector.
+        """
+        if self.is_plain:
+            nothing = np.zeros(self.graph.n_edges)
+            return lambda point: nothing
+        name, read = self._vector, PointFunction(self._edge_parameter, self._model, compile_kwargs)
+
+        def offset(point: dict) -> np.ndarray:
+            return np.array(read({**point, name: np.zeros_like(point[name])}), dtype=np.float64).ravel()
+
+        point = self._model.initial_point()
+        x = np.random.default_rng(0).standard_normal(point[name].shape)
+        change = np.ravel(read({**point, name: x})) - offset(point)
+        if not np.allclose(change, self.factors * x[self.entries], equal_nan=True):
+            raise ValueError(
+                f"{self._step} needs a sum of which one term is {name}, or entries of it, times constant "
+                f"factors as the {self.family.edge_parameter} of {self.name}, but it is not linear in {name}"
+            )
+        return offset
 
     def constant_node_parameter(self) -> np.ndarray:
         """Node parameters (d,), zeros if the family has none; an error that names them if not constant."""

@@ -211,7 +211,7 @@ class PersistentLangevin(FeatureStep):
             square = float(np.mean(momentum**2)) if len(momentum) else 1.0
         else:
             assert self._chains is not None
-            moves_biases = self._bias_name is not None
+            moves_biases = bool(self._bias_names)
             square = self._chains.langevin(w, b, prior, moves_biases, dynamics, self.rng)
             accept = 1.0
             if not (np.isfinite(w).all() and np.isfinite(b).all()):

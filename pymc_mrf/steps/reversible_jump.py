@@ -100,11 +100,11 @@ class ReversibleJump(FeatureStep):
         **kwargs,
     ) -> None:
         super().__init__(vars, n_particles, n_sweeps, **kwargs)
-        if self._bias_name is not None:
+        if self._bias_names:
             raise ValueError(
-                f"ReversibleJump moves edges only; leave {self._bias_name} to PersistentLangevin, as in "
+                f"ReversibleJump moves edges only; leave {self._bias_names[0]} to PersistentLangevin, as in "
                 f"step=[ReversibleJump([{self._name}]), "
-                f"PersistentLangevin([{self._name}, {self._bias_name}])]"
+                f"PersistentLangevin([{self._name}, {self._bias_names[0]}])]"
             )
         if width is None:
             width = WIDTH if self._exact is None else EXACT_WIDTH

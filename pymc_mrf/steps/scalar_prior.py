@@ -18,6 +18,8 @@ class ScalarPrior:
     parameters : sequence of Variable
         Symbolic.
     compile_kwargs : dict, optional
+    transform : pymc Transform, optional
+        From the distribution's support onto the whole line: then all is that of the transformed variable.
 
     Attributes
     ----------
@@ -27,15 +29,22 @@ class ScalarPrior:
         Ends of the support, the whole line if it is not known, and the support point.
     """
 
-    def __init__(self, distribution: ScalarDistribution, parameters, compile_kwargs=None) -> None:
-        ends = distribution.support(*parameters)
+    def __init__(
+        self, distribution: ScalarDistribution, parameters, compile_kwargs=None, transform=None
+    ) -> None:
+        ends = distribution.support(*parameters) if transform is None else None
         self.has_support = ends is not None
+        center = distribution.support_point(*parameters)
+        if transform is not None:
+            center = transform.forward(center)
         self.range: list[Any] = [
-            pt.as_tensor(v).astype("float64")
-            for v in (*(ends or (-np.inf, np.inf)), distribution.support_point(*parameters))
+            pt.as_tensor(v).astype("float64") for v in (*(ends or (-np.inf, np.inf)), center)
         ]
         x, inputs = pt.dvector("x"), [parameter.type() for parameter in parameters]
-        density = distribution.log_density(x, *inputs)
+        if transform is None:
+            density = distribution.log_density(x, *inputs)
+        else:
+            density = distribution.log_density(transform.backward(x), *inputs) + transform.log_jac_det(x)
         kwargs = {"trust_input": True, **(compile_kwargs or {})}
         self._log_density = compile_pytensor([x, *inputs], density, **kwargs)
 

@@ -57,7 +57,7 @@ def change_edge(engine, e, new):
     field, particles, b, m = engine.view.field, engine._particles, engine._b, engine.n_particles
     old = particles.w[e]
     z = particles.T[:, :m].astype(int).tolist()
-    arguments = (e, EDGES, particles.w, b, field.m, field.y)
+    arguments = (e, EDGES, particles.w, b, field.m, field.features[0])
     weights = reference.changed_weights(z, particles.W[:m], new, *arguments)
     estimated_pair(engine, e)
     edge_moves.follow(engine.view._replace(least_size=0.0), e, old, new)  # without resampling
@@ -69,7 +69,7 @@ def assert_fields(engine):
     """Local fields are those of states and parameters, and the probabilities those of the fields."""
     particles, m = engine._particles, engine.n_particles
     z = particles.T[:, :m].astype(int).tolist()
-    H = np.array(reference.local_fields(z, EDGES, particles.w, engine._b, engine.view.field.y))
+    H = np.array(reference.local_fields(z, EDGES, particles.w, engine._b, engine.view.field.features[0]))
     np.testing.assert_allclose(particles.H[:, :m], H, atol=1e-9)
     fresh = ~particles.stale
     np.testing.assert_allclose(particles.P[fresh, :m], special.expit(H[fresh]), atol=1e-11)
@@ -88,7 +88,9 @@ def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng)
     assert_fields(engine)
     for e, new in ((0, 0.7), (1, -1.2), (2, 0.0), (1, 0.4), (5, -0.3)):
         z, W = particles.T[:, :40].astype(int).tolist(), particles.W[:40].tolist()
-        p = reference.pair_probabilities(z, W, e, EDGES, particles.w, engine._b, field.m, field.y)
+        p = reference.pair_probabilities(
+            z, W, e, EDGES, particles.w, engine._b, field.m, field.features[0]
+        )
         np.testing.assert_allclose(estimated_pair(engine, e), p, atol=1e-12)
         weights = change_edge(engine, e, new)
         np.testing.assert_allclose(particles.W[:40], weights, rtol=1e-9)
@@ -144,7 +146,9 @@ def test_redrawn_pairs_have_their_conditional_distribution(rng):
     )
     change_edge(engine, 2, 1.3)
     configs = reference.pair_states(z.tolist(), *EDGES[2])
-    scores = [reference.log_potential(s, EDGES, particles.w, engine._b, field.y) for s in configs]
+    scores = [
+        reference.log_potential(s, EDGES, particles.w, engine._b, field.features[0]) for s in configs
+    ]
     u, v = EDGES[2]
     counts = np.bincount((2 * particles.T[u, :4096] + particles.T[v, :4096]).astype(int), minlength=4)
     assert stats.chisquare(counts, special.softmax(scores) * 4096).pvalue > ALPHA
@@ -171,7 +175,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
     view, particles, m = engine.view, engine._particles, engine.n_particles
     field, active, n_biases = view.field, np.flatnonzero(w), view.n_biases
     k = len(active) + n_biases
-    states = field.y[particles.T[:, :m].astype(int)]  # (d, m)
+    states = field.features[0][particles.T[:, :m].astype(int)]  # (d, m)
     weights = particles.W[:m]
 
     def moved(q):
@@ -187,8 +191,8 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         for e, (u, v) in enumerate(EDGES):
             energy = energy + (new_w[e] - w[e]) * states[u] * states[v]
         A = special.logsumexp(energy, b=weights / m)
-        rows = field.y[engine._x.astype(int)].T
-        value = (new_b @ rows).sum() - field.n * A + stats.norm(0, 0.8).logpdf(new_w[active]).sum()
+        rows = field.features[0][engine._x.astype(int)].T
+        value = (new_b @ rows).sum() - field.n[0] * A + stats.norm(0, 0.8).logpdf(new_w[active]).sum()
         value += sum(x * (rows[u] @ rows[v]) for x, (u, v) in zip(new_w, EDGES, strict=True))
         if moves_biases:
             value += stats.norm(0, 2).logpdf(new_b).sum()
@@ -201,7 +205,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         return hamiltonian.log_posterior(view, active, PRIOR, slope)
 
     q, out = 0.2 * rng.normal(size=k), np.empty(k)
-    view.joint.n[0], view.joint.s[:], view.joint.t[:] = field.n, field.s, field.t
+    view.joint.n[0], view.joint.s[:], view.joint.t[:] = field.n[0], field.s, field.t
     gap = estimate(q, out) - estimate(np.zeros(k), np.empty(k))
     np.testing.assert_allclose(gap, moved(q)[3] - moved(np.zeros(k))[3], atol=1e-9)
     estimate(q, out)

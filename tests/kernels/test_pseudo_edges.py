@@ -1,4 +1,4 @@
-"""Kernels of the edge sampler: node terms, pair likelihoods, gradients, proposals, against plain formulas."""
+"""Kernels of the edge sampler: sums, terms of a node, tables, proposals, against plain formulas."""
 
 import itertools
 
@@ -6,23 +6,21 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from pymc_mrf.fields.families import BOLTZMANN, ISING
+from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import (
     densities,
     enumerated_field,
-    exact_edges,
-    hamiltonian,
     pseudo_edges,
     vector_sums,
 )
-from pymc_mrf.kernels.densities import FLAT, LAPLACE, STUDENT, Density
-from pymc_mrf.kernels.edge_moves import EdgePrior, centred
-from pymc_mrf.likelihood.exact_edges import ExactEdges
+from pymc_mrf.kernels.densities import LAPLACE, STUDENT, Density
+from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
+from pymc_mrf.steps.edge_prior import flat
 from tests.reference import enumeration
 from tests.reference.priors import normal, normals
-from tests.reference.spike_and_slab import exact_log_likelihood, pseudo_log_likelihood
+from tests.reference.spike_and_slab import pseudo_log_likelihood
 
 EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
 GRAPH = PairwiseGraph(range(5), EDGES)
@@ -75,9 +73,10 @@ def pair_conditional(b):
 def test_separable_pair(joint, corrected, rng):
     graph, b = PairwiseGraph(range(2), [(0, 1)]), np.array([-0.3, 0.2])
     engine = PseudoEdges(SEPARABLE, graph, BOLTZMANN, False)
-    prior = EdgePrior(np.zeros(1), student(0.0, 2.0, 1.0), normals(2, 1.0)._replace(kind=FLAT))
+    prior = EdgePrior(np.zeros(1), student(0.0, 2.0, 1.0), flat(2))
     if joint:
-        engine._learnt()[2][:] = 36.0
+        *_, square = engine._learnt()
+        square[:] = 36.0
         assert engine.stretch() == 6.0
     w, draws = np.zeros(1), np.empty(20_000)
     for k in range(len(draws)):
@@ -111,97 +110,44 @@ def test_exp_negative(rng):
     np.testing.assert_allclose(got, np.exp(x), rtol=1e-12)
 
 
+FAMILIES = {
+    "Boltzmann": BOLTZMANN,
+    "Ising": ISING,
+    "ordinal": ordinal([2, 4]),  # the node has two states of four
+    "Potts": potts(3),
+}
+
+
 @pytest.mark.parametrize("n", [1, 8, 13, 700])
-def test_node_terms(n, rng):
-    N = -(-n // 8) * 8
-    base, Z, T = (np.zeros(N) for _ in range(3))
-    base[:n], Z[:n], T[:n] = rng.normal(0, 20, n), rng.normal(size=n), rng.integers(2, size=n)
-    base[0] = 1000.0
-    L, R, V, room = (np.empty(N) for _ in range(4))
-    v, A = pseudo_edges.node_terms(base, 0.7, Z, T, n, L, R, V, room)
-    field = base[:n] + 0.7 * Z[:n]
-    p = special.expit(field)
-    np.testing.assert_allclose(L[:n], field)
-    np.testing.assert_allclose(R[:n], T[:n] - p, atol=1e-12)
-    np.testing.assert_allclose(v, (p * special.expit(-field)).sum(), atol=1e-11)
-    np.testing.assert_allclose(A, np.logaddexp(0, field).sum(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
-@pytest.mark.parametrize("moves_biases", [True, False])
-def test_pseudo_likelihood_and_its_gradient(family, moves_biases, rng):
-    x = rng.integers(2, size=(21, 5)).astype(np.int8)
-    w, b = parameters(rng)
-    engine = PseudoEdges(x, GRAPH, family, moves_biases)
-    view, prior = engine.view, EdgePrior(np.zeros(6), normal(0.8), normals(5, 2.0))
-    log_likelihood = pseudo_log_likelihood(np.array(family.states)[x], EDGES, family.states)
-    active = np.flatnonzero(w)
-    out = np.empty(len(active) + view.n_biases)
-
-    def value(w, b):
-        view.w[:], view.b[:] = w, b
-        centred(view.field, w, b, view.beta)
-        return hamiltonian.log_posterior(view, active, prior, out)
-
-    def expected(w, b):
-        density = stats.norm(0, 0.8).logpdf(w[active]).sum()
-        if moves_biases:
-            density += stats.norm(0, 2).logpdf(b).sum()
-        return log_likelihood(np.concatenate([w, b])[None])[0] + density
-
-    other = w + 0.3 * (w != 0)
-    gap = value(other, b + 0.2) - value(w, b)
-    np.testing.assert_allclose(gap, expected(other, b + 0.2) - expected(w, b), rtol=1e-9)
-    value(w, b)
-    for a in range(len(out)):
-        ends = []
-        for h in (1e-5, -1e-5):
-            q, c = w.copy(), b.copy()
-            if a < len(active):  # at constant centred biases
-                u, v = EDGES[active[a]]
-                q[active[a]] += h
-                c[u] -= h * view.field.m[v]
-                c[v] -= h * view.field.m[u]
-            else:
-                c[a - len(active)] += h
-            ends.append(expected(q, c))
-        np.testing.assert_allclose(out[a], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
-@pytest.mark.parametrize("enumerates", [True, False])
-def test_exact_likelihood_and_its_gradient(family, enumerates, rng):
-    x = rng.integers(2, size=(21, 5)).astype(np.int8)
-    w, b = parameters(rng)
-    view = ExactEdges(x, GRAPH, family, True, enumerates=enumerates).view
-    field = view.field
-    prior = EdgePrior(np.zeros(6), normal(0.8), normals(5, 2.0))
-    log_likelihood = exact_log_likelihood(np.array(family.states)[x], EDGES, family.states)
-    active, out = np.flatnonzero(w), np.empty(9)
-
-    def value(w, b):
-        view.w[:], view.b[:] = w, b
-        return hamiltonian.log_posterior(view, active, prior, out)
-
-    def expected(w, b):
-        density = stats.norm(0, 0.8).logpdf(w[active]).sum() + stats.norm(0, 2).logpdf(b).sum()
-        return log_likelihood(np.concatenate([w, b])[None])[0] + density
-
-    np.testing.assert_allclose(value(w, b), expected(w, b), rtol=1e-10)
-    gradient = out.copy()
-    for a in range(9):
-        ends = []
-        for h in (1e-5, -1e-5):
-            q, c = w.copy(), b.copy()
-            if a < 4:
-                u, v = EDGES[active[a]]
-                q[active[a]] += h
-                c[u] -= h * field.m[v]
-                c[v] -= h * field.m[u]
-            else:
-                c[a - 4] += h
-            ends.append(expected(q, c))
-        np.testing.assert_allclose(gradient[a], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=list(FAMILIES))
+def test_node_terms(family, n, rng):
+    """At given local fields, one of them very strong: what follows from the conditional probabilities."""
+    x = rng.integers(family.cards or family.n_states, size=(n, 2)).astype(np.int8)
+    engine = PseudoEdges(x, PairwiseGraph(range(2), [(0, 1)]), family, True)
+    view, F = engine.view, family.edge_features
+    (M, K), N = F.shape, view.T.shape[-1]
+    engine.go_to(np.zeros(1), rng.normal(size=len(view.b)))
+    pseudo_edges.refresh(view)
+    base = rng.normal(0, 20, (M, n))
+    base[0, 0] = 1000.0
+    view.rows.base[:, :n] = base
+    L, R, p, v, C = np.empty((M, N)), np.empty((M, N)), np.empty(K), np.empty(K), np.empty((M, M))
+    A, information = pseudo_edges.node_terms(view, 0, 0.7, view.Z[1], L, R, p, v, C)
+    Z = view.Z[1, :, :n]
+    fields = base + 0.7 * Z
+    scores = view.tables[0] + fields.T @ F
+    P = special.softmax(scores, axis=1)
+    others = 1.0 - np.eye(K)  # 1 - p as a sum: it may be tiny
+    features = F - (P @ F.T)[:, :, None]  # (n, M, K), centred in each row
+    covariance = np.einsum("na,nla,nka->nlk", P, features, features)
+    np.testing.assert_allclose(L[:, :n], fields)
+    np.testing.assert_allclose(R[:, :n], F[:, x[:, 0]] - F @ P.T, atol=1e-12)
+    np.testing.assert_array_equal(R[:, n:], 0.0)
+    np.testing.assert_allclose(p, P.sum(axis=0), atol=1e-11)
+    np.testing.assert_allclose(v, (P * (P @ others)).sum(axis=0), atol=1e-11)
+    np.testing.assert_allclose(C, covariance.sum(axis=0), atol=1e-11)
+    np.testing.assert_allclose(A, special.logsumexp(scores, axis=1).sum(), rtol=1e-12)
+    np.testing.assert_allclose(information, np.einsum("ln,nlk,kn->", Z, covariance, Z), atol=1e-11)
 
 
 def test_enumerated_probabilities(rng):
@@ -226,31 +172,6 @@ def test_enumerated_probabilities(rng):
     enumerated_field.second_moments(P, moments, h)
     for u, v in itertools.combinations_with_replacement(range(5), 2):
         np.testing.assert_allclose(moments[u, v], p[(configs[:, u] == 1) & (configs[:, v] == 1)].sum())
-
-
-def test_pair_terms(rng):
-    """Identity (A1) with four cells, against a change of one weight in the whole field."""
-    x = rng.integers(2, size=(30, 5)).astype(np.int8)
-    w, b = parameters(rng)
-    engine = ExactEdges(x, GRAPH, BOLTZMANN, True)
-    field = engine.view.field
-    log_likelihood = exact_log_likelihood(x, EDGES, (0, 1))
-    u, v = EDGES[4]
-    _, tables = enumeration.marginals(EDGES, BOLTZMANN.edge_tables(w), BOLTZMANN.node_tables(b))
-
-    def moved(value):
-        q, c = w.copy(), b.copy()
-        q[4] = value
-        c[u] -= value * field.m[v]
-        c[v] -= value * field.m[u]
-        return log_likelihood(np.concatenate([q, c])[None])[0]
-
-    log_p, h = np.log(tables[4].ravel()), 1e-4
-    gain, slope, information = exact_edges.pair_terms(0.7, log_p, field.cells[4], field.s[4], field.n)
-    np.testing.assert_allclose(gain, moved(0.7) - moved(0.0))
-    np.testing.assert_allclose(slope, (moved(0.7 + h) - moved(0.7 - h)) / (2 * h), rtol=1e-6)
-    second = (moved(0.7 + h) - 2 * moved(0.7) + moved(0.7 - h)) / h**2
-    np.testing.assert_allclose(information, -second, rtol=1e-4)
 
 
 def test_proposals_have_the_density_they_claim(rng):

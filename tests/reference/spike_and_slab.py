@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
+from pymc_mrf.fields.families import BOLTZMANN, ISING
+
 
 class StructurePosterior(NamedTuple):
     """Inclusion probabilities (r,), E[w] (r,), E[b] (d,) and the distribution of the edge count."""
@@ -16,42 +18,59 @@ class StructurePosterior(NamedTuple):
     n_edges: np.ndarray
 
 
-def exact_log_likelihood(x, edges, states):
-    """Log-likelihood of state values `x` (n, d) as a function of parameters (q, r + d), by enumeration."""
-    d = x.shape[1]
-    configs = np.array(list(itertools.product(states, repeat=d)), dtype=float)
+def field_log_likelihood(x, edges, family, likelihood):
+    """Log-likelihood of state indices `x` (n, d) as a function of parameters (Q, r + d q), by enumeration.
+
+    `likelihood`: "exact" or "pseudo", every node given the rest.
+    """
+    x = np.asarray(x)
+    f, G, floor = family.edge_statistic, family.node_basis, family.possible
+    d, K = x.shape[1], family.n_states
 
     def statistics(rows):
-        pairs = np.stack([rows[:, u] * rows[:, v] for u, v in edges], axis=1)
-        return np.concatenate([pairs, rows], axis=1)  # (m, r + d)
+        pairs = [f[rows[..., u], rows[..., v]] for u, v in edges]
+        nodes = [g[rows[..., i]] for i in range(d) for g in G]
+        return np.stack(pairs + nodes, axis=-1)
 
-    data, table = statistics(x.astype(float)).sum(axis=0), statistics(configs)
+    rows, counts = np.unique(x, axis=0, return_counts=True)
+    if likelihood == "exact":
+        choices = np.array(list(itertools.product(range(K), repeat=d)))[None]  # (1, m, d)
+    else:  # every node of every distinct row in every state
+        choices = np.repeat(rows, d, axis=0)[:, None].repeat(K, axis=1)
+        for cell in range(len(choices)):
+            choices[cell, :, cell % d] = np.arange(K)
+    table = statistics(choices)
+    possible = np.zeros(choices.shape[:2])
+    if floor is not None:
+        possible[~floor[np.arange(d), choices].all(axis=-1)] = -np.inf
+    total = statistics(rows)
+    data, weights = counts @ total, np.array([len(x)])
+    if likelihood == "pseudo":
+        data, weights = d * data, np.repeat(counts, d)
+
+    flat = table.reshape(-1, table.shape[-1]).T
+
+    def normaliser(parameters):
+        scores = (parameters @ flat).reshape(len(parameters), *possible.shape) + possible
+        return special.logsumexp(scores, axis=2) @ weights
 
     def value(parameters):
-        return parameters @ data - len(x) * special.logsumexp(parameters @ table.T, axis=1)
+        pieces = np.array_split(parameters, -(-len(parameters) // 500))
+        return parameters @ data - np.concatenate([normaliser(piece) for piece in pieces])
 
     return value
+
+
+def exact_log_likelihood(x, edges, states):
+    """`field_log_likelihood` of state values `x` of a binary field."""
+    family = {BOLTZMANN.states: BOLTZMANN, ISING.states: ISING}[tuple(states)]
+    return field_log_likelihood((np.asarray(x) == states[1]).astype(int), edges, family, "exact")
 
 
 def pseudo_log_likelihood(x, edges, states):
-    """Log pseudo-likelihood likewise: every node given the rest, for every distinct row."""
-    rows, counts = np.unique(x, axis=0, return_counts=True)
-    r, d = len(edges), x.shape[1]
-    design = np.zeros((r + d, len(rows) * d))  # fields of all nodes in all distinct rows
-    for c, row in enumerate(rows):
-        for i in range(d):
-            design[r + i, c * d + i] = 1.0
-            for e, (u, v) in enumerate(edges):
-                if i in (u, v):
-                    design[e, c * d + i] = row[v if i == u else u]
-    observed, counts = rows.ravel(), np.repeat(counts, d)
-    low, high = states
-
-    def value(parameters):
-        fields = parameters @ design
-        return (observed * fields - np.logaddexp(low * fields, high * fields)) @ counts
-
-    return value
+    """Log pseudo-likelihood likewise."""
+    family = {BOLTZMANN.states: BOLTZMANN, ISING.states: ISING}[tuple(states)]
+    return field_log_likelihood((np.asarray(x) == states[1]).astype(int), edges, family, "pseudo")
 
 
 def gauss_hermite(log_density, dimension, n_nodes):

@@ -1,5 +1,7 @@
 """Other views of the field of an exact engine of the edge sampler."""
 
+import numpy as np
+
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels.exact_edges import ListedEdges
 from pymc_mrf.likelihood.exact_edges import tree_view
@@ -8,4 +10,5 @@ from pymc_mrf.likelihood.exact_edges import tree_view
 def use_junction_tree(engine, graph):
     """Let an engine that enumerates use the junction tree of `graph`, in the same order of edges."""
     assert isinstance(engine.view, ListedEdges)
-    engine.view = tree_view(engine.view.field, engine.view.n_biases, field_tree(graph, 2))
+    view, row = engine.view, np.zeros(graph.n_nodes, dtype=np.int64)
+    engine.view = tree_view(view.field, view.n_biases, field_tree(graph, 2), [row])

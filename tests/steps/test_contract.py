@@ -16,6 +16,7 @@ from pymc.step_methods.state import equal_dataclass_values
 import pymc_mrf as pmrf
 from pymc_mrf.steps import latent_field
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from tests.steps import test_community_gibbs as communities
 from tests.steps import test_conjugate_hyperparameters as conjugate
 from tests.steps import test_edge_gibbs_contract as edges
 from tests.steps import test_edge_gibbs_particles as particles
@@ -97,6 +98,9 @@ CASES = {
     ),
     "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
     "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
+    "communities": Case(
+        pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between"), spawned=True
+    ),
     "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
 }
 

@@ -63,7 +63,7 @@ def draws_of(model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_cha
     with model:
         step = EdgeGibbs([model[name] for name in names])
     if tree:
-        use_junction_tree(step._engine, step._field.graph)
+        use_junction_tree(step._engine, step._fields[0].graph)
     if not corrected:
         sweep = step._engine.sweep
         step._engine.sweep = lambda *args: sweep(*args, corrected=False)
@@ -264,6 +264,7 @@ def test_geweke_joint_distribution():
         s = np.empty(3)
         gibbs.edge_statistics(draws, TRIANGLE.edges, BOLTZMANN.edge_statistic, s)
         engine.view.field.t[:] = t
+        engine.view.field.sums[:] = s
         engine.view.field.s[:] = s - m[v] * t[u] - m[u] * t[v]
         w, b = point["w"], point["b"]
         kept[i] = np.count_nonzero(w), (w**2).sum(), b.mean(), (b**2).mean()
@@ -281,7 +282,7 @@ def test_very_strong_edges_under_both_ways_of_exact_evaluation():
         pmrf.Ising("x", w, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
         step = pmrf.EdgeGibbs([w])
     engine = step._engine
-    prior, b = step._prior.read(model.initial_point())
+    prior, b = step._read(model.initial_point())
     paths = []
     for enumerates in (True, False):
         if not enumerates:

@@ -65,11 +65,11 @@ class Sampler:
         """Put the sufficient statistics of other data in the place of the first."""
         u, v = GRAPH.edges.T
         m, t = self.view.field.m, x.sum(axis=0).astype(float)
-        s = (x[:, u] * x[:, v]).sum(axis=0) - m[v] * t[u] - m[u] * t[v]
-        n = max(float(len(x)), 1e-9)  # scales of proposals are relative to n
-        field = self.view.field._replace(n=n, s=s, t=t)
+        sums = (x[:, u] * x[:, v]).sum(axis=0).astype(float)
+        n = np.full(D, max(float(len(x)), 1e-9))  # scales of proposals are relative to n
+        field = self.view.field._replace(n=n, s=sums - m[v] * t[u] - m[u] * t[v], sums=sums, t=t)
         self.edges._engine.view = self.view._replace(field=field)
-        self.edges._information = self.information if len(x) else np.zeros(D)
+        self.edges._information = self.information if len(x) else np.zeros_like(self.information)
 
     def run(self, rng, n_steps):
         """Points of a chain from PyMC's default start."""
@@ -230,7 +230,9 @@ def test_conversion_of_ising_to_boltzmann_draw_by_draw(engine):
         prior = EdgePrior(np.full(R, -0.4), slab, flat(D))
         machine = engine(y.astype(np.int8), GRAPH, family, True)
         if engine is ExactEdges:  # its scales of joint moves have a constant added
-            machine.information -= 0.5
+            variance = machine.information[R:] - 0.5
+            machine.information[:R] = (variance[GRAPH.edges] / len(y)).prod(axis=1) * len(y)
+            machine.information[R:] = variance
         w, b, rng = np.zeros(R), np.zeros(D), np.random.default_rng(4)
         path = []
         for _ in range(60):

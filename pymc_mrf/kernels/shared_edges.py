@@ -1,0 +1,217 @@
+"""View of edges whose parameters have a common vector as a part, for `edge_moves` and `hamiltonian`.
+
+The parameter of an edge is an offset plus a constant factor times an entry of the vector; an entry may be a
+part of the parameters of several edges, one in each of several fields, which are blocks of one. As no edge
+joins the blocks, log-likelihoods add.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels import edge_moves as moves
+from pymc_mrf.kernels import hamiltonian
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.vector_sums import copy
+
+
+class Terms(NamedTuple):
+    """Edges whose parameters an entry of the vector is a part of: terms first[k] to first[k + 1] of entry k.
+
+    Attributes
+    ----------
+    order : (r,) int64 array
+        Order of visits.
+    contrast : float
+        Largest change of the log odds of a pair by an entry of value 1.
+    first : (r + 1,) int64 array
+    edge : (T,) int64 array
+        No two of an entry are in the same block.
+    factor : (T,) array
+    """
+
+    order: np.ndarray
+    contrast: float
+    first: np.ndarray
+    edge: np.ndarray
+    factor: np.ndarray
+
+
+class SharedEdges(NamedTuple):
+    """A vector and the field with all blocks.
+
+    Attributes
+    ----------
+    field : Terms
+    whole : a view
+        Of the field.
+    w : (r,) array
+        The vector.
+    b, beta, n_biases
+        Those of the field.
+    offset : (T,) array
+        Parameter of the edge of each term without the entry.
+    base : (T,) array
+        Log-likelihood at the offset, relative to no edge, for the entry that is looked at.
+    found : (2,) array
+        Score and information at 0 of the entry that is looked at.
+    edges : (T,) int64 array
+        Scratch: edges of the entries other than 0.
+    slope : (T + n_biases,) array
+        Scratch.
+    """
+
+    field: Terms
+    whole: Any
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    offset: np.ndarray
+    base: np.ndarray
+    found: np.ndarray
+    edges: np.ndarray
+    slope: np.ndarray
+
+
+@lean
+def terms_at(whole, e, y):
+    """`likelihood_terms`, a kernel of its own: it would be compiled at every place as a part of others."""
+    return moves.likelihood_terms(whole, e, y)
+
+
+@moves.look_at.register(SharedEdges)
+def look_at_entry(view, k, x):
+    """Look at every edge; score and information at the offsets."""
+    terms, whole, g, h, first = view.field, view.whole, 0.0, 0.0, view.field.first[k]
+    for t in range(first, terms.first[k + 1]):
+        e, c, value, slope, information = terms.edge[t], terms.factor[t], 0.0, 0.0, 0.0
+        moves.look_at(whole, e, whole.w[e])
+        if terms.first[k + 1] - first > 1:
+            moves.keep_look(whole, t - first)
+        if view.offset[t] == 0.0:
+            slope, information = moves.without_edge(whole, e)
+        else:
+            value, slope, information = terms_at(whole, e, view.offset[t])
+        view.base[t] = value
+        g += c * slope
+        h += c * c * information
+    view.found[0], view.found[1] = g, h
+    return 0.5 * g * g / h, h
+
+
+@moves.without_edge.register(SharedEdges)
+def without_entry(view, k):
+    """As `look_at_entry` left them."""
+    return view.found[0], view.found[1]
+
+
+@lean
+def recall(view, k, t):
+    """Make the edge of term t of entry k that which may be asked."""
+    if view.field.first[k + 1] - view.field.first[k] > 1:
+        moves.recall_look(view.whole, t - view.field.first[k])
+
+
+@moves.likelihood_terms.register(SharedEdges)
+def entry_terms(view, k, x):
+    """Add those of the edges."""
+    terms, value, g, h = view.field, 0.0, 0.0, 0.0
+    for t in range(terms.first[k], terms.first[k + 1]):
+        c = terms.factor[t]
+        recall(view, k, t)
+        gained, slope, information = terms_at(view.whole, terms.edge[t], view.offset[t] + c * x)
+        value += gained - view.base[t]
+        g += c * slope
+        h += c * c * information
+    return value, g, h
+
+
+@moves.gain.register(SharedEdges)
+def entry_gain(view, k, x):
+    """Add those of the edges."""
+    terms, value = view.field, 0.0
+    for t in range(terms.first[k], terms.first[k + 1]):
+        recall(view, k, t)
+        y = view.offset[t] + terms.factor[t] * x
+        value += moves.gain(view.whole, terms.edge[t], y) - view.base[t]
+    return value
+
+
+@moves.bias_terms.register(SharedEdges)
+def entry_bias_terms(view, k, x, bias):
+    """Add those of the edges."""
+    terms, value, slope, curvature = view.field, 0.0, 0.0, 0.0
+    if view.n_biases > 0:
+        for t in range(terms.first[k], terms.first[k + 1]):
+            c = terms.factor[t]
+            log_prior, g, h = moves.bias_terms(view.whole, terms.edge[t], view.offset[t] + c * x, bias)
+            value += log_prior
+            slope += c * g
+            curvature += c * c * h
+    return value, slope, curvature
+
+
+@moves.set_edge.register(SharedEdges)
+def set_entry(view, k, x):
+    """Set the entry; `follow_entry` sets the edges, one after the other."""
+    view.w[k] = x
+
+
+@moves.follow.register(SharedEdges)
+def follow_entry(view, k, old, new):
+    """Look at every edge, set it and follow."""
+    terms, whole = view.field, view.whole
+    for t in range(terms.first[k], terms.first[k + 1]):
+        e, before = terms.edge[t], view.offset[t] + terms.factor[t] * old
+        after = view.offset[t] + terms.factor[t] * new
+        moves.look_at(whole, e, before)
+        if after != 0.0:
+            terms_at(whole, e, after)
+        moves.set_edge(whole, e, after)
+        moves.follow(whole, e, before, after)
+
+
+@lean
+def list_edges(view, active):
+    """List the edges of the active entries in `view.edges`; their number."""
+    terms, used = view.field, 0
+    for a in range(active.shape[0]):
+        for t in range(terms.first[active[a]], terms.first[active[a] + 1]):
+            view.edges[used] = terms.edge[t]
+            used += 1
+    return used
+
+
+@hamiltonian.set_parameters.register(SharedEdges)
+def set_entries(view, active, place):
+    """Parameters of all edges of the active entries, and the biases."""
+    terms, k, used, n = view.field, active.shape[0], 0, list_edges(view, active)
+    for a in range(k):
+        view.w[active[a]] = place[a]
+        for t in range(terms.first[active[a]], terms.first[active[a] + 1]):
+            view.slope[used] = view.offset[t] + terms.factor[t] * place[a]
+            used += 1
+    for i in range(view.n_biases):
+        view.slope[n + i] = place[k + i]
+    hamiltonian.set_parameters(view.whole, view.edges[:n], view.slope)
+
+
+@hamiltonian.without_slab.register(SharedEdges)
+def entries_without_slab(view, active, bias, slope):
+    """Slopes by the edges of an entry, times the factors."""
+    terms, k, used, n = view.field, active.shape[0], 0, list_edges(view, active)
+    value = hamiltonian.without_slab(view.whole, view.edges[:n], bias, view.slope)
+    copy(view.slope[n : n + view.n_biases], slope[k:])
+    for a in range(k):
+        slope[a] = 0.0
+        for t in range(terms.first[active[a]], terms.first[active[a] + 1]):
+            slope[a] += terms.factor[t] * view.slope[used]
+            used += 1
+    return value
+
+
+@hamiltonian.is_trusted.register(SharedEdges)
+def whole_is_trusted(view):
+    """As the field is."""
+    return hamiltonian.is_trusted(view.whole)

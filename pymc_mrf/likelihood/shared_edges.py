@@ -1,0 +1,112 @@
+"""Edges whose parameters have a common vector as a part, as `EdgeGibbs` asks for them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels import shared_edges as kernels
+from pymc_mrf.kernels.edge_moves import EdgePrior, centred
+from pymc_mrf.kernels.hamiltonian import prior_precisions
+from pymc_mrf.likelihood.edge_engine import EdgeEngine
+
+
+class Share(NamedTuple):
+    """What a vector is in the parameters of edges.
+
+    The parameter of edge e is factors[e] times entry entries[e], plus an offset that does not depend on the
+    vector.
+
+    Attributes
+    ----------
+    entries : (r,) int64 array
+    factors : (r,) array
+    """
+
+    entries: np.ndarray
+    factors: np.ndarray
+
+
+class SharedEdges(EdgeEngine):
+    """Engine of the edge sampler for a vector that is a part of the parameters of edges.
+
+    Parameters
+    ----------
+    whole : EdgeEngine
+        Of the field, exact or of the pseudo-likelihood; of several fields as blocks of one.
+    share : Share
+        Edges of one entry are in different blocks.
+    n_entries : int
+        Length of the vector.
+
+    Attributes
+    ----------
+    offset : (r,) array
+        What the edge parameters are without the vector: 0 to begin with, to be set before `sweep`.
+    """
+
+    def __init__(self, whole: EdgeEngine, share: Share, n_entries: int) -> None:
+        self._whole, self.offset = whole, np.zeros(len(share.factors))
+        self.assumes_weak_couplings = whole.assumes_weak_couplings  # type: ignore[misc]
+        self.information, self.correlations = whole.information, whole.correlations
+        inner = whole.view
+        used = np.flatnonzero(share.factors)
+        used = used[np.argsort(share.entries[used], kind="stable")]
+        self._edge, self._entry, self._factor = used, share.entries[used], share.factors[used]
+        visited = inner.field.order[share.factors[inner.field.order] != 0.0]
+        self.view = kernels.SharedEdges(
+            field=kernels.Terms(
+                order=np.array(list(dict.fromkeys(share.entries[visited].tolist())), dtype=np.int64),
+                contrast=float(np.abs(self._factor).max() * inner.field.contrast),
+                first=np.searchsorted(self._entry, np.arange(n_entries + 1)),
+                edge=self._edge,
+                factor=self._factor,
+            ),
+            whole=inner,
+            w=np.zeros(n_entries),
+            b=inner.b,
+            beta=inner.beta,
+            n_biases=inner.n_biases,
+            offset=np.zeros(len(used)),
+            base=np.zeros(len(used)),
+            found=np.zeros(2),
+            edges=np.zeros(len(used), dtype=np.int64),
+            slope=np.zeros(len(used) + inner.n_biases),
+        )
+
+    def go_to(self, w, b) -> None:
+        """Give the view other parameters."""
+        view, inner = self.view, self.view.whole
+        view.w[:], view.b[:] = w, b
+        view.offset[:] = self.offset[self._edge]
+        inner.w[:] = self.offset
+        inner.w[self._edge] = view.offset + self._factor * w[self._entry]
+        centred(inner.field, inner.w, inner.b, inner.beta)
+
+    def refresh(self, rng) -> None:
+        """Bring the field up to date."""
+        self._whole.refresh(rng)
+
+    def variances(self, active: np.ndarray, prior: EdgePrior) -> np.ndarray:
+        """Variances of the entries `active` (k,) and of the biases, roughly; (k + n_biases,)."""
+        biases = np.empty(len(self.view.b))
+        slab = prior_precisions(prior, biases)
+        of_edges, of_biases = self._whole.likelihood_precisions()
+        by_entry = np.zeros(len(self.view.w))
+        np.add.at(by_entry, self._entry, self._factor**2 * of_edges[self._edge])
+        precision = by_entry[active] + slab
+        if self.view.n_biases:
+            precision = np.concatenate([precision, of_biases + biases])
+        return 1.0 / precision
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """As of the base."""
+        self._whole.remember()
+        return super().trajectory(active, prior, step, n_steps, rng)
+
+    def edge_parameters(self) -> np.ndarray:
+        """Those of the field."""
+        return self.view.whole.w.copy()
+
+    def learn(self, weight: float) -> None:
+        """As the field does."""
+        self._whole.learn(weight)

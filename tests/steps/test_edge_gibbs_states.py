@@ -1,0 +1,211 @@
+"""EdgeGibbs for fields of many states, and for vectors that are terms of the parameters of several fields."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.reference import enumeration
+from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
+from tests.statistics import Z
+
+EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
+GRAPH = PairwiseGraph(range(4), EDGES)
+PATH = PairwiseGraph(range(3), [(0, 1), (1, 2)])
+WEIGHT = np.array([0.6, 0.0, -0.4, 0.0, 0.3, 0.0])
+P = 0.4
+MIXED = ordinal([3, 2, 4, 3])
+FAMILIES = {
+    "ordinal": ordinal(3),
+    "mixed": MIXED,
+    "scores": ordinal(3, [-1.0, 0.0, 2.0]),
+    "potts": potts(3),
+}
+
+
+def node_parameters(family, d, seed=3):
+    b = np.random.default_rng(seed).normal(0, 0.4, size=(d, len(family.node_basis)))
+    return b if family.node_axes else b[:, 0]
+
+
+def field_data(family, graph, weight, b, n, seed):
+    """Independent rows of state values."""
+    tables = family.edge_tables(weight), family.node_tables(b)
+    p = enumeration.probabilities(graph.edges.tolist(), *tables)
+    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
+    return enumeration.configurations(graph.n_nodes, family.n_states)[rows]
+
+
+def declare(name, family, weight, b, graph, x, likelihood):
+    options = {"graph": graph, "observed": x, "likelihood": likelihood}
+    if family.name == "potts":
+        return pmrf.Potts(name, weight, b, n_states=family.n_states, **options)
+    if family.name == "boltzmann":
+        return pmrf.BoltzmannMachine(name, weight, b, **options)
+    states = family.cards or family.n_states
+    return pmrf.OrdinalMRF(name, weight, b, n_states=states, scores=family.scores or None, **options)
+
+
+def draws_of(model, n_draws=4000, tune=300, n_chains=2, seed=1):
+    """Draws (n_chains, n_draws, r) of the sparse variables that EdgeGibbs moves, with all it can move."""
+    with model:
+        step = EdgeGibbs(list(model.free_RVs))
+    sparse = [rv.name for rv in model.free_RVs if rv.owner.op.name == "SpikeAndSlab"]
+    parts = getattr(step, "methods", [step])
+    chains = []
+    for chain in range(n_chains):
+        for k, part in enumerate(parts):
+            part.setup_chain(np.random.default_rng([seed, chain, k]), tune, n_draws)
+        point, rows = model.initial_point(), []
+        for i in range(tune + n_draws):
+            if i == tune:
+                step.stop_tuning()
+            point, _ = step.step(point)
+            rows.append(np.concatenate([point[name] for name in sparse]))
+        chains.append(rows[tune:])
+    return np.array(chains)
+
+
+def gaps(w, exact):
+    """Differences from the exact posterior in Monte-Carlo standard errors."""
+    found = []
+    for e in range(w.shape[-1]):
+        pairs = [(w[..., e], exact.weight[e])]
+        if 0.01 < exact.inclusion[e] < 0.99:
+            pairs.append(((w[..., e] != 0).astype(float), exact.inclusion[e]))
+        for draws, value in pairs:
+            assert az.ess(draws) > 300
+            found.append((draws.mean() - value) / float(az.mcse(draws)))
+    return np.abs(found)
+
+
+def fixed_p(p, r):
+    return lambda k: k * np.log(p) + (r - k) * np.log1p(-p)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_all_structures_of_four_nodes(kind, likelihood):
+    family = FAMILIES[kind]
+    b = node_parameters(family, 4)
+    x = field_data(family, GRAPH, WEIGHT, b, 60, seed=5)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.5), shape=6)
+        declare("x", family, w, b, GRAPH, x, likelihood)
+    log_likelihood = field_log_likelihood(x, EDGES, family, likelihood)
+    w = draws_of(model)
+
+    def posterior(p):
+        return structure_posterior(
+            log_likelihood, 6, b.size, fixed_p(p, 6), stats.norm(0, 0.5).logpdf, bias=b.ravel()
+        )
+
+    assert gaps(w, posterior(P)).max() < Z
+    assert gaps(w, posterior(P + 0.1)).max() > Z  # negative control
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize(
+    "family", [ordinal(3), ordinal([3, 2, 3]), potts(3)], ids=["ordinal", "mixed", "potts"]
+)
+def test_node_parameters_that_move_with_the_edges(family, likelihood):
+    """Meaningless thresholds are integrated over their prior: they are not in the likelihood."""
+    d, q = 3, len(family.node_basis)
+    x = field_data(family, PATH, WEIGHT[:2], node_parameters(family, 3), 60, seed=7)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=2)
+        b = pm.Normal("b", 0, 1, shape=(d, q))
+        declare("x", family, w, b, PATH, x, likelihood)
+    exact = structure_posterior(
+        field_log_likelihood(x, PATH.edges.tolist(), family, likelihood),
+        2,
+        d * q,
+        fixed_p(P, 2),
+        stats.norm(0, 0.7).logpdf,
+        log_bias=stats.norm(0, 1).logpdf,
+        n_nodes=4 if q == 2 else 3,
+    )
+    assert gaps(draws_of(model), exact).max() < Z
+
+
+def two_fields(likelihood, family):
+    """Parameters w + delta / 2 and w - delta / 2 of fields of different sizes, all four sparse."""
+    graph, b = PATH, [node_parameters(family, 3, seed) for seed in (3, 4)]
+    xs = [
+        field_data(family, graph, np.array(w), own, n, seed)
+        for w, own, n, seed in (((0.7, 0.1), b[0], 60, 11), ((0.2, 0.1), b[1], 40, 12))
+    ]
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.5), shape=2)
+        delta = pmrf.SpikeAndSlab("delta", P, pm.Normal.dist(0, 0.5), shape=2)
+        for name, factor, own, x in zip("xy", (0.5, -0.5), b, xs, strict=True):
+            declare(name, family, w + factor * delta, own, graph, x, likelihood)
+    return model, xs, b
+
+
+def sum_of_fields(terms):
+    """Log-likelihood of the vector of all parameters; `terms`: one function, and a matrix, for each field."""
+    return lambda q: sum(value(q @ A.T) for value, A in terms)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_a_difference_between_two_fields(likelihood):
+    family = ordinal(3)
+    model, xs, b = two_fields(likelihood, family)
+    own = [v.ravel() for v in b]
+    size, eye = len(own[0]), np.eye(2)
+    terms = []
+    for k, (x, factor) in enumerate(zip(xs, (0.5, -0.5), strict=True)):
+        nodes = np.zeros((size, 2 * size))
+        nodes[:, k * size : (k + 1) * size] = np.eye(size)
+        A = np.block([[eye, factor * eye, np.zeros((2, 2 * size))], [np.zeros((size, 4)), nodes]])
+        terms.append((field_log_likelihood(x, PATH.edges.tolist(), family, likelihood), A))
+
+    def posterior(p):
+        return structure_posterior(
+            sum_of_fields(terms),
+            4,
+            2 * size,
+            fixed_p(p, 4),
+            stats.norm(0, 0.5).logpdf,
+            bias=np.concatenate(own),
+        )
+
+    w = draws_of(model)
+    assert gaps(w, posterior(P)).max() < Z
+    assert gaps(w, posterior(P + 0.1)).max() > Z
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_biases_of_two_fields_move_with_both_vectors(likelihood):
+    pair, family = PairwiseGraph(range(2), [(0, 1)]), BOLTZMANN
+    xs = [
+        field_data(family, pair, np.array([w]), np.array(b), n, seed)
+        for w, b, n, seed in ((1.2, (0.3, -0.5), 50, 1), (0.2, (-0.6, 0.4), 30, 2))
+    ]
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=1)
+        delta = pmrf.SpikeAndSlab("delta", P, pm.Normal.dist(0, 1), shape=1)
+        for name, factor, x in zip("xy", (0.5, -0.5), xs, strict=True):
+            b = pm.Normal(f"b_{name}", 0, 1, shape=2)
+            declare(name, family, w + factor * delta, b, pair, x, likelihood)
+    terms = []
+    for k, (x, factor) in enumerate(zip(xs, (0.5, -0.5), strict=True)):
+        A = np.zeros((3, 6))
+        A[0, :2] = 1.0, factor
+        A[1:, 2 + 2 * k : 4 + 2 * k] = np.eye(2)
+        terms.append((field_log_likelihood(x, [(0, 1)], family, likelihood), A))
+    exact = structure_posterior(
+        sum_of_fields(terms),
+        2,
+        4,
+        fixed_p(P, 2),
+        stats.norm(0, 1).logpdf,
+        log_bias=stats.norm(0, 1).logpdf,
+    )
+    assert gaps(draws_of(model), exact).max() < Z
