@@ -50,8 +50,8 @@ def tag_parents(node, model: pm.Model) -> None:
             )
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
     edge, *nodes = node.op.dist_params(node)
-    edge = strip_views(edge)
-    if edge in model.free_RVs and isinstance(edge.owner.op, SpikeAndSlabRV) and nodes:
+    terms = [rv for rv in ancestors([edge], blockers=model.free_RVs) if rv in model.free_RVs]
+    if nodes and any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
         bias = free_bias(nodes[0], model)
         if bias is not None:
             bias.rv.tag.mrf_edge_gibbs_bias = True

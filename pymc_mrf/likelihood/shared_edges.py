@@ -6,7 +6,6 @@ import numpy as np
 
 from pymc_mrf.kernels import shared_edges as kernels
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
-from pymc_mrf.kernels.hamiltonian import prior_precisions
 from pymc_mrf.likelihood.edge_engine import EdgeEngine
 
 
@@ -86,17 +85,11 @@ class SharedEdges(EdgeEngine):
         """Bring the field up to date."""
         self._whole.refresh(rng)
 
-    def variances(self, active: np.ndarray, prior: EdgePrior) -> np.ndarray:
-        """Variances of the entries `active` (k,) and of the biases, roughly; (k + n_biases,)."""
-        biases = np.empty(len(self.view.b))
-        slab = prior_precisions(prior, biases)
+    def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Information about every entry (r,), and about the biases."""
         of_edges, of_biases = self._whole.likelihood_precisions()
-        by_entry = np.zeros(len(self.view.w))
-        np.add.at(by_entry, self._entry, self._factor**2 * of_edges[self._edge])
-        precision = by_entry[active] + slab
-        if self.view.n_biases:
-            precision = np.concatenate([precision, of_biases + biases])
-        return 1.0 / precision
+        information = self._factor**2 * of_edges[self._edge]
+        return np.bincount(self._entry, information, len(self.view.w)), of_biases
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """As of the base."""

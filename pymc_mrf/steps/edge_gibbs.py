@@ -240,14 +240,14 @@ class EdgeGibbs(EdgeStep):
         scale = self._prior.read(self._point)[0].slab.scale
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
         share = Share(
-            np.concatenate([field.entries for field in fields]),
-            np.concatenate([field.factors for field in fields]),
+            np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
+            np.concatenate([field.factors.ravel() for field in fields]),
         )
         x, graph, family = as_blocks(fields)
         engine = ENGINES[likelihood](x, graph, family, bool(biases), **self._options)
         self._engine = SharedEdges(engine, share, rv.owner.op.n) if self._is_shared else engine
         self._information = self._engine.information.copy()
-        self._start = EdgeStart(fields, engine.view.field, share, scale, bool(biases))
+        self._start = EdgeStart(fields, engine.view.field, scale, bool(biases))
         self._warm_up()
 
     def _check_biases(self, rv, found) -> None:
@@ -308,8 +308,8 @@ class EdgeGibbs(EdgeStep):
         return self._start.draw(prior, b, self._offset(point), self.rng)
 
     def _offset(self, point) -> np.ndarray:
-        """Edge parameters of all fields without the vector, one after the other."""
-        return np.concatenate([offset(point) for offset in self._offsets])
+        """Edge parameters of all blocks without the vector, one after the other."""
+        return np.concatenate([offset(point).ravel() for offset in self._offsets])
 
     def _update(self, point):
         if isinstance(self._engine, SharedEdges):
@@ -344,11 +344,11 @@ class EdgeGibbs(EdgeStep):
         if self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
-            ends = np.cumsum([field.graph.n_edges for field in self._fields])[:-1]
-            for field, weights in zip(
-                self._fields, np.split(np.array(self.weights), ends, 1), strict=True
-            ):
-                messages += strong_couplings(field, list(weights))
+            ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
+            for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
+                rows = [len(block) for block in field.blocks]
+                means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
+                messages += strong_couplings(field, list(means))
         return messages
 
     def _joint(self, w, b, prior) -> float:

@@ -189,6 +189,7 @@ class NodeReader:
     def __init__(self, bias: FreeBias | None, field: ObservedField, model, compile_kwargs) -> None:
         self.name, self._op = "", None
         self.shape = field.family.node_shape(field.graph.n_nodes)
+        self._first = [rows[0] for rows in field.blocks]
         self._field = field.name
         self._table: TabulatedPrior | None = None
         if bias is None:
@@ -210,19 +211,25 @@ class NodeReader:
             return Alike(self._table.at(values))
         if self._op is not None:
             return closed_form(self._op, values, self.shape)
-        return flat(int(np.prod(self.shape)))
+        return flat(self.size)
+
+    @property
+    def size(self) -> int:
+        """Number of node parameters of all blocks."""
+        return len(self._first) * int(np.prod(self.shape))
 
     def fixed(self, values: list[np.ndarray]) -> np.ndarray | None:
-        """Node parameters (d q,) at these values of the `inputs`; None if they are to be moved."""
+        """Node parameters of all blocks at these values of the `inputs`; None if they are to be moved."""
         if self.name:
             return None
-        [b] = values
-        if b.size != np.prod(self.shape):
+        rows = np.array(values[0], dtype=np.float64).reshape(-1, *self.shape)
+        if len(rows) > 1 and len(self._first) == 1:
             raise ValueError(
-                f"the node parameters of {self._field} have shape {b.shape}, but must have {self.shape}: "
-                "they must not differ between rows"
+                f"the node parameters of {self._field} have shape {values[0].shape}, but must have "
+                f"{self.shape}: they must not differ between rows"
             )
-        return np.array(b, dtype=np.float64).ravel()
+        rows = rows[self._first] if len(rows) > 1 else np.repeat(rows, len(self._first), axis=0)
+        return rows.ravel()
 
 
 class EdgePriorReader:

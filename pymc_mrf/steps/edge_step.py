@@ -15,7 +15,8 @@ class EdgeStep(MRFStep):
     """Base of the steps for a `SpikeAndSlab`, part of the edge parameters of fields, and for their biases.
 
     A subclass says which kinds of likelihood it `serves`, of them which for more than two states, and which
-    where there are several fields or the variable is one term of a sum, and supplies `_move`.
+    where there are several fields, the variable is one term of a sum or rows differ in their parameters, and
+    supplies `_move`.
     """
 
     serves: tuple[str, ...] = ()
@@ -29,7 +30,7 @@ class EdgeStep(MRFStep):
         rvs = [model.values_to_rvs[value] for value in self.vars]
         self._target = edge_target(rvs, model, type(self).__name__, self.serves, bool(self.serves_sums))
         rv, biases, fields, likelihood = self._target
-        self._is_shared = len(fields) > 1 or not fields[0].is_plain
+        self._is_shared = len(fields) > 1 or not fields[0].is_plain or len(fields[0].blocks) > 1
         self._check_field(rv, fields[0], likelihood)
         self._options = simulation_options(
             fields[0], likelihood, n_particles, n_sweeps, self.least_particles
@@ -51,7 +52,7 @@ class EdgeStep(MRFStep):
         step, what, serves = type(self).__name__, "", self.serves
         if self._is_shared and likelihood not in self.serves_sums:
             what, serves = f"one field, of which {rv.name} itself is the parameter,", self.serves_sums
-            why = f"{rv.name} feeds several, or is one term of a sum"
+            why = f"{rv.name} feeds several, or is one term of a sum, or parameters differ between rows"
         elif field.family.n_states > 2 and likelihood not in self.serves_many_states:
             what, serves = "fields of two states", self.serves_many_states
             why = (
@@ -73,7 +74,7 @@ class EdgeStep(MRFStep):
             self.started = True
         stats, moved = self._move(w, b, prior)
         new = {**point, self._name: w}
-        ends = np.cumsum([np.prod(node.shape, dtype=int) for node in self._nodes])
+        ends = np.cumsum([node.size for node in self._nodes])
         for node, own in zip(self._nodes, np.split(b, ends[:-1]), strict=True):
             if node.name:
                 new[node.name] = own.reshape(np.shape(point[node.name]))

@@ -14,7 +14,13 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.base import warn_user
 from pymc_mrf.steps.edge_prior import has_readable_prior, have_common_form
-from pymc_mrf.steps.observed_field import ObservedField, children, observed_field, observed_fields
+from pymc_mrf.steps.observed_field import (
+    ObservedField,
+    children,
+    observed_field,
+    observed_fields,
+    varies_by_row,
+)
 
 
 def is_spike_and_slab(rv) -> bool:
@@ -37,7 +43,7 @@ def biases_of_fields(rv, model: pm.Model) -> list[FreeBias]:
 
 
 def _bias_of_field(child, node, model: pm.Model) -> FreeBias | None:
-    if len(node.op.dist_params(node)) < 2:
+    if len(node.op.dist_params(node)) < 2 or varies_by_row(node):
         return None
     bias = free_bias(node.op.dist_params(node)[1], model)
     if bias is None or children(bias.rv, model) != [child] or not has_readable_prior(bias.rv):
@@ -112,7 +118,7 @@ def edge_target(
             f"OrdinalMRF, but {rv.name} is the {field.family.edge_parameter} of {field.name}; declare "
             f"{field.name} as one of these, where zero is no edge, or give it a DirichletProcess"
         )
-    used = np.concatenate([f.entries[f.factors != 0.0] for f in fields])
+    used = np.concatenate([f.entries[(f.factors != 0.0).any(axis=0)] for f in fields])
     unused = np.setdiff1d(np.arange(rv.owner.op.n), used)
     if len(unused):
         raise ValueError(
@@ -146,17 +152,18 @@ def edge_target(
 
 
 def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph, Family]:
-    """Make fields the blocks of one: its data, graph and family, which engines take; one field is itself."""
-    if len(fields) == 1:
+    """Make the blocks of fields those of one: its data, graph and family, which engines take."""
+    blocks = [(field, rows) for field in fields for rows in field.blocks]
+    if len(blocks) == 1:
         return fields[0].x, fields[0].graph, fields[0].family
-    sizes = [field.graph.n_nodes for field in fields]
+    sizes = [field.graph.n_nodes for field, _ in blocks]
     starts = np.cumsum([0, *sizes[:-1]])
-    edges = np.concatenate([f.graph.edges + start for f, start in zip(fields, starts, strict=True)])
+    edges = np.concatenate([f.graph.edges + start for (f, _), start in zip(blocks, starts, strict=True)])
     family = fields[0].family
     if any(field.family.cards for field in fields):
-        cards = [f.family.cards or (family.n_states,) * f.graph.n_nodes for f in fields]
+        cards = [f.family.cards or (family.n_states,) * f.graph.n_nodes for f, _ in blocks]
         family = replace(family, cards=tuple(k for own in cards for k in own))
-    return [field.x for field in fields], PairwiseGraph(range(sum(sizes)), edges.tolist()), family
+    return [f.x[rows] for f, rows in blocks], PairwiseGraph(range(sum(sizes)), edges.tolist()), family
 
 
 def _check_transform(rv, model: pm.Model, step: str) -> None:

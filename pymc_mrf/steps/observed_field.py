@@ -6,7 +6,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedInputError, pushforward
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
@@ -68,37 +67,50 @@ def entries_of(parameter, rv) -> np.ndarray | None:
     return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
 
 
-def constant_share(parameter, rv) -> Share | None:
-    """Find the entries and the constant factors with which a vector enters a parameter (..., r).
+def constant_share(parameter, rv, model: pm.Model) -> Share | None:
+    """Find the entries and the constant factors, (..., r), with which a vector enters a parameter.
 
-    None if it enters in any other way, or not alike in all rows; `pm.Data` count as constants. A parameter
-    whose derivative is constant although it is not linear, as one that is rounded, is to be found out by its
-    values.
+    None if it enters in any other way. Derivatives tell, which are the same at any point; a parameter whose
+    derivatives are so although it is not linear, as one that is rounded, is to be found out by its values.
     """
-    if any(length != 1 for length in parameter.type.shape[:-1]):
-        return None
     n = rv.owner.op.n
-    free = pt.vector("free", shape=(n,), dtype=rv.dtype)
-    [replaced] = graph_replace([parameter], {rv: free}, strict=False)
-    directions = np.ones(n), np.arange(n, dtype=float)
     try:
-        derivatives = [pushforward(replaced, free, pt.constant(v)) for v in directions]
+        directions = [pt.constant(v) for v in (np.ones(n), np.arange(n, dtype=float))]
+        derivatives = [pushforward(parameter, rv, direction) for direction in directions]
     except DisconnectedInputError:
         return None
-    found = []
-    for value in constant_fold(derivatives, raise_not_constant=False):
-        if not isinstance(value, np.ndarray):
-            roots = [v for v in ancestors([value]) if v.owner is None and not hasattr(v, "data")]
-            if not all(isinstance(v, SharedVariable) for v in roots):
-                return None
-            value = value.eval()
-        found.append(np.asarray(value, dtype=np.float64).ravel())
-    factors, by_entry = found
+    near = ancestors(derivatives, blockers=model.free_RVs)
+    if any(v in model.free_RVs and v.dtype.startswith(("int", "bool")) for v in near):
+        return None
+    read, rng = PointFunction(derivatives, model), np.random.default_rng(0)
+    found = [[np.array(v, dtype=np.float64) for v in read(random_point(model, rng))] for _ in range(2)]
+    (factors, by_entry), second = found
+    if not (np.allclose(factors, second[0]) and np.allclose(by_entry, second[1])):
+        return None
     entries = np.zeros(factors.shape, dtype=np.int64)
     entries[factors != 0.0] = np.rint(by_entry[factors != 0.0] / factors[factors != 0.0])
+    entries = entries.reshape(-1, entries.shape[-1]).max(axis=0)  # 0 where the factor is
     if not np.allclose(factors * entries, by_entry) or not factors.any():
         return None
     return Share(entries, factors)
+
+
+def varies_by_row(node) -> bool:
+    """Whether the parameters of a field may differ between its rows, as far as their types tell."""
+    edge, *others = node.op.dist_params(node)
+    family = node.op.family
+    cores = [edge.type.shape[: edge.type.ndim - 1 - family.edge_axes]]
+    cores += [p.type.shape[: p.type.ndim - 1 - family.node_axes] for p in others]
+    return any(length != 1 for lengths in cores for length in lengths)
+
+
+def random_point(model: pm.Model, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Values of all free variables, as samplers move them, of which no two are equal."""
+    start = model.initial_point()
+    return {
+        name: value + rng.uniform(0.1, 0.2, value.shape) if value.dtype.kind == "f" else value
+        for name, value in start.items()
+    }
 
 
 def _fields_fed(rv, model: pm.Model, step: str) -> list:
@@ -180,9 +192,11 @@ class ObservedField:
     family : Family
     x : (n, d) int8 array
         Observed state indices.
+    blocks : list of int64 arrays
+        Rows of `x` with the same parameters, whatever these are.
     entries : (edges,) int64 array
         Entry of `rv` that is the parameter of each edge, or a part of it.
-    factors : (edges,) array
+    factors : (blocks, edges) array
         By which that entry is multiplied.
     is_plain : bool
         Whether the parameters are the entries themselves.
@@ -211,10 +225,10 @@ class ObservedField:
         self.family: Family = op.family
         entries = entries_of(parameters[0], rv)
         self.is_plain = entries is not None
+        self._parameters, self._vector = parameters, model.rvs_to_values[rv].name
         share = None if entries is None else Share(entries, np.ones(len(entries)))
         if share is None and mixes:
-            share = constant_share(parameters[0], rv)
-            self._edge_parameter, self._vector = parameters[0], model.rvs_to_values[rv].name
+            share = constant_share(parameters[0], rv, model)
         if share is None:
             reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
             others = [v.name for v in model.free_RVs if v in reached and v is not rv]
@@ -237,8 +251,13 @@ class ObservedField:
                 f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
                 f"not an expression of it; {remedy}"
             )
-        self.entries, self.factors = share
-        used = self.entries[self.factors != 0.0]
+        rows = observed_data(child, model, self.graph.n_nodes).reshape(-1, self.graph.n_nodes)
+        self.blocks = [np.arange(len(rows))]
+        if mixes and varies_by_row(node):
+            self.blocks = self._rows_alike(len(rows))
+        self.entries = share.entries
+        self.factors = self._by_block(share.factors)
+        used = self.entries[(self.factors != 0.0).any(axis=0)]
         if len(np.unique(used)) < len(used):
             twice = np.flatnonzero(np.bincount(used) > 1)[0]
             raise ValueError(
@@ -258,13 +277,32 @@ class ObservedField:
                 f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on "
                 "something else, or give the edge parameters a prior that NUTS can move"
             )
-        rows = observed_data(child, model, self.graph.n_nodes).reshape(-1, self.graph.n_nodes)
         self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
 
+    def _rows_alike(self, n: int) -> list[np.ndarray]:
+        """Which rows have the same parameters at any point, found at two random ones."""
+        read, rng, found = (
+            PointFunction(list(self._parameters), self._model),
+            np.random.default_rng(0),
+            [],
+        )
+        for _ in range(2):
+            for value in read(random_point(self._model, rng)):
+                core = np.shape(value)[1:] if len(value) in (1, n) else np.shape(value)
+                found.append(np.broadcast_to(value, (n, *core)).reshape(n, -1))
+        _, kind = np.unique(np.concatenate(found, axis=1), axis=0, return_inverse=True)
+        return [np.flatnonzero(kind == k) for k in range(kind.max() + 1)]
+
+    def _by_block(self, values: np.ndarray) -> np.ndarray:
+        """One of the rows of each block, (blocks, r), of parameters of edges (..., r)."""
+        rows = values.reshape(-1, self.graph.n_edges)
+        first = [block[0] for block in self.blocks]
+        return rows[first] if len(rows) > 1 else np.repeat(rows, len(self.blocks), axis=0)
+
     def offset_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
-        """Make a function of a point that gives the edge parameters (r,) without the vector.
+        """Make a function of a point that gives the edge parameters (blocks, r) without the vector.
 
         Raises
         ------
@@ -272,16 +310,17 @@ class ObservedField:
             If they are not linear in the vector.
         """
         if self.is_plain:
-            nothing = np.zeros(self.graph.n_edges)
+            nothing = np.zeros((len(self.blocks), self.graph.n_edges))
             return lambda point: nothing
-        name, read = self._vector, PointFunction(self._edge_parameter, self._model, compile_kwargs)
+        name, read = self._vector, PointFunction(self._parameters[0], self._model, compile_kwargs)
 
         def offset(point: dict) -> np.ndarray:
-            return np.array(read({**point, name: np.zeros_like(point[name])}), dtype=np.float64).ravel()
+            value = read({**point, name: np.zeros_like(point[name])})
+            return self._by_block(np.array(value, dtype=np.float64))
 
         point = self._model.initial_point()
         x = np.random.default_rng(0).standard_normal(point[name].shape)
-        change = np.ravel(read({**point, name: x})) - offset(point)
+        change = self._by_block(np.asarray(read({**point, name: x}))) - offset(point)
         if not np.allclose(change, self.factors * x[self.entries], equal_nan=True):
             raise ValueError(
                 f"{self._step} needs a sum of which one term is {name}, or entries of it, times constant "

@@ -209,3 +209,94 @@ def test_biases_of_two_fields_move_with_both_vectors(likelihood):
         log_bias=stats.norm(0, 1).logpdf,
     )
     assert gaps(draws_of(model), exact).max() < Z
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_covariates_of_rows(likelihood):
+    """Biases b + z slope and weights w + z delta: rows with the same z are a field of their own."""
+    z = np.random.default_rng(3).permutation(np.repeat([-1.0, 0.0, 1.0], [20, 30, 25]))
+    b, slope, r = np.array([0.3, -0.2, 0.1]), np.array([0.5, -0.4, 0.2]), 2
+    x = np.empty((len(z), 3), dtype=int)
+    for value in np.unique(z):
+        own = z == value
+        weight = np.array([0.9, 0.0]) + value * np.array([0.0, 0.6])
+        x[own] = field_data(BOLTZMANN, PATH, weight, b + value * slope, own.sum(), 5)
+    with pm.Model() as model:
+        covariate = pm.Data("z", z)[:, None]
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=r)
+        delta = pmrf.SpikeAndSlab("delta", P, pm.Normal.dist(0, 1), shape=r)
+        declare("x", BOLTZMANN, w + covariate * delta, b + covariate * slope, PATH, x, likelihood)
+    terms = []
+    for value in np.unique(z):
+        A = np.zeros((r + 3, 2 * r + 6))
+        A[:r, : 2 * r] = np.hstack([np.eye(r), value * np.eye(r)])
+        A[r:, 2 * r :] = np.hstack([np.eye(3), value * np.eye(3)])
+        rows = x[z == value]
+        terms.append((field_log_likelihood(rows, PATH.edges.tolist(), BOLTZMANN, likelihood), A))
+
+    def posterior(p):
+        return structure_posterior(
+            sum_of_fields(terms),
+            2 * r,
+            6,
+            fixed_p(p, 2 * r),
+            stats.norm(0, 1).logpdf,
+            bias=np.concatenate([b, slope]),
+        )
+
+    draws = draws_of(model)
+    assert gaps(draws, posterior(P)).max() < Z
+    assert gaps(draws, posterior(P + 0.15)).max() > Z
+
+
+def test_random_slopes_of_covariates_are_left_to_nuts():
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=60)  # all different
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=2)
+        b, slope = pm.Normal("b", 0, 1, shape=3), pm.Normal("slope", 0, 1, shape=3)
+        x = rng.integers(2, size=(60, 3))
+        declare("x", BOLTZMANN, w, b + z[:, None] * slope, PATH, x, "pseudo")
+        idata = pm.sample(20, tune=20, chains=1, random_seed=1, progressbar=False, quiet=True)
+    assert {"edge_gibbs_n_active", "tree_depth"} <= set(idata.sample_stats.data_vars)
+
+
+def expression(make, likelihood="exact", steps=("w",)):
+    rng = np.random.default_rng(1)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=2)
+        s = pm.HalfNormal("s", 1)
+        declare("x", BOLTZMANN, make(w, s), 0.0, PATH, rng.integers(2, size=(30, 3)), likelihood)
+        EdgeGibbs([model[name] for name in steps])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda w, s: s * w,
+        lambda w, s: w * w,
+        lambda w, s: pm.math.exp(w),
+        lambda w, s: pm.math.switch(w > 0, w, 0.0),
+        lambda w, s: pm.math.round(w) + s,
+        lambda w, s: pm.math.dot(np.array([[1.0, 1.0], [0.0, 1.0]]), w),
+    ],
+    ids=["random factor", "square", "exp", "switch", "rounded", "mixed"],
+)
+def test_parameters_that_are_not_sums_are_refused_by_name(make):
+    with pytest.raises(ValueError, match=r"EdgeGibbs needs .*w.* as the weight of x"):
+        expression(make)
+
+
+def test_entries_that_are_no_parameter_are_refused():
+    with pytest.raises(ValueError, match="entry 1 of w is that of none"):
+        expression(lambda w, s: pm.math.stack([w[0], s]))
+
+
+def test_one_entry_for_two_edges_is_refused():
+    with pytest.raises(ValueError, match="entry 0 of w is that of several"):
+        expression(lambda w, s: w[np.array([0, 0])] + s)
+
+
+def test_particles_do_not_serve_sums():
+    with pytest.raises(ValueError, match='declare with likelihood="exact" or "pseudo"'):
+        expression(lambda w, s: w + s, likelihood="particles")
