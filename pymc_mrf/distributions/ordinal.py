@@ -56,10 +56,13 @@ class OrdinalMRF(MarkovRandomField):
 
     Examples
     --------
-    >>> with pm.Model(coords=pymc_mrf.coords(graph)):
+    Scores about the middle state and a wide prior keep the thresholds from bending the weights:
+
+    >>> scores = np.arange(5) - 2
+    >>> with pm.Model(coords={**pymc_mrf.coords(graph), "state": range(1, 5)}):
     ...     weight = pm.Normal("weight", 0, 0.5, dims="edge")
-    ...     threshold = pm.Normal("threshold", 0, 1, shape=(graph.number_of_nodes(), 4))
-    ...     OrdinalMRF("answers", weight, threshold, graph=graph, n_states=5, observed=x)
+    ...     threshold = pm.Normal("threshold", 0, 3, dims=("node", "state"))
+    ...     OrdinalMRF("x", weight, threshold, graph=graph, n_states=5, scores=scores, observed=x)
     """
 
     rv_type = MarkovRandomFieldRV

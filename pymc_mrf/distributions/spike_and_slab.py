@@ -113,11 +113,12 @@ class SpikeAndSlab(EntriesPrior):
 
     Notes
     -----
-    The density refers to a point mass at zero plus Lebesgue measure. As the weight of a `BoltzmannMachine` or
-    the coupling of an `Ising` field this variable is moved by `EdgeGibbs`, or by `ReversibleJump` with
-    `PersistentLangevin`, and by no other step: ``pm.Metropolis``, ``pm.Slice`` and ``pm.DEMetropolisZ`` run,
-    but they never make a zero, or never leave it, so that their draws are no sample (`diagnose` with
-    ``model=`` tells). Gradient-based steps, ``pm.fit``, ``pm.find_MAP`` and ``pm.sample_smc`` must not move
+    The density refers to a point mass at zero plus Lebesgue measure. As the edge parameter of a
+    `BoltzmannMachine`, `OrdinalMRF`, `Ising` or `Potts` field, or as one term of it, this variable is moved
+    by `EdgeGibbs`, or by `ReversibleJump` with `PersistentLangevin`, and by no other step: ``pm.Metropolis``,
+    ``pm.Slice`` and ``pm.DEMetropolisZ`` run, but they never make a zero, or never leave it, so that their
+    draws are no sample (`diagnose` with ``model=`` tells). Gradient-based steps, ``pm.fit``, ``pm.find_MAP``
+    and ``pm.sample_smc`` must not move
     it either. Other steps move `p` and the parameters of `slab` given the weights.
 
     Examples
@@ -127,6 +128,13 @@ class SpikeAndSlab(EntriesPrior):
     ...     weight = SpikeAndSlab("weight", p, pm.Normal.dist(0, 1), dims="edge")
     ...     bias = pm.Normal("bias", 0, 10, dims="node")
     ...     pymc_mrf.BoltzmannMachine("x", weight, bias, graph=graph, observed=x)
+
+    A sparse difference between two groups, and a field that changes with a covariate z of the rows:
+
+    >>> pymc_mrf.BoltzmannMachine("patients", w + 0.5 * delta, b1, graph=graph, observed=x1)
+    >>> pymc_mrf.BoltzmannMachine("controls", w - 0.5 * delta, b2, graph=graph, observed=x2)
+    >>> w_of_row, b_of_row = w + z[:, None] * delta, b + z[:, None] * slope
+    >>> pymc_mrf.BoltzmannMachine("x", w_of_row, b_of_row, graph=graph, observed=x)
 
     References
     ----------

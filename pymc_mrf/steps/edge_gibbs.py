@@ -81,6 +81,13 @@ class EdgeGibbs(EdgeStep):
     the data, b_i + sum_j w_ij mean(y_j), if the biases belong to this step. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
+    Under the first two likelihoods the vector may be one term, times constant factors, of the edge
+    parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``, each
+    sparse vector having a step of its own that moves the biases as well. Parameters may also differ between
+    rows, as by ``b + z[:, None] * slope``: rows with the same parameters are treated as a field of their own,
+    and the time of a step is proportional to their number. Other steps move what such biases are computed
+    from.
+
     Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
     from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
     changes, swept, and resampled when the effective size of their weights falls below one half; joint moves
@@ -90,10 +97,12 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or the coupling of an
-        `Ising` field; optionally the free variable that is the bias (field) of the same field, if its
-        prior is a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace and it feeds nothing else. Other
-        biases are read, and left to other steps; under ``likelihood="particles"`` they must be constants.
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or `OrdinalMRF`, or the coupling
+        of an `Ising` field or of a `Potts` model with one for each edge; optionally the free variable that is
+        the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds
+        nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
+        pm.StudentT and pm.Laplace. Other biases are read, and left to other steps; under
+        ``likelihood="particles"`` they must be constants, and fields have two states.
     n_joint : int
         Joint moves in a step.
     n_particles : int, optional

@@ -282,7 +282,7 @@ def test_very_strong_edges_under_both_ways_of_exact_evaluation():
         pmrf.Ising("x", w, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
         step = pmrf.EdgeGibbs([w])
     engine = step._engine
-    prior, b = step._read(model.initial_point())
+    prior, b = step._prior.read(model.initial_point())
     paths = []
     for enumerates in (True, False):
         if not enumerates:

@@ -144,7 +144,7 @@ def test_an_edge_between_rare_states_is_found(slab, likelihood, rng):
         graph = pmrf.graphs.complete(3)
         pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
         step = pmrf.EdgeGibbs([w, b])
-    prior, _ = step._read(model.initial_point())
+    prior, _ = step._prior.read(model.initial_point())
     weights, p = np.zeros(3), x.mean(axis=0)
     biases = np.log(p) - np.log1p(-p)
     for _ in range(20):
