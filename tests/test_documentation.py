@@ -80,7 +80,7 @@ def test_landing_page_and_readme_have_the_same_example():
 
 def test_code_of_the_choosing_page_runs(tmp_path):
     namespace, [*of_models, printed] = pages.run(DOCS / "choosing.md", tmp_path)
-    assert of_models == [""] * 4
+    assert of_models == [""] * 6
     assert {"weight_a", "weight_b"} <= set(namespace["groups"].named_vars)
     assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
     width, n_cells, n_bytes = map(int, printed.split())
