@@ -288,10 +288,16 @@ class ObservedField:
             np.random.default_rng(0),
             [],
         )
+        cores = 1 + self.family.edge_axes, 1 + self.family.node_axes
         for _ in range(2):
-            for value in read(random_point(self._model, rng)):
-                core = np.shape(value)[1:] if len(value) in (1, n) else np.shape(value)
-                found.append(np.broadcast_to(value, (n, *core)).reshape(n, -1))
+            for value, core in zip(read(random_point(self._model, rng)), cores, strict=False):
+                if np.ndim(value) > core + 1:
+                    raise ValueError(
+                        f"{self._step} samples fields whose observations have one axis, but parameters of "
+                        f"{self.name} have the shape {np.shape(value)}: give data (rows, nodes)"
+                    )
+                shape = np.shape(value)[-core:]
+                found.append(np.broadcast_to(value, (n, *shape)).reshape(n, -1))
         _, kind = np.unique(np.concatenate(found, axis=1), axis=0, return_inverse=True)
         return [np.flatnonzero(kind == k) for k in range(kind.max() + 1)]
 
