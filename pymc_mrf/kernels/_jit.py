@@ -1,6 +1,8 @@
 """The one place for numba options: kernels are compiled by `jit`, or else by one of the others.
 
-`fastmath` stays off in `jit`, because log-domain kernels rely on infinities.
+`fastmath` is off, and said to be: numba hands the caller's setting on to a kernel that is compiled on the way
+and does not say. PyTensor's functions have it on, and what it made of `vector_sums.exp_negative` was wrong by
+a third, in that process and in the cache on disk.
 """
 
 import logging
@@ -43,26 +45,28 @@ class Announcement(event.Listener):
 event.register("numba:compile", Announcement())
 
 
+_ANY_ORDER = {"reassoc", "contract", "nsz"}
+_OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", fastmath=False)
+
+
 def jit(function: Callable) -> Any:
     """Compile `function` in nopython mode, cached on disk, without the GIL."""
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
+    return njit(**_OPTIONS)(function)
 
 
 def inlined(function: Callable) -> Any:
     """Compile `function` as part of its callers: a call with many arrays takes some hundred nanoseconds."""
-    return njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
+    return njit(**_OPTIONS, forceinline=True)(function)
 
 
 def summing(function: Callable) -> Any:
     """Compile a sum over an array, in any order, so that it is vectorised; infinities stay infinite."""
-    return njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(
-        function
-    )
+    return njit(**(_OPTIONS | {"fastmath": _ANY_ORDER}))(function)
 
 
-_LEAN: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", _nrt=False)
+_LEAN: dict[str, Any] = _OPTIONS | {"_nrt": False}
 
-PART_OPTIONS: Any = dict(error_model="numpy", _nrt=False, forceinline=True)
+PART_OPTIONS: Any = dict(error_model="numpy", fastmath=False, _nrt=False, forceinline=True)
 """Options of what numba chooses by type (`by_type`): compiled like `lean` kernels, in place."""
 
 
@@ -77,7 +81,7 @@ def lean(function: Callable) -> Any:
 
 def lean_summing(function: Callable) -> Any:
     """Compile as `lean` and `summing` do."""
-    return njit(**_LEAN, fastmath={"reassoc", "contract", "nsz"})(function)
+    return njit(**(_LEAN | {"fastmath": _ANY_ORDER}))(function)
 
 
 def part(function: Callable) -> Any:
@@ -95,9 +99,9 @@ def either(function: Callable) -> Any:
     A kernel that calls no others than these can be run by the interpreter as its ``py_func``, where that
     takes less time than to compile it.
     """
-    return register_jitable(error_model="numpy", nogil=True, _nrt=False)(function)
+    return register_jitable(error_model="numpy", fastmath=False, nogil=True, _nrt=False)(function)
 
 
 def finite(function: Callable) -> Any:
     """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
-    return njit(**_LEAN, fastmath={"nsz", "nnan"})(function)
+    return njit(**(_LEAN | {"fastmath": {"nsz", "nnan"}}))(function)
