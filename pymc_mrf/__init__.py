@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
     from pymc_mrf.fields.factor_graph import FactorGraphField
     from pymc_mrf.fields.pairwise import PairwiseField
+    from pymc_mrf.fields.tables import prepare
     from pymc_mrf.graph import builders as graphs
     from pymc_mrf.graph.factor_graph import FactorGraph
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
@@ -123,6 +124,7 @@ __all__ = [
     "plot_ppc_magnetisation",
     "point_grouping",
     "precision_recall",
+    "prepare",
     "same_community",
     "spiral_partition",
     "summarize_edges",
@@ -189,6 +191,7 @@ _HOMES = {
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
+    "prepare": "pymc_mrf.fields.tables",
     "same_community": "pymc_mrf.distributions.edge_communities",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",

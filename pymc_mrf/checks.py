@@ -1,10 +1,19 @@
 """Checks of arguments that all layers share: each message names the argument, the value and the remedy."""
 
+import os
+import warnings
 from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
+
+PACKAGE = os.path.dirname(__file__)
+
+
+def warn_user(message: str) -> None:
+    """Warn the caller of the package."""
+    warnings.warn(message, UserWarning, skip_file_prefixes=(PACKAGE,))
 
 
 def whole_number(value: Any, name: str, smallest: int) -> int:
@@ -105,6 +114,11 @@ def _remedy(array: np.ndarray, cell: tuple[int, ...]) -> str:
         return "give numbers instead of truth values"
     if kind == "O" and array.size and hasattr(array[cell], "owner"):
         return "give fixed numbers; a parameter made of symbolic entries is stacked with pymc.math.stack"
+    if kind == "O" and cell and (array[cell] is None or type(array[cell]).__name__ == "NAType"):
+        return (
+            "missing cells are those of a data frame, passed as it is, or of numpy.ma.masked_invalid(x), "
+            "where they are allowed, as in `observed`; else give numbers"
+        )
     return "give real numbers in every entry"
 
 

@@ -17,13 +17,16 @@ ROWS = [[0, 1], [1, 1]]
         (None, "x must be numeric, not of dtype object: it is None; give real numbers"),
         ("ab", "x must be numeric, not of dtype <U2: it is 'ab'; recode text as numbers"),
         ([["0", "1"]], r"entry \[0, 0\] is '0'; recode text as numbers"),
-        (np.array([[0, None]]), r"entry \[0, 1\] is None"),
+        (np.array([[0, None]]), r"entry \[0, 1\] is None; missing cells are"),
         ({0: 1}, r"it is \{0: 1\}"),
         ([1 + 0j], r"not of dtype complex128: entry \[0\] is \(1\+0j\)"),
         ([[0], [0, 1]], "a rectangular array without symbolic entries, not"),
         (np.ma.masked_array([0, 1], mask=[0, 1]), "x has 1 masked cells"),
         (np.array([pm.math.constant(0.5)], dtype=object), r"stacked with pymc\.math\.stack"),
-        (pd.DataFrame(ROWS, dtype="Int64").where(pd.DataFrame(ROWS) > 0), r"entry \[0, 0\] is <NA>"),
+        (
+            pd.DataFrame(ROWS, dtype="Int64").where(pd.DataFrame(ROWS) > 0),
+            r"\[0, 0\] is <NA>; missing .*masked_inv",
+        ),
     ],
 )
 def test_what_is_not_numeric(value, message):

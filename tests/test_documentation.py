@@ -33,6 +33,8 @@ def saved_figures(code: list[str]) -> set[str]:
     "ignore:overflow:RuntimeWarning",
     "ignore:invalid value:RuntimeWarning",
     "ignore:Found chain dimension to be longer than draw:UserWarning",
+    # data of a tutorial may have missing cells, of which PyMC says that it imputes them
+    "ignore::pymc.exceptions.ImputationWarning",
 )
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path):
@@ -79,10 +81,11 @@ def test_landing_page_and_readme_have_the_same_example():
 
 
 def test_code_of_the_choosing_page_runs(tmp_path):
-    namespace, [*of_models, printed] = pages.run(DOCS / "choosing.md", tmp_path)
-    assert of_models == [""] * 6
+    namespace, output = pages.run(DOCS / "choosing.md", tmp_path)
+    [printed] = filter(None, output)
     assert {"weight_a", "weight_b"} <= set(namespace["groups"].named_vars)
     assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
+    assert namespace["table"]["x"].eval().shape == (50, 3)
     width, n_cells, n_bytes = map(int, printed.split())
     assert 10 <= width < 20
     assert n_bytes > n_cells

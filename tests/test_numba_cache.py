@@ -92,7 +92,7 @@ def test_a_changed_answer_reaches_whoever_asks(tmp_path):
     before = digests(kernels)
     for answers, asks in (
         ("pseudo_edges", {"edge_moves", "hamiltonian", "reversible_jump", "particle_edges"}),
-        ("exact_groups", {"group_labels", "auxiliary_groups"}),
+        ("exact_groups", {"group_labels"}),
     ):
         file = kernels / f"{answers}.py"
         text = file.read_text()

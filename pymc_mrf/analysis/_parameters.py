@@ -34,8 +34,7 @@ def score_draws(
     kind = get_family(family, n_states)
     kind.check_nodes(graph.n_nodes)
     per_observation = flag(per_observation, "per_observation")
-    check_labels(x, graph.nodes, "x", "node")
-    indices = kind.encode(x, n_nodes=graph.n_nodes)
+    indices = kind.encode_table(x, graph.nodes)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {family} family has no node parameter")
     if node is None and kind.node_parameter is not None and isinstance(parameters, xr.DataTree):

@@ -1,20 +1,21 @@
-"""Whether the couplings of a field are so strong that its pseudo-likelihood is no substitute."""
+"""Whether a pseudo-likelihood is no substitute: strong couplings, or edges of which it is too sure."""
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import logit
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.edge_checks import COUPLING_DRAWS
+from pymc_mrf.steps.edge_checks import COUPLING_DRAWS, false_edges, is_overstated
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
 
 
 def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
-    """Judge every field with ``likelihood="pseudo"`` at some posterior draws of its parameters.
+    """Judge fields with ``likelihood="pseudo"`` at some posterior draws, and the edges that these include.
 
     Raises
     ------
@@ -25,18 +26,19 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     """
     import pymc as pm
     import pytensor.tensor as pt
-    from pytensor.graph.traversal import ancestors
 
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+    from pymc_mrf.steps.edge_target import is_spike_and_slab
 
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
-    found = []
-    for rv in model.basic_RVs:
+    found, seen = [], set()
+    for rv in [*model.observed_RVs, *model.free_RVs]:
         node = field_node(rv)
-        if node is None or node.op.likelihood != "pseudo":
+        if node is None or node.op.likelihood != "pseudo" or node in seen:
             continue
+        seen.add(node)  # both parts of a field with missing cells lead to it
         if not isinstance(node.op, MarkovRandomFieldRV):
             text = "pseudo-likelihood of a factor graph: the strength of its couplings is not looked at"
             found.append(
@@ -44,19 +46,48 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
             )
             continue
         table = node.op.log_tables(node.op.dist_params(node), pt)[0]
-        needed = set(ancestors([table], blockers=model.free_RVs))
-        inputs = [v for v in model.free_RVs if v in needed]
-        draws = [_some_draws(group_variable(idata, v.name, group)) for v in inputs]
-        f = model.compile_fn(table, inputs=inputs, point_fn=False)
         graph = node.op.graph
         radii = []
-        for values in zip(*draws, strict=True) if draws else [()]:
-            tables = f(*(value.astype(v.dtype) for value, v in zip(values, inputs, strict=True)))
+        for tables in _at_some_draws(table, idata, model, group):
             rows = tables.reshape(-1, *tables.shape[-3:])
             radii.append(max(influence_radius(graph.edges, row, graph.n_nodes) for row in rows))
         radius = float(np.median(radii))
         found.append(_finding(rv.name, radius))
+    for rv in model.free_RVs:
+        if is_spike_and_slab(rv) and "pseudo" in likelihoods_fed(rv):
+            found += _overstated_findings(rv, idata, model, group)
     return found
+
+
+def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
+    draws = group_variable(idata, rv.name, group)
+    inclusion = (draws != 0).mean(SAMPLE_DIMS).values
+    p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
+    log_odds = np.mean([logit(value) for value in _at_some_draws(p, idata, model, group)], axis=0)
+    n_found, claimed, expected = false_edges(inclusion, log_odds)
+    if not is_overstated(n_found, claimed, expected):
+        return []
+    text = (
+        f"pseudo-likelihood that is too sure of its edges: of the {n_found} with an inclusion probability "
+        f"above 0.5 it claims that {claimed / n_found:.0%} are zero, but about {expected / n_found:.0%} are "
+        "to be expected"
+    )
+    remedy = 'likelihood="exact" if the junction tree is small, else "particles" if it can be'
+    return [Finding(AGAINST, str(rv.name), expected / n_found, text, remedy)]
+
+
+def _at_some_draws(variable: Any, idata: xr.DataTree, model: Any, group: str) -> list[np.ndarray]:
+    """Values of a function of the model's free variables."""
+    from pytensor.graph.traversal import ancestors
+
+    needed = set(ancestors([variable], blockers=model.free_RVs))
+    inputs = [v for v in model.free_RVs if v in needed]
+    draws = [_some_draws(group_variable(idata, v.name, group)) for v in inputs]
+    f = model.compile_fn(variable, inputs=inputs, point_fn=False)
+    return [
+        f(*(value.astype(v.dtype) for value, v in zip(values, inputs, strict=True)))
+        for values in (zip(*draws, strict=True) if draws else [()])
+    ]
 
 
 def _some_draws(values: xr.DataArray) -> np.ndarray:

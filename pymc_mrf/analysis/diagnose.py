@@ -47,9 +47,10 @@ def diagnose(
         As returned by `pymc.sample`.
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
-        pseudo-likelihood is close to the likelihood for weak couplings only. So are a ``log_likelihood``
-        group, which holds no log probabilities of fields with ``likelihood="particles"``, and whether a step
-        moved each `SpikeAndSlab` that can. If no model is given, a note says so, unless
+        pseudo-likelihood is close to the likelihood for weak couplings only, and too sure of the edges of a
+        `SpikeAndSlab`. So are numbers in a ``log_likelihood`` group that are no log probabilities, of fields
+        with another likelihood than ``"exact"`` that were observed by `pymc.observe` (else they are NaN), and
+        whether a step moved each `SpikeAndSlab` that can. If no model is given, a note says so, unless
         neither the data nor the variables look like those of a field.
     var_names : str or sequence of str, optional
         Variables to look at; all by default.
@@ -72,7 +73,9 @@ def diagnose(
     Hayes (2006), "A simple condition implying rapid mixing".
     """
     if var_names is None:
-        names = [str(name) for name in checked_group(idata, group).data_vars]
+        found = checked_group(idata, group).data_vars
+        # data with the missing cells filled in: these are looked at by themselves
+        names = [str(name) for name in found if f"{name}_unobserved" not in found]
     else:
         names = (
             [var_names]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
@@ -22,14 +23,16 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any) -> list[Finding]:
         node = field_node(rv)
         if node is None or rv.name not in idata["log_likelihood"].data_vars:
             continue
+        if np.isnan(idata["log_likelihood"][rv.name]).all():
+            continue  # as pm.compute_log_likelihood has it, with a warning
         if node.op.likelihood == "particles":
             text = (
                 "its log_likelihood is an unnormalised energy: arviz.loo and compare of it mean nothing"
             )
             found.append(Finding(AGAINST, str(rv.name), None, text, remedy))
-        if node.op.likelihood == "pseudo":
+        if node.op.likelihood in ("pseudo", "adjusted-pseudo"):
             text = (
-                "its log_likelihood is the pseudo-likelihood, not to be compared by arviz.loo or compare "
+                "its log_likelihood is a pseudo-likelihood, not to be compared by arviz.loo or compare "
                 "with a likelihood"
             )
             found.append(Finding(NOTE, str(rv.name), None, text, remedy))

@@ -23,6 +23,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.distributions._numba import NumbaOp, NumbaRV
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
+from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.scalar import ScalarDistribution
 from pymc_mrf.kernels import crp
 
@@ -32,10 +33,15 @@ IMMOVABLE = (
 )
 
 
-class TieCounts(NumbaOp, Op):
+class TieCounts(NumbaOp, Guarded, Op):
     """Size of each entry's group of exactly equal entries, (n,) -> (n,)."""
 
     __props__ = ()
+    immovable = (
+        "the density of a DirichletProcess, or of EdgeCommunities, is one of partitions and of values that "
+        "are equal within groups, so that pm.Metropolis, pm.Slice, pm.sample_smc and pm.find_MAP would never "
+        "make a group: let pm.sample() choose its step"
+    )
     gufunc_signature = "(n)->(n)"
 
     def make_node(self, x):
@@ -129,6 +135,9 @@ def _dp_logprob(op, values, *inputs, **kwargs):
 class DirichletProcess(EntriesPrior):
     r"""Dirichlet-process prior on a vector: its entries fall into groups of equal value.
 
+    It serves as the edge parameter of `AgreementMRF`, `Ising`, `BoltzmannMachine`, `OrdinalMRF`, and `Potts`
+    with one coupling per edge.
+
     Parameters
     ----------
     name : str
@@ -150,8 +159,8 @@ class DirichletProcess(EntriesPrior):
 
     Notes
     -----
-    The density refers to partitions and their distinct values, so gradient-based steps, ``pm.fit``,
-    ``pm.find_MAP`` and ``pm.sample_smc`` must not move this variable; ``pm.sample`` assigns a step of
+    The density refers to partitions and their distinct values, so that PyMC's own steps, ``pm.fit``,
+    ``pm.find_MAP`` and ``pm.sample_smc`` refuse to move this variable; ``pm.sample`` assigns a step of
     this package by itself, and NUTS moves `alpha` and the parameters of `base` given the groups.
 
     References

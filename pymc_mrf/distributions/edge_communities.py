@@ -22,12 +22,11 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.arguments import (
-    check_observed_entries,
-    entries_of_dims,
     entries_of_shape,
     parameter,
 )
 from pymc_mrf.distributions.dirichlet_process import TieCounts
+from pymc_mrf.distributions.entries import KnownLength
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels import communities
 
@@ -101,7 +100,7 @@ def _edge_communities_logprob(op, values, *inputs, **kwargs):
     )
 
 
-class EdgeCommunities(Discrete):
+class EdgeCommunities(KnownLength, Discrete):
     r"""Communities of nodes, their number unknown: a stochastic block prior of a structure.
 
     `same_community` tells of every edge whether its ends are in one community, and any expression makes the
@@ -161,14 +160,6 @@ class EdgeCommunities(Discrete):
         """Build the random variable."""
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         return EdgeCommunitiesRV(n)(gamma, rate, size=size, rng=rng, return_next_rng=True)[1]
-
-    def __new__(cls, name, *args, dims=None, shape=None, **kwargs):
-        """Register the variable with the model on the context stack."""
-        if shape is None and dims is not None:
-            shape = entries_of_dims(dims, name)
-        if shape is not None:
-            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
-        return super().__new__(cls, name, *args, dims=dims, shape=shape, **kwargs)
 
     @classmethod
     def dist(cls, concentration=1.0, rate=1.0, *, shape=None, **kwargs):

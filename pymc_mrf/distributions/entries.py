@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous, Distribution, SymbolicRandomVariable
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.pytensorf import collect_default_updates
 from pytensor.tensor.random.utils import normalize_size_param
@@ -70,8 +70,8 @@ class EntriesRV(SymbolicRandomVariable):
         return (*batch, self.n), *(inputs[i] for i in positions)
 
 
-class EntriesPrior(Continuous):
-    """Core of such priors; not used directly."""
+class KnownLength(Distribution):
+    """Registers vectors whose length is known from `shape` or `dims`, before anything is made of them."""
 
     def __new__(cls, name, *args, dims=None, shape=None, **kwargs):
         """Register the variable with the model on the context stack."""
@@ -80,3 +80,7 @@ class EntriesPrior(Continuous):
         if shape is not None:
             check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
         return super().__new__(cls, name, *args, dims=dims, shape=shape, **kwargs)
+
+
+class EntriesPrior(KnownLength, Continuous):
+    """Core of such priors; not used directly."""

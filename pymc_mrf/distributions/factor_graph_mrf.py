@@ -15,6 +15,7 @@ from pymc_mrf.distributions.field import (
     chosen_likelihood,
     latent_if_all_missing,
     observed_values,
+    read_observed,
     without_nan,
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS
@@ -53,6 +54,9 @@ class FactorGraphMRF(Field):
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.
+        `observed` may be a table as well, of pandas, polars, pyarrow or xarray: its columns are found by the
+        numbers of the variables, or are those of ``columns=[...]`` if it is given, and cells without a value
+        are missing (`prepare` has all rules). ``weights`` (n,) repeats rows, as for `AgreementMRF`.
 
     Raises
     ------
@@ -90,9 +94,14 @@ class FactorGraphMRF(Field):
         op = FactorGraphRV(graph, likelihood, n_sweeps)
         return op(tables, size=size, rng=rng, return_next_rng=True)[1]
 
-    def __new__(cls, name, *args, scopes, cardinalities, observed=None, **kwargs):
+    def __new__(
+        cls, name, *args, scopes, cardinalities, observed=None, columns=None, weights=None, **kwargs
+    ):
         """Register the field with the model on the context stack, after checking the data."""
         graph = FactorGraph(scopes, cardinalities)
+        states = [tuple(range(k)) for k in graph.cardinalities]
+        nodes = range(graph.n_variables)
+        observed = read_observed(observed, nodes, states, name, columns=columns, weights=weights)
         if observed is not None:
             _check_observed(observed, graph, name)
             observed = without_nan(observed, 0)

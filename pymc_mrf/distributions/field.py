@@ -1,6 +1,7 @@
 """What all fields share as PyMC distributions: options, checks of observed data, registration."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,83 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import numeric_array, whole_number
 from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.observed_cells import mark_observed
 from pymc_mrf.distributions.parents import field_node, tag_parents
+from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
 
 logger = logging.getLogger("pymc_mrf")
 
 LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
+PAIRWISE_LIKELIHOODS = (*LIKELIHOODS, "adjusted-pseudo")
+
+
+REMEDIES = {
+    "columns": "choose the columns before, with pymc_mrf.prepare(table, graph, columns=columns)",
+    "weights": "repeat the rows before, with numpy.repeat(x, weights, axis=0)",
+}
+"""Of options of `observed`, for ``pm.Data``."""
+
+
+def read_observed(
+    observed: Any, nodes: Sequence, states: Sequence[tuple], name: str, *, columns: Any, weights: Any
+) -> Any:
+    """Make arrays of tables, masked if cells are missing, with the columns of the nodes in their order.
+
+    Rows are repeated by their `weights`.
+    """
+    if observed is None or isinstance(observed, Variable):
+        for option, given in (("columns", columns), ("weights", weights)):
+            if given is not None:
+                what = "there is no `observed`" if observed is None else "`observed` is symbolic"
+                raise ValueError(
+                    f"{name}: {option}={given!r} has no meaning because {what}: leave it out; for pm.Data "
+                    f"{REMEDIES[option]}"
+                )
+        return observed
+    answers = read_answers(observed, nodes, states, f"{name}: observed", columns)
+    if answers is not None:
+        observed = answers.values
+        if answers.is_missing.any():
+            observed = np.ma.masked_array(answers.values, answers.is_missing)
+        labels = getattr(weights, "index", None)
+        if labels is not None and not callable(labels) and list(labels) != answers.rows:
+            raise ValueError(
+                f"{name}: the rows of weights are labelled otherwise than those of `observed`: use "
+                "weights.loc[table.index], or weights.to_numpy(), which goes by position"
+            )
+    return observed if weights is None else repeat_rows(observed, weights, name)
+
+
+def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:
+    """Repeat each row of data `x` (n, d), maybe masked, as often as its weight says.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not a whole number for each row, or all of them are 0.
+    """
+    x, counts = np.asanyarray(x), numeric_array(weights, f"{name}: weights", "iuf")
+    if counts.shape != x.shape[:-1] or counts.ndim != 1:
+        raise ValueError(
+            f"{name}: weights has shape {counts.shape}, but `observed` has shape {x.shape}: give one number "
+            "for each row of a matrix"
+        )
+    wrong = ~((counts >= 0) & (counts < np.inf) & (counts == np.floor(counts)))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{name}: weights[{row}] is {counts[row]}, but a weight is how many observations a row stands "
+            "for: 0, 1, 2, ... Weights of a survey are no such numbers, and a likelihood to fractional "
+            "powers is none: leave them out, and let parameters depend on what they were made from"
+        )
+    if not counts.any():
+        raise ValueError(f"{name}: all weights are 0; at least one observation is needed")
+    return x.repeat(counts.astype(np.int64), axis=0)
 
 
 def observed_values(observed: Any, n_variables: int, what: str, first_state: int, name: str):
@@ -70,10 +139,10 @@ def check_shape(shape: Any, n_variables: int, what: str) -> None:
         )
 
 
-def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
+def chosen_likelihood(likelihood: str, n_sweeps: int, tree, known: Sequence[str] = LIKELIHOODS) -> str:
     """Check the options of a field and return its likelihood, not "auto"; `tree` makes the junction tree."""
-    if likelihood not in LIKELIHOODS:
-        options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
+    if likelihood not in known:
+        options = ", ".join(f'"{option}"' for option in known)
         raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
     whole_number(n_sweeps, "n_sweeps", 1)
     if likelihood == "exact":
@@ -93,15 +162,29 @@ def chosen_likelihood(likelihood: str, n_sweeps: int, tree) -> str:
     return "particles"
 
 
+def observed_part(rv):
+    """Find the observed part of a field that is registered; the field itself if it is whole."""
+    return pm.modelcontext(None).named_vars.get(f"{rv.name}_observed", rv)
+
+
+def registered_node(rv):
+    """Find the apply node of a field that is registered, maybe as an observed and a free part."""
+    return field_node(observed_part(rv))
+
+
 class Field(Discrete):
     """Core of all fields; not used directly."""
 
-    def __new__(cls, name, *args, **kwargs):
-        """Register the field with the model on the context stack, and tag its parents."""
+    def __new__(cls, name, *args, total_size=None, **kwargs):
+        """Register the field with the model on the context stack, and tag its parents and its data."""
+        if total_size is not None:
+            raise ValueError(
+                f"{name}: total_size={total_size!r} is for minibatches, which steps and estimates of fields "
+                "do not take: give all rows as `observed`; equal rows cost little under the exact likelihood"
+            )
         rv = super().__new__(cls, name, *args, **kwargs)
-        model = pm.modelcontext(None)
-        registered = model[f"{name}_observed"] if f"{name}_observed" in model.named_vars else rv
-        tag_parents(field_node(registered), model)
+        tag_parents(registered_node(rv), pm.modelcontext(None))
+        mark_observed(observed_part(rv), rv.name, pm.modelcontext(None))
         return rv
 
 

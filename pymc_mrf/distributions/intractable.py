@@ -18,12 +18,19 @@ from pytensor.graph.traversal import explicit_graph_inputs
 from pytensor.tensor.type import discrete_dtypes
 
 from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions.foreign_routes import Guarded
 
 
-class IntractableLogPartition(NumbaOp, Op):
+class IntractableLogPartition(NumbaOp, Guarded, Op):
     """0.0, with an undefined gradient with respect to every parameter of the field."""
 
     __props__ = ()
+    immovable = (
+        'under likelihood="particles" the log probability of a field is known up to a normalisation that '
+        "depends on its parameters, so that pm.Metropolis, pm.Slice, pm.sample_smc and pm.find_MAP would go "
+        "wherever it is largest: let pm.sample() choose the step of these parameters, or declare the field "
+        'with likelihood="exact" or "pseudo"'
+    )
     used = False
     """Whether the log probability of any intractable field has been asked for in this process."""
 

@@ -1,7 +1,8 @@
 """PyTensor Ops for the exact log-partition function of a field, by junction tree.
 
-Their further outputs are marginals, which are its gradient: PyTensor merges the nodes of a function and
-of its gradient, so that both cost one pass over the tree.
+Further outputs are marginals, which are its gradient: PyTensor merges the nodes of a function and of its
+gradient, so that both cost one pass over the tree. That of a field of which some variables are known has no
+gradient.
 """
 
 import numpy as np
@@ -10,24 +11,33 @@ from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels import junction_tree as kernels
+from pymc_mrf.kernels.clamped_field import clamped_log_partitions
 
 
 def workspace_allocator(tree: JunctionTree):
-    """Make a function that allocates a workspace of the tree, its tables zero, and that numba can compile."""
-    lengths = [len(array) for array in kernels.allocate(tree.arrays)]
-    n_tables, n_conditional, n_belief, n_parts, n_least, n_message, n_total, n_counter = lengths
+    """Make a function that allocates a workspace of the tree, its tables zero, and that numba can compile.
+
+    The tables are parts of one array: glibc gives the memory of several large ones back to the system after
+    every call, and fetching it anew takes several times as long as a pass over the tree.
+    """
+    *tables, counter = kernels.allocate(tree.arrays)
+    n_counter, (a, b, c, d, e, f, g, h) = len(counter), np.cumsum([0, *map(len, tables)]).tolist()
 
     def allocate():
+        room = np.empty(h)
+        room[a:b] = 0.0
         return kernels.Workspace(
-            np.zeros(n_tables),
-            np.zeros(n_conditional),
-            np.zeros(n_belief),
-            np.zeros(n_parts),
-            np.zeros(n_least),
-            np.zeros(n_message),
-            np.zeros(n_total),
+            room[a:b],
+            room[b:c],
+            room[c:d],
+            room[d:e],
+            room[e:f],
+            room[f:g],
+            room[g:h],
             np.zeros(n_counter, dtype=np.int64),
         )
 
@@ -104,3 +114,36 @@ class FactorLogPartition(LogPartition):
             return np.asarray(value), marginals[: tables.size].copy()
 
         return log_partition
+
+
+class ClampedLogPartition(NumbaOp, Op):
+    """A of the field in which some variables are known, for each row z (n, d), given all log tables (t,).
+
+    `z`, int8, holds state indices, -1 where the variable is free. A row takes no longer than about one
+    pass over the tree.
+    """
+
+    __props__ = ("tree",)
+    gufunc_signature = "(n,d),(t)->(n)"
+
+    def __init__(self, tree: JunctionTree) -> None:
+        self.tree = tree
+
+    def make_node(self, z, tables):
+        """Build the node; `z` int8, tables float64."""
+        inputs = [pt.as_tensor(z), pt.as_tensor(tables)]
+        return Apply(self, inputs, [pt.vector(dtype="float64", shape=(inputs[0].type.shape[0],))])
+
+    def implementation(self, jit):
+        """Sum over the free variables, row by row."""
+        tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
+        links = factor_links(FactorGraph(self.tree.scopes, self.tree.cardinalities))
+
+        def clamped_log_partition(z, tables):
+            work, out = allocate(), np.empty(z.shape[0])
+            padded = np.zeros_like(work.tables)
+            padded[: tables.size] = tables
+            clamped_log_partitions(z, tree, links, padded, work, out)
+            return out
+
+        return clamped_log_partition

@@ -5,38 +5,116 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.tensor.shape import SpecifyShape
 
-from pymc_mrf.checks import check_labels
+from pymc_mrf.checks import check_labels, warn_user
+from pymc_mrf.distributions.adjusted_pseudo import adjustment, complete_data, refusal
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
+    PAIRWISE_LIKELIHOODS,
     Field,
     check_shape,
     chosen_likelihood,
     latent_if_all_missing,
     observed_values,
+    read_observed,
+    registered_node,
     without_nan,
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
-from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.distributions.parents import free_parents, strip_views
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
 
 
-def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> None:
-    """Refuse observed values that are not states, and shapes that do not fit the graph."""
-    check_labels(observed, graph.nodes, f"{name}: observed", "node")
+def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> np.ma.MaskedArray:
+    """Refuse observed values that are not states, and shapes that do not fit the graph; return the values."""
     what = f"the {graph.n_nodes} nodes of the graph, in node order"
     values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
     missing = "declare missing cells with numpy.ma.masked_invalid(x)"
     family.check_states(values, name=f"{name}: observed", missing=missing)
+    return np.ma.masked_array(values, mask=np.ma.getmask(observed))
+
+
+def check_rows(node, x: np.ndarray, name: str) -> None:
+    """Refuse parameters that differ between rows of another number than those of the data `x` (..., d)."""
+    family = node.op.family
+    labels = (family.edge_parameter, family.edge_axes), (family.node_parameter, family.node_axes)
+    for (label, n_axes), given in zip(labels, node.op.dist_params(node), strict=False):
+        batch = given.type.shape[: given.type.ndim - 1 - n_axes]
+        for n, m in zip(batch[::-1], x.shape[-2::-1], strict=False):
+            if n not in (None, 1, m):
+                raise ValueError(
+                    f"{name}: {label} has {n} rows, but `observed` has {m}: a {label} that depends on "
+                    "covariates needs those of the same rows"
+                )
+
+
+FEWEST_ROWS = 10  # in fewer, a column is constant by chance
+
+
+def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
+    """Warn of columns of the data `x` (..., d) that leave parameters of their nodes to the prior."""
+    has_thresholds = node.op.family.node_axes > 0
+    if has_thresholds and strip_views(node.op.dist_params(node)[1]) in pm.modelcontext(None).free_RVs:
+        _warn_of_unseen_states(node, x, name)
+    else:
+        _warn_of_constant_columns(node, x, name)
+
+
+def _warn_of_constant_columns(node, x: np.ma.MaskedArray, name: str) -> None:
+    """Warn of nodes that are in one state in all rows.
+
+    The likelihood grows for ever with the bias of such a node, or with its weights if the bias is a number.
+    Parameters that nodes or edges share, and those of fields without node parameters, are finite even so.
+    """
+    rows, graph = x.reshape(-1, x.shape[-1]), node.op.graph
+    shapes = [rv.type.shape for rv in free_parents(node, pm.modelcontext(None))]
+    fewest = min(graph.n_nodes, graph.n_edges)
+    is_shared = all(None not in shape and np.prod(shape) < fewest for shape in shapes)
+    if is_shared or node.op.family.node_parameter is None or len(rows) < FEWEST_ROWS:
+        return
+    constant = np.flatnonzero(np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False))
+    if len(constant):
+        labels = ", ".join(str(graph.nodes[i]) for i in constant[:5])
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        warn_user(
+            f"{name} never changes at {labels}{more}: only the priors keep the "
+            "parameters of such nodes and of their edges finite"
+        )
+
+
+def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
+    """Warn of states that the data `x` (..., d) do not show, whose node parameters are free."""
+    family, graph = node.op.family, node.op.graph
+    rows = x.reshape(-1, graph.n_nodes)
+    seen = np.array([(rows == state).filled(False).any(axis=0) for state in family.states]).T
+    unseen = ~seen & family.possible(graph.n_nodes)
+    nodes = np.flatnonzero(unseen.any(axis=1))
+    if len(nodes):
+        listed = "; ".join(
+            f"{', '.join(str(family.states[k]) for k in np.flatnonzero(unseen[i]))} of {graph.nodes[i]}"
+            for i in nodes[:5]
+        )
+        more = f"; and those of {len(nodes) - 5} more nodes" if len(nodes) > 5 else ""
+        reference = ", or if it is state 0 all those of its node," if family.name == "ordinal" else ""
+        warn_user(
+            f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
+            f"{family.node_parameter} of such a state{reference} finite: collapse categories, as by "
+            "numpy.take(new_states, x), or give the prior some thought"
+        )
+
+
+LARGEST = 1e100  # of a parameter: sums of larger ones may overflow
 
 
 def check_numbers(numbers: np.ndarray | None, family: Family, label: str) -> None:
     """Refuse numbers outside the domain of a parameter; None stands for random ones."""
     if numbers is None:
         return
-    wrong, domain = ~np.isfinite(numbers), "finite"
+    wrong, domain = ~(np.abs(numbers) <= LARGEST), f"finite, at most {LARGEST:g} in size"
     if family.is_log_odds:
         wrong, domain = ~((numbers > 0) & (numbers < 1)), "in the open interval (0, 1)"
     if wrong.any():
@@ -78,31 +156,62 @@ def _node_parameter(value: Any, family: Family, graph: PairwiseGraph):
     return symbolic
 
 
+def check_node_dim(variable: str, name: str, graph: PairwiseGraph) -> None:
+    """Refuse coordinates of the last dimension of a variable that are not the nodes of a field's graph."""
+    model = pm.modelcontext(None)
+    dims = model.named_vars_to_dims.get(variable)
+    if not dims or dims[-1] is None or (coordinates := model.coords.get(dims[-1])) is None:
+        return
+    labels, own = list(coordinates), coords(graph)["node"]
+    if labels == list(range(graph.n_nodes)):
+        return  # numbers by position
+    if len(labels) != graph.n_nodes or (labels != own and set(labels) & set(own)):
+        raise ValueError(
+            f"{name}: the coordinates of dimension {dims[-1]!r} are not the nodes of the graph in its order; "
+            "use pm.Model(coords=pymc_mrf.coords(graph))"
+        )
+
+
 def check_dims(rv, name: str, graph: PairwiseGraph) -> None:
     """Refuse coordinates of the model that are those of another graph, or of another order.
 
-    Else their disagreement with the data would show after sampling, or never.
+    Else their disagreement with the data would show after sampling, or never. Pairs of nodes are those of the
+    graph whichever of the two comes first.
     """
+    check_node_dim(name, name, graph)
     model = pm.modelcontext(None)
-    dims = model.named_vars_to_dims.get(name)
-    if dims and dims[-1] is not None and (coordinates := model.coords.get(dims[-1])) is not None:
-        labels, own = list(coordinates), coords(graph)["node"]
-        if len(labels) != graph.n_nodes or (labels != own and set(labels) & set(own)):
-            if labels == list(range(len(own))):
-                return  # numbers by position
-            raise ValueError(
-                f"{name}: the coordinates of dimension {dims[-1]!r} are not the nodes of the graph in its "
-                "order; use pm.Model(coords=pymc_mrf.coords(graph))"
-            )
-    for parent in free_parents(field_node(rv), model) if field_node(rv) is not None else []:
+    own = [frozenset(label.split("--")) for label in graph.edge_labels]
+    node = registered_node(rv)
+    for given in node.op.dist_params(node):
+        _check_lengths(given, name, model)
+    for parent in free_parents(node, model):
         dims = model.named_vars_to_dims.get(parent.name) or (None,)
         labels = [str(label) for label in model.coords.get(dims[-1]) or ()]
-        if len(labels) == graph.n_edges and labels != list(graph.edge_labels):
-            if set(labels) & set(graph.edge_labels):
-                raise ValueError(
-                    f"{name}: the coordinates of dimension {dims[-1]!r}, that of {parent.name}, are not the "
-                    "edges of the graph in its order; use pm.Model(coords=pymc_mrf.coords(graph))"
-                )
+        pairs = [frozenset(label.split("--")) for label in labels]
+        if len(pairs) == graph.n_edges and pairs != own and set(pairs) & set(own):
+            raise ValueError(
+                f"{name}: the coordinates of dimension {dims[-1]!r}, that of {parent.name}, are not the "
+                "edges of the graph in its order; use pm.Model(coords=pymc_mrf.coords(graph))"
+            )
+
+
+def _check_lengths(parameter, name: str, model: pm.Model) -> None:
+    """Refuse a parameter whose dimensions have another length than the field asks for, at run time only."""
+    variable = parameter
+    while variable.owner is not None and (
+        isinstance(variable.owner.op, SpecifyShape)
+        or getattr(variable.owner.op, "is_left_expand_dims", False)
+    ):
+        variable = variable.owner.inputs[0]
+    dims = model.named_vars_to_dims.get(variable.name) or ()
+    shape = parameter.type.shape[parameter.type.ndim - len(dims) :]
+    for dim, n in zip(dims, shape, strict=True):
+        coordinates = model.coords.get(dim)
+        if coordinates is not None and n not in (None, len(coordinates)):
+            raise ValueError(
+                f"{name}: dimension {dim!r} of {variable.name} has {len(coordinates)} coordinates, but "
+                f"{variable.name} must have shape {shape} here"
+            )
 
 
 class MarkovRandomField(Field):
@@ -111,32 +220,41 @@ class MarkovRandomField(Field):
     rv_type = MarkovRandomFieldRV
 
     @classmethod
-    def rv_op(cls, *parameters, graph, family, likelihood, n_sweeps, size=None, rng=None):
+    def rv_op(cls, *parameters, op, size=None, rng=None):
         """Build the random variable."""
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        op = MarkovRandomFieldRV(graph, family, likelihood, n_sweeps)
         return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
 
     @classmethod
     def _family(cls, *args: Any, **kwargs: Any) -> Family:
         raise NotImplementedError("use a named field such as pymc_mrf.Ising")
 
-    def __new__(cls, name, *args, graph=None, observed=None, **kwargs):
+    def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         if graph is None:
             raise TypeError(
                 f"{cls.__name__} {name!r} needs graph=, a networkx.Graph or one of pymc_mrf.graphs"
             )
         graph = as_graph(graph)
-        if observed is not None:
-            options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
-            family = cls._family(**options)
-            family.check_nodes(graph.n_nodes)
-            check_observed(observed, family, graph, name)
+        options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
+        family = cls._family(**options)
+        family.check_nodes(graph.n_nodes)
+        states = family.node_states(graph.n_nodes)
+        observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=weights)
+        x = None if observed is None else check_observed(observed, family, graph, name)
+        if kwargs.get("likelihood") == "adjusted-pseudo":
+            kwargs["adjust_to"] = complete_data(observed, x, name), name
+        if x is not None:
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
         rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
         check_dims(rv, name, graph)
+        if isinstance(observed, SharedVariable):
+            check_node_dim(observed.name, name, graph)
+        if x is not None and observed is not None:
+            node = registered_node(rv)
+            check_rows(node, x, name)
+            warn_of_columns(node, x, name)
         return rv
 
     @classmethod
@@ -149,17 +267,31 @@ class MarkovRandomField(Field):
         return cls._variable(family, parameters, graph, **kwargs)
 
     @classmethod
-    def _variable(cls, family, parameters, graph, *, likelihood="auto", n_sweeps=DRAW_SWEEPS, **kwargs):
+    def _variable(
+        cls,
+        family,
+        parameters,
+        graph,
+        *,
+        likelihood="auto",
+        n_sweeps=DRAW_SWEEPS,
+        adjust_to=None,
+        **kwargs,
+    ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: field_tree(graph, family.n_states))
-        return super().dist(
-            parameters,
-            graph=graph,
-            family=family,
-            likelihood=likelihood,
-            n_sweeps=n_sweeps,
-            **kwargs,
+        likelihood = chosen_likelihood(
+            likelihood, n_sweeps, lambda: field_tree(graph, family.n_states), PAIRWISE_LIKELIHOODS
         )
+        op = MarkovRandomFieldRV(graph, family, likelihood, n_sweeps)
+        if likelihood == "adjusted-pseudo":
+            if adjust_to is None:
+                raise refusal(
+                    "dist", "needs observed data", "declare the field in a model, with `observed`"
+                )
+            op = MarkovRandomFieldRV(
+                graph, family, likelihood, n_sweeps, adjustment(op, parameters, *adjust_to)
+            )
+        return super().dist(parameters, op=op, **kwargs)
 
 
 class AgreementMRF(MarkovRandomField):
@@ -177,9 +309,12 @@ class AgreementMRF(MarkovRandomField):
     graph : networkx.Graph or PairwiseGraph
     n_states : int
         Number of states K >= 2; values are 0..K-1.
-    likelihood : {"auto", "exact", "pseudo", "particles"}
+    likelihood : {"auto", "exact", "pseudo", "adjusted-pseudo", "particles"}
         How log p is evaluated. "exact": by junction tree, with gradient; possible on graphs of small
         treewidth. "pseudo": product of full conditionals (Besag, 1975), with gradient, approximate.
+        "adjusted-pseudo": the same, after an affine map of the parameters that gives it the mode and
+        the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when the field is
+        declared; for observed, complete data and continuous parameters that all rows share.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells, else "particles".
     n_sweeps : int
@@ -188,6 +323,13 @@ class AgreementMRF(MarkovRandomField):
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.
+        `observed` may be a table as well, of pandas, polars, pyarrow or xarray: its columns are found by the
+        names of the nodes, those of ``columns=[...]`` instead if it is given, and cells without a value are
+        missing (`prepare` has all rules).
+
+        ``weights`` (n,), whole numbers: how many observations each row of `observed` (n, d) stands for, as in
+        a table of frequencies. The model has the rows so often, in their order: parameters that differ
+        between rows, coordinates, predictive draws and pointwise log-likelihoods have sum(weights) rows.
 
     Raises
     ------

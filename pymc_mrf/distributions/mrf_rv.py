@@ -11,20 +11,24 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.logprob.abstract import _logprob
+from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
+from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
+from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
+from pymc_mrf.likelihood.adjusted_pseudo import Adjustment
 
 DISPLAY_NAMES = {
     "agreement": "AgreementMRF",
@@ -86,6 +90,10 @@ class FieldRV(NumbaRV, RandomVariable):
         zero. `xp` is numpy, or `pytensor.tensor` for symbolic parameters.
         """
 
+    def pseudo_tables(self, parameters) -> list:
+        """Log tables at which the pseudo-likelihood is evaluated, symbolic."""
+        return self.log_tables(parameters, pt)
+
     @abstractmethod
     def decode(self, x: np.ndarray) -> np.ndarray:
         """Values (..., d) int64 of state indices."""
@@ -123,7 +131,17 @@ class MarkovRandomFieldRV(FieldRV):
     """Random variable over the d nodes of `graph`, a pairwise field of one of the families."""
 
     dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "graph", "family", "likelihood", "n_sweeps")
+    __props__ = (
+        "name",
+        "signature",
+        "dtype",
+        "inplace",
+        "graph",
+        "family",
+        "likelihood",
+        "n_sweeps",
+        "adjusted",
+    )
     table_ndims = (3, 2)
 
     def __init__(
@@ -132,6 +150,7 @@ class MarkovRandomFieldRV(FieldRV):
         family: Family | None = None,
         likelihood: str = "particles",
         n_sweeps: int = DRAW_SWEEPS,
+        adjusted: Adjustment | None = None,
         name: str | None = None,
         signature: str | None = None,
         dtype: str = "int64",
@@ -143,6 +162,7 @@ class MarkovRandomFieldRV(FieldRV):
         self.family = family
         self.likelihood = likelihood
         self.n_sweeps = n_sweeps
+        self.adjusted = adjusted
         name = DISPLAY_NAMES[family.name]
         self._print_name = (name, rf"\operatorname{{{name}}}")
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
@@ -153,8 +173,8 @@ class MarkovRandomFieldRV(FieldRV):
 
     @property
     def groups_edges(self) -> bool:
-        """Whether the node parameters are numbers, as those samplers take them."""
-        return self.family.node_axes == 0
+        """Whether an edge has one number, as those samplers take them."""
+        return self.family.edge_axes == 0
 
     @property
     def n_variables(self) -> int:
@@ -176,6 +196,18 @@ class MarkovRandomFieldRV(FieldRV):
         """Edge tables (..., r, K, K) and node tables (..., d, K)."""
         eta, b = self._natural(parameters, xp)
         return [self.family.edge_tables(eta), self.family.node_tables(b)]
+
+    def flat_natural(self, parameters):
+        """Eta, then the numbers of the nodes, in one symbolic vector."""
+        natural = self._natural(parameters, pt)[: len(parameters)]
+        return pt.concatenate([p.ravel() for p in natural])
+
+    def pseudo_tables(self, parameters) -> list:
+        """Edge and node tables, of other parameters if the pseudo-likelihood is an adjusted one."""
+        if self.adjusted is None:
+            return super().pseudo_tables(parameters)
+        tables = self.adjusted.problem.tables_at(self.adjusted.moved(self.flat_natural(parameters), pt))
+        return [pt.as_tensor(table) for table in tables]
 
     def decode(self, x: np.ndarray) -> np.ndarray:
         """States of the family at these indices."""
@@ -276,7 +308,7 @@ class MarkovRandomFieldRV(FieldRV):
 def _node_tables(family: Family, d: int):
     """Make a function of the node parameters (d, q), or zeros (d, 1), that gives the tables (d, K)."""
     basis = family.node_basis if len(family.node_basis) else np.zeros((1, family.n_states))
-    possible = np.ones((d, family.n_states), dtype=bool) if family.possible is None else family.possible
+    possible = family.possible(d)
 
     def fill(b):
         tables = np.zeros(possible.shape)
@@ -292,12 +324,12 @@ def _node_tables(family: Family, d: int):
     return fill
 
 
-def _log_partition(op: FieldRV, tables):
+def log_partition(op: FieldRV, tables):
     """Exact A per row; one value if all rows share their parameters."""
-    log_partition = op.log_partition_op()
+    evaluate = op.log_partition_op()
     if shared_by_rows(tables, op.table_ndims):
-        return log_partition(*(core(t, k) for t, k in zip(tables, op.table_ndims, strict=True)))[0]
-    return Blockwise(log_partition)(*tables)[0]
+        return evaluate(*(core(t, k) for t, k in zip(tables, op.table_ndims, strict=True)))[0]
+    return Blockwise(evaluate)(*tables)[0]
 
 
 def _pseudo(op: FieldRV, indices, tables):
@@ -321,18 +353,33 @@ def _with_columns(op: FieldRV, value):
     return Assert(message)(value, pt.eq(value.shape[-1], op.n_variables))
 
 
+def _distinct_rows(op: FieldRV, value, parameters):
+    """Make one row of data of all that are equal, and tell where each row is found; `value` and None if not.
+
+    Under the same parameters they have the same log probability, which need not be evaluated for each of
+    them. Data that may change, those of ``pm.Data``, are left as they are.
+    """
+    is_shared = shared_by_rows(op.log_tables(parameters, pt), op.table_ndims)
+    is_fixed = isinstance(value, Constant) and value.type.ndim == 2 and value.type.dtype == "int64"
+    if not (is_shared and is_fixed):
+        return value, None
+    rows, _, where = distinct_rows(value.data)
+    return (pt.constant(rows), where) if len(rows) < len(where) else (value, None)
+
+
 @_logprob.register(FieldRV)
 def _field_logprob(op, values, rng, size, *parameters, **kwargs):
-    value = _with_columns(op, *values)
+    value, where = _distinct_rows(op, _with_columns(op, *values), parameters)
     # imputed cells arrive as floats, and Metropolis proposes values that are no states
     indices, legal = op.encode(value)
-    if op.likelihood == "pseudo":
-        logp = _pseudo(op, indices, op.log_tables(parameters, pt))
+    if op.likelihood in ("pseudo", "adjusted-pseudo"):
+        logp = _pseudo(op, indices, op.pseudo_tables(parameters))
     else:
         logp = op.log_potential(indices, parameters)
         if op.likelihood == "exact":
-            logp = logp - _log_partition(op, op.log_tables(parameters, pt))
+            logp = logp - log_partition(op, op.log_tables(parameters, pt))
         else:
             logp = logp - IntractableLogPartition()(*parameters)
     logp = pt.switch(pt.all(legal, axis=-1), logp, -np.inf)
-    return op.check(logp, parameters)
+    logp = op.check(logp if where is None else logp[where], parameters)
+    return probability_or_nan(logp, op.likelihood, values[0])

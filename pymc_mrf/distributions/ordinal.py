@@ -44,6 +44,11 @@ class OrdinalMRF(MarkovRandomField):
         If graph, data and parameters do not fit together, a parameter is not finite, scores do not increase,
         or the exact likelihood is asked for and the junction tree is too wide.
 
+    Warns
+    -----
+    UserWarning
+        If no observation is in one of a node's states, and the thresholds are a free variable.
+
     Notes
     -----
     With two states this is `BoltzmannMachine`, the only threshold of a node being its bias. A model of

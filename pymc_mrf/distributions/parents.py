@@ -43,18 +43,17 @@ def tag_parents(node, model: pm.Model) -> None:
             variable.tag.mrf_group_nodes = True
         if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
             raise ValueError(
-                f"{variable.name} is a DirichletProcess: its samplers group the edge parameters of "
-                "AgreementMRF, Ising and BoltzmannMachine, not those of "
-                f"{node.op.name}. A Potts model without field is an AgreementMRF, theta being the "
-                "logistic function of the coupling"
+                f"{variable.name} is a DirichletProcess: its samplers group parameters of one number per "
+                f"edge, and those of this {node.op.name} are others: pass it to AgreementMRF, Ising, "
+                "BoltzmannMachine or OrdinalMRF, or to Potts as a vector with one coupling per edge"
             )
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
     edge, *nodes = node.op.dist_params(node)
     terms = [rv for rv in ancestors([edge], blockers=model.free_RVs) if rv in model.free_RVs]
     if nodes and any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
         bias = free_bias(nodes[0], model)
-        if bias is not None:
-            bias.rv.tag.mrf_edge_gibbs_bias = True
+        for rv in free_terms(nodes[0], model) if bias is None else [bias.rv]:
+            rv.tag.mrf_edge_gibbs_bias = True
 
 
 class FreeBias(NamedTuple):
@@ -80,6 +79,20 @@ def free_bias(parameter, model: pm.Model) -> FreeBias | None:
             if is_same(bias, transform.forward(rv, *rv.owner.inputs)):
                 return FreeBias(rv, transform)
     return None
+
+
+def free_terms(parameter, model: pm.Model) -> list:
+    """Find the free variables of which a node parameter may be a sum; none if it is anything else.
+
+    All that it depends on are then free variables with its number of dimensions and without a transform.
+    """
+    total = strip_views(parameter)
+    reached = set(ancestors([total], blockers=model.free_RVs))
+    terms = [rv for rv in model.free_RVs if rv in reached]
+    alike = all(
+        rv.type.ndim == total.type.ndim and model.rvs_to_transforms.get(rv) is None for rv in terms
+    )
+    return terms if alike and len(terms) > 1 else []
 
 
 def is_same(a, b) -> bool:

@@ -49,6 +49,11 @@ class Potts(MarkovRandomField):
         If graph, data and parameters do not fit together, the form of `coupling` is ambiguous, a value is
         not finite, or the exact likelihood is asked for and the junction tree is too wide.
 
+    Warns
+    -----
+    UserWarning
+        If no observation is in one of the states of a node, and `field` is a free variable.
+
     Notes
     -----
     Adding a constant to a row of `field`, or to a table of `coupling`, changes nothing: tables and fields

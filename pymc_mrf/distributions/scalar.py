@@ -91,6 +91,11 @@ class ScalarDistribution:
             raise TypeError(f"{role} {owner.op} is not a distribution of PyMC; {remedy}")
         if owner.op.ndim_supp != 0 or variable.type.ndim != 0:
             dimensions = variable.type.ndim
+            if role == "slab" and owner.op.ndim_supp == 0:
+                remedy = (
+                    "if scales are to differ between edges, declare z = pymc_mrf.SpikeAndSlab(..., "
+                    "pm.Normal.dist(0, 1), ...) and pass scale * z, with a vector scale, to the field"
+                )
             raise ValueError(f"{role} must be scalar, but it has {dimensions} dimensions; {remedy}")
         if variable.name is not None:
             raise ValueError(f"{role} must not be a variable of the model ({variable.name}); {remedy}")

@@ -17,6 +17,7 @@ from pytensor.graph import Apply, Op
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
+from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.scalar import ScalarDistribution
 
 IMMOVABLE = (
@@ -25,10 +26,15 @@ IMMOVABLE = (
 )
 
 
-class Included(NumbaOp, Op):
+class Included(NumbaOp, Guarded, Op):
     """Whether each entry differs from zero; no gradient, because a zero ends under any small move."""
 
     __props__ = ()
+    immovable = (
+        "the density of a SpikeAndSlab is one of point masses at zero beside the slab, so that "
+        "pm.Metropolis, pm.Slice, pm.sample_smc and pm.find_MAP would never make or leave a zero: let "
+        "pm.sample() choose its step, or pass pymc_mrf.EdgeGibbs"
+    )
 
     def make_node(self, x):
         """Build the node."""
@@ -116,10 +122,8 @@ class SpikeAndSlab(EntriesPrior):
     The density refers to a point mass at zero plus Lebesgue measure. As the edge parameter of a
     `BoltzmannMachine`, `OrdinalMRF`, `Ising` or `Potts` field, or as one term of it, this variable is moved
     by `EdgeGibbs`, or by `ReversibleJump` with `PersistentLangevin`, and by no other step: ``pm.Metropolis``,
-    ``pm.Slice`` and ``pm.DEMetropolisZ`` run, but they never make a zero, or never leave it, so that their
-    draws are no sample (`diagnose` with ``model=`` tells). Gradient-based steps, ``pm.fit``, ``pm.find_MAP``
-    and ``pm.sample_smc`` must not move
-    it either. Other steps move `p` and the parameters of `slab` given the weights.
+    ``pm.Slice``, ``pm.find_MAP``, ``pm.fit`` and ``pm.sample_smc`` refuse to move it. Other steps move `p`
+    and the parameters of `slab` given the weights.
 
     Examples
     --------

@@ -7,17 +7,16 @@ def by_node_and_state(parameter, d: int, q: int, label: str):
     """Symbolic node parameters (..., d, q) from that, (..., 1, q), (q,) or a scalar."""
     if parameter.type.ndim == 0:
         return pt.full((d, q), parameter)
+    check_form(parameter.type.shape[-2:], [(d, q), (1, q), (q,)], label)
     if parameter.type.ndim == 1:
-        check_form(parameter.type.shape, [(q,)], label)
         parameter = parameter[None]
-    check_form(parameter.type.shape[-2:], [(d, q), (1, q)], label)
     return with_units(with_states(parameter, 1, q), 2, d)
 
 
 def check_form(shape, forms: list, label: str) -> None:
     """Refuse a static shape, None where unknown, that fits none of `forms`."""
     for form in forms:
-        if all(n is None or n == m for n, m in zip(shape, form, strict=True)):
+        if len(form) == len(shape) and all(n in (None, m) for n, m in zip(shape, form, strict=True)):
             return
     options = " or ".join(str(form) for form in forms)
     raise ValueError(

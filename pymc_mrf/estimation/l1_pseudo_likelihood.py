@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import is_number, number, whole_number
-from pymc_mrf.estimation.problem import distinct_rows
+from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.l1_descent import Regressions, descend
@@ -157,7 +157,7 @@ def l1_pseudo_likelihood(
     if graph.n_edges == 0:
         raise ValueError("graph has no edges, so there is nothing to choose; give candidate edges")
     kind = get_family(family)
-    indices = kind.encode(x, n_nodes=graph.n_nodes)
+    indices = kind.encode_table(x, graph.nodes)
     constant = np.flatnonzero((indices == indices[0]).all(axis=0))
     if len(constant) and np.isinf(bias_sd):
         raise ValueError(
@@ -201,7 +201,7 @@ class _Problem:
     def __init__(
         self, indices: np.ndarray, graph: PairwiseGraph, family: Family, symmetric: bool, ridge: float
     ) -> None:
-        rows, counts = distinct_rows(indices)
+        rows, counts, _ = distinct_rows(indices)
         values = np.array(family.states, dtype=np.float64)[rows.T]  # (d, n), n different rows
         self.d, self.n = values.shape
         self.counts = counts * (self.n / counts.sum())  # relative: their mean is 1

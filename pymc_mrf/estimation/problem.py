@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_labels
+from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.gibbs import edge_statistics
@@ -74,12 +74,6 @@ class FitResult:
         )
 
 
-def distinct_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different rows of `x` (n, d) and how often each occurs: (m, d) of the same type, (m,) float."""
-    rows, counts = np.unique(x, axis=0, return_counts=True)
-    return np.ascontiguousarray(rows), counts.astype(np.float64)
-
-
 @dataclass(frozen=True)
 class FitProblem:
     """Validated data and the parameters to estimate: one per group of edges, then those of the nodes.
@@ -113,8 +107,7 @@ class FitProblem:
             raise ValueError("graph has no edges; there is no edge parameter to estimate")
         rule = get_family(family, n_states)
         rule.check_nodes(graph.n_nodes)
-        check_labels(x, graph.nodes, "x", "node")
-        indices = rule.encode(x, n_nodes=graph.n_nodes)
+        indices = rule.encode_table(x, graph.nodes)
         given = np.arange(graph.n_edges) if groups is None else _labels(groups)
         if given.shape != (graph.n_edges,):
             raise ValueError(
@@ -155,8 +148,8 @@ class FitProblem:
         return np.concatenate([np.bincount(self.labels), np.ones(self.n_parameters - self.n_groups)])
 
     @cached_property
-    def distinct_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The m different rows of the data, (m, d) int8, and how often each occurs, (m,) float."""
+    def distinct_rows(self) -> DistinctRows:
+        """The rows of the data, each once."""
         return distinct_rows(self.x)
 
     @cached_property
@@ -177,10 +170,11 @@ class FitProblem:
         return np.concatenate([tied, (by_state @ self.family.node_basis.T)[self.node_entries]])
 
     def split(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Eta (r,) and node parameters (d,) or (d, q), NaN if there is none, of a parameter vector (p,)."""
+        """Eta (r,) and node parameters (d,) or (d, q), NaN for none, of a parameter vector (p,)."""
         nodes = np.full(self.node_entries.shape, np.nan)
         nodes[self.node_entries] = parameters[self.n_groups :]
-        return parameters[: self.n_groups][self.labels], nodes if self.family.node_axes else nodes[:, 0]
+        is_vector = nodes.shape[1] == 1 and not self.family.node_axes
+        return parameters[: self.n_groups][self.labels], nodes[:, 0] if is_vector else nodes
 
     def tables(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log tables (r, K, K) and (d, K) of a parameter vector (p,)."""
@@ -205,10 +199,12 @@ class FitProblem:
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value of each parameter's statistic, per edge or node, (p,)."""
-        possible, f, g = self.family.possible, self.family.edge_statistic, self.family.node_basis
         (n_nodes, q), (u, v) = self.node_entries.shape, self.graph.edges.T
-        if possible is None:
-            possible = np.ones((n_nodes, self.family.n_states), dtype=bool)
+        possible, f, g = (
+            self.family.possible(n_nodes),
+            self.family.edge_statistic,
+            self.family.node_basis,
+        )
         pairs = possible[u][:, :, None] & possible[v][:, None, :]  # (r, K, K)
         low, high = (
             np.concatenate(
@@ -267,9 +263,7 @@ class FitProblem:
         if not self.family.node_axes:
             return
         counts = np.stack([(self.x == k).sum(axis=0) for k in range(self.family.n_states)], axis=1)
-        empty = counts == 0
-        if self.family.possible is not None:
-            empty &= self.family.possible
+        empty = (counts == 0) & self.family.possible(self.graph.n_nodes)
         if empty.any():
             node, state = np.argwhere(empty)[0]
             others = f" ({int(empty.sum())} such states)" if empty.sum() > 1 else ""
@@ -299,7 +293,7 @@ class FitProblem:
     ) -> FitResult:
         """`FitResult` of a parameter vector and its standard errors, both (p,)."""
         eta, nodes = self.split(parameters) if self.has_nodes else (parameters[self.labels], None)
-        rows, counts = self.distinct_rows
+        rows, counts, _ = self.distinct_rows
         lpl = np.empty(len(rows))
         log_pseudo_likelihood(rows, *self.tables(parameters), self.graph.arrays, lpl)
         edge_error = node_error = None

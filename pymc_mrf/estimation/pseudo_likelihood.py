@@ -30,7 +30,7 @@ def maximise(
     from scipy.optimize import minimize
 
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
-    (rows, counts), graph, family = problem.distinct_rows, problem.graph, problem.family
+    (rows, counts, _), graph, family = problem.distinct_rows, problem.graph, problem.family
     weights = counts / counts.sum()
     grad_edge = np.empty((graph.n_edges, family.n_states, family.n_states))
     grad_node = np.empty((graph.n_nodes, family.n_states))
@@ -61,7 +61,7 @@ def sandwich(problem: FitProblem, parameters: np.ndarray) -> np.ndarray | None:
     H is the summed negative Hessian, J the sum of outer products of the rows' gradients. None if
     the pseudo-likelihood is flat in some direction.
     """
-    p, (rows, counts) = problem.n_parameters, problem.distinct_rows
+    p, (rows, counts, _) = problem.n_parameters, problem.distinct_rows
     scores, H = np.empty((len(rows), p)), np.empty((p, p))
     tables = problem.tables(parameters)
     pseudo_scores_and_information(

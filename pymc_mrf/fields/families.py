@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import numeric_array
+from pymc_mrf.fields.tables import read_answers
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class Family:
             return np.eye(self.n_states)
         return np.array([self.scores or self.states], dtype=np.float64)
 
+    @property
+    def is_binary_product(self) -> bool:
+        """Whether couplings multiply the product of two values per node, which biases multiply as well."""
+        return self.edge_features.shape == (1, 2) and np.array_equal(self.edge_features, self.node_basis)
+
     @cached_property
     def node_basis(self) -> np.ndarray:
         """Log tables of each of the q numbers of a node, (q, K); (0, K) without a node parameter."""
@@ -97,10 +103,14 @@ class Family:
             return np.array([self.states], dtype=np.float64)
         return np.eye(self.n_states)[1 if self.name == "ordinal" else 0 :]
 
-    @cached_property
-    def possible(self) -> np.ndarray | None:
-        """Which states are those of each node, (d, K); None if all are."""
-        return np.arange(self.n_states) < np.array(self.cards)[:, None] if self.cards else None
+    def possible(self, n_nodes: int) -> np.ndarray:
+        """Which states are those of each node, (d, K)."""
+        cards = np.array(self.cards or [self.n_states] * n_nodes)
+        return np.arange(self.n_states) < cards[:, None]
+
+    def node_states(self, n_nodes: int) -> list[tuple[int, ...]]:
+        """States of each node."""
+        return [self.states[:k] for k in self.cards or [self.n_states] * n_nodes]
 
     def of_nodes(self, nodes: np.ndarray) -> "Family":
         """Return the family of a field of these nodes only."""
@@ -120,9 +130,7 @@ class Family:
 
     def node_entries(self, n_nodes: int) -> np.ndarray:
         """Which of the q numbers of each node have a meaning, (d, q)."""
-        if self.possible is None:
-            return np.ones((n_nodes, len(self.node_basis)), dtype=bool)
-        return self.possible @ (self.node_basis.T != 0)
+        return self.possible(n_nodes) @ (self.node_basis.T != 0)
 
     def natural(self, parameter: Any, xp: ModuleType = np) -> Any:
         """Eta from the parameter that users write, elementwise.
@@ -152,7 +160,19 @@ class Family:
         basis = self.node_basis if len(self.node_basis) else np.zeros((1, self.n_states))
         b = _array(b)
         tables = b @ basis if self.node_axes else b[..., None] * basis[0]
-        return tables if self.possible is None else tables + np.where(self.possible, 0.0, -np.inf)
+        if not self.cards:
+            return tables
+        return tables + np.where(self.possible(len(self.cards)), 0.0, -np.inf)
+
+    def encode_table(self, x: Any, nodes: Sequence, name: str = "x") -> np.ndarray:
+        """`encode` for tables as well, whose columns are found by the names of the nodes (`read_answers`)."""
+        answers = read_answers(x, nodes, self.node_states(len(nodes)), name)
+        if answers is not None and answers.is_missing.any():
+            raise ValueError(
+                f"{name} has {int(answers.is_missing.sum())} missing cells; complete data are needed here: "
+                "drop those rows, or declare the data as `observed` of a PyMC field"
+            )
+        return self.encode(x if answers is None else answers.values, n_nodes=len(nodes), name=name)
 
     def encode(self, x: Any, *, n_nodes: int, name: str = "x") -> np.ndarray:
         """Validate observations and translate states to indices.
@@ -229,11 +249,12 @@ def _array(value: Any) -> Any:
     return value if hasattr(value, "owner") else np.asarray(value, dtype=np.float64)
 
 
-def _states(n_states: int) -> tuple[int, ...]:
+def _states(n_states: int, name: str = "n_states") -> tuple[int, ...]:
     if isinstance(n_states, bool) or not isinstance(n_states, int | np.integer):
-        raise TypeError(f"n_states must be an integer, not {n_states!r}")
+        raise TypeError(f"{name} must be an integer, not {n_states!r}")
     if not 2 <= n_states <= 127:
-        raise ValueError(f"n_states must be between 2 and 127, not {n_states}")
+        remedy = "; leave nodes with one state out of the graph and the data" if n_states == 1 else ""
+        raise ValueError(f"{name} must be between 2 and 127, not {n_states}{remedy}")
     return tuple(range(int(n_states)))
 
 
@@ -263,7 +284,7 @@ def ordinal(n_states: Any, scores: Any = None) -> Family:
             raise ValueError(
                 f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
             )
-        cards = tuple(len(_states(k)) for k in n_states)
+        cards = tuple(len(_states(k, f"n_states[{i}]")) for i, k in enumerate(n_states))
         states = _states(max(cards, default=0))
     else:
         cards, states = (), _states(n_states)

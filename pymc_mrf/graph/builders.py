@@ -1,5 +1,8 @@
 """Ready-made graphs. networkx builds the common families; these fix node and edge order."""
 
+import itertools
+from collections.abc import Hashable, Iterable
+
 import numpy as np
 
 from pymc_mrf.checks import is_number, sequence, whole_number
@@ -43,11 +46,16 @@ def binary_tree(height: int) -> PairwiseGraph:
     return as_graph(nx.balanced_tree(2, whole_number(height, "height", 1)))
 
 
-def complete(n_nodes: int) -> PairwiseGraph:
-    """Every pair of nodes is an edge, in lexicographic order."""
-    import networkx as nx
+def complete(nodes: int | Iterable[Hashable]) -> PairwiseGraph:
+    """Every pair of nodes is an edge, in lexicographic order.
 
-    return as_graph(nx.complete_graph(whole_number(n_nodes, "n_nodes", 1)))
+    `nodes` is their number, or their labels, such as the columns of a data frame.
+    """
+    if is_number(nodes):
+        labels = list(range(whole_number(nodes, "nodes", 1)))
+    else:
+        labels = sequence(nodes, "nodes", "labels, or their number")
+    return PairwiseGraph(labels, list(itertools.combinations(labels, 2)))
 
 
 def random(n_nodes: int, density: float, *, rng: np.random.Generator) -> PairwiseGraph:

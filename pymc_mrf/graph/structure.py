@@ -245,7 +245,8 @@ def _check_networkx(graph: Any) -> None:
     if not isinstance(graph, nx.Graph):
         raise TypeError(
             f"graph must be a networkx.Graph or a pymc_mrf.PairwiseGraph, not {type(graph).__name__}; "
-            "from an adjacency matrix use networkx.from_numpy_array"
+            "from pairs of nodes use networkx.Graph(pairs), from an adjacency matrix "
+            "networkx.from_numpy_array"
         )
 
 

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.auxiliary_draws import EXACT, draw_statistics, set_edge_tables
 from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import sigmoid
-from pymc_mrf.kernels.exact_groups import logit_at_zero
 from pymc_mrf.kernels.junction_tree_counts import binomial
 from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
+from pymc_mrf.kernels.junction_tree_loops import log_add
 from pymc_mrf.kernels.series import draw_base, series_value
 
 
@@ -66,6 +66,21 @@ def log_moller_ratio(eta, proposal, reference, s, s_old, s_new):
 def accept(log_ratio, rng):
     """Metropolis rule."""
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
+
+
+@part
+def logit_at_zero(log_table, statistic, eta):
+    """Logit of P(f = 1) if the edge's parameter were 0, from its log marginal table at `eta`.
+
+    `log_table` and `statistic` (K * K,). In logs, because the rest of the field may force the edge.
+    """
+    one, zero = -np.inf, -np.inf
+    for c in range(statistic.shape[0]):
+        if statistic[c] == 1.0:
+            one = log_add(one, log_table[c])
+        else:
+            zero = log_add(zero, log_table[c])
+    return one - zero - eta
 
 
 @jit

@@ -99,6 +99,22 @@ class Alike(NamedTuple):
     density: Tabulated
 
 
+class Combined(NamedTuple):
+    """Densities of sums of parameters, one for each of F fields with the same k places.
+
+    Sum f at place i is sum_g inverse[f, g] x_gi of the parameters x, those of one field after those of
+    another; it has density f k + i.
+
+    Attributes
+    ----------
+    densities : Densities of F k parameters, or Alike
+    inverse : (F, F) array
+    """
+
+    densities: Densities | Alike
+    inverse: np.ndarray
+
+
 @by_type
 def density_of(densities, i):
     """Return the density of parameter i of `Densities` or `Alike`."""

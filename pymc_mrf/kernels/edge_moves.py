@@ -27,6 +27,7 @@ from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import (
     HALF_LOG_2PI,
     Alike,
+    Combined,
     Densities,
     Density,
     Tabulated,
@@ -108,13 +109,13 @@ class EdgePrior(NamedTuple):
     log_odds : (r,) array
         Of presence.
     slab : Density or Tabulated
-    bias : Densities of d q parameters, or Alike
+    bias : Densities of d q parameters, Alike or Combined
         FLAT if the biases do not move.
     """
 
     log_odds: np.ndarray
     slab: Density | Tabulated
-    bias: Densities | Alike
+    bias: Densities | Alike | Combined
 
 
 @by_type
@@ -223,9 +224,9 @@ def refined_fit(view, e, fit, prior):
         log_prior, prior_slope, precision = bias_terms(view, e, x, prior.bias)
         value += log_prior - absent
         fit, log_mass = expanded_fit(slab, x, value, slope + prior_slope, information + precision, reach)
-        shift = fit.mode - x
-        x += min(max(shift, -reach), reach)
-        if shift * shift * fit.precision < CONVERGED and abs(shift) < 0.99 * reach:
+        move = fit.mode - x
+        x += min(max(move, -reach), reach)
+        if move * move * fit.precision < CONVERGED and abs(move) < 0.99 * reach:
             break
     return fit, log_mass
 
@@ -290,6 +291,18 @@ def sweep_edges(view, prior, corrected, rng):
         set_edge(view, e, new)
         follow(view, e, old, new)
     return n_proposed, n_accepted
+
+
+@lean
+def fill_node_tables(field, b, tables):
+    """Log potentials `tables` (d, K) of the states of the nodes, from biases `b` (d q,)."""
+    q = field.basis.shape[0]
+    for i in range(tables.shape[0]):
+        for a in range(tables.shape[1]):
+            value = field.floor[i, a]
+            for k in range(q):
+                value += b[i * q + k] * field.basis[k, a]
+            tables[i, a] = value
 
 
 @lean

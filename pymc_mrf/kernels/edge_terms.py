@@ -2,10 +2,12 @@
 
 By identity (A1) the log-likelihood of a field's data is, as a function of the parameter x of one edge,
 
-    l(x) = S x - n log(1 + exp(x + lam)),
+    l(x) = S x - n log sum_l exp(lam_l + f_l x),
 
-lam being the logit of P(f = 1) at x = 0. A sum over fields that share the parameter, and a
-pseudo-likelihood, one term for each row and end of the edge, are sums of such terms.
+f_l being the values of the edge's statistic f, the levels, and lam_l their log probabilities at x = 0, up to
+a constant. If f is 0 or 1, the sum is 1 + exp(x + lam), lam being the logit of P(f = 1) at x = 0. A sum over
+fields that share the parameter, and a pseudo-likelihood, one term for each row and end of the edge, are sums
+of such terms.
 """
 
 import math
@@ -14,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean, part
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.series import draw_envelope, log_envelope, series_value
 
 PSEUDO_COUNT = 0.5  # observations of either kind that a proposal adds: Jeffreys' prior
@@ -21,10 +24,12 @@ BASE_SHARE = (
     0.1  # of proposals from the base, which bound the weights; from 0.02 to 0.5 made no difference
 )
 NEWTON_STEPS = 12
+LEVEL_STEPS = 30  # the same of likelihoods of many levels, which may be far from logistic
+LEAST_SCALE, LEAST_WIDTH = 1e-3, 0.05  # of proposals and of pseudo-counts, in units of the range of f
 
 
 class Terms(NamedTuple):
-    """l(x) = S x - sum_t n_t log(1 + exp(x + lam_t)), and how well the terms are known.
+    """l(x) = S x - sum_t n_t log(1 + exp(x + lam_t)), f being 0 or 1, and how well the terms are known.
 
     Attributes
     ----------
@@ -46,15 +51,37 @@ class Terms(NamedTuple):
     more: np.ndarray
 
 
-class Proposal(NamedTuple):
-    """Proposal of a value: logit(p) - lam with p ~ Beta(a, b); beyond a support's end an exponential.
+class LevelTerms(NamedTuple):
+    """l(x) = S x - sum_t n_t log sum_l exp(lam_tl + f_tl x), f having any values.
 
     Attributes
     ----------
-    a, b, lam : float
+    size, total, n, more
+        As of `Terms`.
+    f, lam : (T, L) arrays
+        Levels that a term does not have, or that are impossible, have lam -inf.
+    weight : (L,) array
+        Room for work.
+    """
+
+    size: np.ndarray
+    total: np.ndarray
+    n: np.ndarray
+    f: np.ndarray
+    lam: np.ndarray
+    more: np.ndarray
+    weight: np.ndarray
+
+
+class Proposal(NamedTuple):
+    """Proposal of a value: (logit(p) - lam) / c with p ~ Beta(a, b); beyond a support's end an exponential.
+
+    Attributes
+    ----------
+    a, b, c, lam : float
         a is 0 where the data say nothing: then all proposals are from the base.
     log_scale : float
-        -log B(a, b), or log |rate|.
+        log c - log B(a, b), or log |rate|.
     end, rate : float
         Where the likelihood's mode lies outside the support of the base, its nearer end, and the rate of the
         exponential distribution that starts there, negative if it goes down; else the rate is 0.
@@ -62,6 +89,7 @@ class Proposal(NamedTuple):
 
     a: float
     b: float
+    c: float
     lam: float
     log_scale: float
     end: float
@@ -75,6 +103,20 @@ def allocate_terms(size):
     )
 
 
+def allocate_level_terms(size, n_levels):
+    """`LevelTerms` with room for `size` of them, of up to `n_levels` levels."""
+    f, lam = np.zeros((2, size, n_levels))
+    return LevelTerms(
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1),
+        np.zeros(size),
+        f,
+        lam,
+        np.zeros(size),
+        np.zeros(n_levels),
+    )
+
+
 @part
 def clear(terms):
     """Forget all terms."""
@@ -84,9 +126,31 @@ def clear(terms):
 
 @part
 def add_term(terms, n, lam, more):
-    """Append one term; the sum S is for the caller to add."""
+    """Append one of the `Terms`; the sum S is for the caller to add."""
     t = terms.size[0]
     terms.n[t], terms.lam[t], terms.more[t] = n, lam, more
+    terms.size[0] = t + 1
+
+
+@by_type
+def add_levels(terms, n, log_mass, f, x, more):
+    """Append one term by the log probabilities `log_mass` (L,) of the levels `f` (L,) at the parameter x."""
+
+
+@add_levels.register(Terms)
+def add_two_levels(terms, n, log_mass, f, x, more):
+    """Levels 0 and 1."""
+    add_term(terms, n, log_mass[1] - log_mass[0] - x, more)
+
+
+@add_levels.register(LevelTerms)
+def add_many_levels(terms, n, log_mass, f, x, more):
+    """Levels that are impossible have log_mass -inf."""
+    t, L = terms.size[0], f.shape[0]
+    for k in range(terms.f.shape[1]):
+        terms.f[t, k] = f[k] if k < L else 0.0
+        terms.lam[t, k] = log_mass[k] - f[k] * x if k < L else -np.inf
+    terms.n[t], terms.more[t] = n, more
     terms.size[0] = t + 1
 
 
@@ -103,18 +167,41 @@ def sigmoid(z):
     return 1.0 / (1.0 + e) if z >= 0.0 else e / (1.0 + e)
 
 
-@lean
-def log_likelihood(x, terms):
+@by_type
+def log_likelihood(terms, x):
     """l(x), up to a constant that is the same for every x."""
+
+
+@by_type
+def slope_and_information(terms, x):
+    """l'(x) and -l''(x)."""
+
+
+@by_type
+def expected(terms, t, x):
+    """Mean of f at x in one observation of term t."""
+
+
+@by_type
+def shape(terms):
+    """Parameters a, b, c and lam of a `Proposal` with the mode and curvature of at least one term.
+
+    The prior of `PSEUDO_COUNT` keeps the mode finite where all observations are at an end.
+    """
+
+
+@log_likelihood.register(Terms)
+def two_level_likelihood(terms, x):
+    """One logarithm for each term."""
     value = terms.total[0] * x
     for t in range(terms.size[0]):
         value -= terms.n[t] * softplus(x + terms.lam[t])
     return value
 
 
-@lean
-def slope_and_information(x, terms):
-    """l'(x) and -l''(x)."""
+@slope_and_information.register(Terms)
+def two_level_derivatives(terms, x):
+    """Binomial moments."""
     slope, information = terms.total[0], 0.0
     for t in range(terms.size[0]):
         p = sigmoid(x + terms.lam[t])
@@ -123,12 +210,25 @@ def slope_and_information(x, terms):
     return slope, information
 
 
+@expected.register(Terms)
+def two_level_mean(terms, t, x):
+    """Probability that f is 1."""
+    return sigmoid(x + terms.lam[t])
+
+
+@shape.register(Terms)
+def two_level_shape(terms):
+    """In closed form for one term."""
+    if terms.size[0] > 1:
+        a, b, lam = beta_of_many(terms)
+        return a, b, 1.0, lam
+    a = terms.total[0] + PSEUDO_COUNT
+    return a, terms.n[0] - terms.total[0] + PSEUDO_COUNT, 1.0, terms.lam[0]
+
+
 @lean
 def beta_of_many(terms):
-    """Parameters a, b and lam of a `Proposal` with the mode and curvature of several terms.
-
-    The prior of `PSEUDO_COUNT` keeps the mode finite where all observations agree.
-    """
+    """Parameters a, b and lam of a `Proposal` with the mode and curvature of several `Terms`."""
     n, center = 0.0, 0.0
     for t in range(terms.size[0]):
         n += terms.n[t]
@@ -138,7 +238,7 @@ def beta_of_many(terms):
     x = np.log(p) - np.log1p(-p) - center
     information = 0.0
     for _ in range(NEWTON_STEPS):
-        slope, information = slope_and_information(x, terms)
+        slope, information = slope_and_information(terms, x)
         p = sigmoid(x + center)
         slope += PSEUDO_COUNT * (1.0 - 2.0 * p)
         information += 2.0 * PSEUDO_COUNT * p * (1.0 - p)
@@ -154,25 +254,138 @@ def beta_of_many(terms):
     return size * mean, size * (1.0 - mean), np.log(mean) - np.log1p(-mean) - x
 
 
+@part
+def fill_weights(terms, t, x):
+    """exp(lam_tl + f_tl x) into `terms.weight`, the largest of them 1; the log of their common factor."""
+    top = -np.inf
+    for k in range(terms.weight.shape[0]):
+        terms.weight[k] = terms.lam[t, k] + terms.f[t, k] * x
+        top = max(top, terms.weight[k])
+    for k in range(terms.weight.shape[0]):
+        terms.weight[k] = np.exp(terms.weight[k] - top)
+    return top
+
+
+@log_likelihood.register(LevelTerms)
+def level_likelihood(terms, x):
+    """Sum the exponentials of each term."""
+    value = terms.total[0] * x
+    for t in range(terms.size[0]):
+        top, total = fill_weights(terms, t, x), 0.0
+        for k in range(terms.weight.shape[0]):
+            total += terms.weight[k]
+        value -= terms.n[t] * (top + np.log(total))
+    return value
+
+
+@part
+def level_moments(terms, t, x):
+    """Mean and variance of f at x in one observation of term t."""
+    fill_weights(terms, t, x)
+    total, mean, variance = 0.0, 0.0, 0.0
+    for k in range(terms.weight.shape[0]):
+        total += terms.weight[k]
+        mean += terms.weight[k] * terms.f[t, k]
+    mean /= total
+    for k in range(terms.weight.shape[0]):
+        gap = terms.f[t, k] - mean
+        variance += terms.weight[k] * gap * gap
+    return mean, variance / total
+
+
+@slope_and_information.register(LevelTerms)
+def level_derivatives(terms, x):
+    """Sum the moments of all observations."""
+    slope, information = terms.total[0], 0.0
+    for t in range(terms.size[0]):
+        mean, variance = level_moments(terms, t, x)
+        slope -= terms.n[t] * mean
+        information += terms.n[t] * variance
+    return slope, information
+
+
+@expected.register(LevelTerms)
+def level_mean(terms, t, x):
+    """Mean over the levels."""
+    return level_moments(terms, t, x)[0]
+
+
+@part
+def ends(terms, t):
+    """Positions of the lowest and of the highest level of term t that is possible."""
+    low, high = -1, -1
+    for k in range(terms.weight.shape[0]):
+        if terms.lam[t, k] > -np.inf:
+            low = k if low < 0 or terms.f[t, k] < terms.f[t, low] else low
+            high = k if high < 0 or terms.f[t, k] > terms.f[t, high] else high
+    return low, high
+
+
+@shape.register(LevelTerms)
+def level_shape(terms):
+    """With the tails of the likelihood, too: of one term with two levels it is the likelihood itself."""
+    low, high, center, n, width = 0.0, 0.0, 0.0, 0.0, 0.0
+    for t in range(terms.size[0]):
+        first, last = ends(terms, t)
+        low += terms.n[t] * terms.f[t, first]
+        high += terms.n[t] * terms.f[t, last]
+        center += terms.n[t] * (terms.lam[t, last] - terms.lam[t, first])
+        n += terms.n[t]
+        width = max(width, terms.f[t, last] - terms.f[t, first])
+    if width == 0.0:  # only one level is possible
+        return 0.0, 0.0, 1.0, 0.0
+    middle = -center / (n * width)  # where the ends of a term are equally probable
+    # further observations are two levels that vary as those of the data do there
+    _, information = slope_and_information(terms, middle)
+    prior = min(max(2.0 * np.sqrt(information / n), LEAST_WIDTH * width), width)
+    # slopes of the logarithm far below and far above the mode
+    rise = terms.total[0] - low + PSEUDO_COUNT * prior
+    fall = high - terms.total[0] + PSEUDO_COUNT * prior
+    x = middle + (np.log(rise) - np.log(fall)) / width
+    below, above, reach = -np.inf, np.inf, 3.0 / width
+    for _ in range(LEVEL_STEPS):
+        slope, information = slope_and_information(terms, x)
+        p = sigmoid(prior * (x - middle))
+        slope += PSEUDO_COUNT * prior * (1.0 - 2.0 * p)
+        information += 2.0 * PSEUDO_COUNT * prior * prior * p * (1.0 - p)
+        if slope > 0.0:
+            below = x
+        else:
+            above = x
+        step = slope / max(information, 1e-300)
+        if width * abs(step) < 1e-3:
+            break
+        if abs(step) > reach:
+            step, reach = np.copysign(reach, step), 2.0 * reach
+        x += step
+        if not below < x < above:  # beyond a point from which the mode lies on this side
+            x = 0.5 * (below + above)
+    c = max(information * (rise + fall) / (rise * fall), LEAST_SCALE * width)
+    return rise / c, fall / c, c, np.log(rise) - np.log(fall) - c * x
+
+
+@part
+def mode_of(proposal):
+    """Mode of the shaped part over c times the value."""
+    return (np.log(proposal.a) - np.log(proposal.b) - proposal.lam) / proposal.c
+
+
 @lean
 def fit_proposal(terms, base):
     """`Proposal` shaped like exp(l), kept inside the support of `base`."""
-    if terms.size[0] == 1:
-        a = terms.total[0] + PSEUDO_COUNT
-        b = terms.n[0] - terms.total[0] + PSEUDO_COUNT
-        lam = terms.lam[0]
-    elif terms.size[0] == 0:
-        return Proposal(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    else:
-        a, b, lam = beta_of_many(terms)
-    mode = np.log(a) - np.log(b) - lam
+    a, b, c, lam = shape(terms) if terms.size[0] > 0 else (0.0, 0.0, 1.0, 0.0)
+    if a == 0.0:
+        return Proposal(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    log_scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + np.log(c)
+    proposal = Proposal(a, b, c, lam, log_scale, 0.0, 0.0)
+    mode = mode_of(proposal)
     low, high = base.series.lower[0], base.series.upper[-1]
     if low < mode < high:
-        return Proposal(a, b, lam, math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b), 0.0, 0.0)
+        return proposal
     end = low if mode <= low else high
-    slope, information = slope_and_information(end, terms)
+    slope, information = slope_and_information(terms, end)
     rate = abs(slope) + np.sqrt(information) + 1e-3
-    return Proposal(a, b, lam, np.log(rate), end, rate if end == low else -rate)
+    return Proposal(a, b, c, lam, np.log(rate), end, rate if end == low else -rate)
 
 
 @lean
@@ -183,7 +396,8 @@ def draw_value(proposal, base, rng):
     if proposal.rate != 0.0:
         return proposal.end + rng.standard_exponential() / proposal.rate
     # the logit of a Beta variable as a difference of log Gammas: no rounding to 0 or 1
-    return log_gamma_variate(proposal.a, rng) - log_gamma_variate(proposal.b, rng) - proposal.lam
+    z = log_gamma_variate(proposal.a, rng) - log_gamma_variate(proposal.b, rng)
+    return (z - proposal.lam) / proposal.c
 
 
 @lean
@@ -204,7 +418,7 @@ def log_proposal(x, proposal, base):
         distance = (x - proposal.end) * proposal.rate
         shaped = proposal.log_scale - distance if distance >= 0.0 else -np.inf
     else:
-        z = x + proposal.lam
+        z = proposal.c * x + proposal.lam
         shaped = proposal.log_scale + proposal.a * z - (proposal.a + proposal.b) * softplus(z)
     shaped += np.log(1.0 - BASE_SHARE)
     broad = np.log(BASE_SHARE) + log_envelope(base, x)
@@ -223,4 +437,4 @@ def log_weight(x, terms, proposal, base):
     prior = series_value(base.series, x)
     if prior == -np.inf:
         return prior
-    return prior + log_likelihood(x, terms) - log_proposal(x, proposal, base)
+    return prior + log_likelihood(terms, x) - log_proposal(x, proposal, base)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import part
-from pymc_mrf.kernels.edge_terms import add_term
+from pymc_mrf.kernels.edge_terms import add_levels, add_term
 from pymc_mrf.kernels.group_labels import describe, follow
 from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
 from pymc_mrf.kernels.junction_tree_loops import log_add
@@ -22,21 +22,30 @@ class ExactView(NamedTuple):
         Sum of f over the n rows.
     n : float
     statistic : (K * K,) array
-        f, with values in {0, 1}.
+        f.
+    levels : (L,) array
+        Its different values, increasing.
+    level : (K * K,) int64 array
+        Which of them each pair of states has.
     tree : TreeArrays
     focus : Focus
         Calibrated at the present parameters.
     log_table, delta : (K * K,) arrays
+    log_mass : (L,) array
+        Room for work.
     """
 
     edge_of: np.ndarray
     s: np.ndarray
     n: float
     statistic: np.ndarray
+    levels: np.ndarray
+    level: np.ndarray
     tree: NamedTuple
     focus: Focus
     log_table: np.ndarray
     delta: np.ndarray
+    log_mass: np.ndarray
 
 
 class FixedView(NamedTuple):
@@ -48,18 +57,15 @@ class FixedView(NamedTuple):
 
 
 @part
-def logit_at_zero(log_table, statistic, eta):
-    """Logit of P(f = 1) if the edge's parameter were 0, from its log marginal table at `eta`.
+def log_masses(log_table, level, out):
+    """Sum the log marginal table `log_table` (K * K,) over the pairs of each level, into `out` (L,).
 
-    `log_table` and `statistic` (K * K,). In logs, because the rest of the field may force the edge.
+    In logs, because the rest of the field may force the edge.
     """
-    one, zero = -np.inf, -np.inf
-    for c in range(statistic.shape[0]):
-        if statistic[c] == 1.0:
-            one = log_add(one, log_table[c])
-        else:
-            zero = log_add(zero, log_table[c])
-    return one - zero - eta
+    for k in range(out.shape[0]):
+        out[k] = -np.inf
+    for c in range(level.shape[0]):
+        out[level[c]] = log_add(out[level[c]], log_table[c])
 
 
 @describe.register(ExactView)
@@ -69,9 +75,9 @@ def describe_exact(view, e, x, terms):
     if edge < 0:
         return
     factor_log_table(view.tree, view.focus, edge, view.log_table)
-    lam = logit_at_zero(view.log_table, view.statistic, x)
+    log_masses(view.log_table, view.level, view.log_mass)
     terms.total[0] += view.s[edge]
-    add_term(terms, view.n, lam, 0.0)
+    add_levels(terms, view.n, view.log_mass, view.levels, x, 0.0)
 
 
 @follow.register(ExactView)

@@ -20,10 +20,11 @@ from pymc_mrf.kernels.edge_terms import (
     add_term,
     clear,
     draw_value,
+    expected,
     fit_proposal,
     log_likelihood,
     log_weight,
-    sigmoid,
+    mode_of,
     slope_and_information,
 )
 from pymc_mrf.kernels.series import series_value
@@ -53,7 +54,7 @@ def log_weights(own, groups, log_alpha, terms, base, rng, out):
     groups : Groups
         With room for N_AUXILIARY values.
     log_alpha : float
-    terms : Terms
+    terms : Terms or LevelTerms
     base : BaseDensity
     rng : numpy.random.Generator
     out : (r + N_AUXILIARY,) array
@@ -61,7 +62,7 @@ def log_weights(own, groups, log_alpha, terms, base, rng, out):
     proposal = fit_proposal(terms, base)
     values, n_groups = groups.values, groups.n_groups[0]
     for k in range(n_groups):
-        out[k] = np.log(groups.sizes[k]) + log_likelihood(values[k], terms)
+        out[k] = np.log(groups.sizes[k]) + log_likelihood(terms, values[k])
     for k in range(n_groups, n_groups + N_AUXILIARY):
         fresh = k > n_groups or np.isnan(own)
         values[k] = draw_value(proposal, base, rng) if fresh else own
@@ -88,9 +89,9 @@ def draw_index(log_weights, n, rng):
 
 @part
 def sharpen(terms, groups, log_alpha, base, weights):
-    """Add the further observations that noisy terms call for, at the share of f = 1 that is expected.
+    """Add the further observations that noisy terms call for, at the mean of f that is expected.
 
-    The share is averaged over the labels that the edge may get; a new group counts by Laplace's method.
+    The mean is averaged over the labels that the edge may get; a new group counts by Laplace's method.
     """
     noisy = False
     for t in range(terms.size[0]):
@@ -99,14 +100,13 @@ def sharpen(terms, groups, log_alpha, base, weights):
         return
     values, sizes, n_groups = groups.values, groups.sizes, groups.n_groups[0]
     proposal = fit_proposal(terms, base)
-    mode = np.log(proposal.a) - np.log(proposal.b) - proposal.lam
-    mode = min(max(mode, base.series.lower[0]), base.series.upper[-1])
-    _, information = slope_and_information(mode, terms)
-    new = log_alpha + log_likelihood(mode, terms) + series_value(base.series, mode)
-    new += 0.5 * np.log(2.0 * np.pi / max(information, 0.25))
+    mode = min(max(mode_of(proposal), base.series.lower[0]), base.series.upper[-1])
+    _, information = slope_and_information(terms, mode)
+    new = log_alpha + log_likelihood(terms, mode) + series_value(base.series, mode)
+    new += 0.5 * np.log(2.0 * np.pi / max(information, 0.25 * proposal.c * proposal.c))
     top = new
     for k in range(n_groups):
-        weights[k] = np.log(sizes[k]) + log_likelihood(values[k], terms)
+        weights[k] = np.log(sizes[k]) + log_likelihood(terms, values[k])
         top = max(top, weights[k])
     new = np.exp(new - top)
     total = new
@@ -115,10 +115,10 @@ def sharpen(terms, groups, log_alpha, base, weights):
         total += weights[k]
     for t in range(terms.size[0]):
         if terms.more[t] > 0.0:
-            share = new * sigmoid(mode + terms.lam[t])
+            mean = new * expected(terms, t, mode)
             for k in range(n_groups):
-                share += weights[k] * sigmoid(values[k] + terms.lam[t])
-            terms.total[0] += terms.more[t] * share / total
+                mean += weights[k] * expected(terms, t, values[k])
+            terms.total[0] += terms.more[t] * mean / total
             terms.n[t] += terms.more[t]
 
 
@@ -136,7 +136,7 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
     views : tuple of views of one type
         One for each field that the parameters feed.
     order : (k,) int64 array
-    terms : Terms
+    terms : Terms or LevelTerms
     rng : numpy.random.Generator
 
     Returns
@@ -202,7 +202,7 @@ def move_values(values, s, n, lam, base, terms, n_proposals, rng):
 
 @jit
 def sum_groups(rows, groups, out):
-    """Sum the `rows` (edges, m) int8 of each group `groups` (edges,) into `out` (G, m) int32."""
+    """Sum the `rows` (edges, m) of each group `groups` (edges,) into `out` (G, m)."""
     out[:] = 0
     for e in range(groups.shape[0]):
         row, total = rows[e], out[groups[e]]

@@ -59,12 +59,39 @@ def allocate_coordinates(inverse_mass: np.ndarray) -> Coordinates:
     return Coordinates._make([*np.zeros((5, len(inverse_mass))), inverse_mass, np.zeros((0, 0, 0))])
 
 
+@by_type
+def fill_bias_precisions(bias: Any, out: Any) -> Any:
+    """Curvature of the log prior of the biases, each at its centre, into `out` (d q,)."""
+
+
+@fill_bias_precisions.register(object)
+def fill_own_precisions(bias, out):
+    """From each density."""
+    for i in range(out.shape[0]):
+        density = density_of(bias, i)
+        out[i] = slope_and_precision(density, density.location)[1]
+
+
+@by_type
+def bias_prior(bias: Any, b: Any, slope: Any) -> Any:
+    """Log prior of the biases `b` (n_biases,), and its gradient, into `slope` (n_biases,)."""
+
+
+@bias_prior.register(object)
+def prior_of_each(bias, b, slope):
+    """As each bias has a density of its own."""
+    value = 0.0
+    for i in range(b.shape[0]):
+        density = density_of(bias, i)
+        value += log_density(density, b[i])
+        slope[i] = slope_and_precision(density, b[i])[0]
+    return value
+
+
 @lean
 def prior_precisions(prior, out):
     """Return the curvature of the log slab at its centre; those of the biases go to `out` (d q,)."""
-    for i in range(out.shape[0]):
-        density = density_of(prior.bias, i)
-        out[i] = slope_and_precision(density, density.location)[1]
+    fill_bias_precisions(prior.bias, out)
     return slope_and_precision(prior.slab, prior.slab.location)[1]
 
 
@@ -124,10 +151,8 @@ def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
 def field_without_slab(view, active, bias, slope):
     """From the biases of the field, and `add_slopes`."""
     k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
-    for i in range(view.n_biases):
-        density = density_of(bias, i)
-        value += log_density(density, view.b[i])
-        slope[k + i] = slope_and_precision(density, view.b[i])[0]
+    if view.n_biases > 0:
+        value = bias_prior(bias, view.b, slope[k:])
     for a in range(k):
         slope[a] = 0.0
         if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases

@@ -1,8 +1,8 @@
 """View of a likelihood estimated from particles for `group_labels`, and moments of groups of edges.
 
-The particles z (d, m) are equally probable draws of the field at parameters eta0, the anchor; parameters have
-moved on to eta since. The marginal of one edge at eta is an average over particles of the conditional
-probability of f = 1 given all nodes but the two ends, weighted by
+The particles z (d, m) are equally probable draws of the field at parameters eta0, the anchor; parameters
+have moved on to eta since. The marginal of one edge at eta, the probabilities of the values of f, its levels,
+is an average over particles of the conditional probabilities given all nodes but the two ends, with weights
 
     exp(sum of (eta_f - eta0_f) f_f(z) over the changed edges f),                  (Geyer, 1991)
 
@@ -13,11 +13,11 @@ in particle filters of fields: Rebeschini & van Handel, 2015). In small graphs n
 ones, where no edge is far, what is left out until the next renewal is an error that particles do not mend.
 
 The error of the estimated log-likelihood l of one parameter is, to first order, a random multiple
-eps of mu(eta), the probability of f = 1 as a function of the parameter, less any constant. Drawn
+eps of mu(eta), the mean of f as a function of the parameter, less any constant. Drawn
 from exp(l), a parameter would be too dispersed: a value whose mu lies away from the mean gains from
 errors of either sign. To second order in eps the draw has the right distribution on average if
 n^2 var(eps) (mu(eta) - mean mu)^2 / 2 is subtracted from l. That penalty is, to the same order, the
-log-likelihood of further observations with f = 1 in a share "mean mu" of them, n rho of them where rho
+log-likelihood of further observations in which f is "mean mu" on average, n rho of them where rho
 is the error's variance relative to that of the data, and 1 / (1 - rho) - 1 in place of rho makes it
 exact for Gaussian likelihoods of any precision under a flat prior. So estimated likelihoods enter here
 with n / (1 - rho) observations, rho measured from the particles. Copies that resampling makes of a
@@ -29,12 +29,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_terms import add_term
+from pymc_mrf.kernels.edge_terms import add_levels
 from pymc_mrf.kernels.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import normalise
 
 MAX_NOISE = 0.5  # variance ratio up to which an estimated likelihood is corrected
 MAX_CONFIGURATIONS = 4096  # of the neighbours of an edge, beyond which particles are visited one by one
+MAX_CELLS = 2**20  # of the tables of these configurations
 LEAST_MASS = 1e-100  # of particles, relative to the one with the largest weight, that count at all
 TINY = 1e-300
 
@@ -54,7 +55,11 @@ class ParticleView(NamedTuple):
     eta, anchor : (edges,) arrays
         Present parameters, and those that the particles stand for.
     statistic : (K, K) array
-        f, symmetric, with values in {0, 1}.
+        f, symmetric.
+    levels : (L,) array
+        Its different values, increasing.
+    level : (K, K) int64 array
+        Which of them each pair of states has.
     node_tables : (d, K) array
     graph : GraphArrays
     near_ptr : (edges + 1,) int64 array
@@ -64,9 +69,9 @@ class ParticleView(NamedTuple):
         Effective size, relative to m, below which the particles have to be renewed.
     log_weight, weight : (m,) arrays
     cell : (m,) int64 array
-    conditionals : (4, MAX_CONFIGURATIONS, K) array, log_norm : (4, MAX_CONFIGURATIONS) array
-    pair : (3, MAX_CONFIGURATIONS) array, mass : (2, MAX_CONFIGURATIONS) array
-        Room for work.
+    conditionals : (4, C, K) array, log_norm : (4, C) array
+    pair : (C, L + 1) array, mass : (2, C) array, share, log_mass : (L,) arrays
+        Room for work, for the tables of up to C configurations of the neighbours of an edge.
     record : (4,) array
         Sum of noise ratios, their number, smallest relative effective size since they were reset; whether the
         last effective size was below `least_size`.
@@ -79,6 +84,8 @@ class ParticleView(NamedTuple):
     eta: np.ndarray
     anchor: np.ndarray
     statistic: np.ndarray
+    levels: np.ndarray
+    level: np.ndarray
     node_tables: np.ndarray
     graph: NamedTuple
     near_ptr: np.ndarray
@@ -91,6 +98,8 @@ class ParticleView(NamedTuple):
     log_norm: np.ndarray
     pair: np.ndarray
     mass: np.ndarray
+    share: np.ndarray
+    log_mass: np.ndarray
     record: np.ndarray
 
 
@@ -206,7 +215,7 @@ def n_configurations(view, e):
     for i in view.graph.edges[e]:
         for _ in range(view.graph.indptr[i + 1] - view.graph.indptr[i] - 1):
             count *= view.statistic.shape[0]
-            if count > MAX_CONFIGURATIONS:
+            if count > view.pair.shape[0]:
                 return 0
     return count
 
@@ -223,58 +232,66 @@ def ends_changed(view, e):
 
 
 @jit
-def pair_probabilities(P_u, P_v, eta, statistic):
-    """P(f = 1), P(f = 0) and log norm of an edge whose ends have conditionals P_u, P_v (K,) without it."""
-    one, zero = 0.0, 0.0
+def level_probabilities(view, P_u, P_v, eta, out):
+    """Probabilities of the levels of f, into `out` (L + 1,), and their log norm into its last entry.
+
+    `P_u`, `P_v` (K,) are the conditionals of the ends without the edge, whose parameter is `eta`.
+    """
+    levels, level, L = view.levels, view.level, view.levels.shape[0]
+    out[:] = 0.0
     for a in range(P_u.shape[0]):
-        for b in range(P_u.shape[0]):
-            if statistic[a, b] == 1.0:
-                one += P_u[a] * P_v[b]
-            else:
-                zero += P_u[a] * P_v[b]
-    high = max(eta, 0.0)
-    one *= np.exp(eta - high)
-    zero *= np.exp(-high)
-    total = one + zero
-    if total == 0.0:  # both below the smallest number: undecided
-        return 0.5, 0.5, high
-    return one / total, zero / total, high + np.log(total)
+        for b in range(P_v.shape[0]):
+            out[level[a, b]] += P_u[a] * P_v[b]
+    high, total = -np.inf, 0.0
+    for k in range(L):
+        if out[k] > 0.0:
+            high = max(high, levels[k] * eta)
+    for k in range(L):
+        out[k] *= np.exp(min(levels[k] * eta - high, 0.0))
+        total += out[k]
+    for k in range(L):
+        out[k] /= total
+    out[L] = high + np.log(total)
 
 
 @jit
-def particle_pair(view, e, c, changed):
-    """P(f = 1), P(f = 0) of edge e given the rest of particle c, and the log of the pair's weight."""
+def particle_pair(view, e, c, changed, out):
+    """Probabilities of the levels of edge e given the rest of particle c; the log of the pair's weight.
+
+    `out` (L + 1,) gets the probabilities, followed by the log weight.
+    """
     u, v = view.graph.edges[e]
-    P_u, P_v = view.conditionals[0, 0], view.conditionals[1, 0]
+    P_u, P_v, L = view.conditionals[0, 0], view.conditionals[1, 0], view.levels.shape[0]
     ratio = 0.0
     if changed:
         ratio -= local_conditional(view, view.anchor, u, e, c, P_u)
         ratio -= local_conditional(view, view.anchor, v, e, c, P_v)
-        ratio -= pair_probabilities(P_u, P_v, view.anchor[e], view.statistic)[2]
+        level_probabilities(view, P_u, P_v, view.anchor[e], out)
+        ratio -= out[L]
     norm = local_conditional(view, view.eta, u, e, c, P_u)
     norm += local_conditional(view, view.eta, v, e, c, P_v)
-    one, zero, pair = pair_probabilities(P_u, P_v, view.eta[e], view.statistic)
-    return one, zero, ratio + norm + pair if changed else 0.0
+    level_probabilities(view, P_u, P_v, view.eta[e], out)
+    out[L] = ratio + norm + out[L] if changed else 0.0
 
 
 @jit
 def tabulate_edge(view, e, changed):
     """As `particle_pair` for every configuration of the neighbours, into `pair`; fills `cell`."""
     u, v = view.graph.edges[e]
-    P, L, pair = view.conditionals, view.log_norm, view.pair
-    n_u = tabulate_end(view, view.eta, u, e, P[0], L[0])
-    n_v = tabulate_end(view, view.eta, v, e, P[1], L[1])
+    P, log_norm, L = view.conditionals, view.log_norm, view.levels.shape[0]
+    n_u = tabulate_end(view, view.eta, u, e, P[0], log_norm[0])
+    n_v = tabulate_end(view, view.eta, v, e, P[1], log_norm[1])
     if changed:
-        tabulate_end(view, view.anchor, u, e, P[2], L[2])
-        tabulate_end(view, view.anchor, v, e, P[3], L[3])
+        tabulate_end(view, view.anchor, u, e, P[2], log_norm[2])
+        tabulate_end(view, view.anchor, v, e, P[3], log_norm[3])
     for b in range(n_v):
         for a in range(n_u):
-            k = a + n_u * b
-            one, zero, norm = pair_probabilities(P[0, a], P[1, b], view.eta[e], view.statistic)
-            pair[0, k], pair[1, k], pair[2, k] = one, zero, 0.0
+            row, ratio = view.pair[a + n_u * b], 0.0
             if changed:
-                before = pair_probabilities(P[2, a], P[3, b], view.anchor[e], view.statistic)[2]
-                pair[2, k] = L[0, a] + L[1, b] + norm - L[2, a] - L[3, b] - before
+                level_probabilities(view, P[2, a], P[3, b], view.anchor[e], row)
+                ratio = log_norm[0, a] + log_norm[1, b] - log_norm[2, a] - log_norm[3, b] - row[L]
+            level_probabilities(view, P[0, a], P[1, b], view.eta[e], row)
+            row[L] = ratio + row[L] if changed else 0.0
     view.cell[:] = 0
     find_cells(view, u, e, 1)
     find_cells(view, v, e, n_u)
@@ -301,14 +318,21 @@ def weigh(view, e):
 
 @jit
 def edge_marginal(view, e):
-    """P(f = 1) and P(f = 0) of edge e, the variance of that estimate, and the relative effective size."""
-    m = view.z.shape[1]
+    """Probabilities of the levels of edge e, into ``view.share`` (L,), and how well they are known.
+
+    Returns
+    -------
+    spread, variance, size : float
+        Variance of f, variance of the estimate of its mean, relative effective size.
+    """
+    m, L = view.z.shape[1], view.levels.shape[0]
     weighted, changed = weigh(view, e), ends_changed(view, e)
-    count = n_configurations(view, e)
-    pair, mass = view.pair, view.mass
-    if count > 0:
+    rows = n_configurations(view, e)
+    mass = view.mass
+    if rows > 0:
+        shares = view.pair
         tabulate_edge(view, e, changed)
-        mass[:, :count] = 0.0
+        mass[:, :rows] = 0.0
         if weighted:
             for c in range(m):
                 w = view.weight[c]
@@ -317,40 +341,67 @@ def edge_marginal(view, e):
         else:
             for c in range(m):
                 mass[0, view.cell[c]] += 1.0
-            mass[1, :count] = mass[0, :count]
+            mass[1, :rows] = mass[0, :rows]
         if changed:
             top = -np.inf  # of configurations that particles have: one of them is left with a weight
-            for k in range(count):
+            for k in range(rows):
                 if mass[0, k] > LEAST_MASS:
-                    top = max(top, pair[2, k])
-            for k in range(count):
-                ratio = np.exp(pair[2, k] - top) if mass[0, k] > LEAST_MASS else 0.0
+                    top = max(top, shares[k, L])
+            for k in range(rows):
+                ratio = np.exp(shares[k, L] - top) if mass[0, k] > LEAST_MASS else 0.0
                 mass[0, k] *= ratio
                 mass[1, k] *= ratio * ratio
-        rows, one_of, zero_of, first, second = count, pair[0], pair[1], mass[0], mass[1]
+        first, second = mass[0], mass[1]
     else:
-        one_of, zero_of, first = np.empty(m), np.empty(m), np.empty(m)
+        shares, first, rows = np.empty((m, L + 1)), np.empty(m), m
         for c in range(m):
-            one_of[c], zero_of[c], first[c] = particle_pair(view, e, c, changed)
+            particle_pair(view, e, c, changed, shares[c])
+            first[c] = shares[c, L]
             if weighted:
                 first[c] += view.log_weight[c]
         top = np.max(first)
         for c in range(m):
             first[c] = np.exp(first[c] - top)
-        rows, second = m, first * first
-    total, squares, one, zero = 0.0, 0.0, 0.0, 0.0
+        second = first * first
+    total, squares = 0.0, 0.0
+    share = view.share
+    share[:] = 0.0
     for k in range(rows):
         total += first[k]
         squares += second[k]
-        one += first[k] * one_of[k]
-        zero += first[k] * zero_of[k]
-    one, zero = one / total, zero / total
-    variance = 0.0
+        for a in range(L):
+            share[a] += first[k] * shares[k, a]
+    most = 0
+    for a in range(L):
+        share[a] /= total
+        most = a if share[a] > share[most] else most
+    # about the most probable level: the others keep their digits, however rare
+    mean, spread, variance = 0.0, 0.0, 0.0
+    for a in range(L):
+        mean += share[a] * (view.levels[a] - view.levels[most])
+    for a in range(L):
+        gap = view.levels[a] - view.levels[most] - mean
+        spread += share[a] * gap * gap
     for k in range(rows):
-        # of the rarer of the two: the other loses digits
-        gap = zero_of[k] - zero if zero < one else one_of[k] - one
-        variance += second[k] * gap * gap
-    return one, zero, variance / (total * total), total * total / (squares * m)
+        if second[k] > 0.0:
+            gap = -mean
+            for a in range(L):
+                gap += shares[k, a] * (view.levels[a] - view.levels[most])
+            variance += second[k] * gap * gap
+    return spread, variance / (total * total), total * total / (squares * m)
+
+
+@jit
+def possible_levels(view, e, out):
+    """Log of ``view.share``, into `out` (L,): -inf for levels that are impossible, finite for all others."""
+    u, v = view.graph.edges[e]
+    for k in range(out.shape[0]):
+        out[k] = -np.inf
+    for a in range(view.level.shape[0]):
+        for b in range(view.level.shape[0]):
+            if view.node_tables[u, a] > -np.inf and view.node_tables[v, b] > -np.inf:
+                k = view.level[a, b]
+                out[k] = np.log(max(view.share[k], TINY))
 
 
 @describe.register(ParticleView)
@@ -359,17 +410,16 @@ def describe_particles(view, e, x, terms):
     edge = view.edge_of[e]
     if edge < 0:
         return
-    one, zero, variance, size = edge_marginal(view, edge)
-    one, zero = max(one, TINY), max(zero, TINY)
-    ratio = view.n * variance / (one * zero)
+    spread, variance, size = edge_marginal(view, edge)
+    ratio = view.n * variance / max(spread, TINY)
     record = view.record
     record[0] += ratio
     record[1] += 1.0
     record[2] = min(record[2], size)
     record[3] = size < view.least_size
     terms.total[0] += view.s[edge]
-    more = view.n * (sharpening(ratio) - 1.0)
-    add_term(terms, view.n, np.log(one) - np.log(zero) - x, more)
+    possible_levels(view, edge, view.log_mass)
+    add_levels(terms, view.n, view.log_mass, view.levels, x, view.n * (sharpening(ratio) - 1.0))
 
 
 @follow.register(ParticleView)
@@ -416,15 +466,38 @@ def resample(z, weights, rng):
 
 
 @jit
-def edge_shares(view, e, out):
-    """Write P(f = 1) of edge e given the other nodes, in every particle, to `out` (m,)."""
-    if n_configurations(view, e) > 0:
+def edge_means(view, e, out):
+    """Write the mean of f of edge e given the other nodes, in every particle, to `out` (m,).
+
+    ``view.share`` (L,) gets the probabilities of the levels, averaged over the particles. All parameters must
+    be at their anchor.
+    """
+    m, L = out.shape[0], view.levels.shape[0]
+    share, levels = view.share, view.levels
+    share[:] = 0.0
+    rows = n_configurations(view, e)
+    if rows > 0:
         tabulate_edge(view, e, False)
-        for c in range(out.shape[0]):
-            out[c] = view.pair[0, view.cell[c]]
-    else:
-        for c in range(out.shape[0]):
-            out[c] = particle_pair(view, e, c, False)[0]
+        mass, mean = view.mass[0], view.mass[1]
+        mass[:rows] = 0.0
+        for k in range(rows):
+            mean[k] = 0.0
+            for a in range(L):
+                mean[k] += view.pair[k, a] * levels[a]
+        for c in range(m):
+            out[c] = mean[view.cell[c]]
+            mass[view.cell[c]] += 1.0 / m
+        for k in range(rows):
+            for a in range(L):
+                share[a] += mass[k] * view.pair[k, a]
+        return
+    row = np.empty(L + 1)
+    for c in range(m):
+        particle_pair(view, e, c, False, row)
+        out[c] = 0.0
+        for a in range(L):
+            out[c] += row[a] * levels[a]
+            share[a] += row[a] / m
 
 
 @jit
@@ -441,8 +514,8 @@ def group_sums(view, groups, out):
 
 
 @jit
-def group_shares(view, groups, out, one, zero):
-    """Sum the conditional probabilities of f = 1 over groups; parameters must be at their anchor.
+def group_means(view, groups, out, shares):
+    """Sum the conditional means of f over groups; parameters must be at their anchor.
 
     Parameters
     ----------
@@ -450,22 +523,14 @@ def group_shares(view, groups, out, one, zero):
     groups : (edges,) int64 array
     out : (G, m) array
         Overwritten.
-    one, zero : (edges,) arrays
-        Overwritten: P(f = 1) and P(f = 0).
+    shares : (edges, L) array
+        Overwritten: probabilities of the levels.
     """
     out[:] = 0.0
-    m = out.shape[1]
-    here = np.empty(m)
+    here = np.empty(out.shape[1])
     for e in range(groups.shape[0]):
-        share = out[groups[e]]
-        edge_shares(view, e, here)
-        total = 0.0
-        for c in range(m):
-            share[c] += here[c]
-            total += here[c]
-        one[e] = total / m
-        zero[e] = 1.0 - one[e]
-        if zero[e] < 1e-6 and n_configurations(view, e) > 0:  # to full relative precision
-            zero[e] = 0.0
-            for c in range(m):
-                zero[e] += view.pair[1, view.cell[c]] / m
+        total = out[groups[e]]
+        edge_means(view, e, here)
+        shares[e] = view.share
+        for c in range(out.shape[1]):
+            total[c] += here[c]

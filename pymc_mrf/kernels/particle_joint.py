@@ -19,50 +19,18 @@ import numpy as np
 
 from pymc_mrf.kernels import hamiltonian
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.binary_particles import (
-    effective_size,
-    fill_product,
-    normalise,
-    refresh,
-    sweep_particles,
-)
 from pymc_mrf.kernels.hamiltonian import draw_momentum, hamiltonian_move
 from pymc_mrf.kernels.particle_edges import ParticleEdges, renew
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
-
-
-@lean
-def add_move(view, active, D):
-    """Fill D (N,) with (theta' - theta) . f(z) of every particle, up to a constant, which is returned.
-
-    theta' are the view's parameters, theta those that the particles stand for.
-    """
-    field, particles = view.field, view.particles
-    T, c, low = particles.T, field.features[0, 1] - field.features[0, 0], field.features[0, 0]
-    by_node, constant = view.joint.by_node, 0.0
-    D[:], by_node[:] = 0.0, 0.0
-    for i in range(view.n_biases):
-        move = view.beta[i] - particles.beta[i]
-        by_node[i] = c * move
-        constant += low * move
-    for e in active:
-        u, v, cells = field.edges[e, 0], field.edges[e, 1], field.cells[e]
-        move = view.w[e] - particles.w[e]
-        if move == 0.0:
-            continue
-        constant += move * cells[0]
-        by_node[u] += move * (cells[2] - cells[0])
-        by_node[v] += move * (cells[1] - cells[0])
-        x, t_u, t_v = move * c * c, T[u], T[v]
-        for j in range(D.shape[0]):
-            D[j] += x * t_u[j] * t_v[j]
-    for i in range(T.shape[0]):
-        x, t = by_node[i], T[i]
-        if x != 0.0:
-            for j in range(D.shape[0]):
-                D[j] += x * t[j]
-    return constant
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, total
+from pymc_mrf.kernels.weighted_particles import (
+    add_move,
+    effective_size,
+    fill_means,
+    normalise,
+    refresh,
+    sweep,
+)
 
 
 @lean
@@ -76,41 +44,13 @@ def reweight(W, D, size, out):
     return top + np.log(total(out) / total(W))
 
 
-@lean
-def fill_means(view, active, W, edge_mean, node_mean):
-    """Means under W (N,) of the statistics of the edges `active` (k,), and of all state values.
-
-    Into `edge_mean` (r,) and `node_mean` (d,).
-    """
-    field, T, product = view.field, view.particles.T, view.joint.product
-    c, low, sum_W, owner = (
-        field.features[0, 1] - field.features[0, 0],
-        field.features[0, 0],
-        total(W),
-        -1,
-    )
-    for i in range(T.shape[0]):
-        node_mean[i] = dot(W, T[i]) / sum_W
-    for e in active:
-        u, v, cells = field.edges[e, 0], field.edges[e, 1], field.cells[e]
-        if owner != u:
-            fill_product(W, T[u], product)
-            owner = u
-        edge_mean[e] = (
-            cells[0] + (cells[2] - cells[0]) * node_mean[u] + (cells[1] - cells[0]) * node_mean[v]
-        )
-        edge_mean[e] += c * c * dot(product, T[v]) / sum_W
-    for i in range(T.shape[0]):
-        node_mean[i] = low + c * node_mean[i]
-
-
 @hamiltonian.add_slopes.register(ParticleEdges)
 def add_slopes_by_particles(view, active, slope):
     """Log-likelihood relative to where the particles are, and its slopes; further observations included."""
     joint, particles, n, k = view.joint, view.particles, view.joint.n[0], active.shape[0]
-    constant = add_move(view, active, joint.D)
+    constant = add_move(particles, view.field, view.w, view.beta, active, joint.D)
     value = -n * (constant + reweight(particles.W, joint.D, particles.size, joint.W))
-    fill_means(view, active, joint.W, joint.edge_mean, joint.node_mean)
+    fill_means(particles, view.field, active, joint.W, joint.edge_mean, joint.node_mean)
     for a in range(k):
         e = active[a]
         value += (view.w[e] - particles.w[e]) * joint.s[e]
@@ -137,7 +77,7 @@ def begin_piece(view, active):
         renew(view)
         size = float(particles.size)
     more = field.n[0] * field.n[0] / size
-    fill_means(view, active, particles.W, joint.edge_mean, joint.node_mean)
+    fill_means(particles, field, active, particles.W, joint.edge_mean, joint.node_mean)
     for e in active:
         joint.s[e] = field.s[e] + more * joint.edge_mean[e]
     for i in range(view.n_biases):
@@ -178,6 +118,6 @@ def hamiltonian_pieces(view, active, prior, x, step, n_steps, n_pieces, rng):
             copy(view.w, particles.w)
             copy(view.beta, particles.beta)
             normalise(particles.W, particles.size)
-            refresh(view.field, particles)
-        sweep_particles(view.field, particles, 1)
+            refresh(particles, view.field)
+        sweep(particles, view.field, 1)
     return all_accepted

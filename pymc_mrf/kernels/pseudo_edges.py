@@ -15,7 +15,7 @@ import numpy as np
 from pymc_mrf.kernels import edge_moves as moves
 from pymc_mrf.kernels import hamiltonian
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.edge_moves import Field, fill_node_tables
 from pymc_mrf.kernels.vector_sums import (
     LOWEST,
     copy,
@@ -143,11 +143,9 @@ class PseudoEdges(NamedTuple):
     rows: Rows
 
 
-def allocate_view(
-    field: Field, n_biases: int, T: np.ndarray, Z: np.ndarray, s: np.ndarray, n_blocks: int
-) -> PseudoEdges:
-    """View with room for everything, of no parameters so far; arguments as the attributes of the view."""
-    (d, M, N), K, r, n_parameters = T.shape, field.floor.shape[1], len(field.edges), len(field.t)
+def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoEdges:
+    """View with room for everything, of no parameters and no rows so far; N as in its attributes."""
+    (d, K), M, r, n_parameters = field.floor.shape, len(field.features), len(field.edges), len(field.t)
 
     def ends(*n: int) -> Ends:
         shapes = (*n, 2, M, N), (*n, 2, M, N), (*n, 2, K), (*n, 2, K), (*n, 2, M, M)
@@ -161,10 +159,10 @@ def allocate_view(
         b=np.zeros(n_parameters),
         beta=np.zeros(n_parameters),
         n_biases=n_biases,
-        T=T,
-        Z=Z,
-        Z2=np.einsum("ilc,ikc->ilk", Z, Z) / field.n[:, None, None],
-        s=s,
+        T=np.zeros((d, M, N)),
+        Z=np.zeros((d, M, N)),
+        Z2=np.zeros((d, M, M)),
+        s=np.zeros(r),
         tables=np.zeros((d, K)),
         now=NodeTerms._make([*map(np.zeros, sizes), *nothing]),
         without=ends(),
@@ -211,6 +209,22 @@ def binary_terms(view, i, Z, L, R, p, v, C):
 
 
 @lean
+def fill_scores(table, F, L, P, top):
+    """Log potentials P (K, N) of states, table (K,) + F' L at local fields L (M, N); the largest: `top`."""
+    for a in range(P.shape[0]):
+        for j in range(P.shape[1]):
+            P[a, j] = table[a]
+        for l in range(L.shape[0]):
+            if F[l, a] != 0.0:
+                for j in range(P.shape[1]):
+                    P[a, j] += F[l, a] * L[l, j]
+    copy(P[0], top)
+    for a in range(1, P.shape[0]):
+        for j in range(P.shape[1]):
+            top[j] = max(top[j], P[a, j])
+
+
+@lean
 def node_terms(view, i, x, Z, L, R, p, v, C):
     """Terms of node i at local fields `view.rows.base` + x Z, into L, R (M, N), p, v (K,) and C (M, M).
 
@@ -225,17 +239,7 @@ def node_terms(view, i, x, Z, L, R, p, v, C):
     if K == 2 and M == 1:
         return binary_terms(view, i, Z, L, R, p, v, C)
     P, top, z, first, second, tables = rows.P, rows.top, rows.z, rows.first, rows.second, view.tables
-    for a in range(K):
-        for j in range(N):
-            P[a, j] = tables[i, a]
-        for l in range(M):
-            if F[l, a] != 0.0:
-                for j in range(N):
-                    P[a, j] += F[l, a] * L[l, j]
-    copy(P[0], top)
-    for a in range(1, K):
-        for j in range(N):
-            top[j] = max(top[j], P[a, j])
+    fill_scores(tables[i], F, L, P, top)
     for j in range(N):
         z[j], first[j], second[j] = 0.0, 0.0, 0.0
     for a in range(K):
@@ -296,15 +300,11 @@ def fill_base(view, L):
 def refresh(view):
     """Recompute the terms of all nodes at the view's parameters."""
     field, now = view.field, view.now
-    (d, K), (M, N), q = view.tables.shape, view.rows.base.shape, field.basis.shape[0]
+    d, (M, N) = view.tables.shape[0], view.rows.base.shape
     copy(view.w, now.w)
     copy(view.beta, now.beta)
+    fill_node_tables(field, view.beta, view.tables)
     for i in range(d):
-        for a in range(K):
-            value = field.floor[i, a]
-            for k in range(q):
-                value += view.beta[i * q + k] * field.basis[k, a]
-            view.tables[i, a] = value
         for l in range(M):
             for j in range(N):
                 now.L[i, l, j] = 0.0

@@ -1,7 +1,7 @@
 """View of the pseudo-likelihood (Besag, 1975) for `group_labels`.
 
 Given all other nodes of its row, a node's probability is, as a function of the parameter x of one of its
-edges, exp(x f) / (1 + exp(x + lam)) up to a constant: one term for each row and end of the edge.
+edges, exp(x f) over a sum of exp(lam_l + f_l x) over its states: one term for each row and end of the edge.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.edge_terms import add_term
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.edge_terms import LevelTerms, Terms, add_term
 from pymc_mrf.kernels.group_labels import describe, follow
 
 
@@ -27,10 +28,11 @@ class PseudoView(NamedTuple):
     counts : (m,) array
         How often each occurs.
     statistic : (K, K) array
-        f, symmetric, with values in {0, 1}.
+        f, symmetric.
     edges : (edges, 2) int64 array
     scores : (d, m, K) array
-        Log conditional probabilities of the nodes' states at the present parameters, up to constants.
+        Log conditional probabilities of the nodes' states at the present parameters, up to constants; -inf
+        for states that a node does not have.
     """
 
     edge_of: np.ndarray
@@ -71,9 +73,14 @@ def log_add(a, b):
     return max(a, b) + np.log1p(np.exp(-abs(a - b)))
 
 
-@jit
-def describe_end(view, i, j, x, terms):
-    """Terms of node i, the edge's other end being node j."""
+@by_type
+def describe_end(terms, view, i, j, x):
+    """Add the terms of node i, the edge's other end being node j."""
+
+
+@describe_end.register(Terms)
+def describe_binary_end(terms, view, i, j, x):
+    """States of f = 1 together, and those of f = 0."""
     K = view.statistic.shape[0]
     for c in range(view.x.shape[1]):
         b = view.x[j, c]
@@ -88,6 +95,21 @@ def describe_end(view, i, j, x, terms):
             add_term(terms, view.counts[c], one - zero, 0.0)
 
 
+@describe_end.register(LevelTerms)
+def describe_end_of_levels(terms, view, i, j, x):
+    """Make each state of the node a level."""
+    K = view.statistic.shape[0]
+    for c in range(view.x.shape[1]):
+        t, b, varies = terms.size[0], view.x[j, c], False
+        for a in range(K):
+            f = view.statistic[a, b]
+            terms.f[t, a], terms.lam[t, a] = f, view.scores[i, c, a] - f * x
+            varies = varies or f != 0.0
+        if varies:  # else the other end has the score 0, and f is 0 whatever the node's state
+            terms.n[t], terms.more[t] = view.counts[c], 0.0
+            terms.size[0] = t + 1
+
+
 @describe.register(PseudoView)
 def describe_pseudo(view, e, x, terms):
     """All rows, as seen from either end."""
@@ -96,8 +118,8 @@ def describe_pseudo(view, e, x, terms):
         return
     u, v = view.edges[edge, 0], view.edges[edge, 1]
     terms.total[0] += 2.0 * view.s[edge]
-    describe_end(view, u, v, x, terms)
-    describe_end(view, v, u, x, terms)
+    describe_end(terms, view, u, v, x)
+    describe_end(terms, view, v, u, x)
 
 
 @follow.register(PseudoView)

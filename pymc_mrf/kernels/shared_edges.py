@@ -12,6 +12,8 @@ import numpy as np
 from pymc_mrf.kernels import edge_moves as moves
 from pymc_mrf.kernels import hamiltonian
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.densities import Combined, density_of, log_density, slope_and_precision
 from pymc_mrf.kernels.vector_sums import copy
 
 
@@ -59,6 +61,8 @@ class SharedEdges(NamedTuple):
         Scratch: edges of the entries other than 0.
     slope : (T + n_biases,) array
         Scratch.
+    tilt : (n_biases,) array
+        Scratch of zeros: by how much sums of biases change with the entry that is looked at.
     """
 
     field: Terms
@@ -72,6 +76,7 @@ class SharedEdges(NamedTuple):
     found: np.ndarray
     edges: np.ndarray
     slope: np.ndarray
+    tilt: np.ndarray
 
 
 @lean
@@ -140,16 +145,105 @@ def entry_gain(view, k, x):
 
 @moves.bias_terms.register(SharedEdges)
 def entry_bias_terms(view, k, x, bias):
+    """As the prior tells."""
+    value, slope, curvature = 0.0, 0.0, 0.0
+    if view.n_biases > 0:
+        value, slope, curvature = prior_terms(bias, view, k, x)
+    return value, slope, curvature
+
+
+@by_type
+def prior_terms(bias: Any, view: Any, k: int, x: float) -> Any:
+    """Log prior of the biases that move with entry k, at its value x; slope and curvature by x."""
+
+
+@prior_terms.register(object)
+def terms_of_each(bias, view, k, x):
     """Add those of the edges."""
     terms, value, slope, curvature = view.field, 0.0, 0.0, 0.0
-    if view.n_biases > 0:
-        for t in range(terms.first[k], terms.first[k + 1]):
-            c = terms.factor[t]
-            log_prior, g, h = moves.bias_terms(view.whole, terms.edge[t], view.offset[t] + c * x, bias)
-            value += log_prior
-            slope += c * g
-            curvature += c * c * h
+    for t in range(terms.first[k], terms.first[k + 1]):
+        c = terms.factor[t]
+        log_prior, g, h = moves.bias_terms(view.whole, terms.edge[t], view.offset[t] + c * x, bias)
+        value += log_prior
+        slope += c * g
+        curvature += c * c * h
     return value, slope, curvature
+
+
+@lean
+def end_of(view, t, p):
+    """Node parameter p of those at both ends of the edge of term t, and how much of it the entry moves."""
+    field, e, q = view.whole.field, view.field.edge[t], view.whole.field.basis.shape[0]
+    a = field.edges[e, p // q] * q + p % q
+    return a, -view.field.factor[t] * moves.shift(field, a, field.edges[e, 1 - p // q])
+
+
+@prior_terms.register(Combined)
+def terms_of_sums(bias, view, k, x):
+    """Those of every sum that moves with the entry."""
+    value, slope, curvature = 0.0, 0.0, 0.0
+    inverse, n_fields, n_ends = bias.inverse, bias.inverse.shape[0], 2 * view.whole.field.basis.shape[0]
+    width = view.n_biases // n_fields
+    for t in range(view.field.first[k], view.field.first[k + 1]):
+        for p in range(n_ends):
+            a, step = end_of(view, t, p)
+            for f in range(n_fields):
+                view.tilt[f * width + a % width] += inverse[f, a // width] * step
+    for t in range(view.field.first[k], view.field.first[k + 1]):
+        for p in range(n_ends):
+            i = end_of(view, t, p)[0] % width
+            for f in range(n_fields):
+                tilt = view.tilt[f * width + i]
+                if tilt != 0.0:  # not yet met
+                    density = density_of(bias.densities, f * width + i)
+                    at = sum_at(bias, view.b, f, i) + (x - view.w[k]) * tilt
+                    g, h = slope_and_precision(density, at)
+                    value += log_density(density, at)
+                    slope += tilt * g
+                    curvature += tilt * tilt * h
+                    view.tilt[f * width + i] = 0.0
+    return value, slope, curvature
+
+
+@lean
+def sum_at(bias, b, f, i):
+    """Sum f at place i of the biases."""
+    n_fields, value = bias.inverse.shape[0], 0.0
+    for g in range(n_fields):
+        value += bias.inverse[f, g] * b[g * (b.shape[0] // n_fields) + i]
+    return value
+
+
+@hamiltonian.bias_prior.register(Combined)
+def prior_of_sums(bias, b, slope):
+    """As each sum has a density of its own."""
+    n_fields, value = bias.inverse.shape[0], 0.0
+    width = b.shape[0] // n_fields
+    for i in range(slope.shape[0]):
+        slope[i] = 0.0
+    for f in range(n_fields):
+        for i in range(width):
+            density, at = density_of(bias.densities, f * width + i), sum_at(bias, b, f, i)
+            value += log_density(density, at)
+            g = slope_and_precision(density, at)[0]
+            for block in range(n_fields):
+                slope[block * width + i] += bias.inverse[f, block] * g
+    return value
+
+
+@hamiltonian.fill_bias_precisions.register(Combined)
+def fill_precisions_of_sums(bias, out):
+    """Of every bias with the others fixed."""
+    n_fields = bias.inverse.shape[0]
+    width = out.shape[0] // n_fields
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+    for f in range(n_fields):
+        for i in range(width):
+            density = density_of(bias.densities, f * width + i)
+            precision = slope_and_precision(density, density.location)[1]
+            for block in range(n_fields):
+                out[block * width + i] += bias.inverse[f, block] ** 2 * precision
 
 
 @moves.set_edge.register(SharedEdges)

@@ -20,7 +20,10 @@ from pymc_mrf.kernels.hamiltonian import (
     prior_precisions,
 )
 
+Data = np.ndarray | list[np.ndarray]  # of a field, or of each block
+
 BLOCK = 1_000_000  # numbers gathered at once
+HALF_ROW = 0.5  # by which variances in the data are larger than they are
 # length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
 TRAJECTORY = 1.6
 MAX_LEAPFROG = 16  # steps of one trajectory
@@ -47,18 +50,20 @@ class Block(NamedTuple):
     edges: np.ndarray
 
 
-def blocks_of(x: np.ndarray | list[np.ndarray], edges: np.ndarray) -> Iterator[Block]:
+def blocks_of(x: Data, edges: np.ndarray) -> Iterator[Block]:
     """Blocks of a field with `edges` (r, 2): one for each array of data, whose nodes follow one another."""
-    start = 0
-    for own in x if isinstance(x, list) else [x]:
-        stop = start + own.shape[1]
-        which = np.flatnonzero((edges[:, 0] >= start) & (edges[:, 0] < stop))
+    arrays = x if isinstance(x, list) else [x]
+    ends = np.cumsum([own.shape[1] for own in arrays])
+    block = np.searchsorted(ends, edges[:, 0], side="right")
+    order = np.argsort(block, kind="stable")
+    cuts = np.searchsorted(block[order], np.arange(1, len(arrays)))
+    for own, stop, which in zip(arrays, ends.tolist(), np.split(order, cuts), strict=True):
+        start = stop - own.shape[1]
         yield Block(own, slice(start, stop), which, edges[which] - start)
-        start = stop
 
 
 def edge_field(
-    x: np.ndarray | list[np.ndarray],
+    x: Data,
     graph: PairwiseGraph,
     family: Family,
     is_centred: bool,
@@ -76,27 +81,20 @@ def edge_field(
         Whether biases are shifted with the edges, to stay centred at the data.
     order : (r,) int64 array
     """
-    d, r, F, G = graph.n_nodes, graph.n_edges, family.edge_features, family.node_basis
+    d, F, G = graph.n_nodes, family.edge_features, family.node_basis
     (M, K), entries, floor = F.shape, family.node_entries(d), np.zeros((d, family.n_states))
-    if family.possible is not None:
-        floor[~family.possible] = -np.inf
-    n, means, totals, t, sums = (
-        np.zeros(d), np.zeros((d, M)), np.zeros((d, M)), np.zeros((d, len(G))), np.zeros(r)
-    )  # fmt: skip
+    floor[~family.possible(d)] = -np.inf
+    n, m = np.zeros(d), np.zeros((d, M))
     for block in blocks_of(x, graph.edges):
-        values = F[:, block.x]  # (M, n_b, d_b)
         n[block.nodes] = len(block.x)
-        totals[block.nodes] = values.sum(axis=1).T
-        means[block.nodes] = values.mean(axis=1).T
-        t[block.nodes] = G[:, block.x].sum(axis=1).T
-        sums[block.which] = sum(pair_sums(value, block.edges) for value in values)
-    m = means if is_centred else np.zeros((d, M))
+        if is_centred:
+            m[block.nodes] = F[:, block.x].mean(axis=1).T
     f = F.T @ F
     u, v = graph.edges.T
     by_u, by_v = m[v] @ F, m[u] @ F  # (r, K)
     # the first state is the reference: what is left of a feature is a combination of the basis
     lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
-    return Field(
+    field = Field(
         edges=graph.edges,
         order=order,
         n=n,
@@ -105,42 +103,64 @@ def edge_field(
         floor=floor,
         m=m.ravel(),
         lift=(entries[:, :, None] * lift).reshape(-1, M),
-        s=sums - (m[v] * totals[u]).sum(axis=1) - (m[u] * totals[v]).sum(axis=1),
-        sums=sums,
-        t=t.ravel(),
+        s=np.zeros(graph.n_edges),
+        sums=np.zeros(graph.n_edges),
+        t=np.zeros(d * len(G)),
         statistic=f.ravel(),
         cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
         contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
     )
+    fill_sums(x, field)
+    return field
 
 
-def data_information(x: np.ndarray | list[np.ndarray], field: Field) -> np.ndarray:
-    """Sum over the rows of x of the variances of the features of edges and nodes, (r + d q,).
-
-    Edges as if their ends were independent; never 0. `x` is that of `edge_field`.
-    """
-    by_edge, by_node = np.zeros(len(field.edges)), np.zeros((len(field.n), len(field.basis)))
+def fill_sums(x: Data, field: Field) -> None:
+    """Fill in the sums of the field's statistics over the rows of x, as of `edge_field`."""
+    totals, t = (
+        np.zeros((len(field.n), len(field.features))),
+        field.t.reshape(len(field.n), len(field.basis)),
+    )
     for block in blocks_of(x, field.edges):
-        values, nodes, n = field.features[:, block.x], field.basis[:, block.x], len(block.x)
-        centred = values - values.mean(axis=1)[:, None]
-        C = np.einsum("lci,kci->ilk", centred, centred) + 0.5 * np.eye(len(values))  # (d_b, M, M)
-        u, v = block.edges.T
-        by_edge[block.which] = (C[u] * C[v]).sum(axis=(1, 2)) / n
-        by_node[block.nodes] = (n * nodes.var(axis=1) + 0.5).T
-    return np.concatenate([by_edge, by_node.ravel()])
+        values = field.features[:, block.x]  # (M, n_b, d_b)
+        totals[block.nodes] = values.sum(axis=1).T
+        t[block.nodes] = field.basis[:, block.x].sum(axis=1).T
+        field.sums[block.which] = sum(pair_sums(value, block.edges) for value in values)
+    m, (u, v) = field.m.reshape(totals.shape), field.edges.T
+    field.s[:] = field.sums - (m[v] * totals[u]).sum(axis=1) - (m[u] * totals[v]).sum(axis=1)
 
 
-def node_correlations(x: np.ndarray | list[np.ndarray], field: Field) -> np.ndarray:
-    """Correlations (d, q, q) of the statistics of the parameters of each node in the data.
+def node_covariances(x: Data, field: Field) -> np.ndarray:
+    """Sum over the rows of x of the covariances of the statistics of each node's parameters, (d, q, q).
 
-    As if half a row more showed each of them alone; `x` is that of `edge_field`.
+    With `HALF_ROW` more that shows each of them alone, so that no variance is 0; `x` is that of `edge_field`.
     """
     d, q = len(field.n), len(field.basis)
     C = np.zeros((d, q, q))
     for block in blocks_of(x, field.edges):
         values = field.basis[:, block.x]
         values = values - values.mean(axis=1)[:, None]
-        C[block.nodes] = np.einsum("aci,bci->iab", values, values) + 0.5 * np.eye(q)
+        C[block.nodes] = np.einsum("aci,bci->iab", values, values) + HALF_ROW * np.eye(q)
+    return C
+
+
+def data_information(x: Data, field: Field) -> np.ndarray:
+    """Sum over the rows of x of the variances of the features of edges and nodes, (r + d q,).
+
+    Edges as if their ends were independent; never 0. `x` is that of `edge_field`.
+    """
+    by_edge = np.zeros(len(field.edges))
+    for block in blocks_of(x, field.edges):
+        values = field.features[:, block.x]
+        centred = values - values.mean(axis=1)[:, None]
+        C = np.einsum("lci,kci->ilk", centred, centred) + HALF_ROW * np.eye(len(values))  # (d_b, M, M)
+        u, v = block.edges.T
+        by_edge[block.which] = (C[u] * C[v]).sum(axis=(1, 2)) / len(block.x)
+    return np.concatenate([by_edge, np.einsum("iaa->ia", node_covariances(x, field)).ravel()])
+
+
+def node_correlations(x: Data, field: Field) -> np.ndarray:
+    """Correlations (d, q, q) that belong to `node_covariances`."""
+    C = node_covariances(x, field)
     scale = np.sqrt(np.einsum("iaa->ia", C))
     return C / (scale[:, :, None] * scale[:, None, :])
 
@@ -184,19 +204,19 @@ class EdgeEngine:
         `learn` may change it in place.
     correlations : (d, q, q) array
         `node_correlations`, of which joint moves make blocks of their mass matrix.
-    assumes_weak_couplings : bool
-        Whether the moves are far from the posterior where couplings are strong
-        (`pymc_mrf.fields.coupling_strength`).
+    is_pseudo : bool
+        Whether it is that of a pseudo-likelihood, of which the step warns where the draws are far from the
+        posterior.
     """
 
     view: Any
     information: np.ndarray
     correlations: np.ndarray
-    assumes_weak_couplings: ClassVar[bool] = False
+    is_pseudo: ClassVar[bool] = False
 
     def __init__(
         self,
-        x: np.ndarray | list[np.ndarray],
+        x: Data,
         graph: PairwiseGraph,
         family: Family,
         moves_biases: bool,
@@ -208,34 +228,36 @@ class EdgeEngine:
         """Bring the view up to date with its parameters `w`, `b` and `beta`."""
         raise NotImplementedError
 
-    def variances(self, active: np.ndarray, prior: EdgePrior) -> np.ndarray:
-        """Variances of the weights of the edges `active` (k,) and of the biases, roughly; (k + n_biases,)."""
-        biases = np.empty(len(self.view.b))
-        slab = prior_precisions(prior, biases)
-        by_edge, by_bias = self.likelihood_precisions()
-        precision = by_edge[active] + slab
-        if self.view.n_biases:
-            precision = np.concatenate([precision, by_bias + biases])
-        return 1.0 / precision
+    def set_data(self, x: Data) -> None:
+        """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
+        fill_sums(x, self.view.field)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
         """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""
-        x = allocate_coordinates(self.variances(active, prior))
-        if not self.view.n_biases or self.correlations.shape[1] == 1:
+        of_prior = np.empty(len(self.view.b))
+        slab = prior_precisions(prior, of_prior)
+        of_edges, of_biases = self.likelihood_precisions()
+        precisions = of_edges[active] + slab * self.slab_curvatures()[active]
+        if not self.view.n_biases:
+            return allocate_coordinates(1.0 / precisions)
+        x = allocate_coordinates(1.0 / np.concatenate([precisions, of_biases + of_prior]))
+        d, q, _ = self.correlations.shape
+        if q == 1:
             return x
-        of_likelihood = self.likelihood_precisions()[1].reshape(self.correlations.shape[:2])
-        variances = x.inverse_mass[len(active) :]  # a view
-        of_prior = 1.0 / variances.reshape(of_likelihood.shape) - of_likelihood
-        scale = np.sqrt(of_likelihood)
+        scale = np.sqrt(of_biases).reshape(d, q)
         precision = self.correlations * scale[:, :, None] * scale[:, None, :]
-        np.einsum("iaa->ia", precision)[:] += of_prior
-        variances[:] = 1.0
+        np.einsum("iaa->ia", precision)[:] += of_prior.reshape(d, q)
+        x.inverse_mass[len(active) :] = 1.0
         return x._replace(roots=np.linalg.cholesky(np.linalg.inv(precision)))
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Information of the likelihood about every edge (r,) and bias (d q,), roughly."""
         by_edge, by_bias = np.split(self.information, [len(self.view.w)])
         return by_edge, by_bias
+
+    def slab_curvatures(self) -> np.ndarray:
+        """Curvature of the slab at the weight of every edge relative to its centre, roughly; (r,)."""
+        return np.ones(len(self.view.w))
 
     def remember(self) -> None:
         """Keep what `learn` needs of the state before a joint move."""
@@ -275,6 +297,7 @@ class EdgeEngine:
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """Make the joint move of the edges `active` (k,); the acceptance probability."""
+        self.remember()
         x = self.coordinates(active, prior)
         draw_momentum(x, rng)
         return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng)[0]

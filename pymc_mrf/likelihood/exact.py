@@ -33,9 +33,13 @@ class ExactLikelihood(ComputedLikelihood):
             self.s,
             float(self.n),
             statistic.ravel().copy(),
+            self.levels,
+            self.level.ravel(),
             self._tree,
             allocate_focus(self._tree),
-            *np.empty((2, size)),
+            np.empty(size),
+            np.empty(size),
+            np.empty(self.n_levels),
         )
 
     def view(self, eta):
@@ -64,7 +68,7 @@ class ExactLikelihood(ComputedLikelihood):
         """Exact draws at `eta`."""
         z = self.draw(eta, N_REFERENCE, rng)
         u, v = self.graph.edges.T
-        self.reference = self.statistic.astype(np.int8)[z[:, u], z[:, v]].T.copy()
+        self.reference = self._reference_statistic[z[:, u], z[:, v]].T.copy()
 
     def draw(self, eta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Independent states (n, d) int8 of the field at `eta` (r,)."""
@@ -98,6 +102,11 @@ class ForestLikelihood(ComputedLikelihood):
         self.lam = np.full(graph.n_edges, -np.log(len(statistic) - 1.0))
         n = self._to_entries(np.full(graph.n_edges, float(self.n)))
         self._view = FixedView(self._to_entries(self.s), n, self._to_entries(self.lam))
+
+    def set_data(self, x):
+        """Bring the closed forms up to date as well."""
+        super().set_data(x)
+        self._view.s[:] = self._to_entries(self.s)
 
     def view(self, eta):
         """Likelihoods that never change."""

@@ -10,6 +10,7 @@ from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
 from pymc_mrf.likelihood.edge_engine import (
+    Data,
     EdgeEngine,
     blocks_of,
     data_information,
@@ -58,7 +59,7 @@ class ExactEdges(EdgeEngine):
 
     def __init__(
         self,
-        x: np.ndarray | list[np.ndarray],
+        x: Data,
         graph: PairwiseGraph,
         family: Family,
         moves_biases: bool,

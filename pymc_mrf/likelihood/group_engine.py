@@ -21,9 +21,9 @@ class GroupEngine(ABC):
         Observed state indices.
     graph : PairwiseGraph
     statistic : (K, K) array
-        Table of f, symmetric with values in {0, 1}; a natural parameter multiplies it.
+        Table of f, symmetric; a natural parameter multiplies it.
     node_tables : (d, K) array
-        Log tables of the nodes.
+        Log tables of the nodes; -inf for states that a node does not have.
     entries : (edges,) int64 array
         Which of the r parameters each edge has, all different.
     n_entries : int
@@ -34,12 +34,20 @@ class GroupEngine(ABC):
     n : int
     s : (edges,) array
         Sum of f over the observations.
+    levels : (L,) array
+        Different values of f, increasing.
+    level : (K, K) int64 array
+        Which of them each pair of states has.
+    is_binary : bool
+        Whether the levels are 0 and 1.
     order : (r,) int64 array
         Order of the parameters in which a sweep costs least.
     chunk : int
         Parameters of a sweep after which the views want to be renewed.
     n_terms : int
         Most terms that one edge's likelihood has (`pymc_mrf.kernels.edge_terms`).
+    n_levels : int
+        Most levels that one term has.
     n_trajectories : int
         Hamiltonian moves that one evaluation of `grouped` should serve.
     reference, node_reference : array
@@ -60,16 +68,44 @@ class GroupEngine(ABC):
     ) -> None:
         self.n = len(x)
         self.s = np.empty(graph.n_edges)
-        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
-        self.x, self.graph = x, graph
-        self.statistic, self.node_tables = statistic, node_tables
+        self.graph, self.statistic, self.node_tables = graph, statistic, node_tables
+        self._sum_edges(x)
+        self.levels, level = np.unique(statistic, return_inverse=True)
+        self.level = level.reshape(statistic.shape)
+        self.is_binary = np.array_equal(self.levels, [0.0, 1.0])
+        self.n_levels = len(self.levels)
         self.entries = entries
         self.edge_of = np.full(n_entries, -1)
         self.edge_of[entries] = np.arange(graph.n_edges)
         self.order = np.arange(n_entries)
         self.chunk = n_entries
-        self.reference = np.zeros((graph.n_edges, 0), dtype=np.int8)
+        self.reference = np.zeros((graph.n_edges, 0), dtype=self._reference_statistic.dtype)
         self.node_reference = np.zeros((0, 0))
+
+    @property
+    def _reference_statistic(self) -> np.ndarray:
+        """The statistic (K, K) in the type of `reference`, which is small where that is possible."""
+        return self.statistic.astype(np.int8) if self.is_binary else self.statistic
+
+    def alone(self) -> np.ndarray:
+        """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""
+        K, (u, v) = len(self.statistic), self.graph.edges.T
+        share = np.stack([(self.x == a).mean(axis=0) for a in range(K)], axis=1)  # (d, K)
+        p = share[u][:, :, None] * share[v][:, None, :]  # (edges, K, K)
+        of_u, of_v = (np.einsum("eb,ab->ea", share[i], self.statistic) for i in (v, u))
+        mean = (p * self.statistic).sum(axis=(1, 2))
+        # what the nodes do not explain
+        rest = self.statistic - of_u[:, :, None] - of_v[:, None, :] + mean[:, None, None]
+        spread = (p * rest**2).sum(axis=(1, 2)) + np.ptp(self.levels) ** 2 / self.n
+        return self._to_entries((self.s / self.n - mean) / spread)
+
+    def _sum_edges(self, x: np.ndarray) -> None:
+        self.x = x
+        gibbs.edge_statistics(x, self.graph.edges, self.statistic, self.s)
+
+    def set_data(self, x: np.ndarray) -> None:
+        """Take other data (n, d), missing cells being filled anew."""
+        self._sum_edges(x)
 
     def set_node_tables(self, node_tables: np.ndarray) -> None:
         """Take over other node tables (d, K)."""
@@ -99,9 +135,9 @@ class GroupEngine(ABC):
         learnt. The P variables behind the node parameters, if they are moved as well, follow the groups.
         """
         N = self.reference.shape[1]
-        counts = np.empty((n_groups, N), dtype=np.int32)
-        group_labels.sum_groups(self.reference, labels[self.entries], counts)
-        sums = np.concatenate([counts, self.node_reference]) if len(self.node_reference) else counts
+        sums = np.empty((n_groups, N), dtype=np.int32 if self.is_binary else np.float64)
+        group_labels.sum_groups(self.reference, labels[self.entries], sums)
+        sums = np.concatenate([sums, self.node_reference]) if len(self.node_reference) else sums
         sums = sums - sums.mean(axis=1, keepdims=True)
         covariance = sums @ sums.T / N
         # of as many groups as states nothing would be left but noise

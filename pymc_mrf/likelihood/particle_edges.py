@@ -1,23 +1,32 @@
-"""The likelihood of a binary field from weighted particles, as `EdgeGibbs` asks for it.
+"""The likelihood of a field from weighted particles, as `EdgeGibbs` asks for it.
 
 Particles follow every change of a parameter by weights that are exact, Gibbs sweeps keep them moving, and
 they are resampled when the weights have become uneven: see `pymc_mrf.kernels.particle_edges`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint
+from pymc_mrf.kernels import binary_particles, particle_edges, particle_joint, state_particles
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
-from pymc_mrf.kernels.hamiltonian import allocate_coordinates
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.weighted_particles import (
+    fill_means,
+    get_states,
+    refresh,
+    set_states,
+    sweep,
+)
 from pymc_mrf.likelihood.edge_engine import (
     MAX_LEAPFROG,
     TRAJECTORY,
     EdgeEngine,
     data_information,
     edge_field,
+    node_correlations,
     pair_sums,
 )
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
@@ -32,18 +41,18 @@ SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
 
 
 class ParticleEdges(EdgeEngine):
-    """Engine of the edge sampler: approximate moves of edges, weights and biases of a binary field.
+    """Engine of the edge sampler: approximate moves of edges, weights and biases of a field.
 
-    Memory is proportional to nodes times particles, plus edges.
+    Memory is proportional to nodes times particles times states, plus edges.
 
     Parameters
     ----------
     x : (n, d) int8 array
-        Observed state indices, 0 or 1.
+        Observed state indices.
     graph : PairwiseGraph
         Candidate edges.
     family : Family
-        ``ISING`` or ``BOLTZMANN``.
+        With one parameter for each edge.
     moves_biases : bool
         Whether the node parameters are this engine's to move.
     n_particles : int, optional
@@ -66,16 +75,23 @@ class ParticleEdges(EdgeEngine):
         n_particles: int | None = None,
         n_sweeps: int = 1,
     ) -> None:
-        n, d = x.shape
+        n = len(x)
         field = edge_field(x, graph, family, moves_biases, order_of_visits(x, graph))
         self.information = data_information(x, field)
+        self.correlations = node_correlations(x, field)
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
-        self._particles = binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
-        self.view = particle_edges.allocate_view(
-            field, d if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
+        indptr, n_biases = graph.arrays.indptr, len(field.t)
+        self._particles: Any = (
+            binary_particles.allocate(size, indptr, graph.n_edges)
+            if family.is_binary_product
+            else state_particles.allocate(size, indptr, field)
         )
-        self._b = np.full(d, np.nan)  # biases that the particles stand for: so far none
+        self.view = particle_edges.allocate_view(
+            field, n_biases if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
+        )
+        self._b = np.zeros(n_biases)  # biases that the particles stand for
+        self._is_started = False
         self._n_averaged = 0
         self._reach = 1.0
         self.reset_statistics()
@@ -116,66 +132,73 @@ class ParticleEdges(EdgeEngine):
         return {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings}
 
     def get_state(self) -> tuple[np.ndarray, ...]:
-        """States (d, m) int8, weights (m,), the w (r,) and b (d,) that they stand for; what was learnt."""
+        """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""
         particles, m = self._particles, self.n_particles
-        states = particles.T[:, :m].astype(np.int8)
-        learnt = np.array([self._reach, self._n_averaged]), self.view.means.expected.copy()
+        states = np.empty((len(particles.degree), m), dtype=np.int8)
+        get_states(particles, states)
+        learnt = (
+            np.array([self._reach, self._n_averaged, self._is_started]),
+            self.view.means.expected.copy(),
+        )
         return states, particles.W[:m].copy(), particles.w.copy(), self._b.copy(), *learnt
 
     def set_state(self, *state: np.ndarray) -> None:
         """Restore what `get_state` gave."""
         states, weights, w, b, learnt, expected = state
         particles, m = self._particles, self.n_particles
-        particles.T[:, :m] = states
+        set_states(particles, self.view.field, states)
         particles.W[:m] = weights
         self._stand_for(w, b)
         self._reach, self._n_averaged = float(learnt[0]), int(learnt[1])
+        self._is_started = bool(learnt[2])
         self.view.means.expected[:] = expected
 
     def _stand_for(self, w, b) -> None:
         """Take the particles for a sample of the field with parameters w and b."""
         self._particles.w[:] = w
         self._b[:] = b
+        self._is_started = True
         centred(self.view.field, w, b, self._particles.beta)
-        binary_particles.refresh(self.view.field, self._particles)
+        refresh(self._particles, self.view.field)
 
     def forget(self) -> None:
         """Unlearn everything, and let the next sweep start from the data."""
-        self._b[:] = np.nan
+        self._is_started = False
         self._reach = 1.0
         self.view.means.expected[:] = np.nan
         self._n_averaged = 0
 
     def start(self, w, b, n_sweeps: int, rng) -> None:
-        """Particles from the rows of the data, followed by `n_sweeps` sweeps at w (r,) and b (d,)."""
-        particles, m = self._particles, self.n_particles
-        particles.T[:, :m] = self._x[rng.integers(len(self._x), size=m)].T
+        """Particles from the rows of the data, followed by `n_sweeps` sweeps at w (r,) and b (d q,)."""
+        particles, field, m = self._particles, self.view.field, self.n_particles
+        rows = self._x[rng.integers(len(self._x), size=m)]
+        set_states(particles, field, np.ascontiguousarray(rows.T))
         particles.W[:m] = 1.0
         self._stand_for(w, b)
         self.move(n_sweeps, rng)
         expected = self.view.means.expected
         if np.isnan(expected).any():  # until draws tell
             edges = np.arange(len(w))
-            particle_joint.fill_means(self.view, edges, particles.W, expected, self.view.joint.node_mean)
+            fill_means(particles, field, edges, particles.W, expected, self.view.joint.node_mean)
 
     def move(self, n_sweeps: int, rng) -> None:
         """Gibbs sweeps at the present parameters; the weights stay as they are."""
         seed_lanes(self._particles.lanes, rng)
-        binary_particles.sweep_particles(self.view.field, self._particles, n_sweeps)
+        sweep(self._particles, self.view.field, n_sweeps)
 
     def refresh(self, rng) -> None:
         """Local fields of the particles; new particles if these stand for other parameters."""
         w, b = self.view.w, self.view.b
-        if np.array_equal(w, self._particles.w) and np.array_equal(b, self._b):
+        own = self._particles.w, self._b
+        if self._is_started and np.array_equal(w, own[0]) and np.array_equal(b, own[1]):
             self._stand_for(w, b)
         else:
             self.start(w, b, BURN_IN, rng)
         self.reset_statistics()
-        self.view.pair.owner[0].node = -1
         seed_lanes(self._particles.lanes, rng)
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn, then move the particles; `w` (r,) and `b` (d,) are changed in place.
+        """Update every edge in turn, then move the particles; `w` (r,) and `b` (d q,) are changed in place.
 
         Returns the numbers of proposals that would change an edge, and of those accepted.
         """
@@ -207,7 +230,7 @@ class ParticleEdges(EdgeEngine):
 
         A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.
         """
-        x = allocate_coordinates(self.variances(active, prior))
+        x = self.coordinates(active, prior)
         # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
         longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n[0] / len(x.place))
         n_pieces = int(np.ceil(TRAJECTORY / longest))

@@ -17,7 +17,7 @@ N_NEAR = (
 N_CHUNKS = 8  # parts of a sweep over many labels, with moves of the particles in between
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 MOST_SNAPSHOTS = 16  # of the particles, over which sums of groups are averaged
-FEW = 100.0  # particles times variance of a group's sum of f, below which its distribution is not known
+FEW = 100.0  # particles times mu (1 - mu), summed over a group, below which no sum of f over it is known well
 LEAST_SHARE = 0.1  # effective share of the particles below which resampling leaves too few of them
 HOPELESS = 8.0  # variance of log weights beyond which they are not looked at
 
@@ -56,7 +56,8 @@ class ParticleLikelihood(GroupEngine):
         chunk_of = np.empty(n_entries, dtype=np.int64)
         chunk_of[self.order] = np.arange(n_entries) // self.chunk
         near_ptr, near = kernels.nearby_edges(graph.arrays, chunk_of[entries], N_NEAR)
-        size = kernels.MAX_CONFIGURATIONS
+        L = self.n_levels
+        size = max(min(kernels.MAX_CONFIGURATIONS, kernels.MAX_CELLS // (L + 1)), 1)
         self._view = kernels.ParticleView(
             edge_of=self.edge_of,
             s=self.s,
@@ -65,7 +66,9 @@ class ParticleLikelihood(GroupEngine):
             eta=np.zeros(r),
             anchor=np.zeros(r),
             statistic=np.ascontiguousarray(statistic, dtype=np.float64),
-            node_tables=np.ascontiguousarray(node_tables, dtype=np.float64),
+            levels=self.levels,
+            level=self.level,
+            node_tables=np.array(node_tables, dtype=np.float64),
             graph=graph.arrays,
             near_ptr=near_ptr,
             near=near,
@@ -75,23 +78,37 @@ class ParticleLikelihood(GroupEngine):
             cell=np.zeros(m, dtype=np.int64),
             conditionals=np.zeros((4, size, K)),
             log_norm=np.zeros((4, size)),
-            pair=np.zeros((3, size)),
+            pair=np.zeros((size, L + 1)),
             mass=np.zeros((2, size)),
+            share=np.zeros(L),
+            log_mass=np.zeros(L),
             record=np.zeros(4),
         )
         self._node_anchor = self._view.node_tables.copy()
-        self.node_statistic = np.zeros(K)
+        # variance of f where it hardly varies: half an observation in n is a typical step of the levels away
+        self._least_spread = 0.5 * float(np.median(np.diff(self.levels))) ** 2 / self.n
+        self._node_basis = np.zeros((0, K))
         self.node_directions: np.ndarray | None = None
         self._node_sums = np.zeros(0)
         self.reset_statistics()
 
-    def move_nodes(self, node_statistic: np.ndarray, directions: np.ndarray) -> None:
-        """From now on move node parameters, which multiply `node_statistic` (K,), with the group values.
+    def move_nodes(self, node_basis: np.ndarray, directions: np.ndarray) -> None:
+        """From now on move node parameters, which multiply the `node_basis` (q, K), with the group values.
 
-        `directions` (d, P) are their derivatives by the P variables that `information` is asked about.
+        `directions` (d q, P) are their derivatives by the P variables that `information` is asked about.
         """
-        self.node_statistic, self.node_directions = node_statistic, directions
-        self._node_sums = node_statistic[self.x].sum(axis=0)
+        self._node_basis, self.node_directions = node_basis, directions
+        self._node_sums = self._node_statistics(self.x.T).sum(axis=1)
+
+    def set_data(self, x):
+        """Sum the statistics of the nodes as well, where their parameters are moved."""
+        super().set_data(x)
+        if len(self._node_basis):
+            self._node_sums = self._node_statistics(x.T).sum(axis=1)
+
+    def _node_statistics(self, z: np.ndarray) -> np.ndarray:
+        """Statistics (d q, m) of the nodes in states `z` (d, m), those of a node side by side."""
+        return self._node_basis[:, z].swapaxes(0, 1).reshape(-1, z.shape[1])
 
     @property
     def n_particles(self) -> int:
@@ -113,9 +130,9 @@ class ParticleLikelihood(GroupEngine):
 
     def edge_noise(self) -> float:
         """`noise` at the present parameters, over all edges."""
-        found = [kernels.edge_marginal(self._view, e)[:3] for e in range(len(self.s))]
-        one, zero, variance = np.array(found).T
-        return float(np.sqrt(np.mean(self.n * variance / np.maximum(one * zero, kernels.TINY))))
+        found = [kernels.edge_marginal(self._view, e)[:2] for e in range(len(self.s))]
+        spread, variance = np.array(found).T
+        return float(np.sqrt(np.mean(self.n * variance / np.maximum(spread, kernels.TINY))))
 
     def reset_statistics(self) -> None:
         """Start counting anew."""
@@ -158,9 +175,11 @@ class ParticleLikelihood(GroupEngine):
         In fields with many changes the particles are left to the sweeps.
         """
         view = self._view
-        edges, nodes = view.eta - view.anchor, view.node_tables - self._node_anchor
+        edges, nodes = view.eta - view.anchor, np.zeros_like(view.node_tables)
+        possible = view.node_tables > -np.inf
+        nodes[possible] = view.node_tables[possible] - self._node_anchor[possible]
         # variance of the log weights, were edges and nodes independent and undecided
-        if 0.25 * (edges @ edges + np.sum(nodes * nodes)) < HOPELESS:
+        if self.statistic.var() * (edges @ edges) + 0.25 * np.sum(nodes * nodes) < HOPELESS:
             kernels.total_log_weights(view, nodes, view.log_weight)
             weights = np.exp(view.log_weight - view.log_weight.max())
             if weights.sum() ** 2 > LEAST_SHARE * len(weights) * (weights @ weights):
@@ -190,26 +209,28 @@ class ParticleLikelihood(GroupEngine):
         Returns
         -------
         float
-            Signed root of the mean square over up to 100 edges, in units of sqrt(p (1 - p) / n), which is
-            the standard deviation of an edge's frequency in the data. Negative where the particles move
-            less than their noise: squares with signs have mean zero if there is no drift.
+            Signed root of the mean square over up to 100 edges, in units of the standard deviation of the
+            mean of f in the data, sqrt(p (1 - p) / n) if f is 0 or 1. Negative where the particles move less
+            than their noise: squares with signs have mean zero if there is no drift.
         """
         n_edges = min(len(self.s), DRIFT_EDGES)
         edges = np.linspace(0, len(self.s) - 1, n_edges).astype(np.int64)
         z = self._view.z.copy()
         blocks = np.arange(DRIFT_BLOCKS) * self.n_particles // DRIFT_BLOCKS
         before, after = np.empty((2, n_edges, DRIFT_BLOCKS))
-        shares = np.empty(self.n_particles)
+        means, spread = np.empty(self.n_particles), np.empty(n_edges)
         for out in (before, after):
-            for e, row in zip(edges, out, strict=True):
-                kernels.edge_shares(self._view, e, shares)
-                row[:] = np.add.reduceat(shares, blocks) / self.n_particles
+            for k, e in enumerate(edges):
+                kernels.edge_means(self._view, e, means)
+                out[k] = np.add.reduceat(means, blocks) / self.n_particles
+                if out is before:
+                    spread[k] = self._spread(self._view.share)
             if out is before:
                 self.move(rng, n_sweeps)
         self._view.z[:] = z
-        p, shift = before.sum(axis=1), after - before
+        shift = after - before
         noise = DRIFT_BLOCKS * shift.var(axis=1, ddof=1)
-        scale = self.n / np.maximum(p * (1.0 - p), 0.5 / self.n)
+        scale = self.n / np.maximum(spread, self._least_spread)
         square = float(np.mean(scale * (shift.sum(axis=1) ** 2 - noise)))
         return float(np.copysign(np.sqrt(abs(square)), square))
 
@@ -217,9 +238,16 @@ class ParticleLikelihood(GroupEngine):
         """Keep f of all edges in some particles, and the nodes' statistics along `node_directions`."""
         u, v = self.graph.edges.T
         z = self._view.z[:, :N_REFERENCE]
-        self.reference = self.statistic.astype(np.int8)[z[u], z[v]]
+        self.reference = self._reference_statistic[z[u], z[v]]
         if self.node_directions is not None:
-            self.node_reference = self.node_directions.T @ self.node_statistic[z]
+            self.node_reference = self.node_directions.T @ self._node_statistics(z)
+
+    def _spread(self, shares: np.ndarray) -> np.ndarray:
+        """Variance (...) of f, from the probabilities of its levels (..., L)."""
+        most = shares.argmax(axis=-1)[..., None]  # about which the others keep their digits
+        gaps = self.levels - self.levels[most]
+        mean = (shares * gaps).sum(axis=-1, keepdims=True)
+        return (shares * (gaps - mean) ** 2).sum(axis=-1)
 
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
@@ -229,28 +257,28 @@ class ParticleLikelihood(GroupEngine):
         """
         m = self.n_particles
         groups = labels[self.entries]
-        n_nodes = 0 if self.node_directions is None else self.graph.n_nodes
+        n_nodes = len(self._node_sums)
         sums, average = np.empty((2, n_groups + n_nodes, m))
-        shares = np.empty((n_groups, m))
-        one, zero = np.empty((2, len(groups)))
+        means = np.empty((n_groups, m))
+        shares = np.empty((len(groups), self.n_levels))
         n_snapshots = int(np.clip(np.ceil(8.0 * self.n / m), 1, MOST_SNAPSHOTS))
         average[:] = 0.0
         for t in range(n_snapshots):
             if t > 0:
                 self.move(rng)
             kernels.group_sums(self._view, groups, sums[:n_groups])
-            sums[n_groups:] = self.node_statistic[self._view.z[:n_nodes]]
+            sums[n_groups:] = self._node_statistics(self._view.z)
             average += sums / n_snapshots
-        kernels.group_shares(self._view, groups, shares, one, zero)
+        kernels.group_means(self._view, groups, means, shares)
         noise = np.cov(average, ddof=0)
         mean = average.mean(axis=1)
         if not n_nodes:
             # all or none: errors of sums that go together cancel, those of estimates of two kinds do not
-            other = np.cov(shares, ddof=0)
+            other = np.cov(means, ddof=0)
             inverse = np.linalg.pinv(np.cov(sums, ddof=0).reshape(n_groups, n_groups))
             if np.sum(inverse * other) < np.sum(inverse * noise):
-                noise, mean = other, shares.mean(axis=1)
-        self._moments = one, zero, sums, mean, noise / m
+                noise, mean = other, means.mean(axis=1)
+        self._moments = shares, sums, mean, noise / m
 
     def grouped(self, labels, values):
         """Log-likelihood near the present `values` (K,), from what `measure` found.
@@ -260,23 +288,26 @@ class ParticleLikelihood(GroupEngine):
             A(D) - A(0) = log mean exp(D . T) + D . (t - mean T),
 
         the means over particles, t being the better estimate of E T. A group in which hardly any particle
-        shows both values of f enters by sum_e log(1 - mu_e + mu_e exp(D_e)) instead, as if alone.
+        shows different values of f enters by sum_e log sum_l mu_el exp(f_l D_e) instead, mu_el being the
+        probability of level f_l, as if alone.
         The error of t, of covariance V relative to C / n with C = Cov T, is corrected for as in
         `kernels.particle_groups`: the curvature n C becomes n C^(1/2) (1 - V)^-1 C^(1/2) about the
-        likelihood's mode. If `node_directions` are set, `values` are followed by the node parameters (d,).
+        likelihood's mode. If `node_directions` are set, `values` are followed by the node parameters (d q,).
         """
         groups = labels[self.entries]
-        one, zero, sums, mean, noise = self._moments
+        shares, sums, mean, noise = self._moments
         size, m = sums.shape
-        K = size if self.node_directions is None else size - self.graph.n_nodes
-        data = np.concatenate([np.bincount(groups, self.s, minlength=K), self._node_sums[: size - K]])
-        independent = np.bincount(groups, one * zero, minlength=size)
-        rare = (independent * m < FEW) & (np.arange(size) < K)
+        K = size - len(self._node_sums)
+        data = np.concatenate([np.bincount(groups, self.s, minlength=K), self._node_sums])
+        independent = np.bincount(groups, self._spread(shares), minlength=size)
+        variety = 0.5 - 0.5 * (shares**2).sum(axis=1)  # mu (1 - mu) of two levels
+        rare = (np.bincount(groups, variety, minlength=size) * m < FEW) & (np.arange(size) < K)
         of_rare = rare[groups]
-        odds_groups, one, zero = groups[of_rare], one[of_rare], zero[of_rare]
+        rare_groups, shares = groups[of_rare], shares[of_rare]
         T = sums[~rare] - sums[~rare].mean(axis=1, keepdims=True)
-        C = np.diag(independent + 0.5 / self.n)
-        C[np.ix_(~rare, ~rare)] = T @ T.T / m + np.diag(np.full(len(T), 0.5 / self.n))
+        least = np.where(np.arange(size) < K, self._least_spread, 0.5 / self.n)
+        C = np.diag(independent + least)
+        C[np.ix_(~rare, ~rare)] = T @ T.T / m + np.diag(least[~rare])
         root = np.linalg.cholesky(C)
         inverse = np.linalg.inv(root)
         ratio, axes = np.linalg.eigh(self.n * inverse @ noise.reshape(size, size) @ inverse.T)
@@ -284,6 +315,8 @@ class ParticleLikelihood(GroupEngine):
         axes = root @ axes  # (size, size)
         penalty = self.n * (axes * gain) @ axes.T
         mode = np.linalg.solve(C, data / self.n - mean)
+
+        reach = 50.0 / np.ptp(self.levels)
 
         def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
             D = x - values
@@ -295,10 +328,12 @@ class ParticleLikelihood(GroupEngine):
             expected = np.zeros(size)
             expected[~rare] = mean[~rare] + T @ weights / total
             if of_rare.any():
-                odds = np.exp(np.clip(D, -50.0, 50.0))[odds_groups]
-                log_partition += np.log(zero + one * odds).sum()
-                shares = np.bincount(odds_groups, one * odds / (zero + one * odds), minlength=size)
-                expected[rare] = shares[rare]
+                gaps = np.clip(D, -reach, reach)[rare_groups, None] * self.levels
+                tilted = shares * np.exp(gaps - gaps.max(axis=1, keepdims=True))
+                norm = tilted.sum(axis=1)
+                log_partition += (np.log(norm) + gaps.max(axis=1)).sum()
+                means = np.bincount(rare_groups, tilted @ self.levels / norm, minlength=size)
+                expected[rare] = means[rare]
             beyond = penalty @ (D - mode)
             value = D @ data - self.n * log_partition - 0.5 * (D - mode) @ beyond
             return float(value), data - self.n * expected - beyond

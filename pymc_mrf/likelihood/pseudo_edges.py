@@ -11,8 +11,9 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_edges
 from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.kernels.hamiltonian import fill_relative_curvatures, prior_precisions
+from pymc_mrf.kernels.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.likelihood.edge_engine import (
+    Data,
     EdgeEngine,
     blocks_of,
     edge_field,
@@ -48,11 +49,11 @@ class PseudoEdges(EdgeEngine):
         which tell how far to move.
     """
 
-    assumes_weak_couplings: ClassVar[bool] = True
+    is_pseudo: ClassVar[bool] = True
 
     def __init__(
         self,
-        x: np.ndarray | list[np.ndarray],
+        x: Data,
         graph: PairwiseGraph,
         family: Family,
         moves_biases: bool,
@@ -62,28 +63,40 @@ class PseudoEdges(EdgeEngine):
         M, K = field.features.shape
         N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
         self.correlations = node_correlations(x, field)
-        T, Z, s = np.zeros((d, M, N)), np.zeros((d, M, N)), np.zeros(r)
         # not 0 for constant columns, and in the units of the features
         C, v = np.tile(0.5 * np.diag(np.ptp(field.features, axis=1) ** 2), (d, 1, 1)), np.zeros((d, K))
         for block in blocks_of(x, graph.edges):
-            n, nodes = len(block.x), block.nodes
             values = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
-            T[nodes, :, :n] = values
-            Z[nodes, :, :n] = values - field.m.reshape(d, M, 1)[nodes]
-            for t, z in zip(T[nodes].transpose(1, 2, 0), Z[nodes].transpose(1, 2, 0), strict=True):
-                s[block.which] += pair_sums(t, block.edges, z) + pair_sums(z, block.edges, t)
             values = values - values.mean(axis=-1, keepdims=True)
-            C[nodes] += values @ values.transpose(0, 2, 1)
+            C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
-            v[nodes] = n * p * (1 - p) + 0.5
+            v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
         n_blocks = len(x) if isinstance(x, list) else 1
-        self.view = pseudo_edges.allocate_view(
-            field, len(field.t) if moves_biases else 0, T, Z, s, n_blocks
-        )
+        self.view = pseudo_edges.allocate_view(field, len(field.t) if moves_biases else 0, N, n_blocks)
+        self._fill_rows(x)
         self._norms = np.zeros(d)
         self._moments = np.zeros(d * M * M + field.floor.size)
         self._curvature = np.ones(r)
         self.information = np.concatenate([C.ravel(), v.ravel(), np.ones(r), np.zeros(2 * d)])
+
+    def _fill_rows(self, x: Data) -> None:
+        """Fill in what the view holds of every row."""
+        field, T, Z, s = self.view.field, self.view.T, self.view.Z, self.view.s
+        m = field.m.reshape(len(field.n), -1, 1)
+        for block in blocks_of(x, field.edges):
+            n, nodes = len(block.x), block.nodes
+            T[nodes, :, :n] = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
+            Z[nodes, :, :n] = T[nodes, :, :n] - m[nodes]
+            s[block.which] = sum(
+                pair_sums(t, block.edges, z) + pair_sums(z, block.edges, t)
+                for t, z in zip(T[nodes].transpose(1, 2, 0), Z[nodes].transpose(1, 2, 0), strict=True)
+            )
+        self.view.Z2[:] = np.einsum("ilc,ikc->ilk", Z, Z) / field.n[:, None, None]
+
+    def set_data(self, x: Data) -> None:
+        """Rows of the view as well."""
+        super().set_data(x)
+        self._fill_rows(x)
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
@@ -115,23 +128,17 @@ class PseudoEdges(EdgeEngine):
         widest = np.quantile(square - mean**2, WIDEST)
         return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
 
-    def variances(self, active: np.ndarray, prior: EdgePrior) -> np.ndarray:
-        """Variances of the weights of the edges `active` (k,) and of the biases, roughly; (k + n_biases,)."""
-        view = self.view
-        biases = np.empty(len(view.b))
-        slab = prior_precisions(prior, biases)
-        by_edge, by_bias = self.likelihood_precisions()
-        _, curvature, _, _ = self._learnt()
-        precision = by_edge[active] + slab * curvature[active]
-        (u, v), squares, d = (
-            view.field.edges[active].T,
-            precision * view.w[active] ** 2,
-            len(self._norms),
-        )
+    def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
+        """As of the base; remembers the norms of the weights."""
+        x = super().coordinates(active, prior)
+        (u, v), d = self.view.field.edges[active].T, len(self._norms)
+        squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
         self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, squares, d))
-        if view.n_biases:
-            precision = np.concatenate([precision, by_bias + biases])
-        return 1.0 / precision
+        return x
+
+    def slab_curvatures(self) -> np.ndarray:
+        """As learnt."""
+        return self._learnt()[1]
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """From the learnt covariances and variances."""
@@ -150,10 +157,8 @@ class PseudoEdges(EdgeEngine):
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""
-        self.remember()
         n_steps = int(np.rint(n_steps * self.stretch()))
         accept = super().trajectory(active, prior, step, n_steps, rng)
-        _, curvature, _, _ = self._learnt()
-        self._curvature[:] = curvature
+        self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
         return accept

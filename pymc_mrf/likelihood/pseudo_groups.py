@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.kernels import pseudo_groups as kernels
 from pymc_mrf.likelihood.group_engine import ComputedLikelihood
 
@@ -19,20 +20,28 @@ class PseudoLikelihood(ComputedLikelihood):
 
     def __init__(self, x, graph, statistic, node_tables, entries, n_entries) -> None:
         super().__init__(x, graph, statistic, node_tables, entries, n_entries)
-        rows, counts = np.unique(x, axis=0, return_counts=True)
-        m = len(rows)
-        self.n_terms = 2 * m
+        self.n_terms, self.n_levels = 2 * self.n, len(statistic)
+        self._count_rows()
+        self._moments = np.empty(graph.n_edges)
+        self.reference = np.zeros(graph.n_edges)
+
+    def _count_rows(self) -> None:
+        """Make a view of the different rows of the data."""
+        rows, counts, _ = distinct_rows(self.x)
         self._view = kernels.PseudoView(
             self.edge_of,
             self.s,
             np.ascontiguousarray(rows.T),
-            counts.astype(np.float64),
-            np.ascontiguousarray(statistic),
-            graph.edges,
-            np.empty((graph.n_nodes, m, len(statistic))),
+            counts,
+            np.ascontiguousarray(self.statistic),
+            self.graph.edges,
+            np.empty((self.graph.n_nodes, len(rows), self.n_levels)),
         )
-        self._moments = np.empty(graph.n_edges)
-        self.reference = np.zeros(graph.n_edges)
+
+    def set_data(self, x):
+        """Count the rows as well."""
+        super().set_data(x)
+        self._count_rows()
 
     def view(self, eta):
         """Scores computed anew, so that rounding errors do not add up over the chain."""

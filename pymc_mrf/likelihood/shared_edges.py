@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels import shared_edges as kernels
-from pymc_mrf.kernels.edge_moves import EdgePrior, centred
-from pymc_mrf.likelihood.edge_engine import EdgeEngine
+from pymc_mrf.kernels.edge_moves import centred
+from pymc_mrf.likelihood.edge_engine import Data, EdgeEngine
 
 
 class Share(NamedTuple):
@@ -45,7 +45,7 @@ class SharedEdges(EdgeEngine):
 
     def __init__(self, whole: EdgeEngine, share: Share, n_entries: int) -> None:
         self._whole, self.offset = whole, np.zeros(len(share.factors))
-        self.assumes_weak_couplings = whole.assumes_weak_couplings  # type: ignore[misc]
+        self.is_pseudo = whole.is_pseudo  # type: ignore[misc]
         self.information, self.correlations = whole.information, whole.correlations
         inner = whole.view
         used = np.flatnonzero(share.factors)
@@ -70,6 +70,7 @@ class SharedEdges(EdgeEngine):
             found=np.zeros(2),
             edges=np.zeros(len(used), dtype=np.int64),
             slope=np.zeros(len(used) + inner.n_biases),
+            tilt=np.zeros(inner.n_biases),
         )
 
     def go_to(self, w, b) -> None:
@@ -81,6 +82,10 @@ class SharedEdges(EdgeEngine):
         inner.w[self._edge] = view.offset + self._factor * w[self._entry]
         centred(inner.field, inner.w, inner.b, inner.beta)
 
+    def set_data(self, x: Data) -> None:
+        """Bring those of the field up to date."""
+        self._whole.set_data(x)
+
     def refresh(self, rng) -> None:
         """Bring the field up to date."""
         self._whole.refresh(rng)
@@ -91,10 +96,9 @@ class SharedEdges(EdgeEngine):
         information = self._factor**2 * of_edges[self._edge]
         return np.bincount(self._entry, information, len(self.view.w)), of_biases
 
-    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """As of the base."""
+    def remember(self) -> None:
+        """As the field does."""
         self._whole.remember()
-        return super().trajectory(active, prior, step, n_steps, rng)
 
     def edge_parameters(self) -> np.ndarray:
         """Those of the field."""

@@ -24,9 +24,9 @@ def require_matplotlib(function: str) -> None:
 
 
 def matplotlib_collection(
-    data: xr.DataArray, *, function: str, backend: str | None, figsize: tuple[float, float], **kwargs
+    data: xr.Dataset, *, function: str, backend: str | None, figsize: tuple[float, float], **kwargs
 ) -> Any:
-    """Return a `PlotCollection` with one matplotlib plot for `data`.
+    """Return a `PlotCollection` of matplotlib, with one plot for `data` unless `kwargs` ask for more.
 
     Raises
     ------
@@ -41,9 +41,7 @@ def matplotlib_collection(
     if backend not in (None, "matplotlib"):
         raise ValueError(f"{function} draws with matplotlib only; backend must not be {backend!r}")
     figure_kwargs = {"figsize": figsize, "layout": "constrained", **kwargs.pop("figure_kwargs", {})}
-    return PlotCollection.wrap(
-        data.to_dataset(), backend="matplotlib", figure_kwargs=figure_kwargs, **kwargs
-    )
+    return PlotCollection.wrap(data, backend="matplotlib", figure_kwargs=figure_kwargs, **kwargs)
 
 
 def any_collection(

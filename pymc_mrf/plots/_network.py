@@ -13,14 +13,14 @@ MAX_NODE_LABELS = 150
 FONT_SIZE = 8.5
 
 
-def network_size(graph: PairwiseGraph) -> tuple[float, float]:
-    """Width and height of the figure in inches."""
-    size = 4.5 + 0.9 * min(graph.n_nodes, MAX_NODE_LABELS) ** 0.5
+def network_size(graph: PairwiseGraph, is_alone: bool = True) -> tuple[float, float]:
+    """Width and height in inches of a network, alone in a figure or one of several."""
+    size = (4.5 if is_alone else 2.0) + 0.9 * min(graph.n_nodes, MAX_NODE_LABELS) ** 0.5
     return 1.3 * size, size
 
 
 def open_network(
-    data: xr.DataArray,
+    data: xr.Dataset,
     graph: PairwiseGraph,
     edges: np.ndarray,
     pos: Mapping[Hashable, tuple[float, float]] | None,
@@ -28,24 +28,32 @@ def open_network(
     function: str,
     backend: str | None,
     **pc_kwargs,
-) -> tuple[Any, Any, np.ndarray]:
-    """Empty picture of a network: the collection, its plot and the places of the nodes (d, 2).
+) -> tuple[Any, list, np.ndarray]:
+    """Empty picture of a network: the collection, its plots and the places of the nodes (d, 2).
 
-    `edges` and `pos` are those of `node_positions`, the other arguments those of
-    `matplotlib_collection`.
+    Every variable of `data` has a plot. `edges` and `pos` are those of `node_positions`, the other
+    arguments those of `matplotlib_collection`.
     """
-    figsize = network_size(graph)
-    xy = node_positions(graph, edges, pos, figsize)
-    pc = matplotlib_collection(data, function=function, backend=backend, figsize=figsize, **pc_kwargs)
-    target = pc.get_target(data.name, {})
-    target.set_axis_off()
-    target.set_aspect("equal")
-    return pc, target, xy
+    n_plots = len(data)
+    width, height = network_size(graph, n_plots == 1)
+    xy = node_positions(graph, edges, pos, (width, height))
+    if n_plots > 1:
+        pc_kwargs = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
+        n_cols = min(n_plots, pc_kwargs["col_wrap"])
+        width, height = n_cols * width, -(-n_plots // n_cols) * height
+    pc = matplotlib_collection(
+        data, function=function, backend=backend, figsize=(width, height), **pc_kwargs
+    )
+    targets = [pc.get_target(name, {}) for name in data]
+    for target in targets:
+        target.set_axis_off()
+        target.set_aspect("equal")
+    return pc, targets, xy
 
 
 def close_network(
     pc: Any,
-    target: Any,
+    targets: list,
     graph: PairwiseGraph,
     xy: np.ndarray,
     colors: list,
@@ -55,9 +63,10 @@ def close_network(
     """Draw what lies above the edges: the visual "nodes", and the legend of their categories."""
     if options["nodes"] is not False:
         draw_nodes(pc, graph, xy, colors, options["nodes"])
-    target.autoscale_view()
+    for target in targets:
+        target.autoscale_view()
     if node_category is not None and options["legend"] is not False:
-        draw_category_legend(target, graph, node_category, colors, options["legend"])
+        draw_category_legend(targets[0], graph, node_category, colors, options["legend"])
 
 
 def node_positions(

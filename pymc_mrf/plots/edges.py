@@ -1,6 +1,6 @@
 """Plots of a posterior over structures: the network of probable edges, and all edges as a matrix."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import is_number
+from pymc_mrf.checks import is_number, sequence
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.plots._collection import matplotlib_collection, visual_options
 from pymc_mrf.plots._network import close_network, node_colors, open_network
@@ -21,7 +21,7 @@ MAX_TICK_LABELS = 60
 
 def plot_edges(
     dt: xr.DataTree,
-    var_name: str,
+    var_name: str | Sequence[str],
     *,
     graph: Any,
     min_inclusion: float = 0.25,
@@ -33,18 +33,19 @@ def plot_edges(
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
-    """Network of the edges that the posterior finds probable.
+    """Network of the edges that the posterior finds probable, or several networks side by side.
 
     Opacity is the inclusion probability, width the distance of the posterior mean (zeros included) from
     zero, colour its sign: purple above, orange below zero. Nodes are their labels, moved apart
-    where they would overlap; beyond 150 nodes they are dots.
+    where they would overlap; beyond 150 nodes they are dots. Networks of several variables, such as
+    those of two groups and their difference, have the same places of nodes and the same widths.
 
     Parameters
     ----------
     dt : xarray.DataTree
         As returned by `pymc.sample`.
-    var_name : str
-        A vector with one entry per edge whose exact zeros are absent edges.
+    var_name : str or sequence of str
+        A vector with one entry per edge whose exact zeros are absent edges, or several, a plot for each.
     graph : networkx.Graph or PairwiseGraph
         The candidate edges.
     min_inclusion : float
@@ -53,7 +54,8 @@ def plot_edges(
         As in `plot_groups`.
     pos : mapping, optional
         Position (x, y) of every node. By default Kamada & Kawai (1989) places the median graph,
-        its parts held together by the most probable of the other edges in the picture.
+        its parts held together by the most probable of the other edges in the picture. Of several
+        variables the one that finds an edge most probable counts.
     group : str
         Group of `dt` to read.
     backend : {"matplotlib"}, optional
@@ -61,7 +63,8 @@ def plot_edges(
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
         "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "edge_legend"
-        (``Figure.legend``) and "legend" (``Axes.legend``), that of the node categories.
+        (``Figure.legend``), "legend" (``Axes.legend``), that of the node categories, and "title"
+        (``Axes.set_title``), the variable where there are several.
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
@@ -72,39 +75,57 @@ def plot_edges(
     Raises
     ------
     TypeError, ValueError
-        If the variable is not a finite vector of the graph's edges, `min_inclusion` is not a
+        If a variable is not a finite vector of the graph's edges, `min_inclusion` is not a
         probability, or a mapping lacks a node or a category.
+
+    Examples
+    --------
+    Two groups with the weights ``w + 0.5 * delta`` and ``w - 0.5 * delta``:
+
+    >>> posterior = idata.posterior
+    >>> posterior["patients"] = posterior["w"] + 0.5 * posterior["delta"]
+    >>> posterior["controls"] = posterior["w"] - 0.5 * posterior["delta"]
+    >>> pymc_mrf.plot_edges(idata, ["patients", "controls", "delta"], graph=graph)
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend"))
+    options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend", "title"))
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_graph(graph)
-    values = edge_values(dt, var_name, graph, group)
-    inclusion = (values != 0.0).mean(SAMPLE_DIMS).values
-    means = values.mean(SAMPLE_DIMS)
+    names = [var_name] if isinstance(var_name, str) else sequence(var_name, "var_name", "names")
+    if not names:
+        raise ValueError("var_name is empty; give the name of a variable, or of several")
+    values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
+    inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
     colors = node_colors(graph, node_category, category_colors)
-    shown = np.flatnonzero((inclusion >= min_inclusion) & (inclusion > 0.0))
-    shown = shown[np.argsort(np.abs(means.values[shown]), kind="stable")]  # strong edges on top
-    skeleton = _skeleton(graph, inclusion, shown)
-    pc, target, xy = open_network(
+    shown = {name: _shown(inclusion[name], means[name], min_inclusion) for name in names}
+    skeleton = _skeleton(
+        graph,
+        np.max([inclusion[name] for name in names], axis=0),
+        np.unique(np.concatenate(list(shown.values()))),
+    )
+    pc, targets, xy = open_network(
         means, graph, skeleton, pos, function="plot_edges", backend=backend, **pc_kwargs
     )
     if options["edges"] is not False:
-        largest = float(np.abs(means.values[shown]).max()) if shown.size else 0.0
+        largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
         pc.map(
             _draw_edges,
             "edges",
             ignore_aes="all",
-            ends=xy[graph.edges[shown]],
-            shown=shown,
-            opacity=inclusion[shown],
+            ends=xy[graph.edges],
+            inclusion=inclusion,
+            min_inclusion=min_inclusion,
             largest=largest,
             kwargs=options["edges"],
         )
         if options["edge_legend"] is not False and largest > 0.0:
-            _draw_edge_legend(target, var_name, largest, options["edge_legend"])
-    close_network(pc, target, graph, xy, colors, node_category, options)
+            label = f"mean {names[0]}" if len(names) == 1 else "mean"
+            _draw_edge_legend(targets[0].figure, label, largest, options["edge_legend"])
+    if len(names) > 1 and options["title"] is not False:
+        for name, target in zip(names, targets, strict=True):
+            target.set_title(**{"label": name, **options["title"]})
+    close_network(pc, targets, graph, xy, colors, node_category, options)
     return pc
 
 
@@ -156,7 +177,11 @@ def plot_inclusion(
     data = xr.DataArray(matrix, dims=("node", "node_bis"), name=var_name)
     side = min(5.0 + 0.06 * graph.n_nodes, 12.0)
     pc = matplotlib_collection(
-        data, function="plot_inclusion", backend=backend, figsize=(1.2 * side, side), **pc_kwargs
+        data.to_dataset(),
+        function="plot_inclusion",
+        backend=backend,
+        figsize=(1.2 * side, side),
+        **pc_kwargs,
     )
     target = pc.get_target(var_name, {})
     target.tick_params(length=0)
@@ -189,6 +214,12 @@ def plot_inclusion(
     return pc
 
 
+def _shown(inclusion: xr.DataArray, means: xr.DataArray, min_inclusion: float) -> np.ndarray:
+    """Edges that are probable enough to be drawn, strong ones last and so on top."""
+    shown = np.flatnonzero((inclusion.values >= min_inclusion) & (inclusion.values > 0.0))
+    return shown[np.argsort(np.abs(means.values[shown]), kind="stable")]
+
+
 def _skeleton(graph: PairwiseGraph, inclusion: np.ndarray, shown: np.ndarray) -> np.ndarray:
     """Node pairs (m, 2) of the median graph and of a most probable forest of the edges shown."""
     import networkx as nx
@@ -210,17 +241,18 @@ def _draw_edges(
     da: xr.DataArray,
     target: Any,
     ends: np.ndarray,
-    shown: np.ndarray,
-    opacity: np.ndarray,
+    inclusion: xr.DataArray,
+    min_inclusion: float,
     largest: float,
     kwargs: dict,
 ) -> Any:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
 
+    shown = _shown(inclusion, da, min_inclusion)
     means = da.values[shown]
     rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
-    rgba[:, 3] = opacity
+    rgba[:, 3] = inclusion.values[shown]
     style = {
         "colors": rgba,
         "linewidths": _line_width(means, largest),
@@ -228,12 +260,12 @@ def _draw_edges(
         "zorder": 1,
         **kwargs,
     }
-    lines = LineCollection(list(ends), **style)
+    lines = LineCollection(list(ends[shown]), **style)
     target.add_collection(lines)
     return lines
 
 
-def _draw_edge_legend(target: Any, var_name: str, largest: float, kwargs: dict) -> None:
+def _draw_edge_legend(figure: Any, mean: str, largest: float, kwargs: dict) -> None:
     """Explain colour, width and opacity of the edges, one column each."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
@@ -245,15 +277,15 @@ def _draw_edge_legend(target: Any, var_name: str, largest: float, kwargs: dict) 
     strengths = list(dict.fromkeys([nice[-1], nice[0]]))
     columns = [
         [line("positive", POSITIVE), line("negative", NEGATIVE)],
-        [line(f"|mean {var_name}| = {m:.3g}", width=_line_width(m, largest)) for m in strengths],
+        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest)) for m in strengths],
         [line("inclusion 1", opacity=1.0), line("inclusion 0.5", opacity=0.5)],
     ]
     if len(strengths) == 1:
         columns[1].append(line("", width=0.0))
     handles = [handle for column in columns for handle in column]
-    font_size = max(10.0, 0.8 * target.figure.get_figwidth())  # large figures are seen reduced
+    font_size = max(10.0, 0.8 * figure.get_figwidth())  # large figures are seen reduced
     style = {"loc": "outside lower center", "ncols": 3, "frameon": False, "fontsize": font_size}
-    target.figure.legend(handles=handles, **{**style, **kwargs})
+    figure.legend(handles=handles, **{**style, **kwargs})
 
 
 def _draw_triangle(da: xr.DataArray, target: Any, keep: np.ndarray, kwargs: dict) -> Any:

@@ -83,8 +83,8 @@ def plot_groups(
     values = edge_values(dt, var_name, graph, group)
     colors = node_colors(graph, node_category, category_colors)
     means = values.mean(SAMPLE_DIMS)
-    pc, target, xy = open_network(
-        means, graph, graph.edges, pos, function="plot_groups", backend=backend, **pc_kwargs
+    pc, [target], xy = open_network(
+        means.to_dataset(), graph, graph.edges, pos, function="plot_groups", backend=backend, **pc_kwargs
     )
     if options["edges"] is not False:
         pc.map(
@@ -101,7 +101,7 @@ def plot_groups(
             style = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30}
             style |= {"ax": target, "pad": 0.01} | options["colorbar"]
             target.figure.colorbar(lines, **style)
-    close_network(pc, target, graph, xy, colors, node_category, options)
+    close_network(pc, [target], graph, xy, colors, node_category, options)
     return pc
 
 
@@ -179,7 +179,11 @@ def plot_co_clustering(
     sizes = np.bincount(grouping.values)
     group_means = np.bincount(grouping.values, weights=means.values) / sizes
     pc = matplotlib_collection(
-        matrix, function="plot_co_clustering", backend=backend, figsize=(8.4, 7.2), **pc_kwargs
+        matrix.to_dataset(),
+        function="plot_co_clustering",
+        backend=backend,
+        figsize=(8.4, 7.2),
+        **pc_kwargs,
     )
     pc.map(_heatmap, "heatmap", ignore_aes="all", kwargs=options["heatmap"] or {})
     if options["boundaries"] is not False:

@@ -128,7 +128,7 @@ def plot_latent_field(
         figsize = ((box[0] + 1.0) * len(panels), box[1] + 0.6)
     data = data.assign_coords(panel=list(panels)).rename(var_name)
     pc = matplotlib_collection(
-        data,
+        data.to_dataset(),
         function="plot_latent_field",
         backend=backend,
         figsize=figsize,

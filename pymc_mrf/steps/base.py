@@ -1,24 +1,21 @@
 """What all steps share: refusals, default starts, the life of a chain, statistics, warnings at its end."""
 
-import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.stats.convergence import SamplerWarning, WarningType
+from pymc.stats.convergence import SamplerWarning
 from pymc.step_methods.compound import BlockedStep, CompoundStep, StepMethodState
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.steps.chain_warnings import ChainWarning
 from pymc_mrf.steps.held_data import HeldData
 from pymc_mrf.steps.statistics import LEAST_DRAWS, Declared, Statistics
-
-PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 @dataclass_state
@@ -124,7 +121,7 @@ class MRFStep(BlockedStep):
         new = {f"{cls.prefix}_{s.name}": Declared(cls.title, cls.prefix, s) for s in own}
         cls.declared = {**cls.declared, **new}
         cls.stats_dtypes_shapes = {name: (s.statistic.dtype, []) for name, s in cls.declared.items()}
-        # PyMC logs it in the main process, whichever samples the chain, and leaves it out of the results
+        # of the type that PyMC's own steps declare; PyMC leaves it out of the results
         cls.stats_dtypes_shapes["warning"] = (SamplerWarning, None)
 
     def __new__(cls, vars, *args, **kwargs):
@@ -213,9 +210,7 @@ class MRFStep(BlockedStep):
         new, stats, moved = self._update(point)
         ends = self.count.add(self.tune, moved)
         messages = self._warn_at_end() if ends else []
-        stats["warning"] = None
-        if messages:
-            stats["warning"] = SamplerWarning(WarningType.BAD_PARAMS, "\n".join(messages), "warn")
+        stats["warning"] = ChainWarning(messages) if messages else None
         return new, [stats]
 
     @abstractmethod
@@ -230,6 +225,7 @@ class MRFStep(BlockedStep):
 
     @classmethod
     def _progressbar_config(cls, n_chains=1):
+        ChainWarning.begin_run()  # PyMC calls this at the start of a run, in the main process, shown or not
         shown = {name: s.statistic for name, s in cls.declared.items() if s.statistic.column}
         columns = [
             TextColumn(
@@ -248,11 +244,6 @@ class MRFStep(BlockedStep):
             return {name: stats[name] for name in names}
 
         return (update,)
-
-
-def warn_user(message: str) -> None:
-    """Warn the caller of the package."""
-    warnings.warn(message, UserWarning, skip_file_prefixes=(PACKAGE,))
 
 
 def check_step_arguments(step: str, vars: Any, model: Any) -> None:

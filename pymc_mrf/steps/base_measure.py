@@ -1,7 +1,7 @@
 """What a group sampler needs to know of a Dirichlet process prior: alpha and the base density.
 
 The base measure is a density over the parameter that users write; samplers work on the natural
-parameter of an agreement (or of x_u x_v = 1), so the density is carried over with its Jacobian.
+parameter of the edge statistic (such as agreement), so the density is carried over with its Jacobian.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ _AT_NODES = np.polynomial.legendre.legvander(_NODES, N_NODES - 1).T  # (N_NODES,
 
 @dataclass(frozen=True)
 class Link:
-    """Parameter of a family <-> natural parameter eta of the statistic 1[f = 1] of its edges.
+    """Parameter of a family <-> natural parameter eta of the statistic of its edges.
 
-    agreement: eta = logit(theta); ising: x_u x_v = 2 1[x_u = x_v] - 1, so eta = 2 J; boltzmann:
-    eta = w.
+    agreement: eta = logit(theta); ising: x_u x_v = 2 1[x_u = x_v] - 1, so eta = 2 J; boltzmann, potts and
+    ordinal: the parameter itself.
     """
 
     family: Family
@@ -63,10 +63,8 @@ class Link:
         return np.zeros_like(eta)
 
     def tables(self, node_parameter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Node log tables (d, K), and the statistic (K, K) in {0, 1} that eta multiplies."""
-        statistic = np.eye(self.family.n_states)
-        if self.family.name == "boltzmann":
-            statistic = np.array([[0.0, 0.0], [0.0, 1.0]])
+        """Node log tables (d, K), and the statistic (K, K) that eta multiplies."""
+        statistic = np.eye(2) if self.family.name == "ising" else self.family.edge_statistic
         return self.family.node_tables(node_parameter), statistic
 
     def natural_bounds(self, lower: float, upper: float) -> tuple[float, float]:

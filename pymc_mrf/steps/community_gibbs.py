@@ -58,15 +58,12 @@ class Edges(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Of the `SpikeAndSlab`.
     ends : (r, 2) int64 array
     value : TensorVariable
     within, between : TensorVariable
         Probabilities (r,) of the edges, if their ends are in one community and if they are in two.
     """
 
-    name: str
     ends: np.ndarray
     value: Any
     within: Any
@@ -264,7 +261,7 @@ def _edges_of(child, z, model: pm.Model) -> Edges:
         )[0]
         for equal in (True, False)
     )
-    return Edges(child.name, ends, model.rvs_to_values[child], within, between)
+    return Edges(ends, model.rvs_to_values[child], within, between)
 
 
 def _comparisons(p, z, others: list) -> dict[Any, np.ndarray]:

@@ -1,6 +1,7 @@
-"""What `EdgeGibbs` finds out about itself: few particles, strong couplings, weights that stand still."""
+"""What `EdgeGibbs` finds out about itself: few particles, what a pseudo-likelihood overstates, no moves."""
 
 import numpy as np
+from scipy.special import expit, logit
 
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.base import ChainCount
@@ -11,6 +12,13 @@ EDGE_NOISE = 0.5
 
 COUPLING_DRAWS = 20
 """Draws, about, at which the strength of couplings is looked at under a pseudo-likelihood."""
+
+# From docs/_results/pseudo_likelihood_calibration.md: beyond these two limits more than twice as many edges
+# are false as claimed, and about as many as expected; within them the difference is smaller, or of few edges.
+EXCESS_SHARE = 0.1
+"""Of the edges found, the largest share of false ones beyond those claimed that is no reason to warn."""
+EXCESS_NUMBER = 1.0
+"""Their number, likewise."""
 
 
 def too_few_particles(name: str, squares: list[float], n_particles: int) -> list[str]:
@@ -52,6 +60,62 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[st
         f"neighbours is {radius:.2f}, above {STRONG_INFLUENCE:g}, so that the draws of EdgeGibbs may be far "
         'from the posterior. Use likelihood="exact" if the junction tree is small, else "particles"; '
         "plot_ppc_edges shows what the fit misses"
+    ]
+
+
+def false_edges(inclusion: np.ndarray, log_odds: np.ndarray) -> tuple[int, float, float]:
+    """Edges that a pseudo-likelihood includes with probability above one half, and how many are false.
+
+    Both ends of an edge count the same rows: what the data say for it is doubled, and its Bayes factor is
+    about the square of the right one. As the price of a wide slab is not doubled, more edges are false, if
+    anything.
+
+    Parameters
+    ----------
+    inclusion : (r,) array
+    log_odds : (r,) array
+        Of presence, a priori.
+
+    Returns
+    -------
+    tuple
+        Number of these edges; of the false ones among them that the probabilities claim; that are to be
+        expected at least, after the square root of every Bayes factor.
+    """
+    found = inclusion > 0.5
+    claimed = inclusion[found]
+    right = expit(0.5 * (logit(claimed) + log_odds[found]))  # half of the evidence, all of the prior
+    return len(claimed), float((1.0 - claimed).sum()), float((1.0 - right).sum())
+
+
+def is_overstated(n_found: int, claimed: float, expected: float) -> bool:
+    """Whether `false_edges` are a reason to warn."""
+    return expected - claimed > max(EXCESS_NUMBER, EXCESS_SHARE * n_found)
+
+
+def overstated_edges(
+    name: str, field: str, inclusion: np.ndarray, log_odds: np.ndarray, has_particles: bool
+) -> list[str]:
+    """Warn if the pseudo-likelihood includes many more false edges than it claims.
+
+    Parameters
+    ----------
+    name, field : str
+        Of the edges, and of the field.
+    inclusion, log_odds : (r,) arrays
+        As of `false_edges`.
+    has_particles : bool
+        Whether the field may be declared with ``likelihood="particles"``.
+    """
+    n_found, claimed, expected = false_edges(inclusion, log_odds)
+    if not is_overstated(n_found, claimed, expected):
+        return []
+    remedy = '"particles"' if has_particles else "take these edges for candidates"
+    return [
+        f'likelihood="pseudo" of {field} is too sure of its edges: of the {n_found} entries of {name} '
+        f"with an inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
+        f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
+        f'Declare with likelihood="exact" if the junction tree is small, else {remedy}'
     ]
 
 

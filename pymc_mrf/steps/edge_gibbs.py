@@ -17,13 +17,14 @@ from pymc_mrf.steps.edge_checks import (
     EDGE_NOISE,
     is_kept,
     never_changed,
+    overstated_edges,
     strong_couplings,
     too_few_particles,
 )
 from pymc_mrf.steps.edge_prior import has_readable_prior
 from pymc_mrf.steps.edge_start import EdgeStart
 from pymc_mrf.steps.edge_step import EdgeStep
-from pymc_mrf.steps.edge_target import as_blocks, biases_of_fields, is_spike_and_slab
+from pymc_mrf.steps.edge_target import as_blocks, biases_of_fields, by_block, is_spike_and_slab
 from pymc_mrf.steps.observed_field import children, constant_value
 from pymc_mrf.steps.pymc_steps import hand_back
 from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
@@ -47,10 +48,12 @@ class EdgeGibbsState(MRFStepState):
     particles: tuple
     noise: list
     weights: list
+    included: np.ndarray
+    log_odds: np.ndarray
 
 
 def _belongs_to_nuts(rv) -> bool:
-    """Whether biases feed another likelihood beside a field, which only the model of the context tells.
+    """Whether no step of edges moves these biases, which only the model of the context tells.
 
     Without one, `EdgeGibbs.__new__` finds out.
     """
@@ -58,8 +61,10 @@ def _belongs_to_nuts(rv) -> bool:
         model = pm.modelcontext(None)
     except TypeError:
         return False
-    movable = rv in model.free_RVs and "particles" not in likelihoods_fed(rv)
-    return movable and len(children(rv, model)) > 1
+    if rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
+        return False
+    edges = filter(is_spike_and_slab, model.free_RVs)
+    return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
 
 
 class EdgeGibbs(EdgeStep):
@@ -69,9 +74,9 @@ class EdgeGibbs(EdgeStep):
     proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; in both cases
     up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
     which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
-    posterior, whose error vanishes as the particles increase. On a complete field of four nodes (n = 80
-    and 600) the largest error of an inclusion probability was 0.007 with m = 5 n particles, where its
-    Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve strongly coupled nodes are in
+    posterior, whose error vanishes as the particles increase. On a complete binary field of four nodes
+    (n = 80 and 600) the largest error of an inclusion probability was 0.007 with m = 5 n particles, where
+    its Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve strongly coupled nodes are in
     ``docs/results.md``. Adaptation ends with tuning, which the correction for noise needs: without tuning
     the means that it takes for expected are those of the start.
 
@@ -88,6 +93,9 @@ class EdgeGibbs(EdgeStep):
     and the time of a step is proportional to their number. Other steps move what such biases are computed
     from.
 
+    Cells of the data may be missing: `TreeGibbs` draws them in turn with this step, which takes them for
+    data. Under ``likelihood="pseudo"`` both steps together are an approximation.
+
     Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
     from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
     changes, swept, and resampled when the effective size of their weights falls below one half; joint moves
@@ -97,12 +105,14 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or `OrdinalMRF`, or the coupling
-        of an `Ising` field or of a `Potts` model with one for each edge; optionally the free variable that is
-        the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds
-        nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
-        pm.StudentT and pm.Laplace. Other biases are read, and left to other steps; under
-        ``likelihood="particles"`` they must be constants, and fields have two states.
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or `OrdinalMRF`, the coupling of
+        an `Ising` field or of a `Potts` model with one for each edge, or, in ``pm.math.sigmoid(w)``, the log
+        odds of the theta of an `AgreementMRF`; optionally the free variable that is the bias (field,
+        threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds nothing else and its
+        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
+        pm.Laplace; or, where there are several fields, as many such variables of which their biases are sums
+        with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left to
+        other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step.
     n_particles : int, optional
@@ -117,14 +127,9 @@ class EdgeGibbs(EdgeStep):
     Raises
     ------
     ValueError, TypeError
-        If the variable feeds no field, anything else or a field through a transformation, the data are
-        incomplete, an option is out of range or without meaning for the field's likelihood, or biases
-        are random that this step cannot or does not move although the likelihood is from particles.
-
-    Warns
-    -----
-    UserWarning
-        If a column of the data is constant: then only the prior keeps its parameters finite.
+        If the variable feeds no field, anything else or a field through a transformation, an option is out of
+        range or without meaning for the field's likelihood, or biases are random that this step cannot or
+        does not move although the likelihood is from particles.
 
     Notes
     -----
@@ -140,9 +145,14 @@ class EdgeGibbs(EdgeStep):
     ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. The weights follow every
     change, so that particles cannot lag behind it: noise and effective size say whether they are enough.
 
-    A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5; if the
-    couplings are too strong for ``likelihood="pseudo"`` (`pymc_mrf.fields.coupling_strength`); or if
-    neither an edge nor a weight ever changed in 50 draws or more.
+    Under ``likelihood="pseudo"`` Bayes factors of edges are about the squares of the right ones, so that in
+    sparse fields a third of the edges with inclusion probabilities above one half may be false
+    (``docs/_results/pseudo_likelihood_calibration.md``).
+
+    A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5; if
+    ``likelihood="pseudo"`` claims too few false edges (`pymc_mrf.steps.edge_checks`), or else couplings are
+    too strong for it (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed
+    in 50 draws or more.
 
     References
     ----------
@@ -152,7 +162,8 @@ class EdgeGibbs(EdgeStep):
 
     name = "edge_gibbs"
     serves = tuple(ENGINES)
-    serves_many_states = ("exact", "pseudo")
+    serves_many_states = True
+    fills_missing_cells = True
     serves_sums = ("exact", "pseudo")
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
@@ -195,7 +206,8 @@ class EdgeGibbs(EdgeStep):
         blocks = []
         for value in edges:
             biases = [
-                model.rvs_to_values[b.rv] for b in biases_of_fields(model.values_to_rvs[value], model)
+                model.rvs_to_values[b.rv]
+                for b in biases_of_fields(model.values_to_rvs[value], model).free
             ]
             own = biases if all(v in values for v in biases) else []
             blocks.append([value, *own])
@@ -245,19 +257,27 @@ class EdgeGibbs(EdgeStep):
         super().__init__(vars, n_particles, n_sweeps, **kwargs)
         rv, biases, fields, likelihood = self._target
         if likelihood == "particles":
-            self._check_biases(rv, biases_of_fields(rv, self._model))
+            self._check_biases(rv, biases_of_fields(rv, self._model).free)
         scale = self._prior.read(self._point)[0].slab.scale
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
+        self._engine = self._make_engine()
+        self._information = self._engine.information.copy()
+        field = (self._engine.view.whole if self._is_shared else self._engine.view).field
+        self._start = EdgeStart(fields, field, scale, bool(biases.free))
+        self._warm_up()
+
+    def _make_engine(self) -> EdgeEngine:
+        """Engine of the fields as they are now."""
+        rv, biases, fields, likelihood = self._target
+        x, graph, family = as_blocks(fields)
+        engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **self._options)
+        if not self._is_shared:
+            return engine
         share = Share(
             np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
             np.concatenate([field.factors.ravel() for field in fields]),
         )
-        x, graph, family = as_blocks(fields)
-        engine = ENGINES[likelihood](x, graph, family, bool(biases), **self._options)
-        self._engine = SharedEdges(engine, share, rv.owner.op.n) if self._is_shared else engine
-        self._information = self._engine.information.copy()
-        self._start = EdgeStart(fields, engine.view.field, scale, bool(biases))
-        self._warm_up()
+        return SharedEdges(engine, share, rv.owner.op.n)
 
     def _check_biases(self, rv, found) -> None:
         """Refuse random biases that another step would have to move: none can, under particles."""
@@ -300,6 +320,7 @@ class EdgeGibbs(EdgeStep):
         self.log_step = float(np.log(0.4))
         self.noise: list[float] = []
         self.weights: list[np.ndarray] = []
+        self.included, self.log_odds = np.zeros((2, len(self._engine.view.w)))
         self.information = self._information
         self._engine.forget()
 
@@ -323,6 +344,9 @@ class EdgeGibbs(EdgeStep):
     def _update(self, point):
         if isinstance(self._engine, SharedEdges):
             self._engine.offset = self._offset(point)
+        if any(field.missing for field in self._fields):
+            states = [field.present(point) for field in self._fields]
+            self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)
 
     def _move(self, w, b, prior):
@@ -344,8 +368,11 @@ class EdgeGibbs(EdgeStep):
         moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
         if not self.tune:
             self.noise.append(stats["edge_gibbs_noise"] ** 2)
-            if self._engine.assumes_weak_couplings and is_kept(self.count):
-                self.weights.append(self._engine.edge_parameters())
+            if self._engine.is_pseudo:
+                self.included += w != 0
+                self.log_odds += prior.log_odds
+                if is_kept(self.count):
+                    self.weights.append(self._engine.edge_parameters())
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:
@@ -353,12 +380,22 @@ class EdgeGibbs(EdgeStep):
         if self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
-            ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
-            for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
-                rows = [len(block) for block in field.blocks]
-                means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
-                messages += strong_couplings(field, list(means))
+            messages += self._warn_of_pseudo_likelihood()
         return messages
+
+    def _warn_of_pseudo_likelihood(self) -> list[str]:
+        """Of one reason only: the remedy is the same."""
+        n_draws = len(self.noise)
+        claims = self.included / n_draws, self.log_odds / n_draws
+        said = overstated_edges(self._name, self._fields[0].name, *claims, not self._is_shared)
+        if said:
+            return said
+        ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
+        for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
+            rows = [len(block) for block in field.blocks]
+            means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
+            said += strong_couplings(field, list(means))
+        return said
 
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""

@@ -19,6 +19,7 @@ from pymc_mrf.kernels.densities import (
     NORMAL,
     STUDENT,
     Alike,
+    Combined,
     Densities,
     Tabulated,
     density_of,
@@ -96,8 +97,11 @@ def _parameters_of_entry(rv) -> list:
 def one_entry(rv):
     """Scalar variable with the prior of each entry of `rv`, which is readable but is none of `KINDS`."""
     op = rv.owner.op
-    make = op if isinstance(op, RandomVariable) else op.rv_op
-    return make(*_parameters_of_entry(rv), size=())
+    parameters = _parameters_of_entry(rv)
+    if not isinstance(op, RandomVariable):
+        return op.rv_op(*parameters, size=())
+    rng = op.rng_param(rv.owner)
+    return op(*parameters, size=(), rng=rng, return_next_rng=True)[1]
 
 
 class TabulatedPrior:
@@ -193,8 +197,9 @@ class NodeReader:
         self._field = field.name
         self._table: TabulatedPrior | None = None
         if bias is None:
-            has_none = field.node_parameter is None
-            self.inputs: list = [pt.zeros(self.shape) if has_none else field.node_parameter]
+            self.inputs: list = [] if field.node_parameter is None else [field.node_parameter]
+            if not self.inputs:
+                self.shape = (0,)
             return
         self.name, self._op = model.rvs_to_values[bias.rv].name, bias.rv.owner.op
         if has_closed_form(bias):
@@ -222,6 +227,8 @@ class NodeReader:
         """Node parameters of all blocks at these values of the `inputs`; None if they are to be moved."""
         if self.name:
             return None
+        if not values:
+            return np.zeros(0)
         rows = np.array(values[0], dtype=np.float64).reshape(-1, *self.shape)
         if len(rows) > 1 and len(self._first) == 1:
             raise ValueError(
@@ -241,14 +248,18 @@ class EdgePriorReader:
         The spike-and-slab variable, free in `model`.
     nodes : list of NodeReader
         One for each field.
+    factors : (F, F) array or None
+        The biases of field f are sum_g factors[f, g] times what node g reads; None if they are those of f.
     model : pymc.Model
     compile_kwargs : dict, optional
     """
 
-    def __init__(self, rv, nodes: list[NodeReader], model, compile_kwargs=None) -> None:
+    def __init__(
+        self, rv, nodes: list[NodeReader], factors: np.ndarray | None, model, compile_kwargs=None
+    ) -> None:
         self._op = rv.owner.op
         self._name = rv.name
-        self._nodes = nodes
+        self._nodes, self._factors = nodes, factors
         slab = self._op.scalar
         _, p, *parameters = self._op.shape_and_arguments(rv.owner.inputs)
         self._slab: TabulatedPrior | None = None
@@ -271,7 +282,18 @@ class EdgePriorReader:
             np.array(point[node.name], dtype=np.float64).ravel() if known is None else known
             for node, known in zip(self._nodes, fixed, strict=True)
         ]
-        return prior, np.concatenate(b)
+        return prior, np.concatenate(b) if self._factors is None else (self._factors @ b).ravel()
+
+    def write(self, b: np.ndarray, point: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Entries of the point that node parameters `b`, as of `read`, are read from."""
+        if self._factors is not None:
+            b = np.linalg.solve(self._factors, b.reshape(len(self._factors), -1)).ravel()
+        parts = np.split(b, np.cumsum([node.size for node in self._nodes])[:-1])
+        return {
+            node.name: own.reshape(np.shape(point[node.name]))
+            for node, own in zip(self._nodes, parts, strict=True)
+            if node.name
+        }
 
     def _evaluate(self, point) -> tuple[EdgePrior, list]:
         values = iter([np.asarray(v) for v in self._read(point)])
@@ -290,9 +312,11 @@ class EdgePriorReader:
             check_parameters(fine, native, f"the slab of {self._name}")
             slab = density_of(closed_form(self._op.scalar.op, native, 1), 0)
         priors = [node.prior(own) for node, own in zip(self._nodes, of_nodes, strict=True)]
-        bias = priors[0]  # of all fields if it is one table
+        bias: Any = priors[0]  # of all fields if it is one table
         if isinstance(bias, Densities):
             bias = Densities._make(map(np.concatenate, zip(*priors, strict=True)))
+        if self._factors is not None:
+            bias = Combined(bias, np.linalg.inv(self._factors))
         fixed = [node.fixed(own) for node, own in zip(self._nodes, of_nodes, strict=True)]
         return EdgePrior(np.log(p) - np.log1p(-p), slab, bias), fixed
 

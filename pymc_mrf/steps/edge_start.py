@@ -8,7 +8,7 @@ from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.kernels.densities import log_density
 from pymc_mrf.kernels.edge_moves import EdgePrior, Field, add_shifts
-from pymc_mrf.likelihood.edge_engine import data_information, edge_field
+from pymc_mrf.likelihood.edge_engine import HALF_ROW, data_information, edge_field
 from pymc_mrf.steps.observed_field import ObservedField
 
 START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
@@ -92,7 +92,7 @@ class EdgeStart:
             for field, own, (w, _, _) in zip(self._fields, offsets, self._estimates, strict=True)
         ]
         b = np.concatenate([fitted for _, fitted, _ in self._estimates])
-        varies = np.concatenate(of_biases) > 1.0  # more than the half that is added
+        varies = np.concatenate(of_biases) > HALF_ROW
         b += np.where(varies, rng.standard_normal(len(b)) * 0.1, 0.0)
         add_shifts(self._data, np.concatenate(moves), 1.0, b)  # centred biases stay
         return new, b

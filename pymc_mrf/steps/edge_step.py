@@ -7,28 +7,31 @@ import numpy as np
 
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.edge_prior import EdgePriorReader, NodeReader
-from pymc_mrf.steps.edge_target import edge_target, simulation_options, warn_of_constant_columns
+from pymc_mrf.steps.edge_target import edge_target, simulation_options
 from pymc_mrf.steps.observed_field import ObservedField
 
 
 class EdgeStep(MRFStep):
     """Base of the steps for a `SpikeAndSlab`, part of the edge parameters of fields, and for their biases.
 
-    A subclass says which kinds of likelihood it `serves`, of them which for more than two states, and which
-    where there are several fields, the variable is one term of a sum or rows differ in their parameters, and
-    supplies `_move`.
+    A subclass says which kinds of likelihood it `serves`, of them which where there are several fields, the
+    variable is one term of a sum or rows differ in their parameters, and whether it serves fields of more
+    states, or other statistics, than `Family.is_binary_product`, and of data with missing cells; and supplies
+    `_move`.
     """
 
     serves: tuple[str, ...] = ()
-    serves_many_states: tuple[str, ...] = ()
+    serves_many_states: bool = False
     serves_sums: tuple[str, ...] = ()
+    fills_missing_cells: bool = False
     least_particles: int = 1
 
     def __init__(self, vars, n_particles: int | None, n_sweeps: int | None, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         model = self._model
         rvs = [model.values_to_rvs[value] for value in self.vars]
-        self._target = edge_target(rvs, model, type(self).__name__, self.serves, bool(self.serves_sums))
+        name, mixes = type(self).__name__, bool(self.serves_sums)
+        self._target = edge_target(rvs, model, name, self.serves, mixes, self.fills_missing_cells)
         rv, biases, fields, likelihood = self._target
         self._is_shared = len(fields) > 1 or not fields[0].is_plain or len(fields[0].blocks) > 1
         self._check_field(rv, fields[0], likelihood)
@@ -39,13 +42,11 @@ class EdgeStep(MRFStep):
         self._held = [field.held for field in fields]
         self._name = model.rvs_to_values[rv].name
         self._nodes = [
-            NodeReader(biases[i] if biases else None, field, model, self._compile_kwargs)
+            NodeReader(biases.free[i] if biases.free else None, field, model, self._compile_kwargs)
             for i, field in enumerate(fields)
         ]
         self._bias_names = [node.name for node in self._nodes if node.name]
-        self._prior = EdgePriorReader(rv, self._nodes, model, self._compile_kwargs)
-        for field in fields:
-            warn_of_constant_columns(field)
+        self._prior = EdgePriorReader(rv, self._nodes, biases.factors, model, self._compile_kwargs)
 
     def _check_field(self, rv, field: ObservedField, likelihood: str) -> None:
         """Refuse fields that the step cannot move under this likelihood."""
@@ -53,11 +54,11 @@ class EdgeStep(MRFStep):
         if self._is_shared and likelihood not in self.serves_sums:
             what, serves = f"one field, of which {rv.name} itself is the parameter,", self.serves_sums
             why = f"{rv.name} feeds several, or is one term of a sum, or parameters differ between rows"
-        elif field.family.n_states > 2 and likelihood not in self.serves_many_states:
-            what, serves = "fields of two states", self.serves_many_states
+        elif not self.serves_many_states and not field.family.is_binary_product:
+            what, serves = "BoltzmannMachine and Ising fields", ()
             why = (
-                f"{field.name}, of which {rv.name} is the {field.family.edge_parameter}, has "
-                f"{field.family.n_states}"
+                f"{field.name}, of which {rv.name} is the {field.family.edge_parameter}, has more states, or "
+                "other statistics"
             )
         if what:
             options = " or ".join(f'"{option}"' for option in serves)
@@ -73,12 +74,7 @@ class EdgeStep(MRFStep):
             w, b = self._begin(point, w, b, prior)
             self.started = True
         stats, moved = self._move(w, b, prior)
-        new = {**point, self._name: w}
-        ends = np.cumsum([node.size for node in self._nodes])
-        for node, own in zip(self._nodes, np.split(b, ends[:-1]), strict=True):
-            if node.name:
-                new[node.name] = own.reshape(np.shape(point[node.name]))
-        return new, stats, moved
+        return {**point, self._name: w, **self._prior.write(b, point)}, stats, moved
 
     @abstractmethod
     def _begin(self, point, w, b, prior) -> tuple[np.ndarray, np.ndarray]:

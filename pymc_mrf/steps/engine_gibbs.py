@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.kernels import group_labels
-from pymc_mrf.kernels.edge_terms import allocate_terms
+from pymc_mrf.kernels.edge_terms import allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.series import add_log_densities
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
@@ -32,6 +32,7 @@ class EngineGibbs(GroupGibbs):
             acceptance("tune longer: the step size has not settled", 0.4),
         ),
     )
+    fills_missing_cells = True
     n_label_sweeps = LABEL_SWEEPS
 
     def __init__(self, vars, **kwargs) -> None:
@@ -43,7 +44,13 @@ class EngineGibbs(GroupGibbs):
             node_tables, statistic = self._link.tables(reader(self._point))
             arguments = field.x, field.graph, statistic, node_tables, field.entries, r
             self._engines.append(self._make_engine(field, *arguments))
-        self._terms = allocate_terms(sum(engine.n_terms for engine in self._engines))
+        n_terms = sum(engine.n_terms for engine in self._engines)
+        binary = self._engines[0].is_binary
+        self._terms = (
+            allocate_terms(n_terms)
+            if binary
+            else allocate_level_terms(n_terms, self._engines[0].n_levels)
+        )
         self.values = GroupValues(self._engines)
         self._nodes: NodeVariables | NoNodeVariables = NoNodeVariables(len(self._engines))
         self.node_precision = np.zeros(0)
@@ -63,6 +70,11 @@ class EngineGibbs(GroupGibbs):
         for engine, reader in zip(self._engines, self._readers, strict=True):
             engine.set_node_tables(self._link.tables(reader(point))[0])
 
+    def _read_data(self, point) -> None:
+        for engine, field in zip(self._engines, self._fields, strict=True):
+            if field.missing:
+                engine.set_data(field.present(point))
+
     def _begin(self, eta, base: BaseMeasure):
         if eta is None:
             eta = k_means_start(self._start(), base, self.rng)
@@ -72,12 +84,19 @@ class EngineGibbs(GroupGibbs):
 
     def _start(self) -> np.ndarray:
         """Find parameters (r,) near the data, for each edge as if it stood alone."""
+        if not self._engines[0].is_binary:
+            return self._mean_of_engines([engine.alone() for engine in self._engines])
         s, n = np.zeros((2, len(self._point[self._name])))
         for engine in self._engines:
             s[engine.entries] += engine.s
             n[engine.entries] += engine.n
         mean = (s + 0.5) / (n + 1.0)
         return np.log(mean) - np.log1p(-mean)
+
+    def _mean_of_engines(self, found: list[np.ndarray]) -> np.ndarray:
+        """Mean of parameters (r,), zero where an engine has no such edge, over the engines that have it."""
+        covered = sum(engine.edge_of >= 0 for engine in self._engines)
+        return np.sum(found, axis=0) / np.maximum(covered, 1)
 
     def _sweep_labels(self, groups, base):
         total, chunk, r = 0, self._engines[0].chunk, len(groups.labels)

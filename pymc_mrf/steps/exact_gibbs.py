@@ -34,17 +34,18 @@ class ExactGibbs(EngineGibbs):
     Parameters
     ----------
     vars : list of variables
-        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising` or
-        `BoltzmannMachine`, or of several of them; entries of it may be picked by constant indices. Node
-        parameters may have any prior; other steps, such as NUTS, move them.
+        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising`,
+        `BoltzmannMachine`, `OrdinalMRF` or `Potts` (one coupling per edge), or of several of them; entries of
+        it may be picked by constant indices. Node parameters may have any prior; other steps, such as NUTS,
+        move them. Cells of the data may be missing; `TreeGibbs` draws them.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
     Raises
     ------
     ValueError
-        If the variable feeds another kind of field or anything else, the data are incomplete, node
-        parameters differ between rows, or the junction tree is too wide.
+        If the variable feeds another kind of field or anything else, node parameters differ between rows, or
+        the junction tree is too wide.
 
     Notes
     -----
@@ -74,7 +75,7 @@ class ExactGibbs(EngineGibbs):
 
 def _has_closed_form(field: ObservedField) -> bool:
     """Whether the edges of a field are independent."""
-    if field.family.name == "boltzmann" or not nx.is_forest(field.graph.to_networkx()):
+    if field.family.name in ("boltzmann", "ordinal") or not nx.is_forest(field.graph.to_networkx()):
         return False
     if field.node_parameter is None:
         return True
@@ -85,8 +86,9 @@ def _has_closed_form(field: ObservedField) -> bool:
 class PseudoGibbs(ExactGibbs):
     """Grouped edge parameters under the pseudo-likelihood, of fields of any treewidth.
 
-    Leaves invariant: the posterior under the pseudo-likelihood (Besag, 1975), exactly. Parameters, errors,
-    statistics and references as of `ExactGibbs`; cost grows with the rows of the data.
+    Leaves invariant: the posterior under the pseudo-likelihood (Besag, 1975), exactly; with missing cells an
+    approximation, as `TreeGibbs` draws them from the field itself. Parameters, errors, statistics and
+    references as of `ExactGibbs`; cost grows with the rows of the data.
     """
 
     name = "pseudo_gibbs"

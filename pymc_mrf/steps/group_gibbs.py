@@ -29,13 +29,14 @@ def is_dirichlet_process(rv) -> bool:
 class GroupGibbs(MRFStep):
     """Base of the group samplers.
 
-    A subclass says which kinds of likelihood it can serve and for which it is the default, and supplies
-    `_begin` (chain start), `_sweep_labels` and `_draw_values`.
+    A subclass says which kinds of likelihood it can serve, for which it is the default, and whether it
+    serves data with missing cells; and supplies `_begin` (chain start), `_sweep_labels` and `_draw_values`.
     """
 
     default_blocked = False
     serves: tuple[str, ...] = ()
     default_for: str = ""
+    fills_missing_cells: bool = False
     n_rounds: int = 1
     n_tuning_rounds: int = 1
     """Sweeps of labels and moves of values in one step, and in one while tuning."""
@@ -70,7 +71,7 @@ class GroupGibbs(MRFStep):
                 f"{step} tells groups by exact equality and needs double precision, but {rv.name} is "
                 f'{value.dtype}; set pytensor.config.floatX = "float64"'
             )
-        self._fields = observed_fields(rv, model, step, self.serves)
+        self._fields = observed_fields(rv, model, step, self.serves, fills=self.fills_missing_cells)
         self._link = Link(self._fields[0].family)
         self._held = [field.held for field in self._fields]
         self._prior = BaseMeasureReader(rv, model, self._link, self._compile_kwargs)
@@ -99,6 +100,7 @@ class GroupGibbs(MRFStep):
         """Redraw all labels, then all group values."""
         base = self._prior.read(point)
         self._read_point(point)
+        self._read_data(point)
         theta = point[self._name]
         if not self.started:
             fresh = self._starts_at_default(point, [self._name])  # all entries in one group
@@ -122,6 +124,9 @@ class GroupGibbs(MRFStep):
 
     def _read_point(self, point) -> None:
         """Take what else the step needs to know from `point`; nothing by default."""
+
+    def _read_data(self, point) -> None:
+        """Take the present states of missing cells from `point`; nothing by default."""
 
     def _new_point(self, point, theta: np.ndarray) -> dict:
         """Return the point with the new parameters."""

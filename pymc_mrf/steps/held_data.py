@@ -1,6 +1,6 @@
 """The data that a step reads when it is made: their shape, and whether they are still those of the model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,47 @@ def free_cells(rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
     [known] = (v for v in model.observed_RVs if field_node(v) is node)
     values = np.asarray(model.rvs_to_values[known].eval())
     return np.asarray(mask.eval() if mask.owner else mask.data), values
+
+
+class MissingCells:
+    """Cells of an observed field that are free.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        The missing cells, a free variable of `model`.
+    node : Apply
+        Of the field, a pairwise one.
+    model : pymc.Model
+
+    Attributes
+    ----------
+    name : str
+        Entry of a point that has their values.
+    free : (n, d) bool array
+    """
+
+    def __init__(self, rv, node, model: pm.Model) -> None:
+        free, known = free_cells(rv, node, model)
+        self.name = model.rvs_to_values[rv].name
+        self.free = free.reshape(-1, node.op.graph.n_nodes)
+        self._states = np.array(node.op.family.states)
+        self._template = np.zeros(self.free.shape, dtype=np.int8)
+        self._template[~self.free] = np.searchsorted(self._states, known)
+
+    def filled(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """State indices (n, d) int8 of all cells at `point`."""
+        x = self._template.copy()
+        x[self.free] = np.searchsorted(self._states, point[self.name])
+        return x
+
+    def plausible(self) -> np.ndarray:
+        """State indices (n, d) int8, in missing cells those of other rows, always the same."""
+        rng, x = np.random.default_rng(0), self._template.copy()
+        for column, free in zip(x.T, self.free.T, strict=True):
+            if free.any() and not free.all():
+                column[free] = rng.choice(column[~free], int(free.sum()))
+        return x
 
 
 class HeldData:

@@ -284,9 +284,9 @@ class IntractablePairwiseField(IntractableField):
 
     def is_valid(self, natural):
         """Whether all are finite where a state is possible."""
-        possible, (edges, _) = self._op.family.possible, self._shapes
-        if possible is not None:
-            natural = natural[..., np.r_[np.ones(np.prod(edges), dtype=bool), possible.ravel()]]
+        edges, (d, _) = self._shapes
+        possible = self._op.family.possible(d)
+        natural = natural[..., np.r_[np.ones(np.prod(edges), dtype=bool), possible.ravel()]]
         return bool(np.isfinite(natural).all())
 
     def statistics(self, x):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.steps.base import warn_user
+from pymc_mrf.checks import warn_user
 
 
 def warn_of_ties(name: str, scopes: list[tuple[int, ...]], exact_if_asked: bool) -> None:

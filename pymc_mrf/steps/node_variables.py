@@ -66,9 +66,10 @@ class NodeVariables:
             vars=[rv for rv in (*model.basic_RVs, *model.potentials) if rv in touched | {*own}]
         )
         nodes = model.replace_rvs_by_values([field.node_parameter for field in fields])
+        shapes = [field.family.node_shape(field.graph.n_nodes) for field in fields]
         nodes = [
-            pt.broadcast_to(node.reshape((-1,)), (field.graph.n_nodes,)).astype("float64")
-            for node, field in zip(nodes, fields, strict=True)
+            pt.broadcast_to(node.reshape((-1, *shape[1:])), shape).ravel().astype("float64")
+            for node, shape in zip(nodes, shapes, strict=True)
         ]
         cotangents = [pt.dvector(f"cotangent_{j}") for j in range(len(fields))]
         total = log_density + sum(pt.dot(g, node) for g, node in zip(cotangents, nodes, strict=True))
@@ -83,7 +84,7 @@ class NodeVariables:
         }
         self._evaluate = model.compile_fn([log_density, *nodes], inputs=self._inputs, **options)
         self._pull_back = model.compile_fn(slope, inputs=[*self._inputs, *cotangents], **options)
-        self._widths = [field.graph.n_nodes for field in fields]
+        self._widths = [int(np.prod(shape)) for shape in shapes]
 
     def pack(self, point: dict) -> np.ndarray:
         """Flat values (P,) at a point of the sampler."""
@@ -96,13 +97,13 @@ class NodeVariables:
         return {**point, **{name: part.reshape(shape) for name, part, shape in parts}}
 
     def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:
-        """Log density of everything but the fields that `v` enters, and the node parameters, (d,) each."""
+        """Log density of everything but the fields that `v` enters, and the node parameters, (d q,) each."""
         point = self.unpack(v, point)
         log_density, *nodes = self._evaluate(*(point[x.name] for x in self._inputs))
         return float(log_density), nodes
 
     def slope(self, v: np.ndarray, point: dict, cotangents: list[np.ndarray]) -> np.ndarray:
-        """Gradient (P,) of the log density plus the sum of cotangents (d,) times node parameters."""
+        """Gradient (P,) of the log density plus the sum of cotangents (d q,) times node parameters."""
         point = self.unpack(v, point)
         return self._pull_back(*(point[x.name] for x in self._inputs), *cotangents)
 
@@ -118,7 +119,7 @@ class NodeVariables:
         return np.maximum(np.nan_to_num(out), LEAST_PRECISION)
 
     def jacobians(self, v: np.ndarray, point: dict) -> list[np.ndarray]:
-        """Differentiate the node parameters of every field, (d, P) each."""
+        """Differentiate the node parameters of every field, (d q, P) each."""
         zero = [np.zeros(width) for width in self._widths]
         still = self.slope(v, point, zero)
         found = []

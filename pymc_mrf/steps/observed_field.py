@@ -16,9 +16,12 @@ from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.shared_edges import Share
-from pymc_mrf.steps.held_data import HeldData, observed_data
+from pymc_mrf.steps.held_data import HeldData, MissingCells, free_cells, observed_data
 from pymc_mrf.steps.point_inputs import PointFunction
 
+FAR = (
+    12.0  # values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
+)
 INDEXING = (Subtensor, AdvancedSubtensor)
 
 
@@ -42,7 +45,14 @@ def _not_observed(field, model: pm.Model) -> str:
     """Tell why a free field has no complete data, and what to do about it."""
     name = field.name.removesuffix("_unobserved")
     if name != field.name and f"{name}_observed" in model.named_vars:
-        return f"{name} is not completely observed: drop rows with missing cells"
+        free = free_cells(field, field_node(field), model)[0]
+        rows = free.reshape(-1, free.shape[-1]).any(axis=1)
+        if free.all():  # PyMC makes a field of its own of whole rows
+            return f"{len(rows)} rows of {name} have no value at all: leave them out, they tell nothing"
+        return (
+            f"{name} has missing cells, which this step does not take: leave the choice of the step to "
+            f"pm.sample(), or do without the {int(rows.sum())} of {len(rows)} rows that have them"
+        )
     return (
         f"{field.name} has no data: pass them as `observed`; for draws from the prior use "
         "pm.sample_prior_predictive"
@@ -65,6 +75,14 @@ def entries_of(parameter, rv) -> np.ndarray | None:
     values = graph_replace([parameter], {rv: positions}, strict=False)
     [value] = constant_fold(values, raise_not_constant=False)
     return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
+
+
+def natural_parameter(parameter, family: Family):
+    """Eta as an expression, from that of the parameters of edges; what is inside of a logistic function."""
+    inner = strip_views(parameter)
+    if not family.is_log_odds or inner.owner is None or inner.owner.op != pt.sigmoid:
+        return family.natural(parameter, pt)
+    return inner.owner.inputs[0]
 
 
 def constant_share(parameter, rv, model: pm.Model) -> Share | None:
@@ -113,9 +131,14 @@ def random_point(model: pm.Model, rng: np.random.Generator) -> dict[str, np.ndar
     }
 
 
-def _fields_fed(rv, model: pm.Model, step: str) -> list:
-    """Observed fields that `rv` feeds, and nothing else; an error if that is not so."""
+def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:
+    """Observed fields that `rv` feeds, and nothing else; an error if that is not so.
+
+    Where a step `fills` missing cells, the observed part of a field stands for both.
+    """
     found = children(rv, model)
+    if fills:
+        found = [v for v in found if v not in model.free_RVs or missing_part(v, model) is not v]
     fields = [child for child in found if field_node(child) is not None]
     if any(child in model.free_RVs for child in fields) or not fields:
         what = f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
@@ -131,27 +154,40 @@ def _fields_fed(rv, model: pm.Model, step: str) -> list:
     return fields
 
 
+def missing_part(child, model: pm.Model):
+    """Return the free part of a field of which `child` is the observed or the free part; else None."""
+    node, parts = field_node(child), [*model.free_RVs, *model.observed_RVs]
+    parts = [rv for rv in parts if node is not None and field_node(rv) is node]
+    return parts[0] if len(parts) == 2 else None
+
+
 def observed_fields(
-    rv, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool = False
+    rv,
+    model: pm.Model,
+    step: str,
+    likelihoods: tuple[str, ...],
+    mixes: bool = False,
+    fills: bool = False,
 ) -> list["ObservedField"]:
     """Find all observed fields whose edge parameters are `rv`, or entries of it.
 
-    Parameters and errors as of `ObservedField`.
+    Parameters and errors as of `ObservedField`; `fills`: whether missing cells are allowed.
 
     Raises
     ------
     ValueError
         If `rv` feeds anything else or fields of different families or likelihoods, or one of the fields is
-        not completely observed, or its likelihood is of another kind.
+        not completely observed although the step needs that, or its likelihood is of another kind.
     """
-    fields = _fields_fed(rv, model, step)
+    fields = _fields_fed(rv, model, step, fills)
     read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
     for field in read[1:]:
         if field.family != read[0].family or field.likelihood != read[0].likelihood:
             raise ValueError(
                 f"{step} samples fields of one family under one likelihood, but {rv.name} feeds "
                 f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood}") and {field.name} '
-                f'({field.family.name}, "{field.likelihood}"): declare them alike'
+                f'({field.family.name}, "{field.likelihood}"): declare them alike, with the same states and '
+                "scores"
             )
     return read
 
@@ -191,7 +227,9 @@ class ObservedField:
     graph : PairwiseGraph
     family : Family
     x : (n, d) int8 array
-        Observed state indices.
+        Observed state indices, plausible ones in missing cells.
+    missing : MissingCells or None
+        Those cells, for steps that know that their values change.
     blocks : list of int64 arrays
         Rows of `x` with the same parameters, whatever these are.
     entries : (edges,) int64 array
@@ -223,12 +261,13 @@ class ObservedField:
         self._model = model
         self.graph: PairwiseGraph = op.graph
         self.family: Family = op.family
-        entries = entries_of(parameters[0], rv)
+        edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
+        entries = entries_of(edge_parameter, rv)
         self.is_plain = entries is not None
-        self._parameters, self._vector = parameters, model.rvs_to_values[rv].name
+        self._parameters, self._vector = [edge_parameter, *parameters[1:]], model.rvs_to_values[rv].name
         share = None if entries is None else Share(entries, np.ones(len(entries)))
         if share is None and mixes:
-            share = constant_share(parameters[0], rv, model)
+            share = constant_share(edge_parameter, rv, model)
         if share is None:
             reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
             others = [v.name for v in model.free_RVs if v in reached and v is not rv]
@@ -236,9 +275,12 @@ class ObservedField:
                 f"pass {rv.name} as it is, or entries of it, and put a scale or shift into its "
                 "distribution's parameters"
             )
+            itself, it = f"{rv.name} itself", "it"
+            if mixes and self.family.is_log_odds:
+                itself, it = f"pm.math.sigmoid({rv.name})", "its argument"
             if mixes:
                 remedy = (
-                    f"it may be a sum of which one term is {rv.name}, or entries of it, times constant "
+                    f"{it} may be a sum of which one term is {rv.name}, or entries of it, times constant "
                     "factors, such as w + 0.5 * delta; put any other scale into its slab"
                 )
             elif others:
@@ -248,13 +290,13 @@ class ObservedField:
                     "the scale of a slab"
                 )
             raise ValueError(
-                f"{step} needs {rv.name} itself as the {self.family.edge_parameter} of {self.name}, "
-                f"not an expression of it; {remedy}"
+                f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
+                f"expression of {rv.name}; {remedy}"
             )
-        rows = observed_data(child, model, self.graph.n_nodes).reshape(-1, self.graph.n_nodes)
-        self.blocks = [np.arange(len(rows))]
+        self.x, self.missing = self._data(child, node)
+        self.blocks = [np.arange(len(self.x))]
         if mixes and varies_by_row(node):
-            self.blocks = self._rows_alike(len(rows))
+            self.blocks = self._rows_alike(len(self.x))
         self.entries = share.entries
         self.factors = self._by_block(share.factors)
         used = self.entries[(self.factors != 0.0).any(axis=0)]
@@ -277,9 +319,21 @@ class ObservedField:
                 f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on "
                 "something else, or give the edge parameters a prior that NUTS can move"
             )
-        self.x = self.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
+
+    def _data(self, child, node) -> tuple[np.ndarray, MissingCells | None]:
+        """State indices (n, d) int8, plausible ones in missing cells; and these."""
+        d, free = self.graph.n_nodes, missing_part(child, self._model)
+        if free is not None:
+            missing = MissingCells(free, node, self._model)
+            return missing.plausible(), missing
+        rows = observed_data(child, self._model, d).reshape(-1, d)
+        return self.family.encode(rows, n_nodes=d, name=self.name), None
+
+    def present(self, point: dict) -> np.ndarray:
+        """State indices (n, d) int8 at `point`, which holds those of missing cells."""
+        return self.missing.filled(point) if self.missing else self.x
 
     def _rows_alike(self, n: int) -> list[np.ndarray]:
         """Which rows have the same parameters at any point, found at two random ones."""
@@ -325,43 +379,47 @@ class ObservedField:
             return self._by_block(np.array(value, dtype=np.float64))
 
         point = self._model.initial_point()
-        x = np.random.default_rng(0).standard_normal(point[name].shape)
-        change = self._by_block(np.asarray(read({**point, name: x}))) - offset(point)
-        if not np.allclose(change, self.factors * x[self.entries], equal_nan=True):
-            raise ValueError(
-                f"{self._step} needs a sum of which one term is {name}, or entries of it, times constant "
-                f"factors as the {self.family.edge_parameter} of {self.name}, but it is not linear in {name}"
-            )
+        shape = point[name].shape
+        near = np.random.default_rng(0).standard_normal(shape)
+        for x in (near, np.full(shape, FAR), np.full(shape, -FAR)):
+            change = self._by_block(np.asarray(read({**point, name: x}))) - offset(point)
+            if not np.allclose(change, self.factors * x[self.entries], equal_nan=True):
+                raise ValueError(
+                    f"{self._step} needs a sum of which one term is {name}, or entries of it, times constant "
+                    f"factors as the {self.family.edge_parameter} of {self.name}, but it is not linear in "
+                    f"{name}"
+                )
         return offset
 
     def constant_node_parameter(self) -> np.ndarray:
-        """Node parameters (d,), zeros if the family has none; an error that names them if not constant."""
-        d = self.graph.n_nodes
+        """Node parameters (d,) or (d, q), zeros if the family has none; an error if they are not constant."""
+        shape = self.family.node_shape(self.graph.n_nodes)
         if self.node_parameter is None:
-            return np.zeros(d)
+            return np.zeros(shape)
         value = constant_value(self.node_parameter)
-        if value is None or value.size not in (1, d):
+        if value is None or value.size not in (1, np.prod(shape)):
             raise ValueError(
                 f"{self._step} needs constant node parameters, one per node, but the "
                 f"{self.family.node_parameter} of {self.name} is random, pm.Data or differs between rows; "
                 "give numbers, or use a prior of the edge parameters that NUTS or Exchange can move"
             )
-        return np.broadcast_to(value.reshape(-1), d)
+        return np.broadcast_to(value, np.broadcast_shapes(value.shape, shape)).reshape(shape)
 
     def node_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
-        """Make a function of a point of the sampler that gives the node parameters (d,)."""
+        """Make a function of a point of the sampler that gives the node parameters (d,) or (d, q)."""
         if self.node_parameter is None or constant_value(self.node_parameter) is not None:
             constant = self.constant_node_parameter()
             return lambda point: constant
-        d, read = self.graph.n_nodes, PointFunction(self.node_parameter, self._model, compile_kwargs)
+        shape = self.family.node_shape(self.graph.n_nodes)
+        read = PointFunction(self.node_parameter, self._model, compile_kwargs)
 
         def node_parameter(point: dict) -> np.ndarray:
             value = np.asarray(read(point), dtype=np.float64)
-            if value.size != d:
+            if value.size != np.prod(shape):
                 raise ValueError(
                     f"{self._step} needs one {self.family.node_parameter} per node of {self.name}, but it "
                     f"has the shape {value.shape}: it must not differ between rows"
                 )
-            return value.reshape(-1)
+            return value.reshape(shape)
 
         return node_parameter

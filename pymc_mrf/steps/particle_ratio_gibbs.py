@@ -70,14 +70,15 @@ class ParticleRatioGibbs(EngineGibbs):
     particles: weights follow the changes near an edge exactly, and Gibbs sweeps move the particles to the
     present parameters several times a sweep over the labels. Edge marginals are Rao-Blackwellised, and
     estimated likelihoods are corrected for their own noise (`pymc_mrf.kernels.particle_groups`). A step costs
-    time in proportion to edges times particles; random node parameters add the cube of the number of nodes.
+    time in proportion to edges times particles; random node parameters add the cube of their number.
 
     Parameters
     ----------
     vars : list of variables
-        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising` or
-        `BoltzmannMachine`, or of several of them; entries of it may be picked by constant indices. Then, for
-        ``likelihood="particles"``, all free variables from which node parameters are computed.
+        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising`,
+        `BoltzmannMachine`, `OrdinalMRF` or `Potts` (one coupling per edge), or of several of them; entries of
+        it may be picked by constant indices. Then, for ``likelihood="particles"``, all free variables from
+        which node parameters are computed. Cells of the data may be missing; `TreeGibbs` draws them.
     target_noise : float
         Standard deviation, in (0, 1), of the estimated log-likelihood ratio between two values one posterior
         standard deviation apart. It sets the number of particles, by a pilot run at the
@@ -93,7 +94,7 @@ class ParticleRatioGibbs(EngineGibbs):
     Raises
     ------
     ValueError
-        If the variable feeds another kind of field or anything else, the data are incomplete, node
+        If the variable feeds another kind of field or anything else, node
         parameters differ between rows or are left to another step, or an option is out of range.
 
     Notes
@@ -242,8 +243,7 @@ class ParticleRatioGibbs(EngineGibbs):
         return ParticleLikelihood(*arguments, n_particles=m, **options)
 
     def _start(self) -> np.ndarray:
-        covered = sum(engine.edge_of >= 0 for engine in self._engines)
-        return np.sum(self._estimates, axis=0) / np.maximum(covered, 1)
+        return self._mean_of_engines(self._estimates)
 
     def _forget(self) -> None:
         super()._forget()
@@ -274,7 +274,7 @@ class ParticleRatioGibbs(EngineGibbs):
     def node_directions(self, directions: tuple) -> None:
         for engine, own in zip(self._engines, directions, strict=True):
             if own is not None:
-                engine.move_nodes(self._link.family.node_basis[0], own)
+                engine.move_nodes(self._link.family.node_basis, own)
 
     def _begin(self, eta, base: BaseMeasure):
         if eta is None:
@@ -287,11 +287,11 @@ class ParticleRatioGibbs(EngineGibbs):
         if isinstance(self._nodes, NodeVariables):
             v = self._nodes.pack(self._at)
             self.node_precision = self._nodes.curvature(v, self._at)
-            node_statistic = self._link.family.node_basis[0]
+            node_basis = self._link.family.node_basis
             for engine, directions in zip(
                 self._engines, self._nodes.jacobians(v, self._at), strict=True
             ):
-                engine.move_nodes(node_statistic, directions)
+                engine.move_nodes(node_basis, directions)
         super()._learn(eta)
 
     def _renew(self) -> None:

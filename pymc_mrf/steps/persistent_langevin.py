@@ -91,11 +91,6 @@ class PersistentLangevin(FeatureStep):
         incomplete, the likelihood is "pseudo", the slab does not cover the line and nothing would keep
         the values in it (``likelihood="particles"``), an option is out of range, or the dynamics diverge.
 
-    Warns
-    -----
-    UserWarning
-        If a column of the data is constant: then only the prior keeps its parameters finite.
-
     Notes
     -----
     Edges are neither added nor deleted: combine with `ReversibleJump`. A new edge has a new momentum.

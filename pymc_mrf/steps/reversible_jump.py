@@ -58,11 +58,6 @@ class ReversibleJump(FeatureStep):
         If the variable feeds no field, anything else or a field through a transformation, the data are
         incomplete, the likelihood is "pseudo", or an option is out of range.
 
-    Warns
-    -----
-    UserWarning
-        If a column of the data is constant: then only the prior keeps its parameters finite.
-
     Notes
     -----
     The step starts from the point it is given; PyMC's default for a `SpikeAndSlab` is no edges. Each step

@@ -4,6 +4,7 @@ import numpy as np
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.mrf_rv import DISPLAY_NAMES
 from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels import group_labels
@@ -89,10 +90,10 @@ class StrippedBetaGibbs(GroupGibbs):
     def __init__(self, vars, *, n_particles: int | None = None, n_iterations: int = 5, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         field = self._field = self._the_field()
-        if field.family.name == "boltzmann":
+        if field.family.name not in ("agreement", "ising"):
             raise ValueError(
-                f"StrippedBetaGibbs approximates agreement statistics; {field.name} is a "
-                "BoltzmannMachine: use AgreementMRF or Ising"
+                f"StrippedBetaGibbs approximates agreement statistics without node terms, not those of "
+                f"{field.name} ({DISPLAY_NAMES[field.family.name]}): use AgreementMRF or Ising"
             )
         if field.family.name == "ising" and _has_field(field.node_parameter):
             raise ValueError(

@@ -8,9 +8,9 @@ import numpy as np
 from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
 
-from pymc_mrf.checks import whole_number
+from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.steps.base import MRFStep, MRFStepState, warn_user
+from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
 from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties

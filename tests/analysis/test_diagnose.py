@@ -281,6 +281,46 @@ def test_pseudo_likelihood_of_strong_couplings(coupling, level, rng):
         diagnose(tree({"z": draws}), model=model)
 
 
+@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
+def test_pseudo_likelihood_that_is_too_sure_of_edges(likelihood, rng):
+    """Ten edges with inclusion 0.9 and prior probability 0.1: even odds by the root of the Bayes factor."""
+    x = rng.integers(2, size=(10, 5))
+    with pm.Model() as model:
+        p = pm.Beta("p", 1, 1)
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=10)
+        graph = pmrf.graphs.complete(5)
+        pmrf.BoltzmannMachine("x", w, 0.0, graph=graph, observed=x, likelihood=likelihood)
+    draws = 0.1 * rng.standard_normal((2, 100, 10))
+    draws[:, :10] = 0.0
+    idata = tree({"w": draws, "p": np.full((2, 100), 0.1)})
+    found = diagnose(idata, model=model).findings
+    texts = [f.text for f in found if "too sure" in f.text]
+    words = (
+        "of the 10 with an inclusion probability above 0.5 it claims that 10% are zero, but about 50%"
+    )
+    assert [words in text for text in texts] == [True] * (likelihood == "pseudo")
+    idata = tree({"w": draws, "p": np.full((2, 100), 0.9)})  # odds 9 of both: 9
+    assert "too sure" not in repr(diagnose(idata, model=model))
+
+
+def test_a_field_with_missing_cells_is_one_subject(rng):
+    """Its parts are not judged twice, nor are the data with these cells filled in."""
+    graph, x = grid(2, 2), np.ma.masked_array(rng.choice([-1, 1], (50, 4)))
+    x[0, 0] = np.ma.masked
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        J = pm.Normal("J", shape=4)
+        pmrf.Ising("x", J, graph=graph, observed=x, likelihood="pseudo")
+    posterior = {
+        "J": rng.normal(0, 0.1, (CHAINS, DRAWS, 4)),
+        "x_unobserved": rng.integers(0, 2, (CHAINS, DRAWS, 1)),
+        "x": rng.integers(0, 2, (CHAINS, DRAWS, 50, 4)),
+    }
+    subjects = [f.subject for f in diagnose(tree(posterior), model=model).findings]
+    assert "x" not in subjects
+    assert "x_unobserved" in subjects
+    assert subjects.count("x_observed") == 1
+
+
 def test_pseudo_likelihood_of_factor_graphs_is_not_judged(rng):
     x = rng.integers(2, size=(10, 2))
     with pm.Model() as model:
@@ -309,6 +349,8 @@ def test_log_likelihoods_that_are_none(likelihood, level, rng):
     [finding] = [f for f in diagnose(idata, model=model).findings if "log_likelihood" in f.text]
     assert (finding.level, finding.subject) == (level, "x")
     assert "log_predictive of conditional_log_likelihood" in finding.remedy
+    idata["log_likelihood"]["x"][:] = np.nan
+    assert "log_likelihood" not in repr(diagnose(idata, model=model))
 
 
 def test_steps_that_make_no_zeros(rng):

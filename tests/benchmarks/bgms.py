@@ -6,25 +6,16 @@ python -m tests.benchmarks.bgms
 
 import argparse
 import os
-import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import arviz as az
 import numpy as np
-import pymc as pm
 
 from examples._report import machine, table, two_digits, write_fragment
+from tests.benchmarks.structure_learning import timed_draws
 from tests.reference import bgms
-
-QUIET = {
-    "chains": 2,
-    "cores": 1,
-    "progressbar": False,
-    "quiet": True,
-    "compute_convergence_checks": False,
-}
 
 
 class Speed(NamedTuple):
@@ -59,13 +50,9 @@ class Speed(NamedTuple):
 def measured(name: str, draws: int | None = None, tune: int | None = None, seed: int = 1) -> Speed:
     """Sample a data set as often as bgms did, or `draws` after `tune`."""
     found, model = bgms.results(name), bgms.model(bgms.data(name))
-    with model, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few draws
-        pm.sample(1, tune=1, random_seed=seed, **QUIET)  # compiles
-        before, start = os.getloadavg()[0], time.process_time()
-        idata = pm.sample(draws or found.draws, tune=tune or found.tune, random_seed=seed, **QUIET)
-        seconds = time.process_time() - start
-        load = (before + os.getloadavg()[0]) / 2
+    before = os.getloadavg()[0]
+    idata, seconds = timed_draws(model, draws or found.draws, tune or found.tune, seed)
+    load = (before + os.getloadavg()[0]) / 2
     w = idata.posterior["w"].values  # (chain, draw, r)
     ever = w[:, :, (w != 0).any(axis=(0, 1))]
     with warnings.catch_warnings():

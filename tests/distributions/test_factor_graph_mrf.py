@@ -16,6 +16,7 @@ from pymc_mrf.distributions.mrf import Ising
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph import builders
 from tests.reference import factor_graph as reference
+from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z, assert_frequencies
 
 # a loop through factors of one, two and three variables; variable 4 is in no other factor
@@ -88,17 +89,7 @@ def test_gradients_by_finite_differences(mode, rng):
     variables = [*inputs, rows]
     f = pytensor.function(variables, [total, *pytensor.grad(total, variables)], mode=mode)
     point = [rng.normal(size=shape) for shape in [*SHAPES, (4, *SHAPES[1])]]
-    _, *gradients = f(*point)
-    for v, gradient in zip(point, gradients, strict=True):
-        numeric = np.zeros(v.shape)
-        for index in np.ndindex(v.shape):
-            kept = v[index]
-            v[index] = kept + 1e-5
-            up = f(*point)[0]
-            v[index] = kept - 1e-5
-            numeric[index] = (up - f(*point)[0]) / 2e-5
-            v[index] = kept
-        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
+    assert_gradients(f, point)
 
 
 @pytest.mark.compiled

@@ -1,11 +1,15 @@
 """Fields as PyMC distributions: densities, gradients, draws, predictive checks, observed data."""
 
+import warnings
+
 import arviz as az
 import cloudpickle
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
 import pytest
 
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
@@ -142,12 +146,14 @@ def test_nuts_with_hierarchical_prior_and_predictive_groups():
         )
         prior = pm.sample_prior_predictive(3, random_seed=1)
         idata = pm.sample(50, tune=100, chains=2, cores=2, random_seed=1, progressbar=False, quiet=True)
-        pm.compute_log_likelihood(idata, progressbar=False)
+        with pytest.warns(UserWarning, match="log-likelihood of x is NaN"):
+            pm.compute_log_likelihood(idata, progressbar=False)
         predictive = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
     assert prior.prior_predictive.x.dims == ("chain", "draw", "obs", "node")
     assert predictive.posterior_predictive.x.shape == (2, 50, 60, 4)
     assert set(np.unique(predictive.posterior_predictive.x)) == {-1, 1}
     assert idata.log_likelihood.x.shape == (2, 50, 60)
+    assert np.all(np.isnan(idata.log_likelihood.x))
     assert np.all(np.isfinite(idata.posterior.scale))
     again = cloudpickle.loads(cloudpickle.dumps(model))
     np.testing.assert_allclose(
@@ -276,11 +282,47 @@ def test_bad_input(call, error, message):
         call()
 
 
-def test_data_frame_in_another_node_order_is_refused():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(np.zeros((2, 4), dtype=int), columns=list("abdc"))
-    with pytest.raises(ValueError, match="another order"):
-        observed_agreement(frame)
+def data_of(observed, **options):
+    """Data and missing cells (n, 4) of a field of this module's graph, as the model holds them."""
+    with pm.Model() as model, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        AgreementMRF("x", 0.5, graph=GRAPH, n_states=3, observed=observed, **options)
+    [x] = model.observed_RVs
+    return np.asarray(model.rvs_to_values[x].eval())
+
+
+def test_columns_of_frames_are_those_of_the_nodes():
+    x = np.random.default_rng(3).integers(3, size=(5, 4))
+    frame = pd.DataFrame(x, columns=list("abcd"))
+    np.testing.assert_array_equal(data_of(frame[list("bdca")]), x)
+    np.testing.assert_array_equal(data_of(frame.rename(columns=str.upper), columns=list("ABCD")), x)
+    holes = frame.astype("Int64").mask(frame == 2)[list("dcba")]
+    np.testing.assert_array_equal(data_of(holes), x[x < 2])
+    for options in ({"observed": x}, {}, {"observed": pt.as_tensor(x)}):
+        with pytest.raises(ValueError, match=r"columns.* has no meaning"), pm.Model():
+            AgreementMRF("x", 0.5, graph=GRAPH, n_states=3, columns=list("ABCD"), **options)
+
+
+def test_data_with_the_coordinates_of_other_nodes_are_refused():
+    x = np.zeros((5, 4), dtype=int)
+    for nodes, fits in (("abcd", True), ("badc", False), ("abcx", False)):
+        with pm.Model(coords={"node": list(nodes)}):
+            data = pm.Data("data", x, dims=("row", "node"))
+            if fits:
+                AgreementMRF("x", 0.5, graph=GRAPH, observed=data)
+                continue
+            with pytest.raises(ValueError, match="'node' are not the nodes of the graph in its order"):
+                AgreementMRF("x", 0.5, graph=GRAPH, observed=data)
+
+
+def test_edges_of_a_reversed_graph_are_others():
+    """Labels "b--a" and "a--b" are the same pair: those of another order of the edges are found out."""
+    cycle = builders.complete(list("abc"))
+    other = builders.complete(list("cba"))
+    with pm.Model(coords=coords(other)):
+        J = pm.Normal("J", 0, 1, dims="edge")
+        with pytest.raises(ValueError, match="'edge', that of J, are not the edges of the graph"):
+            Ising("x", J, graph=cycle)
 
 
 def test_isolated_and_disconnected_nodes_are_fine():

@@ -1,5 +1,7 @@
 """The ordinal field: every form of its parameters against enumeration, and what it refuses."""
 
+import warnings
+
 import arviz as az
 import cloudpickle
 import networkx as nx
@@ -9,13 +11,15 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_mrf.distributions.dirichlet_process import DirichletProcess
+import pymc_mrf as pmrf
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.ordinal import OrdinalMRF
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.structure import PairwiseGraph, coords
 from pymc_mrf.steps import latent_field
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
 from tests.reference import enumeration
+from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z, assert_frequencies
 
 GRAPH = PairwiseGraph("abcd", [("a", "b"), ("c", "b"), ("c", "a"), ("c", "d")])
@@ -150,17 +154,7 @@ def test_gradients_by_finite_differences(mode, rng):
     total = (pt.stack(costs) * rng.normal(size=len(costs))).sum()
     f = pytensor.function(vectors, [total, *pytensor.grad(total, vectors)], mode=mode)
     point = [np.asarray(0.5 * rng.normal(size=shape)) for shape in shapes]
-    _, *gradients = f(*point)
-    for v, gradient in zip(point, gradients, strict=True):
-        numeric = np.zeros(v.shape)
-        for index in np.ndindex(v.shape):
-            kept = v[index]
-            v[index] = kept + 1e-5
-            up = f(*point)[0]
-            v[index] = kept - 1e-5
-            numeric[index] = (up - f(*point)[0]) / 2e-5
-            v[index] = kept
-        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
+    assert_gradients(f, point)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
@@ -403,8 +397,8 @@ def test_nuts_posterior_with_missing_cells_and_predictive_draws():
 
 
 def test_dimensions_and_copies():
-    x = np.array([[0, 1, 2, 0], [1, 1, 0, 1]])
-    with pm.Model(coords={**coords(GRAPH), "obs": range(2)}) as model:
+    x = np.array([[0, 1, 2, 0], [1, 0, 0, 1], [2, 1, 1, 1]])  # every state of every node
+    with pm.Model(coords={**coords(GRAPH), "obs": range(3)}) as model:
         weight = pm.Normal("weight", 0, 0.5, dims="edge")
         threshold = pm.Normal("threshold", 0, 1, shape=(D, K - 1))
         options = {"graph": GRAPH, "n_states": OWN, "scores": SCORES}
@@ -436,14 +430,24 @@ def test_fields_that_differ_in_scores_or_states_are_different_variables():
 
 def observed_ordinal(x=((0, 1, 2, 0),), **kwargs):
     with pm.Model():
-        options = {"graph": GRAPH, "n_states": OWN, **kwargs}
-        OrdinalMRF("x", 0.1, **options, observed=np.array(x))
+        options = {"weight": 0.1, "graph": GRAPH, "n_states": OWN, **kwargs}
+        OrdinalMRF("x", **options, observed=np.array(x))
 
 
-def grouped():
+def with_dims(edge, states):
+    with pm.Model(coords={**coords(GRAPH), "pair": range(3), "state": states}):
+        weight = pm.Normal("weight", 0, 1, dims=edge)
+        threshold = pm.Normal("threshold", 0, 1, dims=("node", "state"))
+        OrdinalMRF("x", weight, threshold, graph=GRAPH, n_states=K, observed=[[0, 1, 2, 0]])
+
+
+def two_fields(shift):
+    """One vector of weights for two graphs."""
     with pm.Model():
-        theta = DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=R)
-        OrdinalMRF("x", theta, graph=GRAPH, n_states=K, observed=[[0, 1, 2, 0]])
+        weight = SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 1), shape=R)
+        OrdinalMRF("x", weight, graph=GRAPH, n_states=K, observed=[[0, 1, 2, 0]])
+        pair = PairwiseGraph("ab", [("a", "b")])
+        OrdinalMRF("y", weight + shift, graph=pair, n_states=K, observed=[[0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -462,10 +466,13 @@ def grouped():
         (lambda: observed_ordinal(n_states=[3, 2]), ValueError, "n_states has 2 entries .* 4 nodes"),
         (lambda: ordinal(0.1, n_states=[3, 2, 3, 2, 3]), ValueError, "n_states has 5 entries .* 4 nodes"),
         (lambda: ordinal(0.1, n_states=1), ValueError, "n_states must be between 2 and 127, not 1"),
-        (lambda: ordinal(0.1, n_states=[3, 1, 3, 2]), ValueError, "n_states must be between .* not 1"),
+        (
+            lambda: ordinal(0.1, n_states=[3, 1, 3, 2]), ValueError,
+            r"n_states\[1\] must be between 2 and 127, not 1; leave nodes with one state out of the graph",
+        ),
         (lambda: ordinal(0.1, n_states=128), ValueError, "not 128"),
         (lambda: ordinal(0.1, n_states=3.0), TypeError, "n_states must be an integer, not 3.0"),
-        (lambda: ordinal(0.1, n_states=[3, 2.0, 3, 2]), TypeError, "n_states must be an integer, not 2.0"),
+        (lambda: ordinal(0.1, n_states=[3, 2.0, 3, 2]), TypeError, r"n_states\[1\] must be an .* not 2.0"),
         (lambda: ordinal(0.1, n_states=True), TypeError, "n_states must be an integer, not True"),
         (lambda: ordinal(0.1, n_states="3"), TypeError, "n_states must be an integer, not '3'"),
         (lambda: ordinal(0.1, n_states=None), TypeError, "n_states is missing: give .* or one for each node"),
@@ -479,10 +486,13 @@ def grouped():
         (lambda: ordinal(np.nan), ValueError, "weight must be finite"),
         (lambda: ordinal(np.zeros(5)), ValueError, "weight has length 5 but the graph has 4 edges"),
         (lambda: ordinal("a"), ValueError, "weight must be numeric"),
-        (lambda: ordinal(0.1, [0.0, np.inf]), ValueError, "threshold must be finite; it has the value inf"),
+        (lambda: ordinal(0.1, [0.0, np.inf]), ValueError, r"threshold must be finite.* the value inf"),
         (lambda: ordinal(0.1, None), ValueError, "threshold must be numeric"),
         (lambda: ordinal(0.1, np.zeros(K)), ValueError, r"threshold has shape \(3,\), but must .* \(2,\)"),
-        (lambda: ordinal(0.1, np.zeros(D)), ValueError, r"threshold has shape \(4,\), but must .* \(2,\)"),
+        (
+            lambda: ordinal(0.1, np.zeros(D)), ValueError,
+            r"threshold has shape \(4,\), but must have shape \(4, 2\) or \(1, 2\) or \(2,\)",
+        ),
         (
             lambda: ordinal(0.1, np.zeros((D, K))), ValueError,
             r"threshold has shape \(4, 3\), but must have shape \(4, 2\) or \(1, 2\)",
@@ -491,12 +501,65 @@ def grouped():
         (lambda: ordinal(0.1, likelihood="mean"), ValueError, "likelihood must be one of"),
         (lambda: ordinal(0.1, shape=(2, 3)), ValueError, "its last entry must be 4, the number of nodes"),
         (lambda: OrdinalMRF.dist(0.1, graph=nx.DiGraph([(0, 1)]), n_states=3), ValueError, "directed"),
-        (grouped, ValueError, "theta is a DirichletProcess.*AgreementMRF"),
+        (
+            lambda: with_dims("edge", range(K)), ValueError,
+            r"x: dimension 'state' of threshold has 3 coordinates, but threshold must have shape \(4, 2\)",
+        ),
+        (
+            lambda: with_dims("pair", range(K - 1)), ValueError,
+            r"x: dimension 'pair' of weight has 3 coordinates, but weight must have shape \(4,\)",
+        ),
+        (lambda: two_fields(0.0), ValueError, "weight has length 4 but the graph has 1 edges"),
+        (
+            lambda: observed_ordinal([[0, 1, 2, 0]] * 5, threshold=np.zeros((6, D, K - 1))), ValueError,
+            "x: threshold has 6 rows, but `observed` has 5: .* covariates needs those of the same rows",
+        ),
+        (
+            lambda: observed_ordinal([[0, 1, 2, 0]] * 5, weight=np.zeros((6, R))), ValueError,
+            "x: weight has 6 rows, but `observed` has 5",
+        ),
     ],
 )  # fmt: skip
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+SHOWN = np.array([[0, 1, 1, 0], [1, 0, 1, 0], [2, 0, 1, 0]])
+"""All states of node a, states 0 and 1 of b, one state of c and of d."""
+
+
+def warnings_about(x, shape=(D, K - 1), field=OrdinalMRF, **options):
+    with warnings.catch_warnings(record=True) as caught, pm.Model():
+        warnings.simplefilter("always")
+        field("x", 0.1, pm.Normal("b", 0, 1, shape=shape), graph=GRAPH, observed=x, **options)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+def test_states_without_an_observation_are_named_once():
+    every = np.tile(np.arange(K)[:, None], D)
+    [said] = warnings_about(SHOWN, n_states=K)
+    assert said.startswith(
+        "x shows no observation in some states: 2 of b; 0, 2 of c; 1, 2 of d. Only the prior keeps the "
+        "threshold of such a state, or if it is state 0 all those of its node, finite: collapse categories"
+    )
+    assert " of b" not in warnings_about(SHOWN, n_states=OWN)[0]  # has no state 2
+    masked = np.ma.masked_array(every, mask=(every == 1) & (np.arange(D) == 3))
+    assert any(said.startswith("x shows no observation in some states: 1 of d. Only") for said in
+               warnings_about(masked, n_states=K))  # fmt: skip
+    [said] = warnings_about(SHOWN, (D, K), pmrf.Potts, n_states=K)
+    assert "2 of d. Only the prior keeps the field of such a state finite" in said
+    # all are seen, or the thresholds are shared by the nodes, or have no prior
+    assert warnings_about(every, n_states=K) == warnings_about(SHOWN, (1, K - 1), n_states=K) == []
+    observed_ordinal()
+
+
+def test_many_nodes_with_unseen_states_are_counted():
+    graph = PairwiseGraph(range(8), [(0, 1)])
+    with pm.Model(), pytest.warns(UserWarning, match="1, 2 of 4; and those of 3 more nodes. Only"):
+        threshold = pm.Normal("threshold", 0, 1, shape=(8, 2))
+        OrdinalMRF("x", 0.1, threshold, graph=graph, n_states=3, observed=np.zeros((2, 8), dtype=int))
 
 
 def test_shapes_unknown_until_run_time_are_checked_then():

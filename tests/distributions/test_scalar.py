@@ -83,6 +83,11 @@ def test_a_template_carries_no_model():
         (lambda: pm.Poisson.dist(3), TypeError, "slab must be continuous"),
         (lambda: pm.Censored.dist(pm.Normal.dist(0, 1), -1, 1), TypeError, "slab must be continuous"),
         (lambda: pm.Normal.dist(0, 1, shape=2), ValueError, "slab must be scalar"),
+        (
+            lambda: pm.Normal.dist(0, [0.5, 2.0]),
+            ValueError,
+            r"slab must be scalar, but it has 1 dimensions; .* pass scale \* z, with a vector",
+        ),
     ],
 )
 def test_bad_input(variable, error, message):

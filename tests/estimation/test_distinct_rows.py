@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.estimation.problem import FitProblem, distinct_rows
+from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import sandwich
+from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal
 from pymc_mrf.kernels import pseudo_likelihood as kernel
 from tests.reference import pseudo_likelihood as naive
@@ -13,13 +14,21 @@ from tests.reference import pseudo_likelihood as naive
 GRAPH = pmrf.graphs.complete(4)
 
 
-def test_every_row_is_counted_once(rng):
-    x = rng.integers(0, 3, size=(50, 3)).astype(np.int8)
-    rows, counts = distinct_rows(x)
-    assert rows.dtype == np.int8
-    assert len(rows) < len(x)
-    again = np.repeat(rows, counts.astype(int), axis=0)
-    np.testing.assert_array_equal(again[np.lexsort(again.T)], x[np.lexsort(x.T)])
+@pytest.mark.parametrize(
+    ("low", "high", "d"), [(0, 3, 3), (-1, 2, 4), (4, 5, 2), (0, 127, 12), (-(2**62), 2**62, 3)]
+)
+def test_every_row_is_counted_once(low, high, d, rng):
+    """Also where the numbers of rows do not fit into 62 bits."""
+    x = np.tile(rng.integers(low, high, size=(30, d)), (2, 1))
+    x = x.astype(np.int8) if high < 128 else x
+    x[-5:] = low
+    rows, counts, where = distinct_rows(x)
+    expected = np.unique(x, axis=0, return_counts=True, return_inverse=True)
+    assert rows.dtype == x.dtype
+    assert rows.flags.c_contiguous
+    np.testing.assert_array_equal(rows, expected[0])
+    np.testing.assert_array_equal(where, expected[1])
+    np.testing.assert_array_equal(counts, expected[2])
 
 
 @pytest.mark.parametrize(

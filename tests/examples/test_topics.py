@@ -6,7 +6,15 @@ import warnings
 import numpy as np
 import pytest
 
-from examples import cost_against_width, edge_covariates, hierarchical_field, quickstart
+from examples import (
+    cost_against_width,
+    edge_covariates,
+    hierarchical_field,
+    missing_cells,
+    pseudo_likelihood_calibration,
+    pseudo_likelihood_coverage,
+    quickstart,
+)
 from examples._report import parse_sizes
 from examples.liu_page_2013 import senate
 
@@ -36,6 +44,55 @@ def test_edge_covariates(tmp_path, no_convergence_warnings):
     text = (tmp_path / "_results" / "edge_covariates.md").read_text(encoding="utf-8")
     assert "A Boltzmann machine on 6 nodes, of whose 15 pairs" in text
     assert text.count("| same kind | 1.5 |") == text.count("| one for all edges |") == 1
+
+
+def test_missing_cells(tmp_path):
+    missing_cells.main(["--draws", "4", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "missing_cells.md").read_text(encoding="utf-8")
+    assert text.count("\n| ") == 5 and "| all data |" in text and "1 data sets of 400 rows" in text
+
+
+def test_pseudo_likelihood_calibration(tmp_path, figures):
+    size = ["--fields-10", "1", "--sizes", "30", "60", "--draws", "20", "--tune", "10"]
+    pseudo_likelihood_calibration.main([*size, "--output", str(tmp_path)])
+    results = tmp_path / "_results"
+    text = (results / "pseudo_likelihood_calibration.md").read_text(encoding="utf-8")
+    assert text.count("| 10 | 0.2 |") == 4 and text.count("| 10 | 0.5 |") == 2
+    assert "1 fields of 10 nodes and 0 of 20" in text
+    said = (results / "pseudo_likelihood_calibration_summary.md").read_text(encoding="utf-8")
+    assert said.count("%") == 4
+    words = {"share of true edges", "inclusion probability", "30 observations", "60 observations"}
+    assert figures["pseudo_likelihood_calibration.png"] == words | {'"exact"', '"pseudo"'}
+
+
+def test_pseudo_likelihood_coverage(tmp_path):
+    size = ["--side", "3", "--nodes", "3", "--data-sets", "1", "--draws", "200"]
+    pseudo_likelihood_coverage.main([*size, "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "pseudo_likelihood_coverage.md").read_text(encoding="utf-8")
+    assert text.count('| `"exact"` |') == 4
+    assert text.count("| 1.00 | 0.00 |") >= 4
+    said = (tmp_path / "_results" / "pseudo_likelihood_coverage_summary.md").read_text(encoding="utf-8")
+    assert said.count("one 3 x 3 lattice") == said.count("3 nodes, all pairs") == 2
+
+
+def test_shares_of_false_edges():
+    inclusion = np.array([0.9, 0.7, 0.6, 0.2]), np.array([0.8, 0.4, 0.3, 0.1])
+    present = np.array([True, False, True, True]), np.array([False, True, False, False])
+    fits = [
+        pseudo_likelihood_calibration.Fit(4, 0.5, 1.0, 10, "pseudo", *pair)
+        for pair in zip(inclusion, present, strict=True)
+    ]
+    share, error = pseudo_likelihood_calibration.false_share(fits)
+    assert share == pytest.approx(0.5)  # one of three, one of one
+    assert error == pytest.approx(np.sqrt(2 * (0.5**2 + 0.5**2)) / 4)
+    assert pseudo_likelihood_calibration.false_share(fits, claimed=True)[0] == pytest.approx(1.0 / 4)
+    assert pseudo_likelihood_calibration.calibration(fits, 0.5, 0.8)[:3] == (
+        3,
+        pytest.approx(0.7),
+        1 / 3,
+    )
+    score = np.log([0.9, 0.3, 0.6, 0.2]).sum()
+    assert pseudo_likelihood_calibration.log_score(fits[0]) == pytest.approx(score)
 
 
 def test_costs_of_exact_inference():

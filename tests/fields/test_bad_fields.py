@@ -101,7 +101,6 @@ def test_columns_in_another_order():
     frame = pd.DataFrame(X, columns=[2, 1, 0])
     for call in (
         lambda: PAIRWISE.energy(frame),
-        lambda: fit(frame, CYCLE, "exact"),
         lambda: chow_liu(frame, nodes=range(3)),
     ):
         with pytest.raises(

@@ -22,7 +22,7 @@ BASES = {
     "below -1": (lambda x: stats.halfnorm.logpdf(-1.0 - x), (-np.inf, -1.0), -2.0),
     "narrow, far from the data": (quiet(stats.norm(5.0, 0.01)), REAL, 5.0),
 }
-# S, n_t, lam_t
+# S, n_t, lam_t, and f_t of levels other than 0 and 1
 DATA = {
     "one": (12.0, [40.0], [-0.7]),
     "always one": (40.0, [40.0], [0.4]),
@@ -31,24 +31,47 @@ DATA = {
     "many, always one": (12.0, [3.0, 8.0, 1.0], [-2.0, 1.0, 0.5]),
     "many, always zero": (0.0, [3.0, 8.0, 1.0], [-2.0, 1.0, 0.5]),
     "none": (0.0, [], []),
+    "levels": (61.0, [40.0], [[-0.3, 0.2, -1.0, 0.4]], [[0.0, 1.0, 2.0, 4.0]]),
+    "always the highest": (160.0, [40.0], [[-0.3, 0.2, -1.0, 0.4]], [[0.0, 1.0, 2.0, 4.0]]),
+    "always the lowest": (-30.0, [40.0], [[0.1, -np.inf, 2.0]], [[-0.75, 0.0, 1.5]]),
+    "mostly in the middle": (97.0, [12.0], [stats.binom(16, 0.5).logpmf(range(17))], [np.arange(17.0)]),
+    "far from logistic": (185.0, [12.0], [stats.binom(16, 0.1).logpmf(range(17))], [np.arange(17.0)]),
+    "many of levels": (
+        -4.5,
+        [3.0, 10.0, 1.0],
+        [[-2.0, 0.3, 4.0], [0.0, 1.1, -np.inf], [-300.0, 0.0, 5.0]],
+        [[2.0, -1.0, -4.0], [-1.0, 0.5, 2.0], [1.0, -0.5, -2.0]],
+    ),
 }
 
 
-def terms_of(total, n, lam):
-    terms = kernels.allocate_terms(8)
-    kernels.add_term(terms, 99.0, 9.0, 0.0)
+def terms_of(total, n, lam, f=None):
+    """Levels as they are known at another parameter, with a constant that does not matter."""
+    if f is None:
+        terms = kernels.allocate_terms(8)
+        kernels.add_term(terms, 99.0, 9.0, 0.0)
+    else:
+        terms = kernels.allocate_level_terms(8, 18)
+        kernels.add_levels(terms, 99.0, np.zeros(18), np.arange(18.0), 0.0, 0.0)
     kernels.clear(terms)
     terms.total[0] = total
-    for pair in zip(n, lam, strict=True):
-        kernels.add_term(terms, *pair, 0.0)
+    for t in range(len(n)):
+        if f is None:
+            kernels.add_term(terms, n[t], lam[t], 0.0)
+        else:
+            here = np.array(f[t])
+            kernels.add_levels(terms, n[t], np.array(lam[t]) + 0.7 * here, here, 0.7, 0.0)
     return terms
 
 
-def log_likelihood(x, total, n, lam):
+def log_likelihood(x, total, n, lam, f=None):
     """l of an array, in numpy."""
     x = np.asarray(x, dtype=float)
-    n, lam = np.array(n, dtype=float), np.array(lam, dtype=float)
-    return total * x - np.logaddexp(0.0, x[..., None] + lam) @ n
+    value = total * x
+    for t in range(len(n)):
+        levels, logs = ([0.0, 1.0], [0.0, lam[t]]) if f is None else (f[t], lam[t])
+        value = value - n[t] * np.logaddexp.reduce(np.multiply.outer(x, levels) + logs, axis=-1)
+    return value
 
 
 def log_integral(log_density, bounds, data):
@@ -75,15 +98,50 @@ def log_integral(log_density, bounds, data):
 def test_likelihood_and_its_derivatives(data):
     terms = terms_of(*DATA[data])
     x = np.linspace(-8.0, 8.0, 33)
-    got = np.array([kernels.log_likelihood(v, terms) for v in x])
+    got = np.array([kernels.log_likelihood(terms, v) for v in x])
     np.testing.assert_allclose(got, log_likelihood(x, *DATA[data]), atol=1e-10)
-    slope, information = np.array([kernels.slope_and_information(v, terms) for v in x]).T
+    slope, information = np.array([kernels.slope_and_information(terms, v) for v in x]).T
     h = 1e-4
     below, above = log_likelihood(x - h, *DATA[data]), log_likelihood(x + h, *DATA[data])
     np.testing.assert_allclose(slope, (above - below) / (2.0 * h), atol=1e-6)
-    there = np.array([kernels.slope_and_information(v + h, terms)[0] for v in x])
-    here = np.array([kernels.slope_and_information(v - h, terms)[0] for v in x])
+    there = np.array([kernels.slope_and_information(terms, v + h)[0] for v in x])
+    here = np.array([kernels.slope_and_information(terms, v - h)[0] for v in x])
     np.testing.assert_allclose(information, (here - there) / (2.0 * h), atol=1e-6)
+
+
+def test_levels_zero_and_one_are_the_closed_form():
+    """Proposals of one term, and expectations."""
+    for name in ("one", "always one", "always zero", "many"):
+        total, n, lam = DATA[name]
+        two = terms_of(total, n, lam)
+        levels = terms_of(total, n, [[0.0, v] for v in lam], [[0.0, 1.0]] * len(n))
+        if len(n) == 1:
+            np.testing.assert_allclose(kernels.shape(levels), kernels.shape(two), rtol=2e-3, atol=2e-3)
+        for x in (-3.0, 0.2, 5.0):
+            for t in range(len(n)):
+                p = kernels.expected(two, t, x)
+                assert kernels.expected(levels, t, x) == pytest.approx(p) == special.expit(x + lam[t])
+
+
+@pytest.mark.parametrize("data", [name for name in DATA if len(DATA[name]) == 4])
+def test_shapes_have_mode_and_curvature_of_the_likelihood(data):
+    """And its tails, all but for half an observation at either end, or less."""
+    total, n, lam, f = DATA[data]
+    a, b, c, shift = kernels.shape(terms_of(*DATA[data]))
+    mode, h = (np.log(a) - np.log(b) - shift) / c, 1e-3
+    low, high = (
+        sum(k * extreme(np.array(v)[np.isfinite(m)]) for k, v, m in zip(n, f, lam, strict=True))
+        for extreme in (np.min, np.max)
+    )
+    at = mode + h * np.arange(-1, 2)
+    value = log_likelihood(at, *DATA[data])
+    slope, curvature = (value[2] - value[0]) / (2 * h), (2 * value[1] - value[0] - value[2]) / h**2
+    width = max(np.ptp(np.array(v)[np.isfinite(m)]) for v, m in zip(f, lam, strict=True))
+    prior = c * a - (total - low)
+    assert c * b - (high - total) == pytest.approx(prior)
+    assert 0.0 < prior <= 0.5 * width + 1e-9
+    assert abs(slope) <= prior + 1e-3 * curvature
+    assert curvature * 0.999 <= c * c * a * b / (a + b) <= 1.001 * curvature + prior**2
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -136,7 +194,7 @@ def test_without_its_share_of_the_base_a_proposal_has_unbounded_weights():
     x = 300.0
     z = x + proposal.lam
     shaped = proposal.log_scale + proposal.a * z - (proposal.a + proposal.b) * np.logaddexp(0.0, z)
-    bare = series_value(base.series, x) + kernels.log_likelihood(x, terms) - shaped
+    bare = series_value(base.series, x) + kernels.log_likelihood(terms, x) - shaped
     bound = -data[1][0] * data[2][0] - np.log(kernels.BASE_SHARE) + base.log_excess
     assert bare > bound + 50.0
     assert kernels.log_weight(x, terms, proposal, base) <= bound
@@ -153,11 +211,12 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
         beta = stats.beta(proposal.a or 1.0, proposal.b or 1.0)
 
         def shaped_cdf(x):
-            return beta.cdf(special.expit(x + proposal.lam))
+            return beta.cdf(special.expit(proposal.c * x + proposal.lam))
 
         def shaped_pdf(x):
-            p = special.expit(x + proposal.lam)
-            return beta.pdf(p) * p * (1.0 - p)
+            z = proposal.c * x + proposal.lam
+            log_p = proposal.a * special.log_expit(z) + proposal.b * special.log_expit(-z)
+            return proposal.c * np.exp(log_p - special.betaln(proposal.a, proposal.b))
     else:
         part = stats.expon(scale=1.0 / abs(proposal.rate))
         sign = np.sign(proposal.rate)

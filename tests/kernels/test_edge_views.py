@@ -96,9 +96,7 @@ def test_data_of_a_field(kind, name, moves_biases, rng):
     this = case(kind, name, moves_biases, rng)
     field, family, x = this.engine.view.field, this.family, this.x
     F, G, f = family.edge_features, family.node_basis, family.edge_statistic
-    K, possible = family.n_states, np.ones((D, family.n_states), dtype=bool)
-    if family.possible is not None:
-        possible = family.possible
+    K, possible = family.n_states, family.possible(D)
     m = F[:, x].mean(axis=1) if moves_biases else np.zeros((len(F), D))
     np.testing.assert_array_equal(field.n, len(x))
     np.testing.assert_allclose(field.m.reshape(D, -1), m.T)

@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from pymc_mrf.kernels import group_labels as kernels
 from pymc_mrf.kernels.crp import make_groups
-from pymc_mrf.kernels.edge_terms import add_term, allocate_terms
+from pymc_mrf.kernels.edge_terms import add_levels, add_term, allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.exact_groups import FixedView
 from pymc_mrf.likelihood.base_density import envelope, tabulate
 from tests.kernels.test_series import log_logistic
@@ -170,3 +170,19 @@ def test_further_observations_of_noisy_terms():
     grid = np.linspace(-5, 5, 10_001)
     mode = grid[np.argmax([log_likelihood(x) for x in grid])]
     assert sharpened(500.0) == pytest.approx(special.expit(mode + lam[0]), abs=0.01)
+
+
+@pytest.mark.parametrize("levels", [[0.0, 1.0], [-1.0, 0.5, 2.0]], ids=["0 and 1", "three"])
+def test_further_observations_of_noisy_levels(levels):
+    """Their mean of f is averaged over labels; the closed form of levels 0 and 1 is a special case."""
+    levels, values = np.array(levels), np.array([0.7, -0.4])
+    groups = make_groups(np.repeat([0, 1], [5, 3]), values, kernels.N_AUXILIARY)
+    lam, noisy = np.array([0.5, -0.3, 0.2])[: len(levels)], allocate_level_terms(1, len(levels))
+    noisy.total[0] = 6.0
+    add_levels(noisy, 10.0, lam + 0.3 * levels, levels, 0.3, 4.0)
+    kernels.sharpen(noisy, groups, -500.0, UNIFORM, np.empty(10))
+    scores = np.multiply.outer(values, levels) + lam
+    w = np.log([5.0, 3.0]) + 6.0 * values - 10.0 * special.logsumexp(scores, axis=1)
+    mean = special.softmax(w) @ special.softmax(scores, axis=1) @ levels
+    assert noisy.n[0] == 14.0
+    assert noisy.total[0] - 6.0 == pytest.approx(4.0 * mean)

@@ -7,7 +7,7 @@ import pytest
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import particle_groups as particle_kernels
-from pymc_mrf.kernels.edge_terms import allocate_terms, clear, log_likelihood
+from pymc_mrf.kernels.edge_terms import allocate_level_terms, allocate_terms, clear, log_likelihood
 from pymc_mrf.kernels.exact_groups import describe_exact, describe_fixed, follow_exact, follow_fixed
 from pymc_mrf.kernels.particle_groups import describe_particles, edge_marginal, follow_particles
 from pymc_mrf.kernels.pseudo_groups import describe_pseudo, follow_pseudo
@@ -26,6 +26,7 @@ CASES = {
     "three states": (np.eye(3), False),
     "product with biases": (PRODUCT, True),
     "three states with node terms": (np.eye(3), True),
+    "scores, and a node of two states": (np.outer([0.0, 1.0, 2.0], [0.0, 1.0, 2.0]), True),
 }
 GRID = np.array([-2.5, -0.4, 0.0, 0.9, 3.0])
 
@@ -39,7 +40,15 @@ def case(name, rng, n=30):
         # on more than one node: by symmetry a field on one would not change agreements
         copies = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0], [1.0, 3.0, 2.0], [2.0, 1.0, 1.0]])
         node_tables = np.log(copies[:, : len(statistic)])
+    if name.startswith("scores"):
+        x[:, 1], node_tables[1, 2] = x[:, 1] % 2, -np.inf
     return x, statistic, node_tables
+
+
+def room_for_terms(likelihood):
+    if likelihood.is_binary:
+        return allocate_terms(likelihood.n_terms)
+    return allocate_level_terms(likelihood.n_terms, likelihood.n_levels)
 
 
 ENGINES = {
@@ -57,7 +66,7 @@ def test_one_edge_at_a_time(kind, name, rng):
     entries = np.array([4, 1, 5, 0, 3])
     likelihood = engine(x, SQUARE, statistic, node_tables, entries, 6)
     eta = rng.normal(size=6)
-    view, terms = likelihood.view(eta), allocate_terms(likelihood.n_terms)
+    view, terms = likelihood.view(eta), room_for_terms(likelihood)
     gaps = []
     for edge, value in ((0, -1.3), (2, 2.0), (0, 0.4), (4, 0.7)):
         e = entries[edge]
@@ -70,7 +79,7 @@ def test_one_edge_at_a_time(kind, name, rng):
                 there = eta.copy()
                 there[entries[other]] = moved
                 expected[k] = log_density(x, SQUARE.edges, there[entries], statistic, node_tables)
-            got = [log_likelihood(moved, terms) for moved in GRID]
+            got = [log_likelihood(terms, moved) for moved in GRID]
             np.testing.assert_allclose(np.diff(got), np.diff(expected), atol=1e-8)
             gaps.append(np.diff(got))
         assert not follow(view, e, eta[e], value)
@@ -98,12 +107,12 @@ def test_forests_in_closed_form(K, rng):
             there = eta[[2, 0, 1]]
             there[edge] = moved
             expected.append(reference.log_likelihood(x, graph.edges, there, np.eye(K), np.zeros((4, K))))
-        got = [log_likelihood(moved, terms) for moved in GRID]
+        got = [log_likelihood(terms, moved) for moved in GRID]
         np.testing.assert_allclose(np.diff(got), np.diff(expected), atol=1e-9)
         assert not follow_fixed(view, e, 0.0, 1.0)
     clear(terms)
     describe_fixed(view, 3, 0.0, terms)  # no edge: a likelihood that is constant
-    assert log_likelihood(-3.0, terms) == log_likelihood(4.0, terms) == 0.0
+    assert log_likelihood(terms, -3.0) == log_likelihood(terms, 4.0) == 0.0
 
 
 def exhaustive(x, graph, statistic, node_tables, anchor):
@@ -122,31 +131,41 @@ def exhaustive(x, graph, statistic, node_tables, anchor):
 
 
 def enumerated_shares(graph, eta, statistic, node_tables):
+    """Probabilities of the values of f, (edges, L)."""
     pairs = enumeration.marginals(graph.edges, eta[:, None, None] * statistic, node_tables)[1]
-    return (pairs * statistic).sum(axis=(1, 2))
+    return np.stack([pairs[:, statistic == f].sum(axis=1) for f in np.unique(statistic)], axis=1)
+
+
+def estimated_shares(view, edge):
+    edge_marginal(view, edge)
+    return view.share.copy()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_exhaustive_particles_are_exact(name, rng):
     """Changes of near, touching and own edges, one by one: no sampling error, and nothing left out."""
     x, statistic, node_tables = case(name, rng)
-    if len(statistic) == 3 and node_tables.any():
-        node_tables[2:] = 0.0  # fewer copies
     anchor = np.log([2.0, 1.0, 3.0, 1.0, 2.0])
+    if len(statistic) == 3 and node_tables.any():  # fewer copies
+        node_tables[2:] = 0.0
+        anchor[2] = 0.0 if statistic.max() > 1.0 else anchor[2]
     engine = exhaustive(x, SQUARE, statistic, node_tables, anchor)
-    view, eta, terms = engine.view(anchor), anchor.copy(), allocate_terms(1)
+    view, eta, terms = engine.view(anchor), anchor.copy(), room_for_terms(engine)
     variances = []
     for e, value in ((0, -0.8), (2, 1.7), (4, 0.2), (0, 2.5)):
         expected = enumerated_shares(SQUARE, eta, statistic, node_tables)
         for edge in range(5):
-            one, zero, variance, size = edge_marginal(view, edge)
-            assert one == pytest.approx(expected[edge], abs=1e-10)
-            assert one + zero == pytest.approx(1.0)
+            spread, variance, size = edge_marginal(view, edge)
+            np.testing.assert_allclose(view.share, expected[edge], atol=1e-10)
+            mean = expected[edge] @ engine.levels
+            assert spread == pytest.approx(expected[edge] @ (engine.levels - mean) ** 2)
             assert 0.0 < size <= 1.0 + 1e-12
             clear(terms)
             describe_particles(view, edge, eta[edge], terms)
-            logit = np.log(expected[edge]) - np.log1p(-expected[edge]) - eta[edge]
-            assert terms.lam[0] == pytest.approx(logit, abs=1e-8)
+            with np.errstate(divide="ignore"):
+                lam = np.log(expected[edge]) - engine.levels * eta[edge]
+            lam = lam[1] - lam[0] if engine.is_binary else lam
+            np.testing.assert_allclose(terms.lam[0], lam, atol=1e-8)
             assert (terms.more[0] > 0.0) == (variance > 1e-20)
             variances.append(variance)
         follow_particles(view, e, eta[e], value)
@@ -155,10 +174,11 @@ def test_exhaustive_particles_are_exact(name, rng):
     np.testing.assert_array_equal(view.anchor, anchor)
     # control: the same particles, taken to stand for the new parameters
     engine.set_state(view.z.copy(), eta, node_tables)
-    unweighted = np.array([edge_marginal(view, edge)[0] for edge in range(5)])
+    unweighted = np.array([estimated_shares(view, edge) for edge in range(5)])
     assert np.abs(unweighted - enumerated_shares(SQUARE, eta, statistic, node_tables)).max() > 0.01
 
 
+SCORES = np.outer([-1.0, 0.5, 2.0], [-1.0, 0.5, 2.0])
 HUBS = PairwiseGraph(range(9), [(0, 1), *((i, j) for i in (0, 1) for j in range(2, 9))])
 
 
@@ -170,8 +190,18 @@ HUBS = PairwiseGraph(range(9), [(0, 1), *((i, j) for i in (0, 1) for j in range(
         (SQUARE, np.eye(3), True),
         (HUBS, AGREE, False),
         (HUBS, np.eye(3), False),
+        (SQUARE, SCORES, True),
+        (HUBS, SCORES, False),
     ],
-    ids=["agreement", "product", "three states", "hubs", "hubs of three states"],
+    ids=[
+        "agreement",
+        "product",
+        "three states",
+        "hubs",
+        "hubs of three states",
+        "scores",
+        "hubs of scores",
+    ],
 )
 @pytest.mark.parametrize("changed", ["nothing", "own", "near", "all"])
 def test_marginal_is_the_weighted_mean_of_conditionals(graph, statistic, tabulated, changed, rng):
@@ -197,10 +227,11 @@ def test_marginal_is_the_weighted_mean_of_conditionals(graph, statistic, tabulat
         view.eta[:] = anchor
         view.eta[moved[changed]] += shifts[moved[changed]]
         found = edge_marginal(view, e)
-        mean, variance, size = reference.particle_marginal(
+        shares, *expected = reference.particle_marginal(
             view.z, e, graph.edges, view.eta, view.anchor, statistic, node_tables
         )
-        np.testing.assert_allclose(found, [mean, 1.0 - mean, variance, size], atol=1e-10)
+        np.testing.assert_allclose(view.share, shares, atol=1e-10)
+        np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("eta", [300.0, -300.0])
@@ -215,8 +246,9 @@ def test_forced_edges_keep_a_finite_logit(eta):
     engine.set_state(z, anchor, np.zeros((3, 2)))
     terms = allocate_terms(1)
     for e in range(3):
-        one, zero, variance, size = edge_marginal(engine.view(anchor), e)
-        assert one >= 0.0 and zero >= 0.0 and one + zero == pytest.approx(1.0)
+        _, variance, size = edge_marginal(engine.view(anchor), e)
+        share = engine.view(anchor).share
+        assert share.min() >= 0.0 and share.sum() == pytest.approx(1.0)
         assert variance == 0.0 and size == pytest.approx(1.0)
         clear(terms)
         describe_particles(engine.view(anchor), e, anchor[e], terms)
@@ -233,7 +265,7 @@ def test_uneven_weights_ask_for_new_particles(rng):
     for e in range(7):
         follow_particles(view, e, 0.0, 8.0)
     describe_particles(view, 0, 8.0, terms)
-    assert edge_marginal(view, 0)[3] < 0.1
+    assert edge_marginal(view, 0)[2] < 0.1
     assert follow_particles(view, 0, 8.0, 7.0)
     assert engine.least_size < 0.1
 

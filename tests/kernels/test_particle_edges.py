@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from pymc_mrf.fields.families import BOLTZMANN, ISING
+from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import binary_particles, edge_moves, hamiltonian, particle_joint
+from pymc_mrf.kernels import edge_moves, hamiltonian, particle_joint
+from pymc_mrf.kernels.binary_particles import BinaryParticles
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.weighted_particles import get_states, resample, sweep, update_probabilities
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
@@ -18,32 +20,69 @@ from tests.statistics import ALPHA
 
 EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
 GRAPH = PairwiseGraph(range(5), EDGES)
-FAMILIES = pytest.mark.parametrize("family", [BOLTZMANN, ISING], ids=["Boltzmann", "Ising"])
-
-
+FAMILIES = {
+    "Boltzmann": BOLTZMANN,
+    "Ising": ISING,
+    "ordinal": ordinal([3, 2, 4, 3, 2]),
+    "two scores": ordinal(2, [0.5, 2.0]),
+    "Potts": potts(3),
+}
+EACH = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+BINARY_AND_MORE = pytest.mark.parametrize(
+    "family", [BOLTZMANN, ordinal([3, 2, 2, 3, 2])], ids=["binary", "more"]
+)
 PRIOR = EdgePrior(np.zeros(6), normal(0.8), normals(5, 2.0))
+
+
+def random_states(rng, family, n):
+    """States (n, 5) int8, of each node its own."""
+    return rng.integers(family.cards or family.n_states, size=(n, 5)).astype(np.int8)
 
 
 def engine_with_particles(rng, family=BOLTZMANN, m=40, moves_biases=True):
     """Engine whose particles are random states with random weights at random parameters."""
-    x = rng.integers(2, size=(21, 5)).astype(np.int8)
+    x = random_states(rng, family, 21)
     engine = ParticleEdges(x, GRAPH, family, moves_biases, n_particles=m)
-    w, b = rng.normal(0, 1, 6), rng.normal(0, 1, 5)
+    w, b = rng.normal(0, 1, 6), rng.normal(0, 1, 5 * len(family.node_basis))
     w[[1, 4]] = 0.0
     W = rng.gamma(2.0, size=m)
-    engine.set_state(rng.integers(2, size=(5, m)), W / W.mean(), w, b, [1.0, 0], np.full(len(w), np.nan))
+    set_particles(engine, random_states(rng, family, m), W / W.mean(), w, b)
     seed_lanes(engine._particles.lanes, rng)
     return engine, w, b
+
+
+def set_particles(engine, states, W, w, b):
+    """States (m, 5) and weights of the particles, and their parameters."""
+    states = np.ascontiguousarray(states.T, dtype=np.int8)
+    engine.set_state(states, W, w, b, np.array([1.0, 0, 1]), np.full(len(w), np.nan))
 
 
 def exhaustive(rng, copies, family=BOLTZMANN):
     """Engine with every configuration, `copies` times, weighted by its probability."""
-    engine, w, b = engine_with_particles(rng, family, m=32 * copies)
-    configs = np.repeat(enumeration.configurations(5, 2), copies, axis=0)
-    p = enumeration.probabilities(EDGES, family.edge_tables(w), family.node_tables(b))
-    engine.set_state(configs.T, np.repeat(p, copies) * 32, w, b, [1.0, 0], np.full(len(w), np.nan))
+    configs = np.array(enumeration.configurations(5, family.n_states))
+    engine, w, b = engine_with_particles(rng, family, m=len(configs) * copies)
+    p = enumeration.probabilities(EDGES, family.edge_tables(w), tables_of_nodes(family, b))
+    set_particles(engine, np.repeat(configs, copies, axis=0), np.repeat(p, copies) * len(p), w, b)
     seed_lanes(engine._particles.lanes, rng)
     return engine, w, b
+
+
+def tables_of_nodes(family, b):
+    """Log tables (5, K) of the nodes, from biases (5 q,)."""
+    return family.node_tables(np.reshape(b, family.node_shape(5)))
+
+
+def states_of(engine):
+    """State indices (d, m)."""
+    states = np.empty((5, engine.n_particles), dtype=np.int8)
+    get_states(engine._particles, states)
+    return states
+
+
+def configurations_of(engine, nodes=range(5)):
+    """Number of the configuration of these nodes in every particle, the last changing fastest."""
+    K = engine.view.field.features.shape[1]
+    return np.ravel_multi_index(states_of(engine)[list(nodes)], (K,) * len(nodes))
 
 
 def estimated_pair(engine, e):
@@ -52,68 +91,116 @@ def estimated_pair(engine, e):
     return engine.view.pair.p
 
 
-def change_edge(engine, e, new):
-    """Change edge e, and return the twin's weights and biases."""
+def change_edge(engine, e, new, family=BOLTZMANN):
+    """Change edge e, and return the twin's weights."""
     field, particles, b, m = engine.view.field, engine._particles, engine._b, engine.n_particles
     old = particles.w[e]
-    z = particles.T[:, :m].astype(int).tolist()
-    arguments = (e, EDGES, particles.w, b, field.m, field.features[0])
-    weights = reference.changed_weights(z, particles.W[:m], new, *arguments)
+    z = states_of(engine).tolist()
+    weights = reference.changed_weights(z, particles.W[:m], new, e, EDGES, particles.w, b, field, family)
     estimated_pair(engine, e)
     edge_moves.follow(engine.view._replace(least_size=0.0), e, old, new)  # without resampling
-    b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field.m)[1]
+    b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field)[1]
     return weights
 
 
-def assert_fields(engine):
-    """Local fields are those of states and parameters, and the probabilities those of the fields."""
+def probabilities(particles, i, m):
+    """Probabilities (K, m) of the states of node i."""
+    P = particles.P[i]
+    return np.array([1.0 - P[:m], P[:m]]) if P.ndim == 1 else P[:, :m]
+
+
+def assert_fields(engine, family=BOLTZMANN):
+    """Probabilities, where they are not stale and after that, are those of states and parameters."""
     particles, m = engine._particles, engine.n_particles
-    z = particles.T[:, :m].astype(int).tolist()
-    H = np.array(reference.local_fields(z, EDGES, particles.w, engine._b, engine.view.field.features[0]))
-    np.testing.assert_allclose(particles.H[:, :m], H, atol=1e-9)
-    fresh = ~particles.stale
-    np.testing.assert_allclose(particles.P[fresh, :m], special.expit(H[fresh]), atol=1e-11)
+    P = reference.conditionals(states_of(engine).tolist(), EDGES, particles.w, engine._b, family)
     for i in range(5):
+        if not particles.stale[i]:
+            np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
+        update_probabilities(particles, engine.view.field, i)
+        np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
         start = particles.indptr[i]
         near = particles.near[start : start + particles.degree[i]]
         expected = [sum(edge) - i for e, edge in enumerate(EDGES) if i in edge and particles.w[e]]
         assert sorted(near) == sorted(expected)
 
 
-@FAMILIES
+def test_particles_of_two_states_are_binary_where_values_are_the_basis(rng):
+    kinds = [
+        type(engine_with_particles(rng, f)[0]._particles) is BinaryParticles for f in FAMILIES.values()
+    ]
+    assert kinds == [True, True, False, False, False]
+
+
+@EACH
 @pytest.mark.parametrize("moves_biases", [True, False])
 def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng):
     engine, _, _ = engine_with_particles(rng, family, moves_biases=moves_biases)
     field, particles = engine.view.field, engine._particles
-    assert_fields(engine)
+    assert_fields(engine, family)
     for e, new in ((0, 0.7), (1, -1.2), (2, 0.0), (1, 0.4), (5, -0.3)):
-        z, W = particles.T[:, :40].astype(int).tolist(), particles.W[:40].tolist()
-        p = reference.pair_probabilities(
-            z, W, e, EDGES, particles.w, engine._b, field.m, field.features[0]
-        )
+        z, W = states_of(engine).tolist(), particles.W[:40].tolist()
+        p = reference.pair_probabilities(z, W, e, EDGES, particles.w, engine._b, field, family)
         np.testing.assert_allclose(estimated_pair(engine, e), p, atol=1e-12)
-        weights = change_edge(engine, e, new)
+        weights = change_edge(engine, e, new, family)
         np.testing.assert_allclose(particles.W[:40], weights, rtol=1e-9)
-        assert_fields(engine)
-        binary_particles.sweep_particles(field, particles, 1)
-        assert_fields(engine)
+        assert_fields(engine, family)
+        sweep(particles, field, 1)
+        assert_fields(engine, family)
+        possible = np.full(5, family.n_states) if not family.cards else np.array(family.cards)
+        assert (states_of(engine).max(axis=1) < possible).all()
 
 
-@FAMILIES
+@EACH
+def test_noise_of_the_mean_in_a_pair(family, rng):
+    """Spread over the particles of the conditional mean of the statistic, without the edge."""
+    engine, w, _ = engine_with_particles(rng, family)
+    view, particles = engine.view, engine._particles
+    view.w[:], view.means.expected[:] = w, 0.0
+    z, W = states_of(engine).tolist(), particles.W[:40].tolist()
+    for e in (0, 1):
+        means, shares = [], []
+        for column, weight in zip(zip(*z, strict=True), W, strict=True):
+            one = [[a] for a in column]
+            arguments = (e, EDGES, w, engine._b, view.field, family)
+            means.append(reference.pair_probabilities(one, [1.0], *arguments) @ view.field.cells[e])
+            # relative weight without the edge
+            shares.append(weight * reference_ratio(column, *arguments))
+        shares = np.array(shares) / sum(shares)
+        mean = shares @ means
+        estimated_pair(engine, e)
+        view.tally[0].noise = 0.0
+        edge_moves.without_edge(view, e)
+        sums = view.pair.sums[0]
+        np.testing.assert_allclose(sums["mean"], mean, atol=1e-12)
+        expected = view.field.n[0] * (shares**2 @ (np.array(means) - mean) ** 2) / sums["variance"]
+        np.testing.assert_allclose(view.tally[0].noise, expected, rtol=1e-9)
+
+
+def reference_ratio(column, e, edges, w, b, field, family):
+    """R(0) / R(x) of one particle."""
+    two = [[a, 0] for a in column]  # the second one fixes the scale, which is that of mean 1
+    first, second = reference.changed_weights(two, [1.0, 1.0], 0.0, e, edges, w, b, field, family)
+    return first / second
+
+
+@EACH
 def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
     engine, _, _ = exhaustive(rng, 1, family)
-    field, particles = engine.view.field, engine._particles
+    field, particles, m = engine.view.field, engine._particles, engine.n_particles
+    K = family.n_states
     for e in range(6):
-        bare = reference.change(0.0, e, EDGES, particles.w, engine._b, field.m)
-        tables = family.edge_tables(np.array(bare[0])), family.node_tables(np.array(bare[1]))
+        w, b = reference.change(0.0, e, EDGES, particles.w, engine._b, field)
+        tables = family.edge_tables(np.array(w)), tables_of_nodes(family, b)
         _, pairs = enumeration.marginals(EDGES, *tables)
         np.testing.assert_allclose(estimated_pair(engine, e), pairs[e].ravel(), atol=1e-12)
     # the marginal of the nodes that are not drawn anew is exact as well
-    change_edge(engine, 1, -0.8)
-    tables = family.edge_tables(particles.w), family.node_tables(engine._b)
-    p = enumeration.probabilities(EDGES, *tables).reshape((2,) * 5).sum(axis=(1, 2)).ravel()
-    rest = np.array([4, 2, 1]) @ particles.T[[0, 3, 4], :32]
-    np.testing.assert_allclose(np.bincount(rest.astype(int), particles.W[:32]) / 32, p, atol=1e-12)
+    edge_moves.look_at(engine.view, 1, 0.0)
+    edge_moves.follow(engine.view._replace(least_size=0.0), 1, 0.0, -0.8)
+    w, b = reference.change(-0.8, 1, EDGES, [*particles.w[:1], 0.0, *particles.w[2:]], engine._b, field)
+    p = enumeration.probabilities(EDGES, family.edge_tables(np.array(w)), tables_of_nodes(family, b))
+    p = p.reshape((K,) * 5).sum(axis=(1, 2)).ravel()
+    found = np.bincount(configurations_of(engine, [0, 3, 4]), particles.W[:m], len(p)) / m
+    np.testing.assert_allclose(found, p, atol=1e-12)
 
 
 def test_without_weights_particles_lag_behind(rng):
@@ -123,7 +210,7 @@ def test_without_weights_particles_lag_behind(rng):
         engine, _, _ = exhaustive(np.random.default_rng(1), 64)
         particles = engine._particles
         if not weighted:  # equal weights from the start, as after resampling
-            binary_particles.resample(particles)
+            resample(particles)
         for e, new in ((0, 3.0), (1, 3.0)):
             change_edge(engine, e, new)
             if not weighted:
@@ -131,105 +218,132 @@ def test_without_weights_particles_lag_behind(rng):
         tables = BOLTZMANN.edge_tables(particles.w), BOLTZMANN.node_tables(engine._b)
         nodes, _ = enumeration.marginals(EDGES, *tables)
         W = particles.W[: engine.n_particles]
-        means = particles.T[:, : engine.n_particles] @ W / W.sum()
+        means = states_of(engine) @ W / W.sum()
         gaps.append(np.abs(means - np.asarray(nodes)[:, 1])[3:].max())
     assert gaps[0] < 0.02 < gaps[1]
 
 
-def test_redrawn_pairs_have_their_conditional_distribution(rng):
-    engine, _, _ = engine_with_particles(rng, m=4096)
-    particles, field = engine._particles, engine.view.field
-    z = np.array([1, 0, 0, 1, 1])
-    states = np.repeat(z[:, None], 4096, axis=1)
-    engine.set_state(
-        states, np.ones(4096), particles.w, engine._b, [1.0, 0], np.full(len(EDGES), np.nan)
-    )
-    change_edge(engine, 2, 1.3)
-    configs = reference.pair_states(z.tolist(), *EDGES[2])
-    scores = [
-        reference.log_potential(s, EDGES, particles.w, engine._b, field.features[0]) for s in configs
-    ]
-    u, v = EDGES[2]
-    counts = np.bincount((2 * particles.T[u, :4096] + particles.T[v, :4096]).astype(int), minlength=4)
-    assert stats.chisquare(counts, special.softmax(scores) * 4096).pvalue > ALPHA
+@EACH
+@pytest.mark.parametrize("before", [0.0, -0.7], ids=["added", "changed"])
+def test_redrawn_pairs_have_their_conditional_distribution(family, before, rng):
+    m = 4096
+    engine, w, b = engine_with_particles(rng, family, m=m)
+    w[2] = before
+    set_particles(engine, np.tile([1, 0, 0, 1, 1], (m, 1)), np.ones(m), w, b)
+    estimated_pair(engine, 2)
+    edge_moves.follow(engine.view._replace(least_size=0.0), 2, before, 0.9)
+    new = reference.change(0.9, 2, EDGES, w, b, engine.view.field)
+    configs = reference.pair_states([1, 0, 0, 1, 1], *EDGES[2], family.n_states)
+    p = special.softmax([reference.log_potential(s, EDGES, *new, family) for s in configs])
+    counts = np.bincount(configurations_of(engine, EDGES[2]), minlength=len(p))
+    assert (counts[p == 0.0] == 0).all()
+    assert stats.chisquare(counts[p > 0.0], p[p > 0.0] * m).pvalue > ALPHA
+    # negative control: the pair without its edge
+    w, b = reference.change(0.0, 2, EDGES, w, b, engine.view.field)
+    p = special.softmax([reference.log_potential(s, EDGES, w, b, family) for s in configs])
+    assert stats.chisquare(counts[p > 0.0], p[p > 0.0] * m).pvalue < ALPHA
 
 
-def test_sweeps_of_particles_leave_the_field_invariant(rng):
-    engine, w, b = exhaustive(rng, 256)
-    p = enumeration.probabilities(EDGES, BOLTZMANN.edge_tables(w), BOLTZMANN.node_tables(b))
-    particles = engine._particles
-    binary_particles.resample(particles)
-    m = engine.n_particles
-    counts = np.bincount((particles.T[:, :m].T @ (2 ** np.arange(4, -1, -1))).astype(int), minlength=32)
+@BINARY_AND_MORE
+def test_sweeps_of_particles_leave_the_field_invariant(family, rng):
+    engine, w, b = exhaustive(rng, 256, family)
+    p = enumeration.probabilities(EDGES, family.edge_tables(w), tables_of_nodes(family, b))
+    particles, m = engine._particles, engine.n_particles
+    resample(particles)
+    counts = np.bincount(configurations_of(engine), minlength=len(p))
     assert np.all(np.abs(counts - p * m) < 1.0)  # systematic resampling of sorted particles
     assert (particles.W[:m] == 1.0).all()
-    binary_particles.sweep_particles(engine.view.field, particles, 20)
-    counts = np.bincount((particles.T[:, :m].T @ (2 ** np.arange(4, -1, -1))).astype(int), minlength=32)
-    assert stats.chisquare(counts, p * m).pvalue > ALPHA
+    assert_fields_of_some(engine, family)
+    sweep(particles, engine.view.field, 20)
+    counts = np.bincount(configurations_of(engine), minlength=len(p))
+    often = p * m >= 5.0
+    counts, expected = (np.append(v[often], v[~often].sum()) for v in (counts, p * m))
+    kept = expected > 0.0
+    assert stats.chisquare(counts[kept], expected[kept]).pvalue > ALPHA
 
 
-@FAMILIES
+def assert_fields_of_some(engine, family):
+    """As `assert_fields`, of forty particles: the twin is slow."""
+    particles, z = engine._particles, states_of(engine)
+    some = np.linspace(0, engine.n_particles - 1, 40).astype(int)
+    P = reference.conditionals(z[:, some].tolist(), EDGES, particles.w, engine._b, family)
+    for i in range(5):
+        update_probabilities(particles, engine.view.field, i)
+        found = probabilities(particles, i, engine.n_particles)[:, some]
+        np.testing.assert_allclose(found, P[i], atol=1e-11)
+
+
+@EACH
 @pytest.mark.parametrize("moves_biases", [True, False])
 def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
     engine, w, b = engine_with_particles(rng, family, moves_biases=moves_biases)
     view, particles, m = engine.view, engine._particles, engine.n_particles
     field, active, n_biases = view.field, np.flatnonzero(w), view.n_biases
-    k = len(active) + n_biases
-    states = field.features[0][particles.T[:, :m].astype(int)]  # (d, m)
+    k, q = len(active) + n_biases, len(family.node_basis)
+    z, x = states_of(engine), engine._x.astype(int).T
+    lift, means = field.lift.reshape(5, q, -1), field.m.reshape(5, -1)
     weights = particles.W[:m]
 
-    def moved(q):
-        """Parameters at a move q, the frozen log-partition there, log prior plus likelihood, weights."""
-        beta = particles.beta + (q[len(active) :] if moves_biases else 0.0)
+    def energy(new_w, new_b, rows):
+        """Log potentials of the columns of `rows` (5, .), up to what is impossible."""
+        by_node = new_b.reshape(5, q) @ family.node_basis
+        f = family.edge_statistic
+        value = sum(by_node[i, rows[i]] for i in range(5))
+        return value + sum(y * f[rows[u], rows[v]] for y, (u, v) in zip(new_w, EDGES, strict=True))
+
+    def moved(move):
+        """Parameters at a move, the frozen log-partition there, log prior plus likelihood, weights."""
+        beta = particles.beta + (move[len(active) :] if moves_biases else 0.0)
         new_w = w.copy()
-        new_w[active] += q[: len(active)]
-        new_b = beta.copy()
+        new_w[active] += move[: len(active)]
+        new_b = beta.copy().reshape(5, q)
         for e, (u, v) in enumerate(EDGES):
-            new_b[u] -= new_w[e] * field.m[v]
-            new_b[v] -= new_w[e] * field.m[u]
-        energy = (new_b - b) @ states
-        for e, (u, v) in enumerate(EDGES):
-            energy = energy + (new_w[e] - w[e]) * states[u] * states[v]
-        A = special.logsumexp(energy, b=weights / m)
-        rows = field.features[0][engine._x.astype(int)].T
-        value = (new_b @ rows).sum() - field.n[0] * A + stats.norm(0, 0.8).logpdf(new_w[active]).sum()
-        value += sum(x * (rows[u] @ rows[v]) for x, (u, v) in zip(new_w, EDGES, strict=True))
+            new_b[u] -= new_w[e] * lift[u] @ means[v]
+            new_b[v] -= new_w[e] * lift[v] @ means[u]
+        new_b = new_b.ravel()
+        gap = energy(new_w, new_b, z) - energy(w, b, z)
+        A = special.logsumexp(gap, b=weights / m)
+        value = energy(new_w, new_b, x).sum() - field.n[0] * A
+        value += stats.norm(0, 0.8).logpdf(new_w[active]).sum()
         if moves_biases:
             value += stats.norm(0, 2).logpdf(new_b).sum()
-        return new_w, new_b, A, value, special.softmax(energy + np.log(weights))
+        return new_w, new_b, A, value, special.softmax(gap + np.log(weights))
 
-    def estimate(q, slope):
-        new_w, new_b, *_ = moved(q)
+    def estimate(move, slope):
+        new_w, new_b, *_ = moved(move)
         view.w[:], view.b[:] = new_w, new_b
         centred(field, new_w, new_b, view.beta)
-        return hamiltonian.log_posterior(view, active, PRIOR, slope)
+        prior = PRIOR._replace(bias=normals(len(b), 2.0))
+        return hamiltonian.log_posterior(view, active, prior, slope)
 
-    q, out = 0.2 * rng.normal(size=k), np.empty(k)
+    move, out = 0.2 * rng.normal(size=k), np.empty(k)
     view.joint.n[0], view.joint.s[:], view.joint.t[:] = field.n[0], field.s, field.t
-    gap = estimate(q, out) - estimate(np.zeros(k), np.empty(k))
-    np.testing.assert_allclose(gap, moved(q)[3] - moved(np.zeros(k))[3], atol=1e-9)
-    estimate(q, out)
-    np.testing.assert_allclose(view.joint.W[:m] / view.joint.W[:m].sum(), moved(q)[4], atol=1e-12)
+    gap = estimate(move, out) - estimate(np.zeros(k), np.empty(k))
+    np.testing.assert_allclose(gap, moved(move)[3] - moved(np.zeros(k))[3], atol=1e-9)
+    estimate(move, out)
+    np.testing.assert_allclose(view.joint.W[:m] / view.joint.W[:m].sum(), moved(move)[4], atol=1e-12)
     for a in range(k):
         h = 1e-5 * np.eye(k)[a]
-        numerical = (moved(q + h)[3] - moved(q - h)[3]) / 2e-5
+        numerical = (moved(move + h)[3] - moved(move - h)[3]) / 2e-5
         np.testing.assert_allclose(out[a], numerical, rtol=1e-5, atol=1e-6)
 
 
+@BINARY_AND_MORE
 @pytest.mark.parametrize("moves_biases", [True, False])
-def test_joint_moves_carry_particles_along(moves_biases, rng):
-    engine, w, b = engine_with_particles(rng, m=512, moves_biases=moves_biases)
+def test_joint_moves_carry_particles_along(family, moves_biases, rng):
+    engine, w, b = engine_with_particles(rng, family, m=512, moves_biases=moves_biases)
     engine.view.w[:], engine.view.b[:] = w, b
     centred(engine.view.field, w, b, engine.view.beta)
     beta, before = engine._particles.beta.copy(), w.copy()
-    accept = engine.joint(w, b, PRIOR, 0.3, 1, rng)
+    engine._reach = 0.1  # far from the posterior weights become uneven soon
+    accept = engine.joint(w, b, PRIOR._replace(bias=normals(len(b), 2.0)), 0.1, 1, rng)
     assert 0.0 < accept <= 1.0
     assert np.array_equal(w == 0.0, before == 0.0)
     assert not np.array_equal(w, before)
     assert moves_biases != np.array_equal(beta, engine._particles.beta)
     np.testing.assert_array_equal(engine._particles.w, w)
     np.testing.assert_array_equal(engine._b, b)
-    assert_fields(engine)
+    assert_fields_of_some(engine, family)
 
 
 def test_rejected_pieces_of_joint_moves_keep_the_posterior(rng):
@@ -243,7 +357,7 @@ def test_rejected_pieces_of_joint_moves_keep_the_posterior(rng):
     view, active = engine.view._replace(least_size=0.3 * m), np.array([0])
     view.w[:], view.b[:] = w, b
     centred(view.field, w, b, view.beta)
-    x = hamiltonian.allocate_coordinates(engine.variances(active, prior))
+    x = engine.coordinates(active, prior)
     draws, accepted = np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
         step = 0.8 * rng.uniform(0.8, 1.2)

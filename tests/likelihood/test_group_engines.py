@@ -37,6 +37,21 @@ def make(kind, graph, statistic, biased, rng, n=40):
     return kind(x, graph, statistic, node_tables, entries, 6), x, node_tables
 
 
+@pytest.mark.parametrize(("kind", "graph", "statistic", "biased"), CASES)
+def test_other_data_are_taken(kind, graph, statistic, biased, rng):
+    engine, x, node_tables = make(kind, graph, statistic, biased, rng)
+    other = rng.integers(len(statistic), size=x.shape).astype(np.int8)
+    fresh = kind(other, graph, statistic, node_tables, engine.entries, 6)
+    eta = rng.normal(size=6)
+    before = engine.log_likelihood(eta)[0]
+    engine.set_data(other)
+    for found, expected in zip(engine.log_likelihood(eta), fresh.log_likelihood(eta), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for found, expected in zip(engine.view(eta)[:3], fresh.view(eta)[:3], strict=True):
+        np.testing.assert_array_equal(found, expected)  # what the sweep over the labels asks
+    assert before != engine.log_likelihood(eta)[0]
+
+
 def numeric_gradient(f, x, h=1e-5):
     return np.array([(f(x + h * e) - f(x - h * e)) / (2.0 * h) for e in np.eye(len(x))])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.particle_groups import edge_marginal, edge_shares
+from pymc_mrf.kernels.particle_groups import edge_marginal, edge_means
 from pymc_mrf.likelihood.particles import ParticleLikelihood
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
@@ -20,16 +20,19 @@ def engine(graph, rng, n=200, m=4000):
 
 
 @pytest.mark.parametrize("graph", [SQUARE, HUBS], ids=["tabulated", "one by one"])
-def test_shares_average_to_the_marginal(graph, rng):
+def test_means_average_to_the_marginal(graph, rng):
     likelihood = engine(graph, rng, m=100)
     eta = rng.normal(size=graph.n_edges)
     likelihood.set_state(rng.integers(2, size=(graph.n_nodes, 100)), eta, np.zeros((graph.n_nodes, 2)))
-    shares = np.empty(100)
+    means, view = np.empty(100), likelihood.view(eta)
     for e in range(0, graph.n_edges, 4):
-        edge_shares(likelihood.view(eta), e, shares)
-        assert shares.mean() == pytest.approx(edge_marginal(likelihood.view(eta), e)[0])
-        assert shares.std() > 0.0
-        assert np.all((shares > 0.0) & (shares < 1.0))
+        edge_means(view, e, means)
+        shares = view.share.copy()
+        edge_marginal(view, e)
+        np.testing.assert_allclose(shares, view.share)
+        assert means.mean() == pytest.approx(shares[1])
+        assert means.std() > 0.0
+        assert np.all((means > 0.0) & (means < 1.0))
 
 
 def test_none_in_equilibrium_and_particles_stay_where_they_are(rng):

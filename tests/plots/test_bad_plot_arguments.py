@@ -187,7 +187,7 @@ def test_backends(tree):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"x": pd.DataFrame(X, columns=list("cba"))}, ValueError, "x: its labels are the nodes of the"),
+        ({"x": pd.DataFrame(X, columns=list("abd"))}, ValueError, "x has no column 'c'"),
         (
             {"parameters": None},
             TypeError,

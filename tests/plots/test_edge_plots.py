@@ -66,6 +66,63 @@ def test_legends(tree):
     assert "nodes" not in pc.viz.children
 
 
+def two_groups():
+    """Two groups and their difference, whose widths and probable edges differ."""
+    tree = as_posterior(DRAWS, edges=GRAPH.edge_labels)
+    tree.posterior["other"] = 2.0 * tree.posterior["theta"][..., ::-1].assign_coords(
+        edge=tree.posterior.edge
+    )
+    tree.posterior["difference"] = tree.posterior["theta"] - tree.posterior["other"]
+    return tree
+
+
+def test_several_networks_have_places_and_widths_in_common(tmp_path):
+    tree, names = two_groups(), ["theta", "other", "difference"]
+    category = dict.fromkeys("ab", "x") | dict.fromkeys("cd", "y")
+    pc = plot_edges(tree, names, graph=GRAPH, node_category=category)
+    places = [[text.get_position() for text in pc.viz["nodes"][name].values] for name in names]
+    assert places[0] == places[1] == places[2]
+    widths, magnitudes = [], []
+    for name in names:
+        values = tree.posterior[name]
+        means, inclusion = values.mean(("chain", "draw")).values, (values != 0).mean(("chain", "draw"))
+        shown = np.flatnonzero(inclusion.values >= 0.25)
+        shown = shown[np.argsort(np.abs(means[shown]), kind="stable")]
+        lines = pc.get_viz("edges", name)
+        np.testing.assert_allclose(
+            lines.get_segments(), np.array(places[0])[GRAPH.edges[shown]], err_msg=name
+        )
+        np.testing.assert_allclose(lines.get_colors()[:, 3], inclusion[shown])
+        colors = [POSITIVE if mean > 0 else NEGATIVE for mean in means[shown]]
+        assert [to_hex(c) for c in lines.get_colors()] == colors
+        widths += list(lines.get_linewidths())
+        magnitudes += list(np.abs(means[shown]))
+        assert pc.get_target(name, {}).get_title() == name
+    slope, at_zero = np.polyfit(magnitudes, widths, 1)
+    np.testing.assert_allclose(widths, at_zero + slope * np.array(magnitudes))
+    assert slope > 0
+    figure = pc.viz["figure"].item()
+    assert "|mean| = 4" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [axes.get_legend() is not None for axes in figure.axes] == [True, False, False]
+    pc.savefig(tmp_path / "nets.png")
+    # a picture for each has a scale and places of its own: the control
+    alone = plot_edges(tree, "theta", graph=GRAPH)
+    assert alone.get_viz("edges", "theta").get_linewidths()[-1] > widths[2]
+    assert alone.get_target("theta", {}).get_title() == ""
+
+
+def test_rows_of_networks_and_titles_of_ones_own():
+    pc = plot_edges(
+        two_groups(), ["theta", "other"], graph=GRAPH, col_wrap=1, visuals={"title": {"color": "red"}}
+    )
+    upper, lower = (pc.get_target(name, {}) for name in ("theta", "other"))
+    assert upper.get_position().x0 == pytest.approx(lower.get_position().x0)
+    assert upper.get_position().y0 > lower.get_position().y0
+    assert upper.title.get_color() == "red"
+    pc = plot_edges(two_groups(), ("theta", "other"), graph=GRAPH, visuals={"title": False})
+    assert pc.get_target("other", {}).get_title() == ""
+
+
 def test_posterior_without_edges(tmp_path):
     empty = as_posterior(np.zeros((1, 3, 4)))
     pc = plot_edges(empty, "theta", graph=GRAPH)
@@ -129,6 +186,14 @@ def test_bad_input_is_named(tree):
             plot(tree, "theta", graph=GRAPH, visuals={"bars": False})
     with pytest.raises(ValueError, match="min_inclusion must be between 0 and 1, not 10"):
         plot_edges(tree, "theta", graph=GRAPH, min_inclusion=10)
+    with pytest.raises(ValueError, match="no variable 'w'"):
+        plot_edges(tree, ["theta", "w"], graph=GRAPH)
+    with pytest.raises(
+        ValueError, match="var_name is empty; give the name of a variable, or of several"
+    ):
+        plot_edges(tree, [], graph=GRAPH)
+    with pytest.raises(TypeError, match="var_name must be a sequence of names, not 3"):
+        plot_edges(tree, 3, graph=GRAPH)
     with pytest.raises(ValueError, match="pos has no position for node 'b'"):
         plot_edges(tree, "theta", graph=GRAPH, pos={"a": (0, 0)})
     with pytest.raises(ValueError, match="node_category has no entry for node 'c'"):

@@ -28,17 +28,21 @@ def log_pseudo_likelihood(x, edges, eta, statistic, node_tables):
 
 
 def particle_marginal(z, e, edges, eta, anchor, statistic, node_tables):
-    """P(f_e = 1) at `eta` from the columns of `z` (d, m), drawn at `anchor`, both ends integrated out.
+    """Marginal of f_e at `eta` from the columns of `z` (d, m), drawn at `anchor`, both ends integrated out.
 
     Returns
     -------
-    mean, variance, size : float
-        The estimate, its variance by particles taken as independent, the effective size relative to m.
+    shares : (L,) array
+        Probabilities of the values of f.
+    spread, variance, size : float
+        Variance of f, variance of the estimated mean of f by particles taken as independent, the effective
+        size relative to m.
     """
+    levels = np.unique(statistic)
     u, v = edges[e]
     K = len(statistic)
     pairs = np.array([(a, b) for a in range(K) for b in range(K)])
-    share, log_weight = np.empty((2, z.shape[1]))
+    share, log_weight = np.empty((z.shape[1], len(levels))), np.empty(z.shape[1])
     for c in range(z.shape[1]):
         rows = np.repeat(z[:, c][None], len(pairs), axis=0).astype(int)
         rows[:, [u, v]] = pairs
@@ -49,9 +53,10 @@ def particle_marginal(z, e, edges, eta, anchor, statistic, node_tables):
             for p in (eta, anchor)
         )
         p = np.exp(now - now.max())
-        share[c] = p @ statistic[pairs[:, 0], pairs[:, 1]] / p.sum()
+        share[c] = p @ np.equal.outer(statistic[pairs[:, 0], pairs[:, 1]], levels) / p.sum()
         log_weight[c] = np.logaddexp.reduce(now) - np.logaddexp.reduce(then)
     w = np.exp(log_weight - log_weight.max())
-    mean = w @ share / w.sum()
-    variance = (w**2) @ (share - mean) ** 2 / w.sum() ** 2
-    return mean, variance, w.sum() ** 2 / (w @ w) / len(w)
+    shares = w @ share / w.sum()
+    mean = shares @ levels
+    variance = (w**2) @ (share @ levels - mean) ** 2 / w.sum() ** 2
+    return shares, shares @ (levels - mean) ** 2, variance, w.sum() ** 2 / (w @ w) / len(w)

@@ -164,25 +164,46 @@ def binary_log_likelihood(x, edges, statistic="agreement", entries=None):
 
 def agreement_log_likelihood(x, edges, n_states, *, pseudo=False):
     """Function of eta (P, r): log (pseudo-)likelihood of the rows of `x` (n, d), `n_states` states."""
-    d = x.shape[1]
-    states = np.array(list(itertools.product(range(n_states), repeat=d)))
-    f = statistics_of(states, edges, "agreement").astype(float)
+    nodes = np.zeros((x.shape[1], n_states))
+    return table_log_likelihood(x, edges, np.eye(n_states), nodes, pseudo=pseudo)
+
+
+def table_log_likelihood(x, edges, statistic, nodes, *, slope=None, pseudo=False):
+    """Function of eta (P, r) and a bias (P,): log (pseudo-)likelihood of the rows of `x` (n, d).
+
+    Cells of -1 are missing: the likelihood is summed over their states.
+
+    Edges have the log tables eta_e times `statistic` (K, K), nodes `nodes` (d, K), -inf where a state is
+    impossible, plus the bias times `slope` (K,).
+    """
+    (d, K), (u, v) = nodes.shape, np.transpose(edges)
+    slope = np.zeros(K) if slope is None else slope
+
+    def potentials(z, eta, bias):  # (P, rows)
+        values = eta @ statistic[z[:, u], z[:, v]].T + np.multiply.outer(bias, slope[z].sum(axis=1))
+        return values + nodes[np.arange(d), z].sum(axis=1)
+
+    states = np.array(list(itertools.product(range(K), repeat=d)))
+    states = states[np.isfinite(nodes[np.arange(d), states].sum(axis=1))]
+    rows, counts = np.unique(x, axis=0, return_counts=True)
 
     def log_likelihood(eta, bias):
-        return eta @ statistics_of(x, edges, "agreement").sum(axis=0) - len(x) * np.logaddexp.reduce(
-            eta @ f.T, axis=1
-        )
+        of_states = potentials(states, eta, bias)
+        total = -len(x) * np.logaddexp.reduce(of_states, axis=1)
+        for row, count in zip(rows, counts, strict=True):
+            fits = ((row == states) | (row < 0)).all(axis=1)
+            total += count * np.logaddexp.reduce(of_states[:, fits], axis=1)
+        return total
 
     def log_pseudo_likelihood(eta, bias):
         total = np.zeros(len(eta))
-        rows, counts = np.unique(x, axis=0, return_counts=True)
         for row, count in zip(rows, counts, strict=True):
-            here = eta @ statistics_of(row[None], edges, "agreement")[0].astype(float)
+            here = potentials(row[None], eta, bias)[:, 0]
             for i in range(d):
-                moved = np.repeat(row[None], n_states, axis=0)
-                moved[:, i] = np.arange(n_states)
-                scores = eta @ statistics_of(moved, edges, "agreement").T.astype(float)
-                total += count * (here - np.logaddexp.reduce(scores, axis=1))
+                moved = np.repeat(row[None], K, axis=0)
+                moved[:, i] = np.arange(K)
+                moved = moved[np.isfinite(nodes[i])]
+                total += count * (here - np.logaddexp.reduce(potentials(moved, eta, bias), axis=1))
         return total
 
     return log_pseudo_likelihood if pseudo else log_likelihood

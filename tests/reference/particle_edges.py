@@ -1,69 +1,76 @@
-"""Weighted particles of a binary field in plain Python: complete log potentials, one particle at a time."""
+"""Weighted particles of a field in plain Python: complete log potentials, one particle at a time."""
 
 import itertools
 import math
 
 
-def log_potential(states, edges, w, b, y):
-    """Log of the unnormalised probability of state indices (d,), state values y."""
-    value = sum(b[i] * y[a] for i, a in enumerate(states))
-    return value + sum(x * y[states[u]] * y[states[v]] for x, (u, v) in zip(w, edges, strict=True))
+def log_potential(states, edges, w, b, family):
+    """Log of the unnormalised probability of state indices (d,); biases `b` are (d q,)."""
+    F, G, q = family.edge_features, family.node_basis, len(family.node_basis)
+    if not family.possible(len(states))[range(len(states)), states].all():
+        return -math.inf
+    value = sum(b[i * q + k] * G[k][a] for i, a in enumerate(states) for k in range(q))
+    for x, (u, v) in zip(w, edges, strict=True):
+        value += x * sum(row[states[u]] * row[states[v]] for row in F)
+    return value
 
 
-def local_fields(z, edges, w, b, y):
-    """Log odds of the second state of every node given the others, for every column of `z` (d, m)."""
-    rows = []
-    for i in range(len(z)):
-        row = []
-        for states in zip(*z, strict=True):
-            ends = [[*states[:i], a, *states[i + 1 :]] for a in (0, 1)]
-            low, high = (log_potential(s, edges, w, b, y) for s in ends)
-            row.append(high - low)
-        rows.append(row)
-    return rows
-
-
-def pair_states(states, u, v):
-    """The four configurations that differ at u and v only."""
+def conditionals(z, edges, w, b, family):
+    """Probabilities (d, K, m) of the states of every node given the others, by columns of `z` (d, m)."""
     found = []
-    for a, c in itertools.product((0, 1), repeat=2):
+    for i in range(len(z)):
+        columns = []
+        for states in zip(*z, strict=True):
+            each = [[*states[:i], a, *states[i + 1 :]] for a in range(family.n_states)]
+            p = [math.exp(log_potential(s, edges, w, b, family)) for s in each]
+            columns.append([value / sum(p) for value in p])
+        found.append(list(zip(*columns, strict=True)))
+    return found
+
+
+def pair_states(states, u, v, n_states):
+    """The configurations that differ at u and v only."""
+    found = []
+    for a, c in itertools.product(range(n_states), repeat=2):
         other = list(states)
         other[u], other[v] = a, c
         found.append(other)
     return found
 
 
-def change(x, e, edges, w, b, m):
-    """Parameters with the value x on edge e, biases shifted so that b_i + sum_j w_ij m_j stay."""
-    u, v = edges[e]
+def change(x, e, edges, w, b, field):
+    """Parameters with the value x on edge e, biases shifted so that the centred ones stay."""
+    M, q = len(field.features), len(field.basis)
     new_w, new_b = list(w), list(b)
     new_w[e] = x
-    new_b[u] -= (x - w[e]) * m[v]
-    new_b[v] -= (x - w[e]) * m[u]
+    for u, v in (edges[e], edges[e][::-1]):
+        for k in range(q):
+            step = sum(field.lift[u * q + k][l] * field.m[v * M + l] for l in range(M))
+            new_b[u * q + k] -= (x - w[e]) * step
     return new_w, new_b
 
 
-def pair_probabilities(z, W, e, edges, w, b, m, y):
+def pair_probabilities(z, W, e, edges, w, b, field, family):
     """P(states of both ends of e) without that edge: conditionals given the rest, importance-weighted."""
-    bare = change(0.0, e, edges, w, b, m)
-    total = [0.0] * 4
+    bare = change(0.0, e, edges, w, b, field)
+    total = [0.0] * family.n_states**2
     for states, weight in zip(zip(*z, strict=True), W, strict=True):
-        configs = pair_states(states, *edges[e])
-        with_edge = [math.exp(log_potential(s, edges, w, b, y)) for s in configs]
-        without = [math.exp(log_potential(s, edges, *bare, y)) for s in configs]
-        for k in range(4):
-            total[k] += weight * without[k] / sum(with_edge)
+        configs = pair_states(states, *edges[e], family.n_states)
+        with_edge = [math.exp(log_potential(s, edges, w, b, family)) for s in configs]
+        without = [math.exp(log_potential(s, edges, *bare, family)) for s in configs]
+        for k, value in enumerate(without):
+            total[k] += weight * value / sum(with_edge)
     return [value / sum(total) for value in total]
 
 
-def changed_weights(z, W, x, e, edges, w, b, m, y):
+def changed_weights(z, W, x, e, edges, w, b, field, family):
     """Weights, of mean 1, after edge e has taken the value x: the pair summed out in both fields."""
-    new = change(x, e, edges, w, b, m)
+    new = change(x, e, edges, w, b, field)
     ratios = []
     for states in zip(*z, strict=True):
-        configs = pair_states(states, *edges[e])
-        before = sum(math.exp(log_potential(s, edges, w, b, y)) for s in configs)
-        after = sum(math.exp(log_potential(s, edges, *new, y)) for s in configs)
+        configs = pair_states(states, *edges[e], family.n_states)
+        before = sum(math.exp(log_potential(s, edges, w, b, family)) for s in configs)
+        after = sum(math.exp(log_potential(s, edges, *new, family)) for s in configs)
         ratios.append(after / before)
     scaled = [weight * ratio for weight, ratio in zip(W, ratios, strict=True)]
     return [value * len(scaled) / sum(scaled) for value in scaled]

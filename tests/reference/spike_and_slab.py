@@ -24,7 +24,7 @@ def field_log_likelihood(x, edges, family, likelihood):
     `likelihood`: "exact" or "pseudo", every node given the rest.
     """
     x = np.asarray(x)
-    f, G, floor = family.edge_statistic, family.node_basis, family.possible
+    f, G = family.edge_statistic, family.node_basis
     d, K = x.shape[1], family.n_states
 
     def statistics(rows):
@@ -41,8 +41,7 @@ def field_log_likelihood(x, edges, family, likelihood):
             choices[cell, :, cell % d] = np.arange(K)
     table = statistics(choices)
     possible = np.zeros(choices.shape[:2])
-    if floor is not None:
-        possible[~floor[np.arange(d), choices].all(axis=-1)] = -np.inf
+    possible[~family.possible(d)[np.arange(d), choices].all(axis=-1)] = -np.inf
     total = statistics(rows)
     data, weights = counts @ total, np.array([len(x)])
     if likelihood == "pseudo":

@@ -52,19 +52,16 @@ def test_a_field_without_data():
         pmrf.ExactGibbs([model["theta"]], model=model)
 
 
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_a_field_with_missing_cells():
-    with pytest.warns(pm.exceptions.ImputationWarning):
-        model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) == 4))
-    with pytest.raises(
-        ValueError, match="but x is not completely observed: drop rows with missing cells"
-    ):
-        pmrf.ExactGibbs([model["theta"]], model=model)
-    with pytest.warns(pm.exceptions.ImputationWarning):
-        model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) < 3))
-    with pytest.raises(
-        ValueError, match="but x is not completely observed: drop rows with missing cells"
-    ):
-        pmrf.ExactGibbs([model["theta"]], model=model)
+    model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) == 4))
+    words = r"but x has missing cells, which .*: leave .* pm\.sample\(\), or do without the 1 of 5 rows"
+    with pytest.raises(ValueError, match=words):
+        pmrf.StrippedBetaGibbs([model["theta"]], model=model)
+    model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) < 6))
+    for step in (pmrf.AuxiliaryVariableMH, pmrf.ExactGibbs):
+        with pytest.raises(ValueError, match="but 2 rows of x have no value at all: leave them out"):
+            step([model["theta"]], model=model)
 
 
 @pytest.mark.parametrize("step", [pmrf.ExactGibbs, pmrf.TreeGibbs])

@@ -1,6 +1,7 @@
 """What group samplers say at the end of a chain: each warning provoked, and silence otherwise."""
 
 import logging
+import pickle
 
 import numpy as np
 import pymc as pm
@@ -11,12 +12,13 @@ from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.builders import grid
 from pymc_mrf.likelihood.particles import ParticleLikelihood
 from pymc_mrf.steps import particle_ratio_gibbs as module
+from pymc_mrf.steps.chain_warnings import ChainWarning
 from tests.steps.test_group_gibbs import agreement_data, agreement_model
 
 
 @pytest.fixture
 def messages(caplog):
-    """Messages of a run of `step`, one entry per chain that had something to say."""
+    """Messages of a run of `step`."""
 
     def run(model, step, draws=60, cores=1, chains=1, **options):
         caplog.clear()
@@ -43,14 +45,40 @@ def test_silence_where_nothing_is_wrong(messages):
         assert messages(model, step) == []
 
 
-def test_too_few_particles_are_told_of_in_every_chain(messages):
+@pytest.mark.parametrize("cores", [1, 2])
+def test_too_few_particles_are_told_of_once_in_every_run(messages, cores):
     model = agreement_model(agreement_data(200, seed=1))
-    said = messages(model, pmrf.ParticleRatioGibbs, n_particles=20, cores=2, chains=2)
-    assert len(said) == 2
-    for text in said:
+    for _ in range(2):
+        [text] = messages(model, pmrf.ParticleRatioGibbs, n_particles=20, chains=2, cores=cores)
         assert "The 20 particles of ParticleRatioGibbs are too few for theta" in text
         assert "above 0.5" in text
         assert int(text.split("n_particles=")[1].split()[0]) > 20
+
+
+def test_only_what_is_new_is_logged():
+    """Numbers differ from chain to chain; numbers in names do not."""
+    ChainWarning.begin_run()
+    first, again, more, other, silent = (
+        ChainWarning(texts)
+        for texts in (
+            ["noise of 0.62 for w1, try n=20"],
+            ["noise of 1.7 for w1, try n=300"],
+            ["noise of 0.9 for w1, try n=7", "w1 never changed in 60 draws"],
+            ["noise of 0.62 for w2, try n=20"],
+            ["noise of 3 for w2, try n=4"],
+        )
+    )
+    silent = pickle.loads(pickle.dumps(silent))  # as it comes from another process
+    assert [w.level for w in (first, again, more, other, silent)] == [
+        "warn",
+        "debug",
+        "warn",
+        "warn",
+        "debug",
+    ]
+    assert (first.level, more.message) == ("warn", "w1 never changed in 60 draws")
+    ChainWarning.begin_run()
+    assert ChainWarning(["noise of 0.62 for w1, try n=20"]).level == "warn"
 
 
 class Lagging(ParticleLikelihood):

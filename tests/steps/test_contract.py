@@ -20,6 +20,7 @@ from tests.steps import test_community_gibbs as communities
 from tests.steps import test_conjugate_hyperparameters as conjugate
 from tests.steps import test_edge_gibbs_contract as edges
 from tests.steps import test_edge_gibbs_particles as particles
+from tests.steps import test_edge_gibbs_state_particles as states
 from tests.steps import test_exchange as exchange
 from tests.steps import test_group_gibbs as groups
 from tests.steps import test_tree_gibbs as latent
@@ -78,6 +79,9 @@ CASES = {
     "exact edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
     "pseudo edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
     "particle edges": Case(pmrf.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
+    "particle edges of many states": Case(
+        pmrf.EdgeGibbs, states.ordinal_model, EDGES, {"n_particles": 100}
+    ),
     "exact jumps": Case(pmrf.ReversibleJump, edge_model("exact"), ("w",), {}, START),
     "particle jumps": Case(
         pmrf.ReversibleJump,

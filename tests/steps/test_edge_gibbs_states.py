@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
+from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from tests.reference import enumeration
@@ -25,11 +25,14 @@ FAMILIES = {
     "mixed": MIXED,
     "scores": ordinal(3, [-1.0, 0.0, 2.0]),
     "potts": potts(3),
+    "agreement": agreement(3),
 }
 
 
 def node_parameters(family, d, seed=3):
     b = np.random.default_rng(seed).normal(0, 0.4, size=(d, len(family.node_basis)))
+    if family.node_parameter is None:
+        return np.zeros(d)
     return b if family.node_axes else b[:, 0]
 
 
@@ -45,6 +48,8 @@ def declare(name, family, weight, b, graph, x, likelihood):
     options = {"graph": graph, "observed": x, "likelihood": likelihood}
     if family.name == "potts":
         return pmrf.Potts(name, weight, b, n_states=family.n_states, **options)
+    if family.name == "agreement":
+        return pmrf.AgreementMRF(name, pm.math.sigmoid(weight), n_states=family.n_states, **options)
     if family.name == "boltzmann":
         return pmrf.BoltzmannMachine(name, weight, b, **options)
     states = family.cards or family.n_states
@@ -98,11 +103,12 @@ def test_all_structures_of_four_nodes(kind, likelihood):
         w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.5), shape=6)
         declare("x", family, w, b, GRAPH, x, likelihood)
     log_likelihood = field_log_likelihood(x, EDGES, family, likelihood)
-    w = draws_of(model)
+    w, n_biases = draws_of(model), 4 * len(family.node_basis)
 
     def posterior(p):
+        log_slab = stats.norm(0, 0.5).logpdf
         return structure_posterior(
-            log_likelihood, 6, b.size, fixed_p(p, 6), stats.norm(0, 0.5).logpdf, bias=b.ravel()
+            log_likelihood, 6, n_biases, fixed_p(p, 6), log_slab, bias=b.ravel()[:n_biases]
         )
 
     assert gaps(w, posterior(P)).max() < Z
@@ -131,6 +137,51 @@ def test_node_parameters_that_move_with_the_edges(family, likelihood):
         n_nodes=4 if q == 2 else 3,
     )
     assert gaps(draws_of(model), exact).max() < Z
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_columns_of_one_or_two_of_three_states(likelihood):
+    family = ordinal(3)
+    x = field_data(family, PATH, WEIGHT[:2], node_parameters(family, 3), 60, seed=7)
+    x[:, 0], x[:, 1] = 2, np.minimum(x[:, 1], 1)
+    said = pytest.warns(UserWarning, match="some states: 0, 1 of 0; 2 of 1. Only")
+    with pm.Model() as model, said:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=2)
+        declare("x", family, w, pm.Normal("b", 0, 1, shape=(3, 2)), PATH, x, likelihood)
+    assert len(said) == 1
+    with model:
+        step = EdgeGibbs(model.free_RVs)
+    point = model.initial_point()
+    step.setup_chain(np.random.default_rng(1), 50, 150)
+    for _ in range(200):
+        point, _ = step.step(point)
+        assert np.isfinite(point["w"]).all() and np.abs(point["b"]).max() < 10
+
+
+def test_a_scale_for_each_edge():
+    """A slab of one scale times constants."""
+    likelihood, family, r, scale = "exact", ordinal(3), 2, np.array([0.2, 1.5])
+    x = field_data(family, PATH, np.array([0.2, 0.5]), node_parameters(family, 3), 60, seed=9)
+    with pm.Model() as model:
+        z = pmrf.SpikeAndSlab("z", P, pm.Normal.dist(0, 0.7), shape=r)
+        b = pm.Normal("b", 0, 1, shape=(3, 2))
+        declare("x", family, scale * z, b, PATH, x, likelihood)
+    log_likelihood = field_log_likelihood(x, PATH.edges.tolist(), family, likelihood)
+
+    def posterior(scale):
+        return structure_posterior(
+            lambda rows: log_likelihood(rows * np.append(scale, np.ones(6))),
+            r,
+            6,
+            fixed_p(P, r),
+            stats.norm(0, 0.7).logpdf,
+            log_bias=stats.norm(0, 1).logpdf,
+            n_nodes=4,
+        )
+
+    z = draws_of(model)
+    assert gaps(z, posterior(scale)).max() < Z
+    assert gaps(z, posterior(scale[::-1])).max() > Z  # negative control
 
 
 def two_fields(likelihood, family):
@@ -181,9 +232,14 @@ def test_a_difference_between_two_fields(likelihood):
     assert gaps(w, posterior(P + 0.1)).max() > Z
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-def test_biases_of_two_fields_move_with_both_vectors(likelihood):
-    pair, family = PairwiseGraph(range(2), [(0, 1)]), BOLTZMANN
+@pytest.mark.parametrize(
+    ("likelihood", "factors"),
+    [("exact", [[1, 0], [0, 1]]), ("exact", [[1, 0.5], [1, -0.5]]), ("pseudo", [[1, 0], [1, 1]])],
+    ids=["own", "difference", "change"],
+)
+def test_biases_of_two_fields_move_with_both_vectors(likelihood, factors):
+    """The biases are those of each field, or sums of two common ones."""
+    pair, family, scales = PairwiseGraph(range(2), [(0, 1)]), BOLTZMANN, np.array([1.0, 0.2])
     xs = [
         field_data(family, pair, np.array([w]), np.array(b), n, seed)
         for w, b, n, seed in ((1.2, (0.3, -0.5), 50, 1), (0.2, (-0.6, 0.4), 30, 2))
@@ -191,24 +247,32 @@ def test_biases_of_two_fields_move_with_both_vectors(likelihood):
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=1)
         delta = pmrf.SpikeAndSlab("delta", P, pm.Normal.dist(0, 1), shape=1)
-        for name, factor, x in zip("xy", (0.5, -0.5), xs, strict=True):
-            b = pm.Normal(f"b_{name}", 0, 1, shape=2)
-            declare(name, family, w + factor * delta, b, pair, x, likelihood)
-    terms = []
-    for k, (x, factor) in enumerate(zip(xs, (0.5, -0.5), strict=True)):
-        A = np.zeros((3, 6))
-        A[0, :2] = 1.0, factor
-        A[1:, 2 + 2 * k : 4 + 2 * k] = np.eye(2)
-        terms.append((field_log_likelihood(x, [(0, 1)], family, likelihood), A))
-    exact = structure_posterior(
-        sum_of_fields(terms),
-        2,
-        4,
-        fixed_p(P, 2),
-        stats.norm(0, 1).logpdf,
-        log_bias=stats.norm(0, 1).logpdf,
-    )
-    assert gaps(draws_of(model), exact).max() < Z
+        b = [pm.Normal(f"b_{k}", 0, scale, shape=2) for k, scale in enumerate(scales)]
+        for name, half, own, x in zip("xy", (0.5, -0.5), factors, xs, strict=True):
+            bias = own[0] * b[0] + own[1] * b[1] if all(own) else b[own.index(1)]
+            declare(name, family, w + half * delta, bias, pair, x, likelihood)
+        moved = {v.name for v in EdgeGibbs(model.free_RVs).vars}
+    assert moved == {"w", "delta", "b_0", "b_1"}
+
+    def posterior(factors):
+        terms = []
+        for x, half, own in zip(xs, (0.5, -0.5), factors, strict=True):
+            A = np.zeros((3, 6))
+            A[0, :2] = 1.0, half
+            A[1:, 2:] = np.kron(own, np.eye(2))
+            terms.append((field_log_likelihood(x, [(0, 1)], family, likelihood), A))
+        return structure_posterior(
+            sum_of_fields(terms),
+            2,
+            4,
+            fixed_p(P, 2),
+            stats.norm(0, 1).logpdf,
+            log_bias=stats.norm(0, np.repeat(scales, 2)).logpdf,
+        )
+
+    w = draws_of(model)
+    assert gaps(w, posterior(factors)).max() < Z
+    assert gaps(w, posterior([[0, 1], [1, 0]])).max() > Z  # negative control
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])

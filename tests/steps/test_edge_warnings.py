@@ -9,6 +9,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph.builders import grid
+from pymc_mrf.steps.edge_checks import false_edges, overstated_edges
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.reversible_jump import ReversibleJump
@@ -60,6 +61,61 @@ def test_pseudo_likelihood_of_a_strongly_coupled_field():
 def test_pseudo_likelihood_of_a_weakly_coupled_field():
     model = grid_model(0.1)
     assert last_words(weights_step(model), model) == ""
+
+
+def chain_model(coupling, n, likelihood="pseudo"):
+    """A chain of 16 nodes; all pairs are candidate edges, one in ten expected."""
+    tables = ISING.edge_tables(np.full(15, coupling)), ISING.node_tables(np.zeros(16))
+    field = pmrf.PairwiseField(pmrf.graphs.chain(16), *tables)
+    x = 2 * field.sample(n, rng=np.random.default_rng(1)) - 1
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.1, pm.Normal.dist(0, 0.5), shape=120)
+        graph = pmrf.graphs.complete(16)
+        pmrf.Ising("x", w, graph=graph, observed=x, likelihood=likelihood)
+    return model
+
+
+def test_false_edges():
+    """Posterior odds 9 with prior odds 1/9: Bayes factor 81, of which the root makes even odds."""
+    log_odds = np.log([1 / 9, 1 / 9, 1 / 9, 1.0])
+    inclusion = np.array([0.9, 1.0, 0.4, 0.8])
+    n_found, claimed, expected = false_edges(inclusion, log_odds)
+    assert n_found == 3
+    assert claimed == pytest.approx(0.1 + 0.0 + 0.2)
+    assert expected == pytest.approx(0.5 + 0.0 + 1 / 3)  # odds 4 and 1: 2
+    assert false_edges(np.zeros(4), log_odds) == (0, 0.0, 0.0)
+
+
+def test_remedy_without_particles():
+    claims = np.full(20, 0.9), np.full(20, -2.0)
+    [said] = overstated_edges("w", "x", *claims, False)
+    assert said.endswith("else take these edges for candidates")
+    assert overstated_edges("w", "x", *(v[:2] for v in claims), False) == []  # few edges
+    assert overstated_edges("w", "x", claims[0], np.full(20, 1.0), False) == []  # likely a priori
+
+
+def test_pseudo_likelihood_that_is_too_sure_of_edges():
+    model = chain_model(0.3, 100)
+    step = weights_step(model)
+    said = last_words(step, model, draws=200)
+    inclusion = step.included / 200
+    n_found, claimed, expected = false_edges(inclusion, np.full(120, np.log(1 / 9)))
+    assert said == (
+        f'likelihood="pseudo" of x is too sure of its edges: of the {n_found} entries of w with an inclusion '
+        f"probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
+        f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
+        'Declare with likelihood="exact" if the junction tree is small, else "particles"'
+    )
+    u, v = pmrf.graphs.complete(16).edges.T
+    false = (inclusion > 0.5) & (v - u > 1)
+    assert false.sum() > 2 * claimed
+    model = chain_model(0.3, 100, "exact")
+    assert last_words(weights_step(model), model, draws=60) == ""
+
+
+def test_pseudo_likelihood_of_plain_edges():
+    model = chain_model(0.4, 1000)
+    assert last_words(weights_step(model), model, draws=200) == ""
 
 
 def test_the_warning_reaches_the_user(caplog):

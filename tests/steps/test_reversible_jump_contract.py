@@ -1,5 +1,7 @@
 """ReversibleJump and PersistentLangevin in PyMC: what they move, settings, what is refused."""
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -97,9 +99,9 @@ def test_constant_and_separable_columns(likelihood):
     x = data()
     x[:, 2] = 1
     x[:, 3] = x[:, 0]
-    model = edge_model(likelihood, x, pm.Cauchy.dist(0, 1))
     with pytest.warns(UserWarning, match="x never changes at 2: only the priors keep"):
-        steps = both(model, step_size=0.05)
+        model = edge_model(likelihood, x, pm.Cauchy.dist(0, 1))
+    steps = both(model, step_size=0.05)
     for k, step in enumerate(steps):
         step.setup_chain(np.random.default_rng(k), 50, 150)
     point = model.initial_point()
@@ -113,14 +115,30 @@ def pseudo():
     return edge_model("pseudo")
 
 
+def of_other_statistics(declare):
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=1)
+        declare(w, graph=pmrf.graphs.complete(2), observed=[[0, 1], [1, 1]], likelihood="exact")
+    return model
+
+
+OTHERS = 'samples BoltzmannMachine and Ising fields under likelihood="exact", but x, of which w is the'
+
+
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: of_other_statistics(partial(pmrf.Potts, "x", n_states=2)), OTHERS),
+        (lambda: of_other_statistics(partial(pmrf.OrdinalMRF, "x", n_states=3)), OTHERS),
+        (lambda: of_other_statistics(partial(pmrf.OrdinalMRF, "x", n_states=2, scores=[0, 2])), OTHERS),
         (no_field, "reaches no Markov random field"),
-        (lambda: transformed("exact"), "needs w itself as the coupling of x, not an expression of it"),
+        (
+            lambda: transformed("exact"),
+            "needs w itself as the coupling of x, not another expression of w",
+        ),
         (two_fields, "one field and nothing else, but w feeds x, y"),
-        (missing_cells, "not completely observed"),
+        (missing_cells, "has missing cells, which this step does not take"),
         (pseudo, 'under likelihood="pseudo" of x; declare the field with likelihood="exact" or "part'),
         (lambda: agreement_field("exact"), "w is the theta of x; declare x as one of these"),
     ],

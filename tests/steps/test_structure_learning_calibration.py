@@ -7,6 +7,7 @@ import pytest
 from scipy import special, stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -14,9 +15,11 @@ from pymc_mrf.kernels.densities import density_of
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
+from pymc_mrf.steps.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edge_prior import closed_form, flat
+from pymc_mrf.steps.point_inputs import PointFunction
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
@@ -179,6 +182,164 @@ def test_simulation_based_calibration():
     # negative controls: truths of another prior; a sampler that does not look at the data
     assert p_values(ranks(sampler, 60, rng, truths=(6.0, 2.0))).min() < ALPHA
     assert p_values(ranks(sampler, 60, rng, blind=True)).min() < ALPHA
+
+
+N_ROWS = 12
+TRIANGLE = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
+COVARIATE = np.arange(N_ROWS) % 2
+
+
+def sparse(name, p, r=3):
+    return SpikeAndSlab(name, p, pm.Normal.dist(0, 0.7), shape=r)
+
+
+def ordinal_field(prior):
+    """Three states whose thresholds move."""
+    w = sparse("w", pm.Beta("p", *prior))
+    x = enumeration.configurations(3, 3)[:N_ROWS]
+    b = pm.Normal("b", 0, BIAS_SD, shape=(3, 2))
+    with pytest.warns(UserWarning, match="shows no observation"):
+        pmrf.OrdinalMRF("x", w, b, graph=TRIANGLE, n_states=3, observed=x)
+
+
+def two_fields(prior):
+    """A common weight and a difference, both sparse, and biases of each."""
+    w, delta = sparse("w", pm.Beta("p", *prior)), sparse("delta", 0.5)
+    for name, half in (("one", 0.5), ("other", -0.5)):
+        b, x = pm.Normal(f"b_{name}", 0, BIAS_SD, shape=3), some_data(N_ROWS)[:, :3]
+        pmrf.BoltzmannMachine(name, w + half * delta, b, graph=TRIANGLE, observed=x)
+
+
+def communities(prior):
+    """Edges whose probabilities depend on communities."""
+    community = pmrf.EdgeCommunities("community", 0.8, 1.6, shape=D)
+    p_within, p_between = pm.Beta("p_within", *prior), pm.Beta("p_between", 1, 3)
+    w = sparse("w", pm.math.switch(pmrf.same_community(community, GRAPH), p_within, p_between), R)
+    b = pm.Normal("b", 0, BIAS_SD, shape=D)
+    pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=some_data(N_ROWS))
+
+
+def row_covariates(prior):
+    """Weights and their slopes on a covariate of the rows."""
+    w, slope = sparse("w", pm.Beta("p", *prior)), sparse("slope", 0.5)
+    weight, bias = w + COVARIATE[:, None] * slope, 0.4 - COVARIATE[:, None] * np.ones(3)
+    x = some_data(N_ROWS)[:, :3]
+    pmrf.BoltzmannMachine("x", weight, bias, graph=TRIANGLE, observed=x)
+
+
+class ExchangedData:
+    """The steps that `pm.sample` would choose, for a model whose data can be exchanged."""
+
+    def __init__(self, declare, prior=P_PRIOR):
+        with pm.Model() as self.model:
+            declare(prior)
+            free = self.model.free_RVs
+            moved = [rv for rv in free if rv.owner.op.name in ("SpikeAndSlab", "normal")]
+            others = [rv for rv in free if rv not in moved]
+            hyper = CommunityGibbs if declare is communities else ConjugateHyperparameters
+            edges = EdgeGibbs(moved)
+            self.edges = getattr(edges, "methods", [edges])
+            self.methods = [*self.edges, hyper(others)]
+        self.fields = [field_node(rv) for rv in self.model.observed_RVs]
+        parameters = [p for node in self.fields for p in node.op.dist_params(node)]
+        self.read = PointFunction(parameters, self.model)
+
+    def see(self, data):
+        """Put other data in the place of the first."""
+        for step in self.edges:
+            for field, rows in zip(step._fields, data, strict=True):
+                field.x = rows.astype(np.int8)
+            step._engine = step._make_engine()
+
+    def probabilities(self, point):
+        """Of all configurations, (N_ROWS, K ** d), for each field."""
+        values, found = iter(self.read(point)), []
+        for node in self.fields:
+            family, edges = node.op.family, node.op.graph.edges.tolist()
+            eta, b = next(values), next(values)
+            kind = COVARIATE if len(eta) > 1 else np.zeros(N_ROWS, dtype=int)
+            p = [  # the first rows have all values of the covariate
+                enumeration.probabilities(edges, family.edge_tables(eta[i]), family.node_tables(b[i]))
+                for i in range(kind.max() + 1)
+            ]
+            found.append(np.array(p)[kind])
+        return found
+
+    def truths(self, n, seed):
+        """Points of the sampler from the prior, and data: of each field which configurations, (N_ROWS,)."""
+        rvs, rng = self.model.free_RVs, np.random.default_rng(seed)
+        prior = pm.sample_prior_predictive(n, self.model, [rv.name for rv in rvs], rng).prior
+        for i in range(n):
+            point = {}
+            for rv in rvs:
+                value, transform = prior[rv.name].values[0, i], self.model.rvs_to_transforms[rv]
+                is_beta = transform is not None
+                point[self.model.rvs_to_values[rv].name] = np.array(
+                    special.logit(value) if is_beta else value
+                )
+            u = rng.random((len(self.fields), N_ROWS, 1))
+            p = self.probabilities(point)
+            yield point, [(a[:, :-1].cumsum(axis=1) < v).sum(axis=1) for a, v in zip(p, u, strict=True)]
+
+    def changes(self, truths, seed, n_steps=6, reverse=False):
+        """Summaries after some steps less those before; a wrong setting is that states are `reverse`d."""
+        found = []
+        for k, method in enumerate(self.methods):
+            method.setup_chain(np.random.default_rng([seed, k]), 0, n_steps * len(truths))
+            method.started = True
+        for point, rows in truths:
+            data = []
+            for node, own in zip(self.fields, rows, strict=True):
+                x = enumeration.configurations(node.op.graph.n_nodes, node.op.family.n_states)[own]
+                data.append(node.op.family.n_states - 1 - x if reverse else x)
+            self.see(data)
+            before = self.summaries(point, rows)
+            for _ in range(n_steps):
+                for method in self.methods:
+                    point, _ = method.step(point)
+            found.append(self.summaries(point, rows) - before)
+        return np.array(found)
+
+    def summaries(self, point, rows):
+        """First and second moments of all parameters, presence of edges, and the log-likelihood."""
+        found = []
+        for rv in self.model.free_RVs:
+            value = point[self.model.rvs_to_values[rv].name]
+            if self.model.rvs_to_transforms[rv] is not None:
+                value = special.expit(value)
+            if rv.owner.op.name == "SpikeAndSlab":
+                found.append(value != 0)
+            if rv.name == "community":
+                value = value[:, None] == value
+            found += [value, value**2.0]
+        for p, own in zip(self.probabilities(point), rows, strict=True):
+            found.append(np.log(p[np.arange(N_ROWS), own]).sum())
+        return np.concatenate([np.ravel(f).astype(float) for f in found])
+
+
+def largest_gap(changes):
+    """Largest mean of independent changes, in standard errors."""
+    changes = changes[:, changes.std(axis=0) > 0]
+    return np.abs(changes.mean(axis=0) / changes.std(axis=0) * len(changes) ** 0.5).max()
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        ordinal_field,
+        row_covariates,
+        pytest.param(two_fields, marks=pytest.mark.slow),
+        pytest.param(communities, marks=pytest.mark.slow),
+    ],
+)
+def test_a_draw_of_the_posterior_stays_one(declare):
+    """Parameters of the prior are a draw of the posterior given data that they made (Geweke, 2004)."""
+    sampler = ExchangedData(declare)
+    truths = list(sampler.truths(250, 1))
+    assert largest_gap(sampler.changes(truths, 2)) < Z
+    # negative controls: data whose states are reversed; a sampler with another prior
+    assert largest_gap(sampler.changes(truths[:100], 2, reverse=True)) > Z
+    assert largest_gap(ExchangedData(declare, (6.0, 2.0)).changes(truths[:100], 2)) > Z
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])

@@ -1,0 +1,75 @@
+"""`likelihood="adjusted-pseudo"`: what it takes, and where the parameters of a model may lie."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.distributions.entries import EntriesRV
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.likelihood.adjusted_pseudo import Adjustment, AffineProblem, adjust
+
+
+def refusal(name: str, reason: str, remedy: str = "") -> ValueError:
+    """Say why the pseudo-likelihood of a field cannot be adjusted."""
+    remedy = remedy or 'use likelihood="exact", "particles" or "pseudo"'
+    return ValueError(f'{name}: likelihood="adjusted-pseudo" {reason}; {remedy}')
+
+
+def complete_data(observed: Any, x: np.ma.MaskedArray | None, name: str) -> np.ndarray:
+    """Values (n, d) of the data; refuse none, missing cells, and data that may change."""
+    if x is None or np.ma.is_masked(x):
+        raise refusal(name, "needs observed data without missing cells")
+    if isinstance(observed, Variable):
+        raise refusal(
+            name, "is made once, for data that do not change", "give an array in place of pm.Data"
+        )
+    return np.asarray(x).reshape(-1, x.shape[-1])
+
+
+def adjustment(op: MarkovRandomFieldRV, parameters: list, x: np.ndarray, name: str) -> Adjustment:
+    """Adjust the pseudo-likelihood of a field to data (n, d), for parameters (symbolic) of a model."""
+    family, graph = op.family, op.graph
+    if family.edge_axes:
+        raise refusal(
+            name, f"needs one number per edge, but {family.edge_parameter} has one for each state"
+        )
+    if any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
+        raise refusal(name, "needs parameters that all rows share, without dimensions of rows")
+    evaluate = _evaluator(op.flat_natural(parameters), name)
+    problem = AffineProblem.spanned(family.encode(x, n_nodes=graph.n_nodes), graph, family, evaluate)
+    if not problem.n_parameters:
+        raise refusal(name, "has nothing to adjust, because the parameters depend on no free variable")
+    return adjust(problem, name)
+
+
+def _evaluator(flat, name: str):
+    """Make a function that evaluates a vector (m times) at random points of the model."""
+    model = pm.modelcontext(None)
+    (expression,) = model.replace_rvs_by_values([flat])
+    reached = set(ancestors([expression]))
+    parents = [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+    for rv in parents:
+        if not rv.type.dtype.startswith("float") or isinstance(rv.owner.op, EntriesRV):
+            raise refusal(name, f"is for continuous parameters that NUTS moves, and {rv.name} is none")
+    changing = next((v for v in reached if isinstance(v, SharedVariable)), None)
+    if changing is not None:
+        raise refusal(name, f"must not depend on {changing.name}", "give an array in place of pm.Data")
+    values = [model.rvs_to_values[rv] for rv in parents]
+    function = pytensor.function(values, expression, mode="FAST_COMPILE")
+    point, rng = model.initial_point(random_seed=0), np.random.default_rng(0)
+
+    def evaluate(m: int) -> np.ndarray:
+        points = [
+            [point[v.name] + rng.standard_normal(point[v.name].shape) for v in values] for _ in range(m)
+        ]
+        found = np.array([function(*p) for p in points])
+        if not np.isfinite(found).all():
+            raise refusal(name, "met parameters that are not finite at random values of the variables")
+        return found
+
+    return evaluate

@@ -1,0 +1,329 @@
+"""Tables of answers: columns by name, missing cells, categories; of pandas, polars, pyarrow and xarray."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.checks import numeric_array, sequence
+from pymc_mrf.graph.structure import as_graph, coords
+
+
+class Answers(NamedTuple):
+    """Columns of a table in the order of the nodes.
+
+    Attributes
+    ----------
+    values : (n, d) int64 array, or float64 array
+        Floats only where a cell holds no whole number; 0 where it is missing.
+    is_missing : (n, d) bool array
+    rows : list
+        Labels of the rows, or their numbers.
+    """
+
+    values: np.ndarray
+    is_missing: np.ndarray
+    rows: list
+
+
+class Prepared(NamedTuple):
+    """A table as arrays and coordinates.
+
+    Attributes
+    ----------
+    array : (n, d) int64 array
+        States, columns in the order of the nodes; 0 where they are missing.
+    mask : (n, d) bool array
+        Which cells are missing.
+    coords : dict
+        "node", "edge" and "row", for `pymc.Model(coords=...)`.
+    """
+
+    array: np.ndarray
+    mask: np.ndarray
+    coords: dict[str, list]
+
+
+class _Column(NamedTuple):
+    """A column as its library has it; `categories` are those of a categorical one if they are ordered."""
+
+    values: Any
+    is_missing: np.ndarray
+    is_categorical: bool = False
+    categories: list | None = None
+
+
+class _Table(NamedTuple):
+    """A table of any library; `column(k)` reads a column."""
+
+    names: list
+    rows: list
+    column: Callable[[int], _Column]
+
+
+def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepared:
+    """Read a table of answers by the names of its columns.
+
+    `observed` of every field reads tables by itself; this is for those who want to see or to change the
+    arrays before, or to put them into `pm.Data`, which forgets names.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, polars.DataFrame, pyarrow.Table or xarray.DataArray (rows, nodes)
+        One row for each observation. Columns are found by the names of the nodes, in any order. Cells
+        without a value (NaN, None, ``pandas.NA``, null) are missing. Numbers are states, False and True are
+        0 and 1. Categories that are numbers are these numbers; other ordered categories (``ordered=True`` in
+        pandas, ``polars.Enum``) are 0, 1, ... in their order.
+    graph : networkx.Graph or PairwiseGraph
+    columns : sequence, optional
+        Names of the columns that are the nodes, in node order, if they are others; further columns are
+        ignored.
+
+    Returns
+    -------
+    Prepared
+        The named tuple (array, mask, coords).
+
+    Raises
+    ------
+    TypeError
+        If `table` has no named columns.
+    ValueError
+        If a node has no column or, without `columns`, a column no node; if a column holds text, categories
+        without an order that are no numbers, or numbers that are not whole.
+
+    Examples
+    --------
+    >>> graph = pymc_mrf.graphs.complete(df.columns)
+    >>> array, mask, coords = pymc_mrf.prepare(df, graph)
+    >>> with pm.Model(coords=coords):
+    ...     weight = pm.Normal("weight", 0, 1, dims="edge")
+    ...     x = numpy.ma.masked_array(array, mask)
+    ...     pymc_mrf.BoltzmannMachine("x", weight, graph=graph, observed=x)
+    """
+    graph = as_graph(graph)
+    answers = read_answers(table, graph.nodes, None, "table", columns)
+    if answers is None:
+        raise TypeError(
+            f"table must be a data frame, a pyarrow table or a DataArray (rows, nodes) with coordinates, not "
+            f"{type(table).__name__}: an array has no names, and its columns follow the order of the nodes"
+        )
+    if answers.values.dtype.kind == "f":
+        row, node = np.argwhere(answers.values % 1.0 != 0.0)[0]
+        raise ValueError(
+            f"table: row {row} of {graph.nodes[node]!r} is {answers.values[row, node]:g}, but states are "
+            "whole numbers: recode it"
+        )
+    return Prepared(answers.values, answers.is_missing, {**coords(graph), "row": answers.rows})
+
+
+def read_answers(
+    table: Any,
+    nodes: Sequence,
+    states: Sequence[tuple] | None,
+    name: str,
+    columns: Sequence | None = None,
+) -> Answers | None:
+    """Read the columns of the nodes from a table; None if `table` is none whose columns can have names.
+
+    Columns are found by the names of the nodes in any order, numbers and their texts being the same; columns
+    that are only numbered, 0, 1, ..., stand for the nodes in their order.
+
+    Cells without a value (NaN, None, ``pandas.NA``, null) are missing. Numbers are states themselves, False
+    and True the numbers 0 and 1. Categories that are numbers are these numbers; other ordered categories
+    (ordered in pandas and pyarrow, ``Enum`` in polars) are the states in their order.
+
+    Parameters
+    ----------
+    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
+    nodes : sequence of d hashables
+    states : sequence of d tuples, optional
+        States of each node; ordered categories are 0, 1, ... without.
+    name : str
+        Of the argument, for messages.
+    columns : sequence, optional
+        Names of the columns that are the nodes, in node order, if they are others; further columns are
+        ignored.
+
+    Raises
+    ------
+    ValueError
+        If a node has no column or a column no node, or a column holds text, unordered categories that are no
+        numbers, or not as many categories as its node has states.
+    """
+    found = _as_table(table)
+    if found is None:
+        if columns is not None:
+            raise ValueError(
+                f"{name} is no table whose columns have names, so that columns={columns!r} has no meaning: "
+                "leave it out, or give a data frame"
+            )
+        return None
+    if len(set(found.names)) < len(found.names):
+        twice = next(label for label in found.names if found.names.count(label) > 1)
+        raise ValueError(f"{name} has two columns {twice!r}: drop or rename one of them")
+    where = _positions(found, list(nodes), columns, name)
+    read = [
+        _numbers(
+            found.column(k), None if states is None else states[i], f"{name}: column {found.names[k]!r}"
+        )
+        for i, k in enumerate(where)
+    ]
+    values = np.stack(read, axis=1)
+    is_missing = np.stack([found.column(k).is_missing for k in where], axis=1)
+    whole = values.astype(np.int64)
+    return Answers(whole if np.array_equal(whole, values) else values, is_missing, found.rows)
+
+
+def _as_table(value: Any) -> _Table | None:
+    dims = getattr(value, "dims", None)
+    if isinstance(dims, tuple) and hasattr(value, "coords"):
+        return _of_labelled_array(value)
+    import narwhals as nw
+
+    if type(value).__module__.split(".")[0] == "pyarrow" and hasattr(value, "to_pandas"):
+        value = value.to_pandas()  # which knows whether categories are ordered
+    names, rows = None, None
+    if nw.dependencies.is_pandas_dataframe(value):
+        names, rows = value.columns.tolist(), value.index.tolist()
+        value = value.set_axis([str(k) for k in range(len(names))], axis=1)  # names may be no texts
+    frame = nw.from_native(value, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+
+    def column(k: int) -> _Column:
+        series = frame[frame.columns[k]]
+        is_missing = series.is_null().to_numpy().astype(bool)
+        if series.dtype.is_float():
+            is_missing |= series.is_nan().fill_null(True).to_numpy().astype(bool)
+        kind = series.dtype
+        if kind.is_numeric() or kind == nw.Boolean:
+            known = series.fill_null(False if kind == nw.Boolean else 0)
+            return _Column(known.to_numpy(), is_missing)
+        if kind in (nw.Categorical, nw.Enum):
+            categories = [str(v) for v in kind.categories] if isinstance(kind, nw.Enum) else None
+            return _Column([str(v) for v in series.to_list()], is_missing, True, categories)
+        return _Column(series.to_list(), is_missing)
+
+    return _Table(names or frame.columns, rows or list(range(len(frame))), column)
+
+
+def _of_labelled_array(value: Any) -> _Table | None:
+    if len(value.dims) != 2 or value.dims[1] not in value.coords:
+        return None
+    row, node = value.dims
+    labels = value.coords[node].values.tolist()
+    rows = value.coords[row].values.tolist() if row in value.coords else list(range(value.shape[0]))
+    array = np.asarray(value.values)
+
+    def column(k: int) -> _Column:
+        is_missing = np.array([v is None or v != v for v in array[:, k].tolist()], dtype=bool)
+        return _Column(array[:, k] if array.dtype != object else array[:, k].tolist(), is_missing)
+
+    return _Table(labels, rows, column)
+
+
+def _positions(table: _Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:
+    """Which column is that of each node."""
+    names = table.names
+    if columns is not None:
+        wanted = sequence(columns, "columns", "names")
+        if len(wanted) != len(nodes) or len(set(wanted)) < len(wanted):
+            raise ValueError(
+                f"columns must name one column for each of the {len(nodes)} nodes, not {wanted!r}"
+            )
+        absent = [label for label in wanted if label not in names]
+        if absent:
+            raise ValueError(f"{name} has no column {absent[0]!r}, which `columns` names")
+        return [names.index(label) for label in wanted]
+    numbers, texts = list(range(len(nodes))), set(map(str, nodes))
+    place = _places(names, nodes)
+    absent = [node for node in nodes if node not in place]
+    if names == numbers != nodes and not absent:
+        raise ValueError(
+            f"{name} has the columns 0, 1, ..., which are numbers of columns, or the nodes in another order: "
+            "name the columns of the nodes in `columns`, or pass df.to_numpy(), whose columns go by position"
+        )
+    if not absent:
+        extra = [label for k, label in enumerate(names) if k not in place.values()]
+        if extra:
+            raise ValueError(
+                f"{name} has columns that are no nodes of the graph ({', '.join(map(repr, extra[:5]))}): "
+                "drop them, or name those of the nodes in `columns`"
+            )
+        return [place[node] for node in nodes]
+    is_transposed = texts <= set(map(str, table.rows)) and table.rows != list(range(len(table.rows)))
+    if names in (numbers, [f"column_{k}" for k in numbers]) and not is_transposed:
+        return numbers
+    remedy = (
+        "give the graph the names of the columns, as in pymc_mrf.graphs.complete(df.columns), name the "
+        "columns of the nodes in `columns`, or pass df.to_numpy(), whose columns go by position"
+    )
+    folded = {str(label).casefold().strip(): label for label in names}
+    if is_transposed:
+        remedy = "its rows are named like nodes: transpose it"
+    elif (similar := folded.get(str(absent[0]).casefold().strip())) is not None:
+        remedy = f"rename {similar!r}"
+    raise ValueError(
+        f"{name} has no column {absent[0]!r}, which is a node of the graph"
+        + (f", nor {len(absent) - 1} others" if len(absent) > 1 else "")
+        + f": {remedy}"
+    )
+
+
+def _places(names: list, nodes: list) -> dict:
+    """Position of the column of each node that has one, by its name or, for numbers, by its text."""
+    place = {label: k for k, label in enumerate(names)}
+    by_text = {str(label): k for k, label in enumerate(names)}
+    if len({str(node) for node in nodes}) < len(nodes) or len(by_text) < len(names):
+        by_text = {}
+    found = {}
+    for node in nodes:
+        k = place.get(node, by_text.get(str(node)))
+        if k is not None:
+            found[node] = k
+    return found
+
+
+def _numbers(column: _Column, states: tuple | None, what: str) -> np.ndarray:
+    """Values (n,) of a column as numbers, 0 where they are missing."""
+    values, is_missing = column.values, column.is_missing
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return np.where(is_missing, 0.0, values)
+    present = [value for value, missing in zip(values, is_missing.tolist(), strict=True) if not missing]
+    out = np.zeros(len(values))
+    if column.is_categorical:
+        out[~is_missing] = _of_categories(present, column.categories, states, what)
+        return out
+    text = next((value for value in present if isinstance(value, str)), None)
+    if text is not None:
+        raise ValueError(
+            f"{what} holds text, such as {text!r}: make it categorical, its categories being the states in "
+            "their order, as in pandas.Categorical(answers, categories=[...], ordered=True)"
+        )
+    out[~is_missing] = numeric_array(np.array(present), what) if present else 0.0
+    return out
+
+
+def _of_categories(
+    present: list, categories: list | None, states: tuple | None, what: str
+) -> np.ndarray:
+    """Numbers that categories are, or the states that ordered ones stand for."""
+    try:
+        number = {value: float(value) for value in categories or present}
+        return np.array([number[value] for value in present])
+    except ValueError:
+        pass
+    if categories is None:
+        raise ValueError(
+            f"{what} has categories without an order, such as {present[0]!r}: order them as the states "
+            "(ordered=True in pandas, polars.Enum), or recode them as numbers"
+        )
+    states = tuple(range(len(categories))) if states is None else states
+    if len(categories) != len(states):
+        raise ValueError(
+            f"{what} has {len(categories)} categories, but its node has {len(states)} states: give as many, "
+            "those included that no cell has, or recode them as numbers"
+        )
+    number = dict(zip(categories, states, strict=True))
+    return np.array([number[value] for value in present], dtype=np.float64)

@@ -1,0 +1,91 @@
+"""Routes of PyMC that would return wrong numbers without a word are refused, and no others."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from pytensor.gradient import NullTypeGradError
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError, RefuseForeignRoutes
+
+X = np.random.default_rng(0).integers(2, size=(20, 3))
+GRAPH = pmrf.graphs.complete(3)
+QUIET = {"progressbar": False, "chains": 1, "compute_convergence_checks": False, "random_seed": 1}
+
+
+def intractable():
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau", 1)
+        w = pm.Normal("w", 0, tau, shape=3)
+        pmrf.BoltzmannMachine("x", w, graph=GRAPH, observed=X, likelihood="particles")
+    return model
+
+
+def sparse():
+    with pm.Model() as model:
+        p = pm.Beta("p", 1, 1)
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=3)
+        pmrf.BoltzmannMachine("x", w, graph=GRAPH, observed=X, likelihood="pseudo")
+    return model
+
+
+def grouped():
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 2)
+        w = pmrf.DirichletProcess("w", alpha, pm.Normal.dist(0, 1), shape=3)
+        pmrf.BoltzmannMachine("x", w, graph=GRAPH, observed=X, likelihood="pseudo")
+    return model
+
+
+MESSAGES = {
+    intractable: 'under likelihood="particles" the log probability of a field is known up to a normal',
+    sparse: "the density of a SpikeAndSlab is one of point masses at zero beside the slab",
+    grouped: "the density of a DirichletProcess, or of EdgeCommunities, is one of partitions",
+}
+ROUTES = {
+    "Metropolis": lambda model: pm.Metropolis([model["w"]]),
+    "DEMetropolisZ": lambda model: pm.DEMetropolisZ([model["w"]]),
+    "Slice": lambda model: pm.Slice([model["w"]]),
+    "sample_smc": lambda model: pm.sample_smc(10, cores=1, **QUIET),
+    "find_MAP": lambda model: pm.find_MAP(progressbar=False, return_inferencedata=True, jitter=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Gradient not available")
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("build", MESSAGES)
+def test_routes_that_are_refused(build, route):
+    model = build()
+    with model, pytest.raises(MeaninglessDensityError, match=MESSAGES[build]):
+        ROUTES[route](model)
+
+
+@pytest.mark.parametrize("build", MESSAGES)
+def test_gradients_do_not_exist(build):
+    with build() as model:
+        for route in (lambda: pm.fit(1, progressbar=False), lambda: pm.NUTS([model["w"]])):
+            with pytest.raises(NullTypeGradError):
+                route()
+
+
+@pytest.mark.parametrize("build", MESSAGES)
+def test_what_does_not_move_the_guarded_variable_is_let_through(build):
+    model = build()
+    with model:
+        steps = [pm.Metropolis([model.free_RVs[0]]), pm.Slice([model.free_RVs[0]])]
+        if build is not grouped:
+            steps.append(pm.NUTS([model.free_RVs[0]]))
+    point = model.initial_point()
+    assert np.isfinite(model.compile_logp()(point))
+    for step in steps:
+        step.step(point)
+
+
+def test_without_the_guard_they_run(monkeypatch):
+    """Negative control: it is the guard that refuses."""
+    monkeypatch.setattr(RefuseForeignRoutes, "apply", lambda self, fgraph: None)
+    for build in MESSAGES:
+        model = build()
+        with model:
+            step = pm.Metropolis([model["w"]])
+        step.step(model.initial_point())
