@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-sets", type=int, default=1)
     parser.add_argument("--draws", type=int, default=20)
-    args = parse_sizes(parser, argv, data_sets=3, draws=200)
+    args = parse_sizes(parser, argv, data_sets=10, draws=200)
     warnings.filterwarnings("ignore", category=pm.exceptions.ImputationWarning)
     squares: dict[str, list] = {}
     seconds: dict[str, list] = {}

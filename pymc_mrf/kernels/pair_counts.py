@@ -1,7 +1,9 @@
-"""Counts of state pairs along the edges over many chains: the sufficient statistics of a pairwise field.
+"""Counts of state pairs along the edges, over rows of data or many chains: what a pairwise field depends on.
 
 On bit-packed chains (`kernels.packed_gibbs`) a pair is counted by one population count per 64 chains.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,24 @@ _M1, _M2, _M4 = (
     np.uint64(0x0F0F0F0F0F0F0F0F),
 )
 _BYTES = np.uint64(0x0101010101010101)
+
+
+class Links(NamedTuple):
+    """Edges by node: those of node i are at ``ptr[i]`` to ``ptr[i + 1]`` of the others.
+
+    Attributes
+    ----------
+    ptr : (d + 1,) int32 or int64 array
+    end, edge : (2 r,) int32 or int64 array
+        Other end, and number of the edge.
+    first : (2 r,) bool array
+        Whether the node comes first in the edge.
+    """
+
+    ptr: np.ndarray
+    end: np.ndarray
+    edge: np.ndarray
+    first: np.ndarray
 
 
 @jit
@@ -57,3 +77,29 @@ def pair_counts(x, edges, counts):
         z = x[c]
         for e in range(edges.shape[0]):
             counts[e, z[edges[e, 0]], z[edges[e, 1]]] += 1
+
+
+@jit
+def change_counts(x, new, start, links, nodes, pairs):
+    """Make `x` equal to `new`, both (n, d_b) int8, and keep up the counts; time goes with the changes.
+
+    The columns are the nodes `start`, `start` + 1, ... of a field of d nodes and r edges, whose `Links` are
+    `links`. `nodes` (d, K) and `pairs` (r, K, K) count states and pairs of them over the rows.
+    """
+    for c in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            old, now = x[c, k], new[c, k]
+            if old == now:
+                continue
+            i = start + k
+            nodes[i, old] -= 1
+            nodes[i, now] += 1
+            for j in range(links.ptr[i], links.ptr[i + 1]):
+                e, other = links.edge[j], x[c, links.end[j] - start]
+                if links.first[j]:
+                    pairs[e, old, other] -= 1
+                    pairs[e, now, other] += 1
+                else:
+                    pairs[e, other, old] -= 1
+                    pairs[e, other, now] += 1
+            x[c, k] = now

@@ -4,8 +4,7 @@ An engine owns a view for `pymc_mrf.kernels.edge_moves` and `pymc_mrf.kernels.ha
 are written once; it keeps the view up to date and learns how far joint moves should go.
 """
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,47 +18,12 @@ from pymc_mrf.kernels.hamiltonian import (
     hamiltonian_move,
     prior_precisions,
 )
+from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
 
-Data = np.ndarray | list[np.ndarray]  # of a field, or of each block
-
-BLOCK = 1_000_000  # numbers gathered at once
 HALF_ROW = 0.5  # by which variances in the data are larger than they are
 # length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
 TRAJECTORY = 1.6
 MAX_LEAPFROG = 16  # steps of one trajectory
-
-
-class Block(NamedTuple):
-    """Data of nodes that no edge joins to others.
-
-    Attributes
-    ----------
-    x : (n, d_b) int8 array
-        State indices.
-    nodes : slice
-        Place of the nodes in the field.
-    which : (r_b,) int64 array
-        Edges of the field between them.
-    edges : (r_b, 2) int64 array
-        Their ends within the block.
-    """
-
-    x: np.ndarray
-    nodes: slice
-    which: np.ndarray
-    edges: np.ndarray
-
-
-def blocks_of(x: Data, edges: np.ndarray) -> Iterator[Block]:
-    """Blocks of a field with `edges` (r, 2): one for each array of data, whose nodes follow one another."""
-    arrays = x if isinstance(x, list) else [x]
-    ends = np.cumsum([own.shape[1] for own in arrays])
-    block = np.searchsorted(ends, edges[:, 0], side="right")
-    order = np.argsort(block, kind="stable")
-    cuts = np.searchsorted(block[order], np.arange(1, len(arrays)))
-    for own, stop, which in zip(arrays, ends.tolist(), np.split(order, cuts), strict=True):
-        start = stop - own.shape[1]
-        yield Block(own, slice(start, stop), which, edges[which] - start)
 
 
 def edge_field(
@@ -110,22 +74,16 @@ def edge_field(
         cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
         contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
     )
-    fill_sums(x, field)
+    fill_sums(DataCounts(x, graph.edges, K), field)
     return field
 
 
-def fill_sums(x: Data, field: Field) -> None:
-    """Fill in the sums of the field's statistics over the rows of x, as of `edge_field`."""
-    totals, t = (
-        np.zeros((len(field.n), len(field.features))),
-        field.t.reshape(len(field.n), len(field.basis)),
-    )
-    for block in blocks_of(x, field.edges):
-        values = field.features[:, block.x]  # (M, n_b, d_b)
-        totals[block.nodes] = values.sum(axis=1).T
-        t[block.nodes] = field.basis[:, block.x].sum(axis=1).T
-        field.sums[block.which] = sum(pair_sums(value, block.edges) for value in values)
-    m, (u, v) = field.m.reshape(totals.shape), field.edges.T
+def fill_sums(counts: DataCounts, field: Field) -> None:
+    """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`."""
+    F, m = field.features, field.m.reshape(len(field.n), -1)
+    totals, (u, v) = counts.nodes @ F.T, field.edges.T
+    field.t[:] = (counts.nodes @ field.basis.T).ravel()
+    field.sums[:] = counts.pairs.reshape(len(u), -1) @ field.statistic
     field.s[:] = field.sums - (m[v] * totals[u]).sum(axis=1) - (m[u] * totals[v]).sum(axis=1)
 
 
@@ -165,17 +123,6 @@ def node_correlations(x: Data, field: Field) -> np.ndarray:
     return C / (scale[:, :, None] * scale[:, None, :])
 
 
-def pair_sums(x: np.ndarray, edges: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
-    """Sum over the rows of x (n, d) at the first end times y (n, d), or x itself, at the other; (r,)."""
-    y = x if y is None else y
-    out = np.empty(len(edges))
-    size = max(BLOCK // len(x), 1)  # edges at once: gathering all would take n r numbers
-    for start in range(0, len(edges), size):
-        u, v = edges[start : start + size].T
-        out[start : start + size] = np.einsum("ce,ce->e", x[:, u], y[:, v])
-    return out
-
-
 class EdgeEngine:
     """Base of the engines of the edge sampler.
 
@@ -213,6 +160,7 @@ class EdgeEngine:
     information: np.ndarray
     correlations: np.ndarray
     is_pseudo: ClassVar[bool] = False
+    _counts: DataCounts | None = None  # of data that change
 
     def __init__(
         self,
@@ -230,7 +178,12 @@ class EdgeEngine:
 
     def set_data(self, x: Data) -> None:
         """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
-        fill_sums(x, self.view.field)
+        field = self.view.field
+        if self._counts is None:
+            self._counts = DataCounts(x, field.edges, field.features.shape[1])
+        else:
+            self._counts.change(x)
+        fill_sums(self._counts, field)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
         """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""

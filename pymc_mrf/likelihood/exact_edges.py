@@ -9,10 +9,9 @@ from pymc_mrf.kernels import exact_edges
 from pymc_mrf.kernels import junction_tree as kernels
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
+from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edge_engine import (
-    Data,
     EdgeEngine,
-    blocks_of,
     data_information,
     edge_field,
     node_correlations,

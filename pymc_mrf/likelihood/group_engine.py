@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs, group_labels
+from pymc_mrf.kernels import group_labels
+from pymc_mrf.likelihood.data_counts import DataCounts
 
 N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
 
@@ -69,6 +70,7 @@ class GroupEngine(ABC):
         self.n = len(x)
         self.s = np.empty(graph.n_edges)
         self.graph, self.statistic, self.node_tables = graph, statistic, node_tables
+        self._counts = DataCounts(x, graph.edges, len(statistic))
         self._sum_edges(x)
         self.levels, level = np.unique(statistic, return_inverse=True)
         self.level = level.reshape(statistic.shape)
@@ -89,8 +91,8 @@ class GroupEngine(ABC):
 
     def alone(self) -> np.ndarray:
         """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""
-        K, (u, v) = len(self.statistic), self.graph.edges.T
-        share = np.stack([(self.x == a).mean(axis=0) for a in range(K)], axis=1)  # (d, K)
+        u, v = self.graph.edges.T
+        share = self._counts.nodes / self.n  # (d, K)
         p = share[u][:, :, None] * share[v][:, None, :]  # (edges, K, K)
         of_u, of_v = (np.einsum("eb,ab->ea", share[i], self.statistic) for i in (v, u))
         mean = (p * self.statistic).sum(axis=(1, 2))
@@ -101,10 +103,11 @@ class GroupEngine(ABC):
 
     def _sum_edges(self, x: np.ndarray) -> None:
         self.x = x
-        gibbs.edge_statistics(x, self.graph.edges, self.statistic, self.s)
+        self.s[:] = (self._counts.pairs * self.statistic).sum(axis=(1, 2))
 
     def set_data(self, x: np.ndarray) -> None:
         """Take other data (n, d), missing cells being filled anew."""
+        self._counts.change(x)
         self._sum_edges(x)
 
     def set_node_tables(self, node_tables: np.ndarray) -> None:

@@ -27,12 +27,12 @@ from pymc_mrf.likelihood.edge_engine import (
     data_information,
     edge_field,
     node_correlations,
-    pair_sums,
 )
 from pymc_mrf.likelihood.particles import BURN_IN, LEAST_SIZE
 
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
+BLOCK = 1_000_000  # numbers gathered at once
 CORRELATED = 9.0  # squared correlation, over n, from which on an edge comes early
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
 MAX_PIECES = 16
@@ -252,7 +252,9 @@ def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:
     y = x - x.mean(axis=0)
     variance = (y**2).sum(axis=0)
     scale = variance[u] * variance[v]
-    squared = pair_sums(y, graph.edges) ** 2
+    squared, size = np.empty(len(u)), max(BLOCK // len(x), 1)
+    for part in (slice(start, start + size) for start in range(0, len(u), size)):
+        squared[part] = np.einsum("ce,ce->e", y[:, u[part]], y[:, v[part]]) ** 2
     # 0 with a constant column
     share = np.divide(squared, scale, out=np.zeros(len(u)), where=scale > 0.0)
     return np.lexsort((v, u, share < CORRELATED / len(x)))

@@ -12,13 +12,11 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import pseudo_edges
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.kernels.hamiltonian import Coordinates, fill_relative_curvatures
+from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edge_engine import (
-    Data,
     EdgeEngine,
-    blocks_of,
     edge_field,
     node_correlations,
-    pair_sums,
 )
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
@@ -81,16 +79,13 @@ class PseudoEdges(EdgeEngine):
 
     def _fill_rows(self, x: Data) -> None:
         """Fill in what the view holds of every row."""
-        field, T, Z, s = self.view.field, self.view.T, self.view.Z, self.view.s
+        field, T, Z = self.view.field, self.view.T, self.view.Z
         m = field.m.reshape(len(field.n), -1, 1)
         for block in blocks_of(x, field.edges):
             n, nodes = len(block.x), block.nodes
             T[nodes, :, :n] = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
             Z[nodes, :, :n] = T[nodes, :, :n] - m[nodes]
-            s[block.which] = sum(
-                pair_sums(t, block.edges, z) + pair_sums(z, block.edges, t)
-                for t, z in zip(T[nodes].transpose(1, 2, 0), Z[nodes].transpose(1, 2, 0), strict=True)
-            )
+        self.view.s[:] = field.sums + field.s
         self.view.Z2[:] = np.einsum("ilc,ikc->ilk", Z, Z) / field.n[:, None, None]
 
     def set_data(self, x: Data) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 
 from pymc_mrf.kernels import shared_edges as kernels
 from pymc_mrf.kernels.edge_moves import centred
-from pymc_mrf.likelihood.edge_engine import Data, EdgeEngine
+from pymc_mrf.likelihood.data_counts import Data
+from pymc_mrf.likelihood.edge_engine import EdgeEngine
 
 
 class Share(NamedTuple):

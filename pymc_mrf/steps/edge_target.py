@@ -15,7 +15,7 @@ from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edge_engine import Data
+from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.steps.edge_prior import has_readable_prior, have_common_form
 from pymc_mrf.steps.observed_field import (
     FAR,

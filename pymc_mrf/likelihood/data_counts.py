@@ -1,0 +1,83 @@
+"""Counts of a field's data, which follow missing cells as they are filled anew."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels.pair_counts import Links, change_counts, pair_counts
+
+Data = np.ndarray | list[np.ndarray]  # of a field, or of each block
+
+
+class Block(NamedTuple):
+    """Data of nodes that no edge joins to others.
+
+    Attributes
+    ----------
+    x : (n, d_b) int8 array
+        State indices.
+    nodes : slice
+        Place of the nodes in the field.
+    which : (r_b,) int64 array
+        Edges of the field between them.
+    edges : (r_b, 2) int64 array
+        Their ends within the block.
+    """
+
+    x: np.ndarray
+    nodes: slice
+    which: np.ndarray
+    edges: np.ndarray
+
+
+def blocks_of(x: Data, edges: np.ndarray) -> Iterator[Block]:
+    """Blocks of a field with `edges` (r, 2): one for each array of data, whose nodes follow one another."""
+    arrays = x if isinstance(x, list) else [x]
+    ends = np.cumsum([own.shape[1] for own in arrays])
+    block = np.searchsorted(ends, edges[:, 0], side="right")
+    order = np.argsort(block, kind="stable")
+    cuts = np.searchsorted(block[order], np.arange(1, len(arrays)))
+    for own, stop, which in zip(arrays, ends.tolist(), np.split(order, cuts), strict=True):
+        start = stop - own.shape[1]
+        yield Block(own, slice(start, stop), which, edges[which] - start)
+
+
+class DataCounts:
+    """How often the nodes and the edges of a pairwise field are in each state, over the rows of its data.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        State indices; of each block if there are several, whose nodes follow one another.
+    edges : (r, 2) int64 array
+    n_states : int
+        K.
+
+    Attributes
+    ----------
+    nodes : (d, K) int64 array
+    pairs : (r, K, K) int64 array
+    """
+
+    def __init__(self, x: Data, edges: np.ndarray, n_states: int) -> None:
+        blocks = list(blocks_of(x, edges))
+        d, r = blocks[-1].nodes.stop, len(edges)
+        ends = edges.T.ravel()
+        by_node = np.argsort(ends, kind="stable")
+        ptr = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=d))])
+        self._links = Links(ptr, edges[:, ::-1].T.ravel()[by_node], by_node % max(r, 1), by_node < r)
+        self._held = [(block.x.copy(), block.nodes.start) for block in blocks]
+        self.nodes = np.empty((d, n_states), dtype=np.int64)
+        self.pairs = np.empty((r, n_states, n_states), dtype=np.int64)
+        for block in blocks:
+            for a in range(n_states):
+                self.nodes[block.nodes, a] = (block.x == a).sum(axis=0)
+            counts = np.empty((len(block.which), n_states, n_states), dtype=np.int64)
+            pair_counts(block.x, block.edges, counts)
+            self.pairs[block.which] = counts
+
+    def change(self, x: Data) -> None:
+        """Count other data of the same shapes."""
+        for (held, start), new in zip(self._held, x if isinstance(x, list) else [x], strict=True):
+            change_counts(held, new, start, self._links, self.nodes, self.pairs)
