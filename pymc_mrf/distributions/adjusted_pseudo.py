@@ -41,14 +41,20 @@ def adjustment(op: MarkovRandomFieldRV, parameters: list, x: np.ndarray, name: s
     if any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
         raise refusal(name, "needs parameters that all rows share, without dimensions of rows")
     evaluate = _evaluator(op.flat_natural(parameters), name)
-    problem = AffineProblem.spanned(family.encode(x, n_nodes=graph.n_nodes), graph, family, evaluate)
+    try:
+        problem = AffineProblem.spanned(family.encode(x, n_nodes=graph.n_nodes), graph, family, evaluate)
+    except np.linalg.LinAlgError as error:
+        raise refusal(name, "needs natural parameters of comparable sizes", "rescale them") from error
     if not problem.n_parameters:
         raise refusal(name, "has nothing to adjust, because the parameters depend on no free variable")
     return adjust(problem, name)
 
 
 def _evaluator(flat, name: str):
-    """Make a function that evaluates a vector (m times) at random points of the model."""
+    """Make a function that evaluates a vector (m times) at random points of the model.
+
+    Near the start and, as its scale says nothing of theirs, from the priors, in turn.
+    """
     model = pm.modelcontext(None)
     (expression,) = model.replace_rvs_by_values([flat])
     reached = set(ancestors([expression]))
@@ -62,6 +68,11 @@ def _evaluator(flat, name: str):
     values = [model.rvs_to_values[rv] for rv in parents]
     function = pytensor.function(values, expression, mode="FAST_COMPILE")
     point, rng = model.initial_point(random_seed=0), np.random.default_rng(0)
+    try:
+        draw = pm.compile([], flat, random_seed=0, mode="FAST_COMPILE")
+        draw()
+    except NotImplementedError:  # no draws from pm.Flat and its like
+        draw = None
 
     def evaluate(m: int) -> np.ndarray:
         points = [
@@ -70,6 +81,10 @@ def _evaluator(flat, name: str):
         found = np.array([function(*p) for p in points])
         if not np.isfinite(found).all():
             raise refusal(name, "met parameters that are not finite at random values of the variables")
-        return found
+        if draw is None:
+            return found
+        drawn = np.array([draw() for _ in range(m)])
+        both = np.stack([found, np.where(np.isfinite(drawn).all(axis=1)[:, None], drawn, found)], axis=1)
+        return both.reshape(2 * m, -1)
 
     return evaluate

@@ -53,12 +53,19 @@ def read_observed(
         if answers.is_missing.any():
             observed = np.ma.masked_array(answers.values, answers.is_missing)
         labels = getattr(weights, "index", None)
-        if labels is not None and not callable(labels) and list(labels) != answers.rows:
+        if labels is not None and not callable(labels) and not _have_same_labels(labels, answers.rows):
             raise ValueError(
                 f"{name}: the rows of weights are labelled otherwise than those of `observed`: use "
                 "weights.loc[table.index], or weights.to_numpy(), which goes by position"
             )
     return observed if weights is None else repeat_rows(observed, weights, name)
+
+
+def _have_same_labels(index: Any, rows: list) -> bool:
+    """Whether the index of weights has the labels of a table's rows; missing labels are alike."""
+    import pandas as pd
+
+    return pd.Index(index).equals(pd.Index(rows))
 
 
 def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:

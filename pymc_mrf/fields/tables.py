@@ -1,5 +1,6 @@
 """Tables of answers: columns by name, missing cells, categories; of pandas, polars, pyarrow and xarray."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -7,6 +8,8 @@ import numpy as np
 
 from pymc_mrf.checks import numeric_array, sequence
 from pymc_mrf.graph.structure import as_graph, coords
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
 class Answers(NamedTuple):
@@ -109,7 +112,9 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
             f"{type(table).__name__}: an array has no names, and its columns follow the order of the nodes"
         )
     if answers.values.dtype.kind == "f":
-        row, node = np.argwhere(answers.values % 1.0 != 0.0)[0]
+        row, node = np.argwhere(
+            ~np.isfinite(answers.values) | (answers.values != np.round(answers.values))
+        )[0]
         raise ValueError(
             f"table: row {row} of {graph.nodes[node]!r} is {answers.values[row, node]:g}, but states are "
             "whole numbers: recode it"
@@ -163,15 +168,14 @@ def read_answers(
         twice = next(label for label in found.names if found.names.count(label) > 1)
         raise ValueError(f"{name} has two columns {twice!r}: drop or rename one of them")
     where = _positions(found, list(nodes), columns, name)
-    read = [
-        _numbers(
-            found.column(k), None if states is None else states[i], f"{name}: column {found.names[k]!r}"
-        )
-        for i, k in enumerate(where)
+    read = [found.column(k) for k in where]
+    numbers = [
+        _numbers(column, None if states is None else states[i], f"{name}: column {found.names[k]!r}")
+        for i, (k, column) in enumerate(zip(where, read, strict=True))
     ]
-    values = np.stack(read, axis=1)
-    is_missing = np.stack([found.column(k).is_missing for k in where], axis=1)
-    whole = values.astype(np.int64)
+    values = np.stack(numbers, axis=1)
+    is_missing = np.stack([column.is_missing for column in read], axis=1)
+    whole = np.where(np.isfinite(values), values, 0.0).astype(np.int64)
     return Answers(whole if np.array_equal(whole, values) else values, is_missing, found.rows)
 
 
@@ -209,15 +213,18 @@ def _as_table(value: Any) -> _Table | None:
 
 
 def _of_labelled_array(value: Any) -> _Table | None:
-    if len(value.dims) != 2 or value.dims[1] not in value.coords:
+    import pandas as pd
+
+    if len(value.dims) != 2 or not set(value.dims) & set(value.coords):
         return None
-    row, node = value.dims
-    labels = value.coords[node].values.tolist()
-    rows = value.coords[row].values.tolist() if row in value.coords else list(range(value.shape[0]))
+    rows, labels = (
+        value.coords[dim].values.tolist() if dim in value.coords else list(range(size))
+        for dim, size in zip(value.dims, value.shape, strict=True)
+    )
     array = np.asarray(value.values)
 
     def column(k: int) -> _Column:
-        is_missing = np.array([v is None or v != v for v in array[:, k].tolist()], dtype=bool)
+        is_missing = pd.isna(array[:, k])
         return _Column(array[:, k] if array.dtype != object else array[:, k].tolist(), is_missing)
 
     return _Table(labels, rows, column)
@@ -309,11 +316,8 @@ def _of_categories(
     present: list, categories: list | None, states: tuple | None, what: str
 ) -> np.ndarray:
     """Numbers that categories are, or the states that ordered ones stand for."""
-    try:
-        number = {value: float(value) for value in categories or present}
-        return np.array([number[value] for value in present])
-    except ValueError:
-        pass
+    if all(_NUMBER.fullmatch(value.strip()) for value in categories or present):
+        return np.array([float(value) for value in present])
     if categories is None:
         raise ValueError(
             f"{what} has categories without an order, such as {present[0]!r}: order them as the states "

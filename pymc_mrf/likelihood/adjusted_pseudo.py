@@ -32,6 +32,9 @@ N_SWEEPS = 200  # between batches, where draws are not exact
 TOLERANCE = 0.1  # noise of the mode in posterior standard deviations: widens them by 1/2 %
 MAX_STEPS = 100
 NEGLIGIBLE = 1e-9  # of a singular value, relative to the largest
+TINY = np.finfo(float).tiny
+N_CHECKED = 100  # further points that must lie in what was found
+EXACT, ROUNDING = 1e-6, 1e-12  # relative to a natural parameter, and to the largest
 
 
 @dataclass(frozen=True)
@@ -72,30 +75,42 @@ class AffineProblem(FitProblem):
             One whose edges have one number each.
         evaluate : callable
             Natural parameters (m, r + d q) at m random points of the model.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If some parameters are so small beside others that rounding hides how they vary.
         """
-        entries = np.concatenate(
-            [np.ones(graph.n_edges, bool), family.node_entries(graph.n_nodes).ravel()]
-        )
-        values = evaluate(2)
+        d, r = graph.n_nodes, graph.n_edges
+        # beyond the states of a node numbers have no meaning, and count as constant
+        entries = np.concatenate([np.ones(r, bool), family.node_entries(d).ravel()])
+        values, size = evaluate(2), (-1, -1)
+        # beside a large first point the changes of small ones would be lost
+        values = values[np.argsort(np.linalg.norm(values, axis=1), kind="stable")]
         while True:
-            # beyond the states of a node numbers have no meaning, and count as constant
-            changes = np.where(entries, values[1:] - values[0], 0.0).T
-            zero_first = np.vstack([np.zeros(changes.shape[1]), changes])
-            different, ties = np.unique(zero_first, axis=0, return_inverse=True)
-            left, sizes, _ = np.linalg.svd(different, full_matrices=False)
-            rank = int((sizes > NEGLIGIBLE * max(sizes[0], np.finfo(float).tiny)).sum())
-            if rank < changes.shape[1]:
+            ties, basis = _span(np.where(entries, values[1:] - values[0], 0.0))
+            # z = 0 is nearest to zero
+            offset = values[0] - (basis @ (basis.T @ values[0][_one_of(ties, len(basis))]))[ties]
+            problem = cls(x, graph, family, ties[:r], ties[:r], offset, ties, basis)
+            fresh = np.where(entries, evaluate(N_CHECKED), values[0])
+            missed = ~np.array([problem.reaches(point) for point in fresh])
+            if not missed.any():
                 break
-            values = np.vstack([values, evaluate(len(values))])
-        basis = left[:, :rank]
-        if rank == len(different) - 1:  # all that differ are free
-            basis = np.delete(np.eye(len(different)), ties[0], axis=1)
-        ties = ties[1:].astype(np.int64)
-        # z = 0 is nearest to zero
-        offset = values[0] - (basis @ (basis.T @ values[0][_one_of(ties, len(basis))]))[ties]
-        labels = ties[: graph.n_edges]
-        problem = cls(x, graph, family, labels, labels, offset, ties, basis)
-        return problem._determined() if rank else problem
+            if basis.shape == size:
+                raise np.linalg.LinAlgError("rounding hides how some parameters vary")
+            values, size = np.vstack([values, fresh[missed]]), basis.shape
+        return problem._determined() if problem.n_parameters else problem
+
+    def reaches(self, flat: np.ndarray) -> bool:
+        """Whether some free parameters give the natural parameters `flat` (r + d q,), but for rounding."""
+        reached = self.offset + (self.basis @ self.free(flat))[self.ties]
+        rounding = EXACT * (np.abs(flat) + np.abs(self.offset)) + ROUNDING * np.abs(flat).max()
+        return bool(np.all(np.abs(reached - flat) <= rounding))
+
+    def free(self, flat: Any, xp: Any = np) -> Any:
+        """Free parameters (k,) behind natural parameters (r + d q,); `xp` as of `Adjustment.moved`."""
+        some = _one_of(self.ties, len(self.basis))
+        return xp.dot(self.basis.T, flat[some] - self.offset[some])
 
     def _determined(self) -> "AffineProblem":
         """Leave out directions that change no probability, such as a constant added to a Potts field."""
@@ -156,6 +171,19 @@ class AffineProblem(FitProblem):
         return scores @ self.basis, self.basis.T @ information @ self.basis
 
 
+def _span(changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which of p values each entry has, and the basis (p, k) of these, from changes (m, entries) of all."""
+    zero_first = np.hstack([np.zeros((len(changes), 1)), changes]).T
+    different, ties = np.unique(zero_first, axis=0, return_inverse=True)
+    # large changes must not hide small ones of other points
+    left, sizes, _ = np.linalg.svd(different / np.maximum(np.linalg.norm(different, axis=0), TINY))
+    rank = int((sizes > NEGLIGIBLE * max(sizes[0], TINY)).sum())
+    basis = left[:, :rank]
+    if rank == len(different) - 1:  # all that differ are free
+        basis = np.delete(np.eye(len(different)), ties[0], axis=1)
+    return ties[1:].astype(np.int64), basis
+
+
 def _one_of(ties: np.ndarray, p: int) -> np.ndarray:
     """Index of one of the entries with each of p labels, 0 for none."""
     index = np.zeros(p, dtype=np.int64)
@@ -186,9 +214,7 @@ class Adjustment:
         `xp` is numpy, or `pytensor.tensor` for symbolic ones.
         """
         problem = self.problem
-        some = _one_of(problem.ties, len(problem.basis))
-        z = xp.dot(problem.basis.T, flat[some] - problem.offset[some])
-        z = self.z_pl + xp.dot(self.W, z - self.z_ml)
+        z = self.z_pl + xp.dot(self.W, problem.free(flat, xp) - self.z_ml)
         return problem.offset + xp.dot(problem.basis, z)[problem.ties]
 
 
@@ -227,7 +253,7 @@ def _no_maximum(what: str, name: str) -> ValueError:
 
 
 def _matching(H: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Symmetric positive W with W H W = `target`: no other is nearer to the identity, in whatever basis."""
+    """Symmetric positive W with W H W = `target`; it depends a little on the coding of the states."""
 
     def power(matrix, exponent):
         sizes, directions = np.linalg.eigh(matrix)

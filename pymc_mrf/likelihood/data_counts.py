@@ -48,8 +48,6 @@ class DataCounts:
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        State indices; of each block if there are several, whose nodes follow one another.
     edges : (r, 2) int64 array
     n_states : int
         K.
@@ -58,9 +56,28 @@ class DataCounts:
     ----------
     nodes : (d, K) int64 array
     pairs : (r, K, K) int64 array
+        Both from the first `count` on.
     """
 
-    def __init__(self, x: Data, edges: np.ndarray, n_states: int) -> None:
+    nodes: np.ndarray
+    pairs: np.ndarray
+
+    def __init__(self, edges: np.ndarray, n_states: int) -> None:
+        self._edges, self._n_states = edges, n_states
+        self._held: list[tuple[np.ndarray, int]] = []
+
+    def count(self, x: Data) -> None:
+        """Count data, (n, d) int8 or (n_b, d_b) of each block, whose nodes follow one another.
+
+        From the second time on, of the same shapes, the time goes with the cells that have changed.
+        """
+        if not self._held:
+            self._begin(x)
+        for (held, start), new in zip(self._held, x if isinstance(x, list) else [x], strict=True):
+            change_counts(held, new, start, self._links, self.nodes, self.pairs)
+
+    def _begin(self, x: Data) -> None:
+        edges, n_states = self._edges, self._n_states
         blocks = list(blocks_of(x, edges))
         d, r = blocks[-1].nodes.stop, len(edges)
         ends = edges.T.ravel()
@@ -76,8 +93,3 @@ class DataCounts:
             counts = np.empty((len(block.which), n_states, n_states), dtype=np.int64)
             pair_counts(block.x, block.edges, counts)
             self.pairs[block.which] = counts
-
-    def change(self, x: Data) -> None:
-        """Count other data of the same shapes."""
-        for (held, start), new in zip(self._held, x if isinstance(x, list) else [x], strict=True):
-            change_counts(held, new, start, self._links, self.nodes, self.pairs)

@@ -74,7 +74,9 @@ def edge_field(
         cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
         contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
     )
-    fill_sums(DataCounts(x, graph.edges, K), field)
+    counts = DataCounts(graph.edges, K)
+    counts.count(x)
+    fill_sums(counts, field)
     return field
 
 
@@ -180,9 +182,8 @@ class EdgeEngine:
         """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
         field = self.view.field
         if self._counts is None:
-            self._counts = DataCounts(x, field.edges, field.features.shape[1])
-        else:
-            self._counts.change(x)
+            self._counts = DataCounts(field.edges, field.features.shape[1])
+        self._counts.count(x)
         fill_sums(self._counts, field)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import group_labels
+from pymc_mrf.kernels import gibbs, group_labels
 from pymc_mrf.likelihood.data_counts import DataCounts
 
 N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
@@ -70,8 +70,8 @@ class GroupEngine(ABC):
         self.n = len(x)
         self.s = np.empty(graph.n_edges)
         self.graph, self.statistic, self.node_tables = graph, statistic, node_tables
-        self._counts = DataCounts(x, graph.edges, len(statistic))
-        self._sum_edges(x)
+        self.x, self._counts = x, DataCounts(graph.edges, len(statistic))
+        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
         self.levels, level = np.unique(statistic, return_inverse=True)
         self.level = level.reshape(statistic.shape)
         self.is_binary = np.array_equal(self.levels, [0.0, 1.0])
@@ -91,8 +91,8 @@ class GroupEngine(ABC):
 
     def alone(self) -> np.ndarray:
         """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""
-        u, v = self.graph.edges.T
-        share = self._counts.nodes / self.n  # (d, K)
+        K, (u, v) = len(self.statistic), self.graph.edges.T
+        share = np.stack([(self.x == a).mean(axis=0) for a in range(K)], axis=1)  # (d, K)
         p = share[u][:, :, None] * share[v][:, None, :]  # (edges, K, K)
         of_u, of_v = (np.einsum("eb,ab->ea", share[i], self.statistic) for i in (v, u))
         mean = (p * self.statistic).sum(axis=(1, 2))
@@ -101,14 +101,11 @@ class GroupEngine(ABC):
         spread = (p * rest**2).sum(axis=(1, 2)) + np.ptp(self.levels) ** 2 / self.n
         return self._to_entries((self.s / self.n - mean) / spread)
 
-    def _sum_edges(self, x: np.ndarray) -> None:
-        self.x = x
-        self.s[:] = (self._counts.pairs * self.statistic).sum(axis=(1, 2))
-
     def set_data(self, x: np.ndarray) -> None:
         """Take other data (n, d), missing cells being filled anew."""
-        self._counts.change(x)
-        self._sum_edges(x)
+        self.x = x
+        self._counts.count(x)
+        self.s[:] = self._counts.pairs.reshape(len(self.s), -1) @ self.statistic.ravel()
 
     def set_node_tables(self, node_tables: np.ndarray) -> None:
         """Take over other node tables (d, K)."""

@@ -98,16 +98,13 @@ class ParticleLikelihood(GroupEngine):
         `directions` (d q, P) are their derivatives by the P variables that `information` is asked about.
         """
         self._node_basis, self.node_directions = node_basis, directions
-        self._node_sums = np.empty(len(directions))
-        self._sum_nodes()
-
-    def _sum_nodes(self) -> None:
-        self._node_sums[:] = (self._counts.nodes @ self._node_basis.T).ravel()
+        self._node_sums = self._node_statistics(self.x.T).sum(axis=1)
 
     def set_data(self, x):
         """Sum the statistics of the nodes as well, where their parameters are moved."""
         super().set_data(x)
-        self._sum_nodes()
+        if len(self._node_basis):
+            self._node_sums[:] = (self._counts.nodes @ self._node_basis.T).ravel()
 
     def _node_statistics(self, z: np.ndarray) -> np.ndarray:
         """Statistics (d q, m) of the nodes in states `z` (d, m), those of a node side by side."""

@@ -114,7 +114,7 @@ class EdgeGibbs(EdgeStep):
         with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left to
         other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
-        Joint moves in a step.
+        Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
         Particles, under ``likelihood="particles"`` only: 5 times the rows of the data and at least 500 by
         default. A test of their number is that twice as many change nothing.
@@ -253,9 +253,10 @@ class EdgeGibbs(EdgeStep):
         n_sweeps: int | None = None,
         **kwargs,
     ) -> None:
-        self._n_joint = whole_number(n_joint, "n_joint", 0)
         super().__init__(vars, n_particles, n_sweeps, **kwargs)
         rv, biases, fields, likelihood = self._target
+        # moves of single edges leave the centred biases where they are
+        self._n_joint = whole_number(n_joint, "n_joint", 1 if biases.free else 0)
         if likelihood == "particles":
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
         scale = self._prior.read(self._point)[0].slab.scale

@@ -80,11 +80,12 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
 def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
     """Find C (F, F) such that parameter f is sum_g C[f, g] times term g, of one shape all.
 
-    None if there is none that tells the terms from the parameters.
+    None if there is none that tells the terms from the parameters, or their shapes differ.
     """
-    if not terms or len(parameters) != len(terms):
+    shapes = {tuple(term.shape.eval()) for term in terms}
+    if len(shapes) != 1 or len(parameters) != len(terms):
         return None
-    shape, rng = tuple(terms[0].shape.eval()), np.random.default_rng(0)
+    [shape], rng = shapes, np.random.default_rng(0)
 
     def at(values):  # NaN where they depend on anything else
         known = {rv: pt.constant(v, dtype=rv.dtype) for rv, v in zip(terms, values, strict=True)}
@@ -108,7 +109,7 @@ class EdgeTarget(NamedTuple):
     ----------
     rv : TensorVariable
     biases : Biases
-        None if they are not to be moved.
+        `NO_BIASES` if they are not to be moved.
     fields : list of ObservedField
     likelihood : str
     """

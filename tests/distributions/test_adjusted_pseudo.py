@@ -89,6 +89,16 @@ def test_draws_are_those_of_the_field():
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize(
+    "prior", [lambda: pm.Normal("c", 0, 1e-10), lambda: 1e-10 * pm.Flat("c")], ids=["scale", "flat"]
+)
+def test_points_have_the_scales_of_priors(prior):
+    with pm.Model():
+        weight = pm.Normal("a") + 1e10 * prior() * LENGTH
+        x = BoltzmannMachine("x", weight, pm.Normal("b", shape=4), observed=X, **OPTIONS)
+    assert field_node(x).op.adjusted.problem.n_parameters == 6
+
+
 def test_models_are_pickled():
     with pm.Model() as model:
         ising()
@@ -136,6 +146,10 @@ REFUSED = {
     "not finite": (
         lambda: Ising("x", pm.math.log(pm.Normal("w", shape=6)), observed=2 * X - 1, **OPTIONS),
         "met parameters that are not finite at random values of the variables",
+    ),
+    "sizes": (
+        lambda: Ising("x", 1e11 * pm.Flat("w"), pm.Flat("h"), observed=2 * X - 1, **OPTIONS),
+        "needs natural parameters of comparable sizes; rescale them",
     ),
     "numbers": (lambda: Ising("x", 0.3, observed=2 * X - 1, **OPTIONS), "has nothing to adjust"),
     "tables": (

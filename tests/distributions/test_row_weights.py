@@ -135,6 +135,12 @@ def test_weights_of_a_data_frame():
         pmrf.Ising("x", 0.5, graph=graph, observed=2 * df - 1, weights=n)
     expected = np.repeat(2 * TABLE[:, ::-1] - 1, WEIGHTS, axis=0)
     np.testing.assert_array_equal(model.rvs_to_values[model["x"]].eval(), expected)
+    unlabelled = df.set_axis([*"pqrst", np.nan], axis=0)
+    with pm.Model() as model:
+        pmrf.Ising(
+            "x", 0.5, graph=graph, observed=2 * unlabelled - 1, weights=n.set_axis(unlabelled.index)
+        )
+    np.testing.assert_array_equal(model.rvs_to_values[model["x"]].eval(), expected)
     with pm.Model(), pytest.raises(ValueError, match="x: the rows of weights are labelled otherwise"):
         pmrf.Ising("x", 0.5, graph=graph, observed=2 * df - 1, weights=n[::-1])
 

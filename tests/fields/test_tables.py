@@ -27,6 +27,9 @@ TABLES = {
     "polars": pl.from_pandas(NULLS),
     "polars NaN": pl.DataFrame({c: HOLES[:, k] for k, c in enumerate(ORDER)}),
     "pyarrow": pa.Table.from_pandas(NULLS),
+    "xarray objects": xr.DataArray(
+        NULLS.astype(object).to_numpy(), dims=("row", "node"), coords={"node": ORDER}
+    ),
     "xarray": xr.DataArray(HOLES, dims=("row", "node"), coords={"node": ORDER}),
 }
 
@@ -72,6 +75,18 @@ def test_categories_and_truth_values_become_states(column, states, expected):
     np.testing.assert_array_equal(answers.is_missing[:, 0], pd.isna(list(column)))
 
 
+def test_categories_that_only_float_reads_are_no_numbers():
+    for names in (["1_0", "2"], ["nan", "1"], ["infinity", "0"]):
+        ordered = pd.DataFrame({"a": pd.Categorical(names, categories=names, ordered=True)})
+        np.testing.assert_array_equal(read_answers(ordered, ["a"], [(0, 1)], "x").values[:, 0], [0, 1])
+
+
+def test_infinite_answers_are_refused():
+    table = pd.DataFrame(np.where(X == 2, np.inf, X), columns=NODES)
+    with pytest.raises(ValueError, match="table: row 0 of 'c' is inf, but states are whole numbers"):
+        pmrf.prepare(table, GRAPH)
+
+
 def test_ordered_categories_of_arrow_are_the_states_in_their_order():
     ordered = pd.DataFrame({"a": pd.Categorical(ANSWERS, categories=["yes", "no"], ordered=True)})
     answers = read_answers(pa.Table.from_pandas(ordered), ["a"], [(0, 1)], "x")
@@ -98,6 +113,8 @@ def test_numbers_of_columns_may_be_nodes():
     )
     with pytest.raises(ValueError, match="its rows are named like nodes: transpose it"):
         pmrf.prepare(pd.DataFrame(X[:3], index=NODES), GRAPH)
+    with pytest.raises(ValueError, match="its rows are named like nodes: transpose it"):
+        pmrf.prepare(xr.DataArray(X[:3], dims=("node", "row"), coords={"node": NODES}), GRAPH)
 
 
 def test_named_columns_among_others():

@@ -46,6 +46,7 @@ SPANS = {  # family, number of variables, natural parameters of them, number k t
     "not linear": (ISING, 1, lambda z: np.r_[np.exp(z[0] * FEATURES), np.zeros(4)], 6),
     "non-centred": (ISING, 8, lambda z: np.r_[z[0] + np.exp(z[1]) * z[2:], np.zeros(4)], 6),
     "gauge of Potts": (potts(3), 4, lambda z: np.r_[np.full(6, z[0]), np.tile(z[1:], 4)], 3),
+    "seldom not zero": (ISING, 6, lambda z: np.r_[np.maximum(z - 1.3, 0.0), np.zeros(4)], 6),
     "states of nodes": (ordinal([2, 3, 3, 2]), 9, lambda z: np.r_[np.full(6, z[0]), z[1:]], 7),
 }
 
@@ -65,6 +66,17 @@ def test_parameters_that_matter_are_found(name, rng):
         enumeration.log_potentials(configs, COMPLETE.edges, *problem.tables_at(f)) for f in (flat, same)
     )
     np.testing.assert_allclose(p - p[0], q - q[0], atol=1e-7)
+
+
+def test_parameters_that_rounding_hides_are_refused(rng):
+    x = rng.integers(0, 2, (5, 4)).astype(np.int8)
+    for size in (1e3, 1e11):
+        points = random_points(10, lambda z, size=size: np.r_[size * z[0], z[1:]], rng)
+        if size == 1e3:
+            assert AffineProblem.spanned(x, COMPLETE, BOLTZMANN, points).n_parameters == 10
+            continue
+        with pytest.raises(np.linalg.LinAlgError, match="rounding hides"):
+            AffineProblem.spanned(x, COMPLETE, BOLTZMANN, points)
 
 
 @pytest.mark.parametrize("name", ["free", "line in a feature", "gauge of Potts", "states of nodes"])

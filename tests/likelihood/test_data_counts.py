@@ -31,9 +31,9 @@ def counted(x):
 def test_counts_follow_the_cells(rng):
     x = blocks(rng)
     kept = [own.copy() for own in x]
-    counts = DataCounts(x, EDGES, K)
+    counts = DataCounts(EDGES, K)
     for new in (x, blocks(rng), blocks(rng)):
-        counts.change(new)
+        counts.count(new)
         for found, expected in zip((counts.nodes, counts.pairs), counted(new), strict=True):
             np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(x[0], kept[0])

@@ -176,6 +176,9 @@ def test_other_things_that_are_refused():
             EdgeGibbs([model["w"]], n_joint=-1)
         with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not None"):
             EdgeGibbs([model["w"]], n_joint=None)
+        # nothing else would move the biases alone
+        with pytest.raises(ValueError, match="n_joint must be a positive integer, not 0"):
+            EdgeGibbs([model["w"], model["b"]], n_joint=0)
     with pytensor.config.change_flags(floatX="float32"):
         model = edge_model("pseudo")
         with model, pytest.raises(ValueError, match="double precision"):

@@ -275,6 +275,20 @@ def test_biases_of_two_fields_move_with_both_vectors(likelihood, factors):
     assert gaps(w, posterior([[0, 1], [1, 0]])).max() > Z  # negative control
 
 
+def test_biases_that_are_sums_of_vectors_of_other_lengths_are_left_to_nuts():
+    pair = PairwiseGraph(range(2), [(0, 1)])
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=1)
+        b, c = pm.Normal("b", 0, 1, shape=2), pm.Normal("c", 0, 1, shape=1)
+        for name, bias in (("x", b + 0.5 * c), ("y", b - 0.5 * c)):
+            declare(name, BOLTZMANN, w, bias, pair, np.eye(2, dtype=int), "exact")
+        _, chosen = pm.sampling.mcmc.assign_step_methods(model, None)
+    assert {step: {v.name for v in rvs} for step, rvs in chosen.items()} == {
+        EdgeGibbs: {"w"},
+        pm.NUTS: {"b", "c"},
+    }
+
+
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_covariates_of_rows(likelihood):
     """Biases b + z slope and weights w + z delta: rows with the same z are a field of their own."""
