@@ -74,34 +74,3 @@ def test_refused(nodes, edges, message):
 def test_ambiguous_coordinates_are_refused():
     with pytest.raises(ValueError, match="same label as text"):
         coords(PairwiseGraph([1, "1"], [(1, "1")]))
-
-
-@pytest.mark.parametrize(
-    ("graph", "n_nodes", "n_edges"),
-    [
-        (builders.grid(4, 4), 16, 24),
-        (builders.grid(30, 30), 900, 1740),
-        (builders.chain(5), 5, 4),
-        (builders.binary_tree(12), 8191, 8190),
-        (builders.complete(5), 5, 10),
-        (builders.random(10, 1.0, rng=np.random.default_rng(0)), 10, 45),
-        (builders.block_model([3, 2], 1.0, 0.0, rng=np.random.default_rng(0)), 5, 4),
-    ],
-)
-def test_builders(graph, n_nodes, n_edges):
-    assert (graph.n_nodes, graph.n_edges) == (n_nodes, n_edges)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: builders.grid(0, 3), "rows must be a positive integer, not 0"),
-        (lambda: builders.chain(2.5), "n_nodes must be a positive integer, not 2.5"),
-        (lambda: builders.random(5, 1.5, rng=None), "density must be a probability"),
-        (lambda: builders.block_model([], 0.5, 0.5, rng=None), "sizes is empty"),
-        (lambda: builders.block_model([2], 0.5, -0.1, rng=None), "between must be a probability"),
-    ],
-)
-def test_builders_refuse(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
