@@ -5,11 +5,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.fields.exact import ImpossibleFieldError
+from pymc_mrf.fields.exact import ImpossibleFieldError, log_potential
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import belief_propagation as kernel
+from pymc_mrf.kernels.local_modes import decode, iterated_conditional_modes
+
+PASSES_PER_DECODING = 10
+PATIENCE = 10
+
+IMPOSSIBLE = (
+    "no configuration of the field is possible: belief propagation found that its -inf entries exclude all "
+    "states of a node"
+)
 
 
 class Convergence(NamedTuple):
@@ -42,10 +51,7 @@ def _report(
     n_iterations: int, residual: float, tolerance: float, damping: float, exact: bool
 ) -> Convergence:
     if np.isnan(residual):
-        raise ImpossibleFieldError(
-            "no configuration of the field is possible: belief propagation found that its -inf "
-            "entries exclude all states of a node"
-        )
+        raise ImpossibleFieldError(IMPOSSIBLE)
     converged = bool(residual <= tolerance)
     if not converged:
         warnings.warn(
@@ -59,6 +65,49 @@ def _report(
     return Convergence(converged, int(n_iterations), float(residual), exact)
 
 
+def _uniform_messages(graph: PairwiseGraph, node_tables: np.ndarray) -> np.ndarray:
+    n_states = node_tables.shape[1]
+    return np.full((2, graph.n_edges, n_states), -np.log(n_states))
+
+
+def pairwise_max_product(
+    graph: PairwiseGraph,
+    edge_tables: np.ndarray,
+    node_tables: np.ndarray,
+    damping: float,
+    tolerance: float,
+    max_iterations: int,
+) -> tuple[np.ndarray, bool]:
+    """Best configuration (d,) int8 that max-product messages point to, and whether it is surely a mode.
+
+    It is on forests. On other graphs the messages may go round in circles and pass better configurations
+    than the last: after every `PASSES_PER_DECODING` iterations a configuration is read off and improved
+    node by node (Besag, 1986), until `PATIENCE` of them in a row are no better than the best so far.
+    """
+    order, exact = node_schedule(graph)
+    tables, arrays, roots_first = (edge_tables, node_tables), graph.arrays, order[::-1].copy()
+    messages = _uniform_messages(graph, node_tables)
+    best, most, n_idle = np.empty(0, dtype=np.int8), -np.inf, 0
+    z = np.empty(graph.n_nodes, dtype=np.int8)
+    residual, n_left = np.inf, max_iterations
+    while residual > tolerance and n_left > 0 and n_idle < PATIENCE:
+        n = min(n_left, PASSES_PER_DECODING)
+        n_left -= n
+        _, residual = kernel.pairwise_passes(
+            messages, *tables, arrays, order, True, 0.0 if exact else damping, tolerance, n
+        )
+        if np.isnan(residual):
+            raise ImpossibleFieldError(IMPOSSIBLE)
+        decode(z, messages, *tables, arrays, roots_first)
+        if not exact:
+            iterated_conditional_modes(z, *tables, arrays)
+        value = float(log_potential(z, graph.edges, *tables))
+        n_idle += 1
+        if value > most or not len(best):
+            best, most, n_idle = z.copy(), value, 0
+    return best, exact
+
+
 def pairwise_belief_propagation(
     graph: PairwiseGraph,
     edge_tables: np.ndarray,
@@ -70,10 +119,17 @@ def pairwise_belief_propagation(
     """Node marginals (d, K), edge marginals (r, K, K) and the report; warns if not converged."""
     order, exact = node_schedule(graph)
     damping = 0.0 if exact else damping
-    n_states = node_tables.shape[1]
-    messages = np.full((2, graph.n_edges, n_states), -np.log(n_states))
+    messages = _uniform_messages(graph, node_tables)
     n_iterations, residual = kernel.pairwise_passes(
-        messages, edge_tables, node_tables, graph.arrays, order, damping, tolerance, max_iterations
+        messages,
+        edge_tables,
+        node_tables,
+        graph.arrays,
+        order,
+        False,
+        damping,
+        tolerance,
+        max_iterations,
     )
     nodes, edges = np.empty(node_tables.shape), np.empty(edge_tables.shape)
     if not kernel.pairwise_beliefs(messages, edge_tables, node_tables, graph.arrays, nodes, edges):

@@ -41,6 +41,15 @@ def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     return array
 
 
+def log_potential(
+    x: np.ndarray, edges: np.ndarray, edge_tables: np.ndarray, node_tables: np.ndarray
+) -> np.ndarray:
+    """Sum of the log potentials (...) of configurations `x` (..., d) of a pairwise field."""
+    u, v = edges.T
+    pairs = edge_tables[np.arange(len(edges)), x[..., u], x[..., v]]
+    return pairs.sum(axis=-1) + node_tables[np.arange(x.shape[-1]), x].sum(axis=-1)
+
+
 class ExactInference(ABC):
     """Exact answers of a field that knows its junction tree and its log tables.
 
@@ -97,9 +106,9 @@ class ExactInference(ABC):
         kernel.draw(tree, work, x, rng)
         return x
 
-    def exact_mode(self) -> np.ndarray:
+    def exact_mode(self, remedy: str = SPARSER) -> np.ndarray:
         """Find a most probable configuration, (d,) int8 state indices (max-product)."""
-        tree = self._tree_arrays(SPARSER)
+        tree = self._tree_arrays(remedy)
         z = np.zeros(self.n_variables, dtype=np.int8)
         self._possible(kernel.mode(tree, self.log_tables(), kernel.allocate(tree), z))
         return z

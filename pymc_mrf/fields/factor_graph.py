@@ -12,6 +12,7 @@ from pymc_mrf.fields.belief_propagation import Convergence, factor_belief_propag
 from pymc_mrf.fields.evidence import absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.fields.field import FixedField, Given
+from pymc_mrf.fields.modes import Mode
 from pymc_mrf.fields.monte_carlo import estimates
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
@@ -165,6 +166,11 @@ class FactorGraphField(FixedField[FactorMarginals]):
             n_sweeps,
         )
         return *self._split(*means), self._split(*errors), None
+
+    def _mode(self, method: str, **options: Any) -> Mode:
+        z = self.exact_mode()
+        value = -float(self.energy(z))
+        return Mode(z, value, value, "exact", 1.0, "exact")
 
     def _moved(self, x: np.ndarray, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
         self._simulator(method, rng, options).sweep(x, factor_tables(self), options["n_sweeps"], rng)

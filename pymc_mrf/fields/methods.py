@@ -14,7 +14,8 @@ MARGINALS: dict[str, tuple[str, ...]] = {
     "gibbs": CHAINS,
 }
 DRAWS: dict[str, tuple[str, ...]] = {"exact": (), "tree": ("n_sweeps", *TREES), "gibbs": ("n_sweeps",)}
-"""Options of each method of `FixedField.marginals` and `FixedField.sample`."""
+MODES: dict[str, tuple[str, ...]] = {"auto": (), "exact": ()}
+"""Options of each method of `FixedField.marginals`, `FixedField.sample` and `FixedField.mode`."""
 
 DEFAULTS: dict[str, Any] = {
     "n_sweeps": 200,

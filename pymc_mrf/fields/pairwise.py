@@ -10,9 +10,10 @@ import numpy as np
 from pymc_mrf.checks import check_labels, numeric_array
 from pymc_mrf.fields.belief_propagation import Convergence, pairwise_belief_propagation
 from pymc_mrf.fields.evidence import absorb_pairs
-from pymc_mrf.fields.exact import check_overflow, checked_table
+from pymc_mrf.fields.exact import check_overflow, checked_table, log_potential
 from pymc_mrf.fields.field import FixedField, Given
-from pymc_mrf.fields.methods import DRAWS
+from pymc_mrf.fields.methods import DRAWS, MARGINALS
+from pymc_mrf.fields.modes import Mode, pairwise_mode
 from pymc_mrf.fields.monte_carlo import estimates
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -78,6 +79,13 @@ class PairwiseField(FixedField[Marginals]):
     """
 
     _draw_methods: ClassVar[Any] = {**DRAWS, "perfect": ("max_sweeps",)}
+    _mode_methods: ClassVar[Any] = {
+        "auto": MARGINALS["bp"],
+        "exact": (),
+        "cut": (),
+        "bp": MARGINALS["bp"],
+        "icm": (),
+    }
     _result: ClassVar[type] = Marginals
 
     graph: PairwiseGraph
@@ -181,6 +189,9 @@ class PairwiseField(FixedField[Marginals]):
         )
         return *means, errors, None
 
+    def _mode(self, method: str, **options: Any) -> Mode:
+        return pairwise_mode(self, self.graph, self.edge_tables, self.node_tables, method, options)
+
     def _draws(self, n: int, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
         if method != "perfect":
             return super()._draws(n, method, rng, **options)
@@ -255,7 +266,4 @@ class PairwiseField(FixedField[Marginals]):
         """
         check_labels(x, self.graph.nodes, "x", "node")
         x = self.check_configurations(x)
-        u, v = self.graph.edges.T
-        edges = self.edge_tables[np.arange(self.graph.n_edges), x[..., u], x[..., v]]
-        nodes = self.node_tables[np.arange(self.graph.n_nodes), x]
-        return -(edges.sum(axis=-1) + nodes.sum(axis=-1))
+        return -log_potential(x, self.graph.edges, self.edge_tables, self.node_tables)

@@ -1,93 +1,18 @@
 """Perfect sampling of binary pairwise fields whose couplings can be made attractive.
 
-Exact independent draws by monotone coupling from the past (Propp & Wilson, 1996), after exchanging the two
-states of some nodes where couplings are repulsive: possible exactly when the signed graph is balanced
-(Harary, 1953), as on trees, on bipartite graphs with couplings of one sign, and always when no coupling is
-repulsive.
+Exact independent draws by monotone coupling from the past (Propp & Wilson, 1996), after couplings
+have been made attractive by `pymc_mrf.fields.attraction`.
 """
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from pymc_mrf.checks import numeric_array, random_generator, whole_number
+from pymc_mrf.fields.attraction import FrustrationError, attractive_form
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels import coupling_from_the_past as kernel
-from pymc_mrf.kernels.gibbs import binary_form
-
-
-def attractive_flips(graph: Any, weight: Any) -> np.ndarray:
-    """Nodes whose two states must be exchanged to make all weights non-negative.
-
-    Parameters
-    ----------
-    graph : networkx.Graph or PairwiseGraph
-    weight : (r,) array_like
-        Weights of the {0, 1} Boltzmann form, edges in graph order. Only signs matter; an edge of weight
-        zero joins nothing.
-
-    Returns
-    -------
-    (d,) bool array
-        The first node of every connected component is not flipped.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, a weight is NaN, or no such set of nodes exists: the message names a cycle
-        with an odd number of negative weights (Harary, 1953).
-    """
-    graph = as_graph(graph)
-    weight = np.asarray(weight, dtype=np.float64)
-    if weight.shape != (graph.n_edges,):
-        raise ValueError(f"weight must have shape ({graph.n_edges},), one per edge, not {weight.shape}")
-    if np.isnan(weight).any():
-        raise ValueError(f"weight[{int(np.argmax(np.isnan(weight)))}] is nan; weights must be numbers")
-    arrays = graph.arrays
-    side = np.zeros(graph.n_nodes, dtype=np.int64)  # 0 while unvisited, then +1 or -1
-    parent = np.full(graph.n_nodes, -1)
-    for root in range(graph.n_nodes):
-        if side[root] != 0:
-            continue
-        side[root] = 1
-        queue = deque([root])
-        while queue:
-            u = queue.popleft()
-            for k in range(arrays.indptr[u], arrays.indptr[u + 1]):
-                v, w = int(arrays.neighbors[k]), weight[arrays.edge_ids[k]]
-                if w == 0.0:
-                    continue
-                wanted = side[u] if w > 0.0 else -side[u]
-                if side[v] == 0:
-                    side[v], parent[v] = wanted, u
-                    queue.append(v)
-                elif side[v] != wanted:
-                    raise ValueError(_frustrated(graph, parent, u, v))
-    return side < 0
-
-
-def _frustrated(graph: PairwiseGraph, parent: np.ndarray, u: int, v: int) -> str:
-    """Message about the cycle that the edge u--v closes in the search tree."""
-
-    def to_root(node: int) -> list[int]:
-        path = [node]
-        while parent[path[-1]] >= 0:
-            path.append(int(parent[path[-1]]))
-        return path
-
-    from_u, from_v = to_root(u), to_root(v)
-    while len(from_u) > 1 and len(from_v) > 1 and from_u[-2] == from_v[-2]:
-        from_u.pop()
-        from_v.pop()
-    cycle = [*from_u, *from_v[-2::-1], u]
-    names = "--".join(str(graph.nodes[i]) for i in cycle)
-    return (
-        f"the couplings are frustrated: the cycle {names} has an odd number of repulsive edges, so no "
-        "exchange of states makes all of them attractive and coupling from the past does not apply; use "
-        '"exact" in place of "perfect" if the junction tree is small enough, else "gibbs"'
-    )
 
 
 def perfect_sample(
@@ -102,7 +27,7 @@ def perfect_sample(
     """Draw exact independent configurations of a binary field with attractive couplings.
 
     Monotone coupling from the past (Propp & Wilson, 1996), 512 draws at a time where every node has at
-    most 8 neighbours, 32 at a time elsewhere. Couplings are made attractive by `attractive_flips` first.
+    most 8 neighbours, 32 at a time elsewhere. Couplings are made attractive by exchanging states first.
     The only error is the rounding of conditional probabilities, below 2 ** -31 each (see
     `pymc_mrf.kernels.coupling_from_the_past`).
 
@@ -156,21 +81,18 @@ def perfect_sample(
     if (n // 32 + 1) * max_sweeps * graph.n_nodes * 256 >= 2**63:
         raise ValueError(f"max_sweeps={max_sweeps} is too large for {n} draws of {graph.n_nodes} nodes")
 
-    weight, _ = binary_form(edges, nodes, graph.edges)
-    # what the cancellation of equal terms leaves behind is no coupling
-    weight[np.abs(weight) <= 4 * np.finfo(float).eps * np.abs(edges).sum(axis=(1, 2))] = 0.0
-    flips = attractive_flips(graph, weight)
-    nodes = np.where(flips[:, None], nodes[:, ::-1], nodes)
-    first, second = graph.edges.T
-    edges = np.where(flips[first, None, None], edges[:, ::-1], edges)
-    edges = np.where(flips[second, None, None], edges[:, :, ::-1], edges)
-    _, bias = binary_form(edges, nodes, graph.edges)
-
+    try:
+        weight, bias, flips = attractive_form(graph, edges, nodes)
+    except FrustrationError as error:
+        raise FrustrationError(
+            f"{error}; coupling from the past does not apply: use "
+            '"exact" in place of "perfect" if the junction tree is small enough, else "gibbs"'
+        ) from None
     x = np.zeros((n, graph.n_nodes), dtype=np.int8)
     seed = random_generator(rng, "rng").integers(0, 2**64, dtype=np.uint64)
     packed = np.diff(graph.arrays.indptr).max() <= kernel.PACKED_DEGREE
     draw = kernel.perfect_draws_packed if packed else kernel.perfect_draws_wide
-    filled = draw(x, np.abs(weight), bias, graph.arrays, max_sweeps, seed)
+    filled = draw(x, weight, bias, graph.arrays, max_sweeps, seed)
     if filled < n:
         raise RuntimeError(
             f"the chains of draw {filled} have not met within max_sweeps={max_sweeps} sweeps: the couplings "

@@ -1,9 +1,9 @@
 """Belief propagation in the log domain: Rivasseau (2005, eq. 2.5-2.9, figures 2.6 and 2.7).
 
-Pairwise fields and factor graphs. Nodes (or factors) send messages in a given order and then in the
-reverse order: one iteration. On a forest, with the order from leaves to roots and no damping, the
-first iteration is the exact two-pass algorithm; on other graphs this is loopy belief propagation,
-which may not converge and whose marginals are approximate when it does.
+Pairwise fields, also with maxima in place of sums (max-product), and factor graphs. Nodes (or factors)
+send messages in a given order and then in the reverse order: one iteration. On a forest, with the order
+from leaves to roots and no damping, the first iteration is the exact two-pass algorithm; on other graphs
+this is loopy belief propagation, which may not converge and whose marginals are approximate when it does.
 
 Messages are logarithms of probability vectors. What a node sends to one neighbour is built from
 sums over the *other* neighbours, never by dividing a message out, so that -inf entries are sound.
@@ -12,7 +12,7 @@ sums over the *other* neighbours, never by dividing a message out, so that -inf 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.log_scores import log_sum
+from pymc_mrf.kernels.log_scores import largest, log_sum
 
 
 @jit
@@ -48,7 +48,7 @@ def to_probabilities(scores):
 
 
 @jit
-def send(i, messages, edge_tables, node_tables, graph, damping, before, after, scores, new):
+def send(i, messages, edge_tables, node_tables, graph, maximise, damping, before, after, scores, new):
     """Send the messages of node i to all its neighbours; the largest change, NaN if impossible.
 
     `before` and `after` (largest degree + 1, K) are room for running sums of what came in, `scores`
@@ -72,7 +72,7 @@ def send(i, messages, edge_tables, node_tables, graph, damping, before, after, s
             for b in range(n_states):
                 pair = edge_tables[e, b, a] if side == 0 else edge_tables[e, a, b]
                 scores[b] = before[k, b] + after[k + 1, b] + pair
-            new[a] = log_sum(scores)
+            new[a] = largest(scores) if maximise else log_sum(scores)
         change = replace(messages[side, e], new, damping)
         if np.isnan(change):
             return change
@@ -82,7 +82,7 @@ def send(i, messages, edge_tables, node_tables, graph, damping, before, after, s
 
 @jit
 def pairwise_passes(
-    messages, edge_tables, node_tables, graph, order, damping, tolerance, max_iterations
+    messages, edge_tables, node_tables, graph, order, maximise, damping, tolerance, max_iterations
 ):
     """Iterate until no message has to change by more than `tolerance`.
 
@@ -95,6 +95,8 @@ def pairwise_passes(
     node_tables : (d, K) array
     graph : GraphArrays
     order : (d,) int array
+    maximise : bool
+        Max-product: messages are maxima over the states of the sender, not sums.
     damping, tolerance : float
     max_iterations : int
 
@@ -116,7 +118,17 @@ def pairwise_passes(
         for k in range(2 * order.shape[0]):
             i = order[k] if k < order.shape[0] else order[2 * order.shape[0] - 1 - k]
             change = send(
-                i, messages, edge_tables, node_tables, graph, damping, before, after, scores, new
+                i,
+                messages,
+                edge_tables,
+                node_tables,
+                graph,
+                maximise,
+                damping,
+                before,
+                after,
+                scores,
+                new,
             )
             if np.isnan(change):
                 return iteration + 1, change

@@ -128,7 +128,7 @@ def test_a_wide_field_is_refused_before_it_costs_anything():
     field = PairwiseField(graph, np.zeros((graph.n_edges, 2, 2)), np.zeros((70, 2)))
     for call, remedy in (
         (field.log_partition, "; only a sparser graph, or evidence"),
-        (field.map, "; only a sparser graph, or evidence"),
+        (lambda: field.map("exact"), '; use method="cut", "bp" or "icm" instead, or a sparser graph'),
         (field.marginals, '; use method="tree", "gibbs" or "bp" instead, or a sparser graph'),
         (lambda: field.sample(1), '; use method="tree" or "gibbs" instead, or a sparser graph'),
     ):

@@ -19,7 +19,7 @@ def pairwise(graph, edge_tables, node_tables, damping=0.0, max_iterations=500):
     messages = np.full((2, graph.n_edges, n_states), -np.log(n_states))
     order, _ = node_schedule(graph)
     report = kernel.pairwise_passes(
-        messages, edge_tables, node_tables, graph.arrays, order, damping, 1e-12, max_iterations
+        messages, edge_tables, node_tables, graph.arrays, order, False, damping, 1e-12, max_iterations
     )
     nodes, edges = np.empty(node_tables.shape), np.empty(edge_tables.shape)
     possible = kernel.pairwise_beliefs(messages, edge_tables, node_tables, graph.arrays, nodes, edges)
@@ -152,6 +152,6 @@ def test_compiled_equals_python(rng):
     results = []
     for f in (kernel.pairwise_passes, kernel.pairwise_passes.py_func):
         messages = np.full((2, 4, 2), -np.log(2))
-        f(messages, edge_tables, node_tables, graph.arrays, order, 0.3, 1e-9, 7)
+        f(messages, edge_tables, node_tables, graph.arrays, order, False, 0.3, 1e-9, 7)
         results.append(messages)
     np.testing.assert_allclose(*results, atol=1e-14)
