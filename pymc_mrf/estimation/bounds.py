@@ -14,6 +14,7 @@ import numpy as np
 
 from pymc_mrf.checks import number, numeric_array, whole_number
 from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.graph.spanning_trees import component_of_nodes, tree_edge_probabilities
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.tree_reweighted import tree_reweighted_passes
 
@@ -56,32 +57,13 @@ def edge_appearance_probabilities(graph: Any) -> np.ndarray:
     Parameters
     ----------
     graph : networkx.Graph or PairwiseGraph
-    """
-    import networkx as nx
 
-    graph = as_graph(graph)
-    ρ = np.ones(graph.n_edges)
-    links = nx.empty_graph(graph.n_nodes)
-    links.add_edges_from((int(u), int(v)) for u, v in graph.edges)
-    number = {frozenset(map(int, edge)): e for e, edge in enumerate(graph.edges)}
-    # every cycle lies in one biconnected component, whose resistances are its own
-    for component in nx.biconnected_component_edges(links):
-        pairs = list(component)
-        if len(pairs) == 1:
-            continue
-        members = sorted({u for pair in pairs for u in pair})
-        position = {u: i for i, u in enumerate(members)}
-        ends = np.array([[position[u], position[v]] for u, v in pairs])
-        laplacian = np.zeros((len(members),) * 2)
-        np.add.at(laplacian, (ends, ends), 1.0)
-        np.subtract.at(laplacian, (ends, ends[:, ::-1]), 1.0)
-        inverse = np.zeros_like(laplacian)
-        inverse[1:, 1:] = np.linalg.inv(laplacian[1:, 1:])  # the first node is grounded
-        i, j = ends.T
-        ρ[[number[frozenset(pair)] for pair in pairs]] = (
-            inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j]
-        )
-    return np.minimum(ρ, 1.0)  # rounding
+    Raises
+    ------
+    ValueError
+        If the graph is too large and dense: large lattices in the plane are not, those in space are.
+    """
+    return tree_edge_probabilities(as_graph(graph))
 
 
 def tree_reweighted_bound(
@@ -114,7 +96,8 @@ def tree_reweighted_bound(
     Raises
     ------
     ValueError
-        If a table has -inf entries or the probabilities are not possible ones.
+        If a table has -inf entries, the probabilities are not possible ones, or none are given and the
+        graph is too large for `edge_appearance_probabilities`.
 
     Warns
     -----
@@ -177,8 +160,6 @@ def tree_reweighted_bound(
 
 
 def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarray:
-    import networkx as nx
-
     ρ = numeric_array(probabilities, "edge_probabilities", "iuf").astype(np.float64)
     graph = field.graph
     if ρ.shape != (graph.n_edges,):
@@ -188,8 +169,8 @@ def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarr
     if not np.all((ρ > 0) & (ρ <= 1)):
         e = int(np.argmin((ρ > 0) & (ρ <= 1)))
         raise ValueError(f"edge_probabilities[{e}] is {ρ[e]}; every edge needs a value in (0, 1]")
-    size = graph.n_nodes - nx.number_connected_components(graph.to_networkx())
-    if abs(ρ.sum() - size) > 1e-6:
+    size = graph.n_nodes - 1 - int(component_of_nodes(graph).max())
+    if abs(ρ.sum() - size) > 1e-6 * max(size, 1):
         raise ValueError(
             f"edge_probabilities sum to {ρ.sum():.6g}, but every spanning tree has {size} edges, so "
             "that probabilities of edges sum to that number"

@@ -6,11 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
-from pymc_mrf.graph import builders
+from pymc_mrf.graph import builders, spanning_trees
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -84,6 +86,47 @@ def test_edge_probabilities_count_spanning_trees():
     expected = [np.mean([e in tree for tree in trees]) for e in edges]
     np.testing.assert_allclose(edge_appearance_probabilities(graph), expected, atol=1e-12)
     np.testing.assert_allclose(edge_appearance_probabilities(builders.complete(6)), 2 / 6)
+
+
+def test_edge_probabilities_are_resistances(rng):
+    """Of graphs with bridges, isolated nodes and several components, against the dense inverse."""
+    for density in (0.02, 0.05, 0.1, 0.5):
+        graph = builders.random(60, density, rng=rng)
+        net = graph.to_networkx()
+        expected = np.zeros(graph.n_edges)
+        laplacian = nx.laplacian_matrix(net, nodelist=graph.nodes).toarray().astype(float)
+        inverse = np.linalg.pinv(laplacian, rcond=1e-10, hermitian=True)
+        for e, (u, v) in enumerate(graph.edges):
+            expected[e] = inverse[u, u] + inverse[v, v] - 2 * inverse[u, v]
+        found = edge_appearance_probabilities(graph)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        bridges = {frozenset(edge) for edge in nx.bridges(net)}
+        is_bridge = [frozenset((graph.nodes[u], graph.nodes[v])) in bridges for u, v in graph.edges]
+        np.testing.assert_array_equal(found == 1.0, is_bridge)
+
+
+def test_large_graphs_are_planned_before_they_cost_anything(monkeypatch, rng):
+    graph = builders.grid(4, 4, 4)
+    expected = edge_appearance_probabilities(graph)
+    lengths = r"64 nodes and 144 edges need a matrix factor of .* entries and .* operations"
+    for limit in ("MAX_ENTRIES", "MAX_SQUARES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(spanning_trees, limit, 100.0)
+            with pytest.raises(
+                ValueError, match=rf"{lengths}; the limits are .* Give edge_probabilities"
+            ):
+                tree_reweighted_bound(random_field(graph, 2, 0.3, rng))
+    # the remedy: shares of random spanning trees are probabilities of some distribution over trees
+    shares, (u, v) = np.zeros(graph.n_edges), graph.edges.T
+    for _ in range(100):
+        weights = csr_array((rng.random(graph.n_edges) + 1.0, (u, v)), shape=(64, 64))
+        tree = minimum_spanning_tree(weights).tocoo()
+        held = set(zip(tree.row.tolist(), tree.col.tolist(), strict=True))
+        shares += [(i, j) in held for i, j in graph.edges.tolist()]
+    field = random_field(graph, 2, 0.3, rng)
+    bounds = [tree_reweighted_bound(field, edge_probabilities=ρ) for ρ in (expected, shares / 100)]
+    assert bounds[1].log_partition >= field.log_partition()
+    assert bounds[1].log_partition == pytest.approx(bounds[0].log_partition, rel=0.02)
 
 
 def test_other_probabilities_give_another_bound(rng):
