@@ -166,9 +166,11 @@ def test_state_round_trip(case):
     assert not equal_dataclass_values(again.sampling_state, state)
     again.sampling_state = state
     second, _ = again.step(point)
-    for name in first:
-        np.testing.assert_array_equal(first[name], second[name])
-    assert equal_dataclass_values(step.sampling_state, again.sampling_state)
+    for _ in range(5):  # what is not in the state might show late
+        for name in first:
+            np.testing.assert_array_equal(first[name], second[name])
+        assert equal_dataclass_values(step.sampling_state, again.sampling_state)
+        (first, _), (second, _) = step.step(first), again.step(second)
     assert machine_code() == compiled  # the arrays of the copy are of the same types
 
 

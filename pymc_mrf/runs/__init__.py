@@ -1,0 +1,1 @@
+"""Runs that outlive a process: chains that are written down while they run, and go on where they stopped."""

@@ -1,0 +1,190 @@
+"""One chain: its steps, written down every few seconds together with all that the next step depends on."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pymc.backends.arviz import DataTreeConverter
+from pymc.backends.base import MultiTrace
+from pymc.backends.ndarray import NDArray
+from pymc.util import RandomGeneratorState, random_generator_from_state
+
+from pymc_mrf.runs.store import Head, Store
+
+SECONDS = 10.0
+"""Least time between two writings."""
+COST = 0.01
+"""Share of the time that writing may take; where it is slow, it is done less often."""
+PART = 0.01
+"""Share of a run from which on a piece is closed. A shorter one is written anew with what follows."""
+REPORT_SECONDS = 0.3
+
+
+class Plan(NamedTuple):
+    """All that the draws of a chain depend on.
+
+    Attributes
+    ----------
+    location : str
+        Of the store.
+    chain, tune, draws : int
+    step : BlockedStep or CompoundStep
+    state : DataClassState
+        Of the step, before any chain.
+    start : dict of ndarray
+    rng : RandomGeneratorState
+    trace : NDArray
+        An empty one, of the variables that are written down.
+    """
+
+    location: str
+    chain: int
+    tune: int
+    draws: int
+    step: Any
+    state: Any
+    start: dict[str, np.ndarray]
+    rng: RandomGeneratorState
+    trace: NDArray
+
+
+class Report(NamedTuple):
+    """News of a chain: steps so far, statistics of the last one, warnings since the last report."""
+
+    n: int
+    stats: list[dict[str, Any]]
+    warnings: list[Any]
+
+
+def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
+    """Run a chain to its end, from where its store says that it stopped.
+
+    The draws are those of a chain that has never stopped, bit for bit: the store has the point, the state of
+    every step and that of its random generator, and nothing else is handed from one draw to the next.
+
+    Parameters
+    ----------
+    plan : Plan
+    report : callable
+        Called now and then; the chain writes and stops if it returns True.
+    """
+    step, tune, total = plan.step, plan.tune, plan.tune + plan.draws
+    writer = Writer(plan)
+    step.sampling_state = plan.state
+    step.setup_chain(random_generator_from_state(plan.rng), tune, plan.draws)
+    step.tune = tune > 0
+    if hasattr(step, "reset_tuning"):
+        step.reset_tuning()
+    if hasattr(step, "iter_count"):
+        step.iter_count = 0
+    point, first = plan.start, writer.head.n
+    if first:
+        saved = writer.store.state(plan.chain, first)
+        point, step.sampling_state = saved["point"], saved["state"]
+    told, warnings = time.monotonic(), []
+    for i in range(first, total):
+        if i == tune:
+            step.stop_tuning()
+        point, stats = step.step(point)
+        writer.add(point, stats)
+        warnings += [s["warning"] for s in stats if s.get("warning") is not None]
+        now = time.monotonic()
+        stops = False
+        if now - told > REPORT_SECONDS or warnings or i + 1 == total:
+            stops = report(Report(i + 1, stats, warnings))
+            told, warnings = now, []
+        if stops or now > writer.due or i + 1 in (tune, total):
+            writer.write(point, step)
+        if stops:
+            return
+
+
+class Writer:
+    """Draws of a chain that are to be written, as PyMC records them.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.store = Store(plan.location)
+        self.head = self.store.head(plan.chain)
+        self.store.clean(plan.chain, self.head)
+        self._cost = 0.0
+        self._begin(self.head.n)
+        self._wait()
+
+    def _begin(self, start: int) -> None:
+        """Begin a piece."""
+        empty = self._plan.trace
+        self._start, self._closed = start, self.head
+        self._trace = NDArray(
+            model=empty.model,
+            vars=empty.vars,
+            fn=empty.fn,
+            var_shapes=empty.var_shapes,
+            var_dtypes=empty.var_dtypes,
+        )
+        self._trace.setup(64, self._plan.chain, self._plan.step.stats_dtypes)
+
+    def _wait(self) -> None:
+        self._since = time.monotonic()
+        self.due = self._since + max(SECONDS, self._cost / COST)
+
+    def add(self, point: dict[str, np.ndarray], stats: list[dict[str, Any]]) -> None:
+        """Record a step."""
+        trace = self._trace
+        if trace.draw_idx == trace.draws:
+            trace.setup(trace.draws, self._plan.chain, self._plan.step.stats_dtypes)
+        trace.record(point, stats, in_warmup=self._start < self._plan.tune)
+
+    def write(self, point: dict[str, np.ndarray], step: Any) -> None:
+        """Write the piece so far, and the state after it."""
+        plan, began = self._plan, time.monotonic()
+        n = self._start + self._trace.draw_idx
+        if n == self.head.n:
+            return
+        passed = began - self._since
+        new = Head(
+            n,
+            [*self._closed.pieces, [self._start, n]],
+            self.head.seconds + passed,
+            passed / (n - self.head.n),
+        )
+        groups = sampled_groups(self._trace[:], plan.trace.model)
+        state = {"point": point, "state": step.sampling_state}
+        self.store.commit(plan.chain, new, groups, state, self.head)
+        self.head = new
+        if n == plan.tune or n - self._start >= PART * (plan.tune + plan.draws):
+            self._begin(n)
+        self._cost = time.monotonic() - began
+        self._wait()
+
+
+def sampled_groups(trace: NDArray, model: pm.Model) -> dict[str, xr.Dataset]:
+    """Posterior and statistics of one chain, named and labelled by PyMC.
+
+    Parameters
+    ----------
+    trace : NDArray
+        Without room for more draws.
+    model : pymc.Model
+
+    Returns
+    -------
+    dict of xarray.Dataset
+    """
+    several = MultiTrace([trace])
+    converter = DataTreeConverter(trace=several, model=model, save_warmup=False)
+    statistics = converter.sample_stats_to_xarray()
+    found = {**converter.posterior_to_xarray(), **statistics}
+    # PyMC leaves the warnings out of results, too: they are logged
+    return {
+        group: data.drop_vars(["warning", "warning_dim_0"], errors="ignore")
+        for group, data in found.items()
+    }

@@ -1,0 +1,137 @@
+"""What a run is made of: the same draws come of the same model, data, steps, seed and versions only."""
+
+import hashlib
+import re
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.printing import debugprint
+
+VERSIONS = ("pymc-mrf", "pymc", "pytensor", "numba", "numpy", "scipy")
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # of objects in memory, in what they print
+
+
+def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: dict[str, Any]) -> dict:
+    """Describe a run, by the names of its parts.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    step : BlockedStep or CompoundStep
+        As made, before any chain.
+    trace_names : list of str
+        Variables that are written down.
+    settings : dict
+        Of the call, by their names.
+
+    Returns
+    -------
+    dict of str
+        Numbers, texts and digests; entries that differ say in what two runs differ.
+    """
+    values = {value.name: list(value.type.shape) for value in model.value_vars}
+    observed = {
+        rv.name: _digest_of(model.rvs_to_values[rv]) for rv in model.observed_RVs
+    }  # symbolic if part of a variable is observed: then the graph has the data
+    data = {var.name: _digest_of(var) for var in model.data_vars}
+    coords = {name: None if c is None else _digest(*map(repr, c)) for name, c in model.coords.items()}
+    dims = {name: list(dims) for name, dims in model.named_vars_to_dims.items()}
+    return {
+        **{f"version of {name}": version(name) for name in VERSIONS},
+        **{name: repr(value) for name, value in settings.items()},
+        "variables": repr(values),
+        "recorded variables": repr(trace_names),
+        "dims": repr(dims),
+        "coords": repr(coords),
+        "observed data": repr(observed),
+        "pm.Data": repr(data),
+        "density": _graph(model.logp()),
+        "deterministic variables": _graph(model.deterministics) if model.deterministics else "",
+        "steps": repr([_options(method) for method in _methods(step)]),
+    }
+
+
+def differences(stored: dict, now: dict) -> list[str]:
+    """Say in what two runs differ, part by part."""
+    found = []
+    for name in {**stored, **now}:
+        a, b = stored.get(name), now.get(name)
+        if a != b:
+            short = a is not None and b is not None and len(a) + len(b) < 60
+            found.append(f"{name} ({a} in the store, {b} now)" if short else name)
+    return found
+
+
+def _digest(*parts: str | bytes) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.encode() if isinstance(part, str) else part)
+        found.update(b"\0")
+    return found.hexdigest()[:16]
+
+
+def _array_digest(value: Any) -> str:
+    if not isinstance(value, np.ndarray | np.number | int | float | bool):
+        return _digest(ADDRESS.sub("", repr(value)))  # slices, sparse matrices, None
+    array = np.asarray(value)
+    return _digest(str(array.dtype), str(array.shape), np.ascontiguousarray(array).tobytes())
+
+
+def _digest_of(variable: Variable) -> str:
+    """Digest of the numbers of a variable, or of the graph that makes them."""
+    if isinstance(variable, Constant):
+        return _array_digest(variable.data)
+    if isinstance(variable, SharedVariable):
+        return _array_digest(variable.get_value(borrow=True))
+    return _graph(variable)
+
+
+def _graph(variables: Variable | list[Variable]) -> str:
+    """Digest of a graph: its text, and the numbers in it. Those of random generators make no difference."""
+    listed = variables if isinstance(variables, list) else [variables]
+    text = debugprint(listed, file="str", print_type=True)
+    numbers = [
+        _digest_of(v)
+        for v in ancestors(listed)
+        if isinstance(v, Constant)
+        or (
+            isinstance(v, SharedVariable)
+            and not isinstance(v.get_value(borrow=True), np.random.Generator)
+        )
+    ]
+    return _digest(ADDRESS.sub("", text), *numbers)
+
+
+def _methods(step: Any) -> list:
+    nested = getattr(step, "methods", None)
+    return [step] if nested is None else [m for method in nested for m in _methods(method)]
+
+
+def _options(method: Any) -> tuple:
+    """Name, variables and arguments of a step, as it was made."""
+    (_, *args), kwargs = method.__getnewargs_ex__()
+    given = {str(k): value for k, value in enumerate(args)} | kwargs
+    options = {name: _plain(value) for name, value in given.items() if name not in NO_OPTIONS}
+    return type(method).__name__, [v.name for v in method.vars], sorted(options.items())
+
+
+def _plain(value: Any) -> str:
+    """Text of an option, the same in every process."""
+    if isinstance(value, np.ndarray):
+        return _array_digest(value)
+    if isinstance(value, Variable):
+        return _digest_of(value)
+    if isinstance(value, list | tuple):
+        return repr([_plain(item) for item in value])
+    if isinstance(value, dict):
+        return repr([(str(key), _plain(item)) for key, item in value.items()])
+    return repr(value) if isinstance(value, PLAIN) else type(value).__name__
+
+
+PLAIN = (str, bool, int, float, np.number, type(None))
+NO_OPTIONS = {"model", "rng", "initial_point", "blocked"}  # these follow from model and seed

@@ -1,0 +1,287 @@
+"""`pymc.sample` that goes on where it stopped."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pymc.backends.arviz import DataTreeConverter
+from pymc.progress_bar import MCMCProgressBarManager
+from pymc.sampling.mcmc import _print_step_hierarchy, _quiet_logging
+from pymc.sampling.parallel import _cpu_count
+from pymc.stats.convergence import log_warning, log_warnings, run_convergence_checks
+
+from pymc_mrf.checks import flag, whole_number
+from pymc_mrf.runs.chain import Plan, Report, run_chain
+from pymc_mrf.runs.fingerprint import differences, fingerprint
+from pymc_mrf.runs.prepare import Prepared, prepare
+from pymc_mrf.runs.store import Run, Store, read_draws
+from pymc_mrf.runs.workers import run_in_processes
+from pymc_mrf.steps.edge_target import is_spike_and_slab
+from pymc_mrf.steps.group_gibbs import is_dirichlet_process
+
+
+def sample(
+    draws: int = 1000,
+    *,
+    tune: int | None = None,
+    chains: int | None = None,
+    cores: int | None = None,
+    store: str | PathLike | None = None,
+    random_seed: int | Sequence[int] | None = None,
+    progressbar: Any = True,
+    progressbar_theme: Any = None,
+    quiet: bool = False,
+    discard_tuned_samples: bool = True,
+    compute_convergence_checks: bool = True,
+    model: pm.Model | None = None,
+    **kwargs,
+) -> xr.DataTree:
+    """Sample as `pymc.sample` does, and go on where a run stopped.
+
+    Steps, starts, random numbers and so the draws are those of `pymc.sample` with the same arguments. Each
+    chain writes its draws, statistics and the states of its steps to the store every ten seconds, or less
+    often where writing would take more than 1 % of the time. Called again with the same store, after an
+    interrupt, a crash or the end of the machine, chains go on where they were last written, and the draws
+    are those of a run that never stopped, bit for bit.
+
+    Parameters
+    ----------
+    draws, tune, chains, cores, progressbar, progressbar_theme, quiet, discard_tuned_samples, \
+compute_convergence_checks, model
+        As in `pymc.sample`.
+    store : path or str, optional
+        A folder that is new, empty, or of the same run; or a URL that fsspec knows, such as
+        ``"s3://bucket/run"``. By default a temporary folder, which goes at the end. States are pickles, which
+        may run code: do not go on with the store of a stranger.
+    random_seed : int or sequence of int, optional
+        By default the seed of the store, or a new one.
+    **kwargs
+        Others of `pymc.sample`: `step`, `var_names`, `initvals`, `init`, `jitter_max_retries`, `n_init`,
+        `mp_ctx`, `backend`, `compile_kwargs`, `target_accept`, and options of steps.
+
+    Returns
+    -------
+    xarray.DataTree
+        As of `pymc.sample`. After an interrupt (Ctrl-C) what has been written, of as many chains and draws
+        as most draws are left with.
+
+    Raises
+    ------
+    ValueError
+        If the store is of another run: it names what differs (seed, number of draws, model, data, steps,
+        versions of packages).
+    RuntimeError
+        If another process samples into the store.
+    OSError
+        If the store cannot be written. What was written before counts.
+    ImportError
+        If zarr is missing.
+    TypeError
+        For arguments of `pymc.sample` that make no sense here.
+
+    See Also
+    --------
+    read_store : What there is so far.
+    """
+    draws = whole_number(draws, "draws", 1)
+    tune = None if tune is None else whole_number(tune, "tune", 0)
+    cores = min(4, _cpu_count()) if cores is None else whole_number(cores, "cores", 1)
+    chains = max(2, cores) if chains is None else whole_number(chains, "chains", 1)
+    quiet = flag(quiet, "quiet")
+    model = pm.modelcontext(model)
+    _check_zarr()
+    with _location(store) as location, _locked(location) as folder:
+        stored = folder.run()
+        seed = _seed(random_seed, stored)
+        with _quiet_logging(quiet):
+            prepared = prepare(model, seed=seed, chains=chains, tune=tune, quiet=quiet, **kwargs)
+            settings = {"random_seed": seed, "tune": prepared.tune, "draws": draws, "chains": chains}
+            run = Run(
+                seed,
+                prepared.tune,
+                draws,
+                chains,
+                min(cores, chains),
+                _summaries(model),
+                fingerprint(model, prepared.step, prepared.trace.varnames, settings),
+            )
+            if stored is None:
+                folder.begin(run, _data(model))
+            elif found := differences(stored.fingerprint, run.fingerprint):
+                raise ValueError(
+                    f"store={location!r} is of another run. These differ: {'; '.join(found)}. Pass "
+                    "what it was made with, or another store"
+                )
+            plans = _plans(folder, run, prepared)
+            bars = MCMCProgressBarManager(
+                step_method=prepared.step,
+                chains=chains,
+                draws=draws,
+                tune=prepared.tune,
+                progressbar=progressbar and not quiet,
+                progressbar_theme=progressbar_theme,
+            )
+            _print_step_hierarchy(prepared.step)
+            _run(plans, run, prepared, Listener(run, bars))
+            idata = read_draws(folder, run, warmup=not discard_tuned_samples)
+            if compute_convergence_checks and "posterior" in idata:
+                log_warnings(run_convergence_checks(idata, model))
+    return idata
+
+
+def read_store(store: str | PathLike) -> xr.DataTree:
+    """Read what a run has written so far; it may go on meanwhile.
+
+    Parameters
+    ----------
+    store : path or str
+        As in `sample`. It is not changed, and need not be writeable.
+
+    Returns
+    -------
+    xarray.DataTree
+        As of `sample`, with the draws of tuning in ``warmup_posterior`` and ``warmup_sample_stats``. Chains
+        of unequal length are cut so that most draws are left. Without any draws yet, data only.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no run.
+
+    See Also
+    --------
+    sample : Make or continue it.
+
+    Examples
+    --------
+    >>> az.rhat(pmrf.read_store("senate"))  # doctest: +SKIP
+    """
+    _check_zarr()
+    with _location(store) as location:
+        folder = Store(location)
+        run = folder.run()
+        if run is None:
+            raise FileNotFoundError(f"store={location!r} holds no run: pymc_mrf.sample makes one")
+        return read_draws(folder, run, warmup=True)
+
+
+class Listener:
+    """What is done with the news of chains: a bar for each, and warnings.
+
+    Parameters
+    ----------
+    run : Run
+    bars : MCMCProgressBarManager
+    """
+
+    def __init__(self, run: Run, bars: MCMCProgressBarManager) -> None:
+        self._run, self.bars = run, bars
+        self._shown = [0] * run.chains
+
+    def hear(self, chain: int, news: Report) -> bool:
+        """Show the news of a chain; whether all are to stop."""
+        for warning in news.warnings:
+            log_warning(warning)
+        total = self._run.tune + self._run.draws
+        for i in range(self._shown[chain], news.n):
+            tuning, is_last = i < self._run.tune, i + 1 == total
+            self.bars.update(chain_idx=chain, is_last=is_last, draw=i, tuning=tuning, stats=news.stats)
+        self._shown[chain] = news.n
+        return False
+
+
+def _run(plans: list[Plan], run: Run, prepared: Prepared, listener: Listener) -> None:
+    """Run chains to their ends, or until an interrupt."""
+    try:
+        with listener.bars:
+            if run.cores > 1:
+                run_in_processes(plans, run.cores, prepared.context, listener.hear)
+            else:
+                for plan in plans:
+                    run_chain(plan, _to(listener.hear, plan.chain))
+    except KeyboardInterrupt:
+        pass
+
+
+def _to(hear: Callable[[int, Report], bool], chain: int) -> Callable[[Report], bool]:
+    return lambda news: hear(chain, news)
+
+
+def _plans(folder: Store, run: Run, prepared: Prepared) -> list[Plan]:
+    """Of the chains that have not ended."""
+    state = prepared.step.sampling_state
+    return [
+        Plan(
+            folder.location,
+            chain,
+            run.tune,
+            run.draws,
+            prepared.step,
+            state,
+            prepared.starts[chain],
+            prepared.rngs[chain],
+            prepared.trace,
+        )
+        for chain in range(run.chains)
+        if folder.head(chain).n < run.tune + run.draws
+    ]
+
+
+def _check_zarr() -> None:
+    if find_spec("zarr") is None:
+        raise ImportError("pymc_mrf.sample writes its draws with zarr: pip install 'pymc-mrf[store]'")
+
+
+@contextmanager
+def _location(store: str | PathLike | None) -> Iterator[str]:
+    if store is None:
+        with tempfile.TemporaryDirectory(prefix="pymc_mrf-") as folder:
+            yield folder
+    elif isinstance(store, str | PathLike) and fspath(store):
+        yield str(fspath(store))
+    else:
+        raise TypeError(f"store must be a path, a URL or None, not {store!r}")
+
+
+@contextmanager
+def _locked(location: str) -> Iterator[Store]:
+    store = Store(location)
+    with store.folder.locked():
+        yield store
+
+
+def _seed(given: Any, stored: Run | None) -> int | list[int]:
+    """Seed of a run: as given, of the store, or a new one."""
+    if given is None:
+        return stored.seed if stored is not None else int(np.random.default_rng().integers(2**63))
+    several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    try:
+        seeds = [whole_number(seed, "random_seed", 0) for seed in (given if several else [given])]
+    except ValueError:
+        raise ValueError(
+            "random_seed must be a non-negative integer, several of them, or None, which can be written "
+            f"down, not {given!r}"
+        ) from None
+    return seeds if several else seeds[0]
+
+
+def _summaries(model: pm.Model) -> dict[str, str]:
+    """Find what is worth watching of the variables of a model."""
+    groups = {rv.name: "n_groups" for rv in model.free_RVs if is_dirichlet_process(rv)}
+    return groups | {rv.name: "edge_density" for rv in model.free_RVs if is_spike_and_slab(rv)}
+
+
+def _data(model: pm.Model) -> dict[str, xr.Dataset]:
+    """Observed and constant data, as PyMC gives them."""
+    converter = DataTreeConverter(posterior_predictive={}, model=model)
+    found = {
+        "observed_data": converter.observed_data_to_xarray(),
+        "constant_data": converter.constant_data_to_xarray(),
+    }
+    return {group: data for group, data in found.items() if data is not None}

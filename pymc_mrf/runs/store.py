@@ -1,0 +1,217 @@
+"""What a run leaves in its folder, and what that says while it runs.
+
+``run.json`` says which run it is; ``data.zarr.zip`` has its data. Each chain has a folder with pieces of
+draws (``draws-START-END.zarr.zip``), the state of its steps, and ``head.json``, which says which of these
+count. It is replaced last: a piece or a state without it, half-written or not, is as if it had never been.
+"""
+
+import json
+import pickle
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.runs.folder import open_folder
+from pymc_mrf.runs.pieces import from_bytes, to_bytes
+
+FORMAT = 1
+RUN, DATA, HEAD = "run.json", "data.zarr.zip", "head.json"
+SAMPLED = ("posterior", "sample_stats")
+
+
+class Head(NamedTuple):
+    """How far a chain has come.
+
+    Attributes
+    ----------
+    n : int
+        Steps that are written, those of tuning included.
+    pieces : list of [int, int]
+        First step of each piece, and the one after its last.
+    seconds : float
+        That they took.
+    pace : float
+        Seconds per step of late.
+    """
+
+    n: int
+    pieces: list[list[int]]
+    seconds: float
+    pace: float
+
+
+class Run(NamedTuple):
+    """Which run it is.
+
+    Attributes
+    ----------
+    seed : int or list of int
+    tune, draws, chains, cores : int
+    summaries : dict of str
+        "n_groups" or "edge_density", by the names of the variables of which they are worth watching.
+    fingerprint : dict of str
+    """
+
+    seed: Any
+    tune: int
+    draws: int
+    chains: int
+    cores: int
+    summaries: dict[str, str]
+    fingerprint: dict[str, str]
+
+
+class Store:
+    """The folder of a run.
+
+    Parameters
+    ----------
+    location : str
+        Path or URL.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.location, self.folder = location, open_folder(location)
+
+    def run(self) -> Run | None:
+        """Read which run it is; None if there is none yet."""
+        try:
+            found = json.loads(self.folder.read(RUN))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if found.pop("format") != FORMAT:
+            raise ValueError(f"store={self.location!r} was written by another version of pymc_mrf")
+        return Run(**found)
+
+    def begin(self, run: Run, data: dict[str, xr.Dataset]) -> None:
+        """Write which run it is, and its data."""
+        strangers = self.folder.names() - {"lock", DATA}
+        if any(not name.startswith(".") for name in strangers):
+            raise ValueError(
+                f"store={self.location!r} holds other files, such as {min(strangers)!r}: pass a folder "
+                "that is new or empty"
+            )
+        self.folder.write(DATA, to_bytes(data))
+        self.folder.write(RUN, json.dumps({"format": FORMAT, **run._asdict()}, indent=1).encode())
+
+    def data(self) -> dict[str, xr.Dataset]:
+        """Read the groups of the data, as PyMC gives them."""
+        return from_bytes(self.folder.read(DATA))
+
+    def head(self, chain: int) -> Head:
+        """How far a chain has come."""
+        with suppress(FileNotFoundError):
+            return Head(**json.loads(self.folder.read(f"{_of(chain)}/{HEAD}")))
+        return Head(0, [], 0.0, 0.0)
+
+    def state(self, chain: int, n: int) -> dict[str, Any]:
+        """State of a chain after n steps."""
+        return pickle.loads(self.folder.read(f"{_of(chain)}/{_state(n)}"))
+
+    def commit(
+        self, chain: int, head: Head, groups: dict[str, xr.Dataset], state: dict, old: Head
+    ) -> None:
+        """Write the last piece of a head and the state after it; then they count, and old ones go."""
+        folder, last = _of(chain), head.pieces[-1]
+        self.folder.write(f"{folder}/{_piece(*last)}", to_bytes(groups))
+        self.folder.write(f"{folder}/{_state(head.n)}", pickle.dumps(state, protocol=5))
+        self.folder.write(f"{folder}/{HEAD}", json.dumps(head._asdict()).encode())
+        kept = {_piece(*piece) for piece in head.pieces}
+        for name in {_state(old.n), *(_piece(*piece) for piece in old.pieces)} - kept:
+            self.folder.delete(f"{folder}/{name}")
+
+    def clean(self, chain: int, head: Head) -> None:
+        """Delete what a chain that was killed has left behind."""
+        counted = {HEAD, _state(head.n), *(_piece(*piece) for piece in head.pieces)}
+        for name in self.folder.names(_of(chain)) - counted:
+            self.folder.delete(f"{_of(chain)}/{name}")
+
+    def pieces(self, chain: int) -> tuple[Head, list[dict[str, xr.Dataset]]]:
+        """Read all pieces of a chain, which may go on meanwhile."""
+        while True:
+            head = self.head(chain)
+            try:
+                return head, [
+                    from_bytes(self.folder.read(f"{_of(chain)}/{_piece(*p)}")) for p in head.pieces
+                ]
+            except FileNotFoundError:
+                if self.head(chain) == head:  # it has not been replaced by a longer one
+                    raise
+
+
+def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None) -> xr.DataTree:
+    """Assemble the draws of all chains as `pymc.sample` does.
+
+    Parameters
+    ----------
+    store : Store
+    run : Run
+    warmup : bool
+        Whether to read what was drawn while tuning.
+    draws : int, optional
+        Number of draws after which chains are cut.
+
+    Returns
+    -------
+    xarray.DataTree
+        Chains of unequal length are cut so that most draws are left (as PyMC does with an interrupted run).
+    """
+    found = [store.pieces(chain) for chain in range(run.chains)]
+    most = run.draws if draws is None else draws
+    lengths = [min(max(head.n - run.tune, 0), most) for head, _ in found]
+    chains, length = _most_draws(lengths)
+    groups: dict[str, xr.Dataset] = {}
+    seconds = max(head.seconds for head, _ in found)
+    attributes = {"sampling_time": seconds, "tuning_steps": run.tune}
+    for group in SAMPLED:
+        if length:
+            parts = [_chain(*found[c], group, run.tune, run.tune + length) for c in chains]
+            groups[group] = _beside(parts, chains, attributes)
+    if warmup and run.tune:
+        tuned = [min(head.n, run.tune) for head, _ in found]
+        warm, n_warm = (chains, run.tune) if length else _most_draws(tuned)
+        for group in SAMPLED:
+            if n_warm:
+                parts = [_chain(*found[c], group, 0, n_warm) for c in warm]
+                groups[f"warmup_{group}"] = _beside(parts, warm, attributes)
+    return xr.DataTree.from_dict({**groups, **store.data()})
+
+
+def _of(chain: int) -> str:
+    return f"chain-{chain}"
+
+
+def _piece(start: int, end: int) -> str:
+    return f"draws-{start}-{end}.zarr.zip"
+
+
+def _state(n: int) -> str:
+    return f"state-{n}.pickle"
+
+
+def _most_draws(lengths: list[int]) -> tuple[list[int], int]:
+    """Chains, and the length to which they are cut, with most draws in all."""
+    length = max(lengths, key=lambda n: n * sum(other >= n for other in lengths))
+    return [c for c, n in enumerate(lengths) if n >= length], length
+
+
+def _chain(
+    head: Head, pieces: list[dict[str, xr.Dataset]], group: str, start: int, end: int
+) -> xr.Dataset:
+    """Draws of a chain from one step to another; no piece has both draws of tuning and others."""
+    parts = [
+        groups[group].isel(draw=slice(0, end - first))
+        for (first, last), groups in zip(head.pieces, pieces, strict=True)
+        if first >= start and first < end
+    ]
+    options: dict[str, Any] = {"coords": "minimal", "compat": "override", "join": "override"}
+    whole = xr.concat(parts, "draw", data_vars="minimal", combine_attrs="override", **options)
+    return whole.assign_coords(draw=np.arange(whole.sizes["draw"]))
+
+
+def _beside(parts: list[xr.Dataset], chains: list[int], attributes: dict[str, Any]) -> xr.Dataset:
+    options: dict[str, Any] = {"coords": "minimal", "compat": "override", "join": "override"}
+    found = xr.concat(parts, "chain", data_vars="minimal", combine_attrs="override", **options)
+    return found.assign_coords(chain=chains).assign_attrs(attributes)
