@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable
+from pymc_mrf.analysis.convergence import entry_convergence, entry_name
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 R_HAT, LARGE_R_HAT = 1.01, 1.05
 ESS_PER_CHAIN, SMALL_ESS_PER_CHAIN = 100, 25
-NEARLY_ALWAYS = 0.99  # share of draws with one value, from which R-hat says nothing
 ENOUGH_DRAWS = 100
 
 
@@ -106,8 +106,6 @@ def diagnose(
 
 def variable_findings(values: xr.DataArray, plot: str) -> list[Finding]:
     """Judge the convergence of one variable, entry by entry; `plot` shows more of it."""
-    from arviz_stats import ess, rhat
-
     name = str(values.name)
     values = values.transpose(*SAMPLE_DIMS, ...)
     draws = values.values.reshape(*values.shape[:2], -1).astype(np.float64)
@@ -117,22 +115,20 @@ def variable_findings(values: xr.DataArray, plot: str) -> list[Finding]:
     if bad.any():
         text = f"{bad.sum()} of {bad.size} entries are not finite"
         return [Finding(AGAINST, name, None, text, "find the term of the model that is undefined")]
-    constant = (draws == draws[0, 0]).all(axis=(0, 1))
-    if constant.all():
+    entries = entry_convergence(draws)
+    if entries.constant.all():
         text = f"never changed in {draws.shape[0] * draws.shape[1]} draws"
         return [Finding(AGAINST, name, None, text, "another step, or other options of its step")]
     found = []
-    stuck = (draws == draws[:, :1]).all(axis=(0, 1)) & ~constant
+    stuck, silent = entries.stuck, entries.silent
     if stuck.any():
         text = (
             f"{stuck.sum()} of {stuck.size} entries stand still, at different values in different chains: "
-            f"{_entry(values, int(np.flatnonzero(stuck)[0]))}"
+            f"{entry_name(values, int(np.flatnonzero(stuck)[0]))}"
         )
         found.append(
             Finding(AGAINST, name, float(stuck.sum()), text, "sample longer, or use another step")
         )
-    usual = (draws == np.median(draws, axis=(0, 1))).mean(axis=(0, 1)) > NEARLY_ALWAYS
-    silent = usual & ~stuck
     if silent.any():
         zeros = int((np.median(draws[:, :, silent], axis=(0, 1)) == 0.0).sum())
         text = (
@@ -140,12 +136,9 @@ def variable_findings(values: xr.DataArray, plot: str) -> list[Finding]:
             f"({zeros} of them 0): their R-hat means nothing and is not looked at"
         )
         found.append(Finding(NOTE, name, float(silent.sum()), text, ""))
-    judged = np.flatnonzero(~silent & ~stuck)
-    if judged.size == 0 or draws.shape[1] < 4:
+    judged, r, sizes = entries.judged, entries.rhat, entries.ess
+    if judged.size == 0:
         return found
-    part = draws[:, :, judged]
-    r = np.atleast_1d(np.asarray(rhat(part, chain_axis=0, draw_axis=1)))
-    sizes = np.atleast_1d(np.asarray(ess(part, chain_axis=0, draw_axis=1)))
     known = np.isfinite(r) & np.isfinite(sizes)
     if not known.all():
         text = f"{int((~known).sum())} entries without a finite R-hat or effective size"
@@ -163,7 +156,7 @@ def _r_hat_finding(values: xr.DataArray, r: np.ndarray, judged: np.ndarray, plot
         return Finding(FOR, name, value, f"R-hat at most {value:.3f}", "")
     text = f"R-hat {value:.3f}"
     if values.ndim > 2:
-        where = _entry(values, int(judged[worst]))
+        where = entry_name(values, int(judged[worst]))
         text = f"R-hat up to {value:.3f}, at {where}; {above} of {len(r)} entries above {R_HAT}"
     level = AGAINST if value > LARGE_R_HAT else NOTE
     return Finding(level, name, value, text, f"sample longer; see {plot}")
@@ -176,7 +169,7 @@ def _ess_finding(values: xr.DataArray, sizes: np.ndarray, judged: np.ndarray) ->
         return Finding(FOR, name, value, f"effective size at least {value:.0f}", "")
     text = f"effective size down to {value:.0f}"
     if values.ndim > 2:
-        text += f", at {_entry(values, int(judged[worst]))}"
+        text += f", at {entry_name(values, int(judged[worst]))}"
     level = AGAINST if value < SMALL_ESS_PER_CHAIN * n_chains else NOTE
     wanted = values.sizes["draw"] * ESS_PER_CHAIN * n_chains / max(value, 1.0)
     return Finding(level, name, value, text, f"sample longer: about draws={_round_up(wanted)}")
@@ -185,19 +178,6 @@ def _ess_finding(values: xr.DataArray, sizes: np.ndarray, judged: np.ndarray) ->
 def _round_up(number: float) -> int:
     unit = 10 ** int(np.floor(np.log10(number)))
     return int(np.ceil(number / unit) * unit)
-
-
-def _entry(values: xr.DataArray, index: int) -> str:
-    """Name an entry by its coordinates."""
-    shape = values.shape[2:]
-    if not shape:
-        return str(values.name)
-    place = np.unravel_index(index, shape)
-    labels = [
-        str(values[dim].values[i]) if dim in values.coords else str(i)
-        for dim, i in zip(values.dims[2:], place, strict=True)
-    ]
-    return f"{values.name}[{', '.join(labels)}]"
 
 
 def _unchecked(idata: xr.DataTree, variables: list[xr.DataArray]) -> list[Finding]:

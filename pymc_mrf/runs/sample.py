@@ -1,7 +1,7 @@
 """`pymc.sample` that goes on where it stopped."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -14,12 +14,14 @@ from pymc.backends.arviz import DataTreeConverter
 from pymc.progress_bar import MCMCProgressBarManager
 from pymc.sampling.mcmc import _print_step_hierarchy, _quiet_logging
 from pymc.sampling.parallel import _cpu_count
-from pymc.stats.convergence import log_warning, log_warnings, run_convergence_checks
+from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_mrf.checks import flag, whole_number
 from pymc_mrf.runs.chain import Plan, Report, run_chain
 from pymc_mrf.runs.fingerprint import differences, fingerprint
+from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.prepare import Prepared, prepare
+from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
 from pymc_mrf.runs.store import Run, Store, read_draws
 from pymc_mrf.runs.workers import run_in_processes
 from pymc_mrf.steps.edge_target import is_spike_and_slab
@@ -33,6 +35,7 @@ def sample(
     chains: int | None = None,
     cores: int | None = None,
     store: str | PathLike | None = None,
+    until: Mapping[str, float] | None = None,
     random_seed: int | Sequence[int] | None = None,
     progressbar: Any = True,
     progressbar_theme: Any = None,
@@ -59,6 +62,13 @@ compute_convergence_checks, model
         A folder that is new, empty, or of the same run; or a URL that fsspec knows, such as
         ``"s3://bucket/run"``. By default a temporary folder, which goes at the end. States are pickles, which
         may run code: do not go on with the store of a stranger.
+    until : dict, optional
+        Stop before `draws` when all entries are as good as this, as in ``{"rhat": 1.01, "ess": 400}``: the
+        largest rank-normalised split R-hat, the fewest effective draws of all chains together (bulk). Looked
+        at whenever all chains have another twentieth of the draws, which are then all that is returned,
+        whatever was drawn meanwhile. Entries with one value in 99 of 100 draws are left out, as by
+        `diagnose`. Each look is a chance to stop by luck, and chains that have all missed a mode agree:
+        choose strict targets.
     random_seed : int or sequence of int, optional
         By default the seed of the store, or a new one.
     **kwargs
@@ -95,6 +105,7 @@ compute_convergence_checks, model
     chains = max(2, cores) if chains is None else whole_number(chains, "chains", 1)
     quiet = flag(quiet, "quiet")
     model = pm.modelcontext(model)
+    target = checked_target(until)
     _check_zarr()
     with _location(store) as location, _locked(location) as folder:
         stored = folder.run()
@@ -127,12 +138,37 @@ compute_convergence_checks, model
                 progressbar=progressbar and not quiet,
                 progressbar_theme=progressbar_theme,
             )
-            _print_step_hierarchy(prepared.step)
-            _run(plans, run, prepared, Listener(run, bars))
-            idata = read_draws(folder, run, warmup=not discard_tuned_samples)
+            listener = Listener(folder, run, bars, target)
+            if not listener.reached():
+                _print_step_hierarchy(prepared.step)
+                _run(plans, run, prepared, listener)
+                listener.conclude()
+            idata = read_draws(folder, run, warmup=not discard_tuned_samples, draws=listener.n_draws)
             if compute_convergence_checks and "posterior" in idata:
                 log_warnings(run_convergence_checks(idata, model))
     return idata
+
+
+def run_progress(store: str | PathLike) -> RunProgress:
+    """Estimate when a run ends, and how many effective draws it has so far.
+
+    Parameters
+    ----------
+    store : path or str
+        As in `sample`. It is not changed, and need not be writeable.
+
+    Returns
+    -------
+    RunProgress
+        Printed in a few lines; time left, largest R-hat, slowest entry and its effective draws, and those of
+        the number of groups and the density of the network.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no run.
+    """
+    return progress_of(*_opened(store))
 
 
 def read_store(store: str | PathLike) -> xr.DataTree:
@@ -162,38 +198,17 @@ def read_store(store: str | PathLike) -> xr.DataTree:
     --------
     >>> az.rhat(pmrf.read_store("senate"))  # doctest: +SKIP
     """
+    return read_draws(*_opened(store), warmup=True)
+
+
+def _opened(store: str | PathLike) -> tuple[Store, Run]:
+    """Open the store of a run."""
     _check_zarr()
-    with _location(store) as location:
-        folder = Store(location)
-        run = folder.run()
-        if run is None:
-            raise FileNotFoundError(f"store={location!r} holds no run: pymc_mrf.sample makes one")
-        return read_draws(folder, run, warmup=True)
-
-
-class Listener:
-    """What is done with the news of chains: a bar for each, and warnings.
-
-    Parameters
-    ----------
-    run : Run
-    bars : MCMCProgressBarManager
-    """
-
-    def __init__(self, run: Run, bars: MCMCProgressBarManager) -> None:
-        self._run, self.bars = run, bars
-        self._shown = [0] * run.chains
-
-    def hear(self, chain: int, news: Report) -> bool:
-        """Show the news of a chain; whether all are to stop."""
-        for warning in news.warnings:
-            log_warning(warning)
-        total = self._run.tune + self._run.draws
-        for i in range(self._shown[chain], news.n):
-            tuning, is_last = i < self._run.tune, i + 1 == total
-            self.bars.update(chain_idx=chain, is_last=is_last, draw=i, tuning=tuning, stats=news.stats)
-        self._shown[chain] = news.n
-        return False
+    folder = Store(_path(store))
+    run = folder.run()
+    if run is None:
+        raise FileNotFoundError(f"store={folder.location!r} holds no run: pymc_mrf.sample makes one")
+    return folder, run
 
 
 def _run(plans: list[Plan], run: Run, prepared: Prepared, listener: Listener) -> None:
@@ -243,10 +258,14 @@ def _location(store: str | PathLike | None) -> Iterator[str]:
     if store is None:
         with tempfile.TemporaryDirectory(prefix="pymc_mrf-") as folder:
             yield folder
-    elif isinstance(store, str | PathLike) and fspath(store):
-        yield str(fspath(store))
     else:
-        raise TypeError(f"store must be a path, a URL or None, not {store!r}")
+        yield _path(store)
+
+
+def _path(store: Any) -> str:
+    if isinstance(store, str | PathLike) and fspath(store):
+        return str(fspath(store))
+    raise TypeError(f"store must be a path or a URL, not {store!r}")
 
 
 @contextmanager

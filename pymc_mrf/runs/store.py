@@ -202,16 +202,29 @@ def _chain(
 ) -> xr.Dataset:
     """Draws of a chain from one step to another; no piece has both draws of tuning and others."""
     parts = [
-        groups[group].isel(draw=slice(0, end - first))
-        for (first, last), groups in zip(head.pieces, pieces, strict=True)
-        if first >= start and first < end
+        groups[group].isel(draw=slice(0, end - first), missing_dims="ignore")
+        for (first, _), groups in zip(head.pieces, pieces, strict=True)
+        if start <= first < end
     ]
-    options: dict[str, Any] = {"coords": "minimal", "compat": "override", "join": "override"}
-    whole = xr.concat(parts, "draw", data_vars="minimal", combine_attrs="override", **options)
-    return whole.assign_coords(draw=np.arange(whole.sizes["draw"]))
+    whole = _joined(parts, "draw")
+    return whole.assign_coords(draw=np.arange(whole.sizes["draw"])) if whole.sizes else whole
 
 
 def _beside(parts: list[xr.Dataset], chains: list[int], attributes: dict[str, Any]) -> xr.Dataset:
-    options: dict[str, Any] = {"coords": "minimal", "compat": "override", "join": "override"}
-    found = xr.concat(parts, "chain", data_vars="minimal", combine_attrs="override", **options)
-    return found.assign_coords(chain=chains).assign_attrs(attributes)
+    found = _joined(parts, "chain")
+    return (found.assign_coords(chain=chains) if found.sizes else found).assign_attrs(attributes)
+
+
+def _joined(parts: list[xr.Dataset], dim: str) -> xr.Dataset:
+    """Join datasets that differ in one dimension only; steps without statistics leave empty ones."""
+    if not parts[0].sizes:
+        return parts[0]
+    return xr.concat(
+        parts,
+        dim,
+        data_vars="minimal",
+        coords="minimal",
+        compat="override",
+        join="override",
+        combine_attrs="override",
+    )

@@ -1,0 +1,157 @@
+"""How far a run has come: the time that is left, the effective draws so far, and whether they are enough."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis.convergence import entry_convergence, entry_name
+from pymc_mrf.analysis.edges import edge_density
+from pymc_mrf.analysis.groups import n_groups
+from pymc_mrf.checks import number
+from pymc_mrf.runs.store import Head, Run, Store, read_draws
+
+SUMMARIES = {"n_groups": n_groups, "edge_density": edge_density}
+UNKNOWN = (math.nan, "", math.nan, "")
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run has come, printed in a few lines.
+
+    Attributes
+    ----------
+    steps : tuple of int
+        Of each chain so far, those of tuning included.
+    total : int
+        That each chain will have.
+    n_draws : int
+        Draws per chain, after tuning, on which the rest is based.
+    seconds_left : float
+        Estimate from the pace of late; NaN if nothing is written yet.
+    rhat : float
+        Largest R-hat; infinite where entries stand still at different values in different chains, NaN if no
+        entry can be judged yet.
+    rhat_entry : str
+        Where it is.
+    ess : float
+        Fewest effective draws, over all chains (bulk effective size); NaN likewise.
+    ess_entry : str
+        The slowest entry: where they are.
+    summaries : dict of float
+        Effective draws of the number of groups of each `DirichletProcess` and of the density of each
+        `SpikeAndSlab`.
+    """
+
+    steps: tuple[int, ...]
+    total: int
+    n_draws: int
+    seconds_left: float
+    rhat: float
+    rhat_entry: str
+    ess: float
+    ess_entry: str
+    summaries: dict[str, float]
+
+    def __str__(self) -> str:
+        left = "" if math.isnan(self.seconds_left) else f", {_duration(self.seconds_left)} left"
+        lines = [f"steps {', '.join(map(str, self.steps))} of {self.total}{left}"]
+        if math.isnan(self.ess):
+            return f"{lines[0]}\nnothing to judge in {self.n_draws} draws per chain"
+        lines.append(
+            f"{self.n_draws} draws per chain: R-hat at most {self.rhat:.3f} ({self.rhat_entry}), at least "
+            f"{self.ess:.0f} effective draws ({self.ess_entry})"
+        )
+        known = {name: size for name, size in self.summaries.items() if not math.isnan(size)}
+        lines += [f"{name}: {size:.0f} effective draws" for name, size in known.items()]
+        return "\n".join(lines)
+
+    def reaches(self, target: Mapping[str, float]) -> bool:
+        """Whether R-hat and effective draws are as good as asked for; not if there are none."""
+        return self.rhat <= target.get("rhat", math.inf) and self.ess >= target.get("ess", 0.0)
+
+
+def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress:
+    """Judge what is written.
+
+    Parameters
+    ----------
+    store : Store
+    run : Run
+    draws : int, optional
+        Number of draws after which chains are cut.
+    """
+    heads = [store.head(chain) for chain in range(run.chains)]
+    idata = read_draws(store, run, warmup=False, draws=draws)
+    found, sizes, n_draws = [], {}, 0
+    if "posterior" in idata.children:
+        n_draws = idata.posterior.sizes["draw"]
+        variables = [v for v in idata.posterior.data_vars.values() if v.dtype.kind in "iufb"]
+        for name, kind in run.summaries.items():
+            if name in idata.posterior:
+                summary = SUMMARIES[kind](idata, name)
+                variables.append(summary)
+                sizes[str(summary.name)] = _extremes(summary)[2]
+        found = [_extremes(values) for values in variables if values.size]
+    judged = [extremes for extremes in found if not math.isnan(extremes[0])] or [UNKNOWN]
+    return RunProgress(
+        tuple(head.n for head in heads),
+        run.tune + run.draws,
+        n_draws,
+        seconds_left(heads, run),
+        *max(extremes[:2] for extremes in judged),
+        *min(extremes[2:] for extremes in judged),
+        sizes,
+    )
+
+
+def seconds_left(heads: list[Head], run: Run) -> float:
+    """Time until the last chain ends, if all go on at their pace of late."""
+    known = [head.pace for head in heads if head.n]
+    if not known:
+        return math.nan
+    usual, total = float(np.mean(known)), run.tune + run.draws
+    times = [(total - head.n) * (head.pace if head.n else usual) for head in heads]
+    return max(*times, sum(times) / run.cores)
+
+
+def checked_target(until: Any) -> dict[str, float] | None:
+    """Return a target of R-hat and effective draws, or refuse it."""
+    if until is None:
+        return None
+    names = {"rhat", "ess"}
+    if not isinstance(until, Mapping) or not until or set(until) - names:
+        raise ValueError(
+            f"until must be as {{'rhat': 1.01, 'ess': 400}}, or one of the two, not {until!r}"
+        )
+    low = {"rhat": 1.0, "ess": 0.0}
+    return {name: number(value, f"until[{name!r}]", low[name]) for name, value in until.items()}
+
+
+def _extremes(values: xr.DataArray) -> tuple[float, str, float, str]:
+    """Largest R-hat and fewest effective draws of a variable, each with its entry; NaN if none is judged."""
+    values = values.transpose("chain", "draw", ...)
+    draws = values.values.reshape(*values.shape[:2], -1).astype(np.float64)
+    if not np.isfinite(draws).all():
+        return math.inf, str(values.name), 0.0, str(values.name)
+    entries = entry_convergence(draws)
+    if entries.stuck.any():
+        name = entry_name(values, int(np.flatnonzero(entries.stuck)[0]))
+        return math.inf, name, 0.0, name
+    known = np.isfinite(entries.rhat) & np.isfinite(entries.ess)
+    if not known.any():
+        return UNKNOWN
+    r, sizes = entries.rhat[known], entries.ess[known]
+    worst, fewest = (int(entries.judged[known][k]) for k in (int(np.argmax(r)), int(np.argmin(sizes))))
+    return float(r.max()), entry_name(values, worst), float(sizes.min()), entry_name(values, fewest)
+
+
+def _duration(seconds: float) -> str:
+    """Round a time to what an estimate can bear."""
+    for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds:.0f} seconds"
