@@ -18,7 +18,7 @@ from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.likelihood.auxiliary import check_draws
 from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.exchange_checks import AUXILIARY_DRAWS, Wording, short_chains
+from pymc_mrf.steps.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.intractable_fields import intractable_field
 from pymc_mrf.steps.observed_field import ObservedField
@@ -271,8 +271,9 @@ class AuxiliaryVariableMH(GroupGibbs):
             edge_tables = values[labels][:, None, None] * statistic
             return 0.0, [np.concatenate([edge_tables.ravel(), node_tables.ravel()])[None]]
 
-        factor = np.linalg.cholesky(covariance)
-        return short_chains(evaluate, [self._intractable], eta, factor, self.rng, WORDS)
+        fields, left = [self._intractable], [np.zeros(self._intractable.graph.n_nodes, dtype=bool)]
+        points, gaps = sets_around(evaluate, fields, eta, np.linalg.cholesky(covariance), left, self.rng)
+        return short_chains(fields, points, gaps, left, WORDS)
 
     def _warn_at_end(self) -> list[str]:
         return super()._warn_at_end() + self.complaints

@@ -60,6 +60,11 @@ class ChainCount(WithSamplingState):
         return self.n_left == 0
 
     @property
+    def is_first(self) -> bool:
+        """Whether the next step is the first of a chain."""
+        return self.n_left == self.n_tuning + self.length > 0
+
+    @property
     def has_just_tuned(self) -> bool:
         """Whether the next draw is the first after tuning."""
         return self.n_tuning > 0 and self.n_draws == 0

@@ -19,10 +19,17 @@ from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
 from pymc_mrf.likelihood.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.coordinate_blocks import connected, named_blocks, target_acceptance
-from pymc_mrf.steps.exchange_checks import AUXILIARY_DRAWS, short_chains, standstill
+from pymc_mrf.steps.exchange_checks import (
+    AUXILIARY_DRAWS,
+    compare_lengths,
+    natural_slopes,
+    short_chains,
+    spacing,
+    standstill,
+)
 from pymc_mrf.steps.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.point_inputs import PointFunction
-from pymc_mrf.steps.pseudo_posterior import pseudo_posterior
+from pymc_mrf.steps.pseudo_posterior import pseudo_posterior, pseudo_precision
 from pymc_mrf.steps.pymc_steps import hand_back
 from pymc_mrf.steps.statistics import Statistic, Statistics, acceptance
 
@@ -36,11 +43,14 @@ class ExchangeState(MRFStepState):
     """Everything that changes while a chain runs."""
 
     n_tuned: int
+    n_learnt: int
     log_scale: np.ndarray
+    precision: np.ndarray
     mean: np.ndarray
     covariances: list
     moved: np.ndarray
-    complaints: list
+    compared: list
+    left: list
 
 
 class Exchange(MRFStep):
@@ -85,15 +95,19 @@ class Exchange(MRFStep):
 
     Notes
     -----
-    A warning at the end of a chain says if, at the end of tuning, 3 `n_sweeps` would have made a
-    difference (`pymc_mrf.steps.exchange_checks`), or if a variable never moved in 50 draws or more.
+    A warning at the end of a chain says if 3 `n_sweeps` would have made a difference, which is tried at
+    up to 100 of its draws (`pymc_mrf.steps.exchange_checks`), or if a variable never moved in 50 draws or
+    more.
 
-    Blocks of at most `block_size` coordinates learn their covariance from the tuning steps; larger ones
-    keep the curvature of the pseudo-likelihood, from which both start, and learn a scale per coordinate.
+    Blocks of at most `block_size` coordinates learn their covariance from the tuning steps since the last
+    power of two; larger ones keep the curvature of the pseudo-likelihood, from which both start, and learn
+    a scale per coordinate. Under a latent field it is that at the states of the last power of two.
 
     A chain that starts at PyMC's default values is first moved near the maximum of prior times
     pseudo-likelihood, and its hyperparameters back to the start of the first chain: from a start at
     which all couplings are equal, other steps may already have run away with the scale of their prior.
+    Nothing moves in the first step of a chain if a latent field has not begun, all its nodes being in one
+    state.
 
     Sampler statistics: ``exchange_accept`` (mean acceptance probability), ``exchange_scale`` (mean scale
     of the proposals, relative to the covariance), ``exchange_draws`` (auxiliary draws: "exact" by
@@ -217,11 +231,17 @@ class Exchange(MRFStep):
         super()._forget()
         self.n_tuned = 0
         self.log_scale = np.zeros(len(self._fit.mode))
-        self.mean = self._fit.mode.copy()
-        small = [b for b in self._blocks if len(b) <= self._block_size]
-        self.covariances = [np.linalg.inv(self._fit.precision[np.ix_(b, b)]) for b in small]
+        self._learn_anew(self._fit.mode, self._fit.precision)
         self.moved = np.zeros(len(self.mean), dtype=bool)
-        self.complaints: list[str] = []
+        self.compared: list[tuple[np.ndarray, np.ndarray]] = []
+        self.left = [np.zeros(field.x.shape[1], dtype=bool) for field in self._fields]
+        self._slopes: tuple[np.ndarray, list] | None = None
+
+    def _learn_anew(self, mean: np.ndarray, precision: np.ndarray) -> None:
+        """Forget what the steps so far have taught of the posterior."""
+        self.n_learnt, self.precision, self.mean = 0, precision, mean.copy()
+        small = [b for b in self._blocks if len(b) <= self._block_size]
+        self.covariances = [np.linalg.inv(precision[np.ix_(b, b)]) for b in small]
 
     @staticmethod
     def competence(var, has_grad):
@@ -243,17 +263,18 @@ class Exchange(MRFStep):
         """Propose small blocks `n_updates` times, the parts of large ones once."""
         for field in self._fields:
             field.follow(point)
-        if not self.started:
+        waits = self.count.is_first and self._is_blank()
+        if not self.started and not waits:
             point = self._begin(point)
             self.started = True
         v = self._coordinates(point)
-        if self.count.has_just_tuned and not self.tune:
-            self.complaints = self._check_length(point, v)
-        state, accepts = (v, self._evaluate(point, v)), []
+        state, accepts = (v, self._evaluate(point, v)), [0.0] if waits else []
         self.n_tuned += self.tune
+        if self.tune and self.n_tuned & (self.n_tuned - 1) == 0:
+            self._renew(point, v)
         gain = 4.0 * (self.n_tuned + 5.0) ** -0.7  # Robbins & Monro (1951)
         small = 0  # blocks seen that learn
-        for block in self._blocks:
+        for block in [] if waits else self._blocks:
             learns = len(block) <= self._block_size
             parts = self._repeated(block, small) if learns else self._random_parts(block)
             for part, factor in parts:
@@ -265,6 +286,10 @@ class Exchange(MRFStep):
             if learns and self.tune:
                 self._learn(block, small, state[0])
             small += learns
+        self.n_learnt += self.tune
+        if self._is_approximate and not self.tune:
+            if self.count.n_draws % spacing(self.count.length, len(accepts)) == 0:
+                self._compare_lengths(point, *state)
         sampler = max((f.sampler for f in self._fields), key=lambda s: DRAWS.index(s.draws))
         stats = {
             "exchange_accept": float(np.mean(accepts)),
@@ -276,7 +301,7 @@ class Exchange(MRFStep):
 
     def _warn_at_end(self) -> list[str]:
         names = [v.name for v in self.vars]
-        return self.complaints + standstill(names, self.moved, self._ends, self.count.n_draws)
+        return self._short_chains() + standstill(names, self.moved, self._ends, self.count.n_draws)
 
     def _repeated(self, block, small: int):
         """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
@@ -288,7 +313,7 @@ class Exchange(MRFStep):
         """Yield parts of a large block, each with the factor of its conditional covariance."""
         order, n_parts = self.rng.permutation(block), -(-len(block) // self._block_size)
         for part in np.array_split(order, n_parts):
-            root = np.linalg.cholesky(self._fit.precision[np.ix_(part, part)])
+            root = np.linalg.cholesky(self.precision[np.ix_(part, part)])
             yield part, np.linalg.inv(root).T
 
     def _propose(self, point, v, current, part, factor):
@@ -314,11 +339,30 @@ class Exchange(MRFStep):
             log_ratio += field.log_auxiliary_ratio(old_rows, new_rows, self.rng)
         return -np.inf if np.isnan(log_ratio) else log_ratio
 
+    def _renew(self, point, v) -> None:
+        """Start to learn again, at 1, 2, 4, ... steps: transients shall not count.
+
+        The curvature of the pseudo-likelihood is that at the present states of latent fields.
+        """
+        precision = self.precision
+        if any(field.is_latent for field in self._fields) and not self._is_blank():
+            precision = pseudo_precision(partial(self._evaluate, point), self._fields, v)
+        self._learn_anew(v, precision)
+
+    @property
+    def _is_approximate(self) -> bool:
+        """Whether chains of some length stand in for exact draws."""
+        return any(field.sampler.draws == "gibbs" for field in self._fields)
+
+    def _is_blank(self) -> bool:
+        """Whether some latent field has not begun: its pseudo-likelihood has no maximum."""
+        return any(field.is_blank for field in self._fields)
+
     def _learn(self, block, small: int, v) -> None:
         """Move mean and covariance of a block towards the present state."""
-        weight = 1.0 / (MEMORY * (1.0 + 0.1 * len(block)) + self.n_tuned)
+        weight = 1.0 / (MEMORY * (1.0 + 0.1 * len(block)) + self.n_learnt)
         gap = v[block] - self.mean[block]
-        self.mean[block] += weight * gap
+        self.mean[block] += gap / (self.n_learnt + 2.0)
         C = self.covariances[small]
         self.covariances[small] = (1.0 - weight) * (C + weight * np.outer(gap, gap))
 
@@ -326,23 +370,46 @@ class Exchange(MRFStep):
         """Keep the user's start of a chain; replace PyMC's default by a draw around the fit."""
         if not self._starts_at_default(point, [v.name for v in self.vars]):
             return point
+        fit = self._fit
+        if any(field.is_latent for field in self._fields):
+            if self._is_blank():
+                return point
+            fit = pseudo_posterior(
+                partial(self._evaluate, point), self._fields, self._coordinates(point)
+            )
+            self._learn_anew(fit.mode, fit.precision)
         point = {**point, **{name: self._point[name] for name in self._hyper}}
-        root = np.linalg.cholesky(self._fit.precision)
-        noise = np.linalg.solve(root.T, self.rng.standard_normal(len(self._fit.mode)))
-        for v in (self._fit.mode + noise, self._fit.mode):
+        root = np.linalg.cholesky(fit.precision)
+        noise = np.linalg.solve(root.T, self.rng.standard_normal(len(fit.mode)))
+        for v in (fit.mode + noise, fit.mode):
             if self._is_valid(self._evaluate(point, v), possible=True):
                 return {**point, **self._values(point, v)}
         return point
 
-    def _check_length(self, point, v) -> list[str]:
-        """Complain if auxiliary chains are too short, by what tuning has learnt of the posterior."""
-        center, covariance = v.copy(), np.zeros((len(v), len(v)))
-        learnt = iter(self.covariances)
+    def _factor(self) -> np.ndarray:
+        """Return a factor of the covariance (k, k) that tuning has learnt."""
+        covariance, learnt = np.zeros((len(self.mean), len(self.mean))), iter(self.covariances)
         for block in self._blocks:
             at = np.ix_(block, block)
-            if len(block) <= self._block_size:
-                center[block], covariance[at] = self.mean[block], next(learnt)
-            else:
-                covariance[at] = np.linalg.inv(self._fit.precision[at])
-        evaluate = partial(self._evaluate, point)
-        return short_chains(evaluate, self._fields, center, np.linalg.cholesky(covariance), self.rng)
+            small = len(block) <= self._block_size
+            covariance[at] = next(learnt) if small else np.linalg.inv(self.precision[at])
+        return np.linalg.cholesky(covariance)
+
+    def _compare_lengths(self, point, v, evaluated) -> None:
+        """Prolong the chains behind one auxiliary data set per field."""
+        if self._slopes is None:
+            factor, evaluate = self._factor(), partial(self._evaluate, point)
+            self._slopes = factor, natural_slopes(evaluate, self._fields, v, factor)
+        factor, slopes = self._slopes
+        gap = compare_lengths(self._fields, evaluated[1], slopes, self.left, self.rng)
+        if gap is not None:
+            self.compared.append((np.linalg.solve(factor, v), gap))
+
+    def _short_chains(self) -> list[str]:
+        """Complain if auxiliary chains were too short where this chain has been."""
+        if not self.compared:
+            return []
+        points, gaps = (np.array(rows) for rows in zip(*self.compared, strict=True))
+        sd = points.std(axis=0)  # what tuning has learnt gives the shape, the draws the scale
+        points = np.divide(points, sd, out=np.zeros_like(points), where=sd > 0.0)
+        return short_chains(self._fields, points, gaps * sd, self.left)

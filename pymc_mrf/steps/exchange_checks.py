@@ -6,8 +6,12 @@ is that of the prior plus J' (s(X) - E_k[s(Z)]), J the derivative of the natural
 statistics. E_k lags behind the parameters towards s(X): mostly its slope is off, and posteriors are too
 wide. So both are estimated, offset and slope of J' (E_k[s] - E_3k[s]) as a function of the parameters, in
 coordinates in which the posterior has unit covariance.
+
+The states X of a latent field belong to the parameters: E_k lags towards s(X), and seems wrong wherever
+parameters and states do not fit each other. `Exchange` therefore compares lengths at draws of its chain.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,11 +24,17 @@ from pymc_mrf.steps.statistics import LEAST_DRAWS, Statistic
 N_SETS = 100
 """Auxiliary data sets that are drawn and prolonged: they cost as much as 300 proposals."""
 
+LEAST_SETS = 20
+"""Sets from which something can be told."""
+
+SHARE = 0.2
+"""Cost of the sets along a chain, at most, in that of its proposals."""
+
 LONGER = 3
 """Sweeps of the longer chains, in those of the shorter ones."""
 
 SPREAD = 1.5
-"""Distance of the parameters from their mean, in posterior standard deviations."""
+"""Distance of parameters that are chosen from their mean, in posterior standard deviations."""
 
 TOLERANCE = 0.25
 """Largest difference, in posterior standard deviations, that is no reason to warn."""
@@ -32,6 +42,7 @@ TOLERANCE = 0.25
 FALSE_ALARMS = 1e-3
 """Probability of a warning where there is no difference, by a z-test with Bonferroni's correction."""
 
+Evaluate = Callable[[np.ndarray], tuple[float, list[np.ndarray]]]
 
 AUXILIARY_DRAWS = (
     Statistic("draws", "auxiliary draws", dtype=np.dtype("U16"), shown="never"),
@@ -55,15 +66,20 @@ EXCHANGE = Wording(
 )
 
 
-def short_chains(
-    evaluate: Callable[[np.ndarray], tuple[float, list[np.ndarray]]],
+def spacing(n_draws: int, n_proposals: int) -> int:
+    """Draws of a chain from one set to the next; a draw makes `n_proposals`, each with auxiliary data."""
+    return max(math.ceil(n_draws / N_SETS), math.ceil(LONGER / (SHARE * n_proposals)))
+
+
+def sets_around(
+    evaluate: Evaluate,
     fields: list[IntractableField],
     center: np.ndarray,
     factor: np.ndarray,
+    left: list[np.ndarray],
     rng: np.random.Generator,
-    words: Wording = EXCHANGE,
-) -> list[str]:
-    """Warn if three times as many Gibbs sweeps make a difference to the posterior.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compare lengths at parameters around the posterior mean, all fields being observed.
 
     Parameters
     ----------
@@ -75,7 +91,43 @@ def short_chains(
         Posterior mean, about.
     factor : (k, k) array
         Times its transpose, the posterior covariance, about.
+    left : list of arrays
+        See `compare_lengths`.
     rng : numpy.random.Generator
+
+    Returns
+    -------
+    points, gaps : (m, k) arrays
+        As `short_chains` takes them.
+    """
+    slopes = natural_slopes(evaluate, fields, center, factor)
+    points = SPREAD * rng.choice([-1.0, 1.0], size=(N_SETS, len(center)))
+    gaps = [
+        compare_lengths(fields, evaluate(center + factor @ point)[1], slopes, left, rng)
+        for point in points
+    ]
+    kept = [k for k, gap in enumerate(gaps) if gap is not None]
+    return points[kept], np.reshape([gaps[k] for k in kept], (len(kept), len(center)))
+
+
+def short_chains(
+    fields: list[IntractableField],
+    points: np.ndarray,
+    gaps: np.ndarray,
+    left: list[np.ndarray],
+    words: Wording = EXCHANGE,
+) -> list[str]:
+    """Warn if three times as many Gibbs sweeps make a difference to the posterior.
+
+    Parameters
+    ----------
+    fields : list of IntractableField
+    points : (m, k) array
+        Parameters at which lengths were compared, in posterior standard deviations.
+    gaps : (m, k) array
+        What `compare_lengths` found there, in the same coordinates.
+    left : list of arrays
+        Which nodes it marked.
     words : Wording
         Of complaints.
 
@@ -86,13 +138,9 @@ def short_chains(
         chains never change a node that varies in the data: then lengths of chains say nothing.
     """
     drawn = [field for field in fields if field.sampler.draws == "gibbs"]
-    if not drawn:
+    if not drawn or len(points) < LEAST_SETS:
         return []
-    left = [np.zeros(field.x.shape[1], dtype=bool) for field in fields]
-    gap = largest_gap(evaluate, fields, center, factor, left, rng)
-    n_sweeps = drawn[0].sampler.n_sweeps
-    if gap is None:
-        return []
+    gap, n_sweeps = largest_gap(points, gaps), drawn[0].sampler.n_sweeps
     if gap <= TOLERANCE:
         frozen = [
             f"{np.count_nonzero(stuck)} nodes of {field.name}"
@@ -114,31 +162,23 @@ def short_chains(
     ]
 
 
-def largest_gap(evaluate, fields, center, factor, left, rng) -> float | None:
-    """Largest significant offset or slope; 0 if there is none, None if that cannot be told.
-
-    Marks in `left`, by field, the nodes at which chains leave the observations. See `short_chains`.
-    """
+def largest_gap(points: np.ndarray, gaps: np.ndarray) -> float:
+    """Largest significant offset or slope, 0 if there is none: see `short_chains`."""
     from scipy.special import ndtri
 
-    slopes = _slopes(evaluate, fields, center, factor)
-    points = SPREAD * rng.choice([-1.0, 1.0], size=(N_SETS, len(center)))
-    gaps = [
-        _gap(fields, evaluate(center + factor @ point)[1], slopes, len(center), left, rng)
-        for point in points
-    ]
-    kept = np.array([gap is not None for gap in gaps])
-    if kept.sum() < 20:  # parameters out of their domain: nothing can be told
-        return None
-    gap = np.array([g for g in gaps if g is not None])  # (m, k)
-    estimates = np.concatenate([gap, gap * points[kept] / SPREAD**2], axis=1)
+    around = points - points.mean(axis=0)
+    spread = np.mean(around**2, axis=0)
+    around = np.divide(around, spread, out=np.zeros_like(around), where=spread > 0.0)
+    estimates = np.concatenate([gaps, gaps * around], axis=1)
     size = np.abs(estimates.mean(axis=0))
-    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(gap))
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(points))
     quantile = -float(ndtri(FALSE_ALARMS / 2 / len(size)))
     return float(size.max(initial=0.0, where=size > quantile * error))
 
 
-def _slopes(evaluate, fields, center, factor) -> list[list[np.ndarray]]:
+def natural_slopes(
+    evaluate: Evaluate, fields: list[IntractableField], center: np.ndarray, factor: np.ndarray
+) -> list[list[np.ndarray]]:
     """Differentiate the natural parameters, (k, t), along the columns of `factor`, by field and unit."""
     step = 0.1
     slopes: list[list] = [[[] for _ in field.units] for field in fields]
@@ -152,9 +192,32 @@ def _slopes(evaluate, fields, center, factor) -> list[list[np.ndarray]]:
     return [[np.array(rows) for rows in units] for units in slopes]
 
 
-def _gap(fields, natural, slopes, k: int, left, rng) -> np.ndarray | None:
-    """Difference (k,) of the gradients of one data set and its prolongation; None if not possible."""
-    total = np.zeros(k)
+def compare_lengths(
+    fields: list[IntractableField],
+    natural: list[np.ndarray],
+    slopes: list[list[np.ndarray]],
+    left: list[np.ndarray],
+    rng: np.random.Generator,
+) -> np.ndarray | None:
+    """Difference (k,) of the gradients of one auxiliary data set and its prolongation.
+
+    Parameters
+    ----------
+    fields : list of IntractableField
+    natural : list of arrays
+        Rows of natural parameters of every field.
+    slopes : list of lists of (k, t) arrays
+        What `natural_slopes` returned.
+    left : list of (d,) bool arrays
+        By field: the nodes at which chains leave the observations are marked.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (k,) array or None
+        None if the parameters, or the observations under them, are impossible.
+    """
+    total = np.zeros(len(slopes[0][0]))
     for field, rows, by_unit, moves in zip(fields, natural, slopes, left, strict=True):
         if not field.is_valid(rows):
             return None

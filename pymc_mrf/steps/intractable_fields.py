@@ -91,6 +91,19 @@ class IntractableField(ABC):
         self.x = self._random_states(len(mask), np.random.default_rng(0))
         self.x[~mask] = self._encode_cells(observed, np.nonzero(~mask)[1])
 
+    @property
+    def is_latent(self) -> bool:
+        """Whether any cells are free."""
+        return self._free is not None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether all free cells are in one state, as before the first step of a chain."""
+        if self._free is None:
+            return False
+        states = self.x[self._free[1]]
+        return bool((states == states[0]).all())
+
     def follow(self, point: dict[str, np.ndarray]) -> None:
         """Take the present states of a latent field for data."""
         if self._free is None:

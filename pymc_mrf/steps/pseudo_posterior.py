@@ -66,6 +66,15 @@ def pseudo_posterior(
     return PseudoPosterior(v, precision, touched)
 
 
+def pseudo_precision(
+    evaluate: Callable[[np.ndarray], tuple[float, list[np.ndarray]]],
+    fields: list[IntractableField],
+    v: np.ndarray,
+) -> np.ndarray:
+    """Precision (k, k) of prior times pseudo-likelihood at `v` (k,); see `pseudo_posterior`."""
+    return _expand(evaluate, fields, v)[1]
+
+
 def _units(fields: list[IntractableField]) -> list[tuple[IntractableField, np.ndarray]]:
     """All units of observations, each with its field."""
     return [(field, unit) for field in fields for unit in field.units]

@@ -11,14 +11,16 @@ from pymc.step_methods import BinaryGibbsMetropolis
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.graph import builders
+from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.exchange_checks import standstill
+from pymc_mrf.steps.exchange_checks import LONGER, N_SETS, SHARE, standstill
+from pymc_mrf.steps.intractable_fields import IntractableField
 from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
 
 TOO_SHORT = "n_sweeps=1 is too small: 3 times as many Gibbs sweeps .* of x change .*n_sweeps=10"
 
 
-def said(step, point, n, seed=1, tune=100):
+def said(step, point, n, seed=1, tune=50):
     """Text of the warning at the end of a chain, empty if there is none."""
     step.setup_chain(np.random.default_rng(seed), tune, n)
     for t in range(tune + n):
@@ -43,12 +45,46 @@ def test_short_auxiliary_chains_are_reported_under_strong_coupling_alone():
     options = {"draws": "gibbs", "n_sweeps": 1}
     step = Exchange(strong.free_RVs, model=strong, **options)
     start = strong.initial_point()
-    assert re.search(TOO_SHORT, said(step, start, 3))
-    assert not said(step, start, 3, tune=0)  # nothing is known of the posterior
-    assert not said(Exchange(strong.free_RVs, model=strong), start, 3)  # exact draws
+    assert re.search(TOO_SHORT, said(step, start, 300))
+    assert not said(step, start, 50)  # fewer than 20 comparisons
+    assert not said(Exchange(strong.free_RVs, model=strong), start, 100)  # exact draws
     step = Exchange(weak.free_RVs, model=weak, draws="gibbs", n_sweeps=4)
-    for seed in range(5):
-        assert not said(step, weak.initial_point(), 3, seed=seed)
+    for seed in range(3):
+        assert not said(step, weak.initial_point(), 100, seed=seed)
+
+
+def test_the_cost_of_the_check_is_bounded(monkeypatch):
+    """By a share of the auxiliary draws in short chains, by a number of them in long ones."""
+    counts = {"all": 0, "checks": 0}
+    draw, prolong = AuxiliarySampler.draw, IntractableField.prolonged_statistics
+
+    def counted(self, *args, **kwargs):
+        counts["all"] += 1
+        return draw(self, *args, **kwargs)
+
+    def prolonged(self, *args):
+        before = counts["all"]
+        result = prolong(self, *args)
+        counts["checks"] += counts["all"] - before
+        return result
+
+    monkeypatch.setattr(AuxiliarySampler, "draw", counted)
+    monkeypatch.setattr(IntractableField, "prolonged_statistics", prolonged)
+    model = shared_coupling()
+    for n_updates, n, least in ((5, 60, 20), (1, 60, 4), (5, 500, N_SETS)):
+        step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=1, n_updates=n_updates)
+        counts.update(all=0, checks=0)
+        said(step, model.initial_point(), n, tune=0)
+        assert least <= counts["checks"] / LONGER <= N_SETS
+        assert counts["checks"] <= SHARE * (counts["all"] - counts["checks"]) + LONGER
+
+
+def test_a_far_start_is_forgotten():
+    """The spread that tuning learns is that of the posterior, not of the way there."""
+    model = shared_coupling()
+    step = Exchange(model.free_RVs, model=model)
+    draws = run(step, {"J": np.array(8.0)}, 500, tune=200)
+    assert draws.std() / 1.5 < np.sqrt(step.covariances[0][0, 0]) < 1.5 * draws.std()
 
 
 def test_short_chains_of_a_factor_graph_are_reported():
@@ -67,7 +103,7 @@ def test_short_chains_of_a_factor_graph_are_reported():
         )  # fmt: skip
     for n_sweeps, short in ((1, True), (30, False)):
         step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=n_sweeps)
-        assert ("is too small" in said(step, model.initial_point(), 3)) == short
+        assert ("is too small" in said(step, model.initial_point(), 300)) == short
 
 
 def test_standstill_is_reported():
@@ -101,8 +137,8 @@ def test_frozen_auxiliary_chains_are_reported():
             "x", tables, scopes=scopes, cardinalities=[2] * 3, observed=x, likelihood="particles"
         )
     step = Exchange(model.free_RVs, model=model, draws="gibbs")
-    assert "never changed 3 nodes of x" in said(step, model.initial_point(), 3)
-    assert not said(Exchange(model.free_RVs, model=model, draws="exact"), model.initial_point(), 3)
+    assert "never changed 3 nodes of x" in said(step, model.initial_point(), 70)
+    assert not said(Exchange(model.free_RVs, model=model, draws="exact"), model.initial_point(), 150)
 
 
 def test_impossible_starts_are_left_and_rejections_are_no_moves():

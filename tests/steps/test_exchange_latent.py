@@ -8,7 +8,9 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
+from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 from tests.reference import enumeration
 from tests.statistics import Z
 
@@ -72,3 +74,47 @@ def test_coupling_of_a_field_with_missing_cells():
     with np.errstate(divide="ignore"):
         logs = np.log(fits)
     assert_mean(idata.posterior["J"].values, posterior_mean(logs))
+
+
+def near_criticality():
+    """A noisy picture of a 24 x 24 Ising field of coupling 0.42, coupling and bias unknown."""
+    graph, rng = builders.grid(24, 24), np.random.default_rng(2)
+    edge_tables = ISING.edge_tables(np.full(graph.n_edges, 0.42))
+    sampler = AuxiliarySampler(graph, 2, 1, draws="gibbs", n_sweeps=1000, name="x")
+    start = rng.integers(2, size=(1, graph.n_nodes), dtype=np.int8)
+    x = sampler.draw(edge_tables, np.zeros((graph.n_nodes, 2)), rng, start=start)[0]
+    with pm.Model() as model:
+        J, h = pm.HalfNormal("J", 1.0), pm.Normal("h", 0.0, 0.5)
+        z = pmrf.Ising("x", J, h, graph=graph, likelihood="particles")
+        pm.Normal("y", z, 0.7, observed=2 * x - 1 + rng.normal(0, 0.7, size=len(x)))
+    return model
+
+
+def test_short_chains_of_a_latent_field_are_reported_where_they_are_short():
+    """And what tuning learns of two parameters is as wide as their posterior: the start is forgotten."""
+    model = near_criticality()
+    said = {}
+    for n_sweeps in (1, 20):
+        step = pmrf.Exchange([model["J"], model["h"]], model=model, draws="gibbs", n_sweeps=n_sweeps)
+        steps = [step, pmrf.TreeGibbs([model["x"]], model=model, n_sweeps=2)]
+        draws, stats = run_together(steps, model.initial_point(), 200, 300)
+        said[n_sweeps] = stats[-1][0]["warning"]
+        ratio = np.sqrt(np.diag(step.covariances[0])) / draws.std(axis=0)
+        assert (ratio > 0.4).all() and (ratio < 2.5).all(), ratio
+    assert said[20] is None
+    assert "n_sweeps=1 is too small" in said[1].message
+
+
+def run_together(steps, point, tune, n):
+    """Coordinates (n, k) of the first of `steps` after tuning, and its statistics."""
+    for k, step in enumerate(steps):
+        step.setup_chain(np.random.default_rng(k), tune, n)
+    draws, stats = [], []
+    for t in range(tune + n):
+        if t == tune:
+            for step in steps:
+                step.stop_tuning()
+        results = [(point := moved, found) for step in steps for moved, found in [step.step(point)]]
+        draws.append(steps[0]._coordinates(point))
+        stats.append(results[0][1])
+    return np.array(draws[tune:]), stats
