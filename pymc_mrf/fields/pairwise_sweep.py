@@ -7,27 +7,15 @@ import numpy as np
 from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
 from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.tree_sampling import Potentials, sweep_potentials, tree_potentials
+from pymc_mrf.kernels.tree_potentials import Potentials, tree_potentials
+from pymc_mrf.kernels.tree_sampling import sweep_potentials
 
 
 def there_and_back(forest: ForestArrays) -> ForestArrays:
     """Blocks 0, ..., B - 1, ..., 0 of a forest: a sweep over them is reversible."""
-    B = len(forest.block_ptr) - 1
-    blocks = [*range(B), *range(B - 2, -1, -1)]
-    at = [np.arange(*forest.block_ptr[b : b + 2]) for b in blocks]
-    positions = np.concatenate(at)
-    out = [np.arange(*forest.out_ptr[p : p + 2]) for p in positions]
-    outside = np.concatenate(out)
-    there = forest._replace(
-        block_ptr=np.cumsum([0, *map(len, at)]),
-        nodes=forest.nodes[positions],
-        parent=forest.parent[positions],
-        parent_edge=forest.parent_edge[positions],
-        out_ptr=np.cumsum([0, *map(len, out)]),
-        out_neighbors=forest.out_neighbors[outside],
-        out_edges=forest.out_edges[outside],
-    )
-    return read_only(ForestArrays, *there)  # or numba compiles all once more for these
+    there = forest.visits
+    visits = np.concatenate([there, there[-2::-1]])
+    return read_only(ForestArrays, *forest._replace(visits=visits))  # or numba compiles all once more
 
 
 class PairwiseSweep:
@@ -68,11 +56,11 @@ class PairwiseSweep:
         """Move `x` (m, d) int8 in place, given edge tables (1 or m, r, K, K), node tables and evidence."""
         edges, nodes = tables
         self._prepare(edges, nodes, evidence)
-        arrays, forests = self._graph.arrays, self._forests
+        forests = self._forests
         for k in rng.integers(len(forests), size=n_sweeps) if len(forests) > 1 else [0]:
             n = n_sweeps if len(forests) == 1 else 1
             for rows, potentials in self._potentials:
-                sweep_potentials(x[rows], potentials, forests[k], arrays, n, rng)
+                sweep_potentials(x[rows], potentials, forests[k], n, rng)
 
     def _prepare(self, edges: np.ndarray, nodes: np.ndarray, evidence: np.ndarray) -> None:
         given = (edges, nodes, evidence)
@@ -82,8 +70,8 @@ class PairwiseSweep:
         # chains with a table of edges in common are moved together
         m = len(nodes)
         rows = [slice(0, m)] if len(edges) == 1 else [slice(c, c + 1) for c in range(m)]
-        self._potentials = [
-            (here, tree_potentials(edges[c], nodes[here], self._graph.arrays))
-            for c, here in enumerate(rows)
-        ]
+        self._potentials = []
+        for c, here in enumerate(rows):
+            own = nodes[here]
+            self._potentials.append((here, tree_potentials(edges[c], own, self._graph.edges, len(own))))
         self._tables = given

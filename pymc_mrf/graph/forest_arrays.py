@@ -12,30 +12,40 @@ from pymc_mrf.graph.structure import PairwiseGraph
 class ForestArrays(NamedTuple):
     """Blocks of nodes, each inducing a forest, in the form in which kernels take them.
 
+    A node's *position* is its place in `nodes`. A *link* leads from a free node to a neighbour: 2 e + k for
+    the neighbour ``edges[e, k]``. Sweeps read all of these from one end to the other, or back, so that
+    large forests cost no more per node than small ones.
+
     Attributes
     ----------
-    block_ptr : (B + 1,) int64 array
+    block_ptr : (B + 1,) int32 array
         Block b is ``nodes[block_ptr[b] : block_ptr[b + 1]]``.
-    nodes : (p,) int64 array
+    visits : (V,) int32 array
+        Blocks in the order in which a sweep visits them, perhaps several times.
+    nodes : (p,) int32 array
         Free nodes, block by block, children before parents.
-    parent : (p,) int64 array
-        Parent *node* of the node at the same position; -1 for the root of a tree.
-    parent_edge : (p,) int64 array
-        Edge to the parent; -1 for a root.
-    out_ptr : (p + 1,) int64 array
-        Neighbours outside the block of ``nodes[k]`` are ``out_neighbors[out_ptr[k] : out_ptr[k + 1]]``.
-    out_neighbors, out_edges : int64 arrays
+    parent : (p,) int32 array
+        Position of the parent of the node at the same position; -1 for the root of a tree.
+    parent_link : (p,) int32 array
+        Link to the parent; -1 for a root.
+    out_ptr : (B + 1,) int32 array
+        Links from block b to other blocks and to clamped nodes are those from ``out_ptr[b]`` to
+        ``out_ptr[b + 1]``, by the position of the node.
+    out_positions, out_neighbors, out_links : int32 arrays
+        Position of the node, the neighbour itself, and the link.
     edge_weight : (r,) array
         One over the number of blocks that update an end of the edge; 0 if both ends are clamped.
     """
 
     block_ptr: np.ndarray
+    visits: np.ndarray
     nodes: np.ndarray
     parent: np.ndarray
-    parent_edge: np.ndarray
+    parent_link: np.ndarray
     out_ptr: np.ndarray
+    out_positions: np.ndarray
     out_neighbors: np.ndarray
-    out_edges: np.ndarray
+    out_links: np.ndarray
     edge_weight: np.ndarray
 
     def __reduce__(self):
@@ -131,30 +141,40 @@ def forest_arrays(
             parent.append(p)
             parent_edge.append(edge)
         block_ptr.append(len(nodes))
-    out_ptr, out_neighbors, out_edges = [0], [], []
-    for i in nodes:
-        for k in range(indptr[i], indptr[i + 1]):
-            if owner[near[k]] != owner[i]:
-                out_neighbors.append(near[k])
-                out_edges.append(near_edge[k])
+    out_ptr, out_nodes, out_neighbors, out_edges = [0], [], [], []
+    for b in range(len(partition)):
+        for i in nodes[block_ptr[b] : block_ptr[b + 1]]:
+            for k in range(indptr[i], indptr[i + 1]):
+                if owner[near[k]] != b:
+                    out_nodes.append(i)
+                    out_neighbors.append(near[k])
+                    out_edges.append(near_edge[k])
         out_ptr.append(len(out_edges))
+    position = np.full(graph.n_nodes + 1, -1)  # the last one is that of no node
+    position[nodes] = np.arange(len(nodes))
     u, v = block[graph.edges].T
     updates = (u >= 0).astype(np.int64) + ((v >= 0) & (v != u))
     weight = np.divide(1.0, updates, out=np.zeros(graph.n_edges), where=updates > 0)
 
-    def integers(values: Sequence[int]) -> np.ndarray:
-        return np.array(values, dtype=np.int64)
+    def integers(values: Sequence[int] | np.ndarray) -> np.ndarray:
+        return np.array(values, dtype=np.int32)
 
-    arrays = ForestArrays(
-        block_ptr=integers(block_ptr),
-        nodes=integers(nodes),
-        parent=integers(parent),
-        parent_edge=integers(parent_edge),
-        out_ptr=integers(out_ptr),
-        out_neighbors=integers(out_neighbors),
-        out_edges=integers(out_edges),
-        edge_weight=weight,
+    second = np.append(graph.edges[:, 1], -1)  # the last one is that of no edge
+
+    def links(edges: Sequence[int], neighbors: Sequence[int]) -> np.ndarray:
+        e = integers(edges)
+        return np.where(e >= 0, 2 * e + (second[e] == integers(neighbors)), -1).astype(np.int32)
+
+    return read_only(
+        ForestArrays,
+        integers(block_ptr),
+        integers(range(len(partition))),
+        integers(nodes),
+        integers(position[parent]),
+        links(parent_edge, parent),
+        integers(out_ptr),
+        integers(position[out_nodes]),
+        integers(out_neighbors),
+        links(out_edges, out_neighbors),
+        weight,
     )
-    for array in arrays:
-        array.setflags(write=False)
-    return arrays

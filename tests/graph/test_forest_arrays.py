@@ -28,17 +28,20 @@ def test_arrays_describe_the_partition(seed):
         positions = range(forest.block_ptr[b], forest.block_ptr[b + 1])
         assert sorted(forest.nodes[list(positions)].tolist()) == sorted(block)
         for p in positions:
-            i, j = int(forest.nodes[p]), int(forest.parent[p])
+            i, parent = int(forest.nodes[p]), int(forest.parent[p])
             inside = {k for k in network[i] if owner.get(k) == b}
-            outside = forest.out_neighbors[forest.out_ptr[p] : forest.out_ptr[p + 1]].tolist()
-            assert set(outside) == set(network[i]) - inside
-            ids = forest.out_edges[forest.out_ptr[p] : forest.out_ptr[p + 1]]
-            for k, e in zip(outside, ids, strict=True):
-                assert {i, k} == set(graph.edges[e].tolist())
-            if j >= 0:
-                assert set(graph.edges[forest.parent_edge[p]].tolist()) == {i, j}
-                assert p < forest.nodes.tolist().index(j)  # children first
-                covered.append(int(forest.parent_edge[p]))
+            out = np.flatnonzero(forest.out_positions == p)
+            assert np.all((out >= forest.out_ptr[b]) & (out < forest.out_ptr[b + 1]))
+            assert set(forest.out_neighbors[out].tolist()) == set(network[i]) - inside
+            for k, link in zip(forest.out_neighbors[out], forest.out_links[out], strict=True):
+                assert graph.edges[link >> 1, link & 1] == k
+                assert graph.edges[link >> 1, 1 - link & 1] == i
+            if parent >= 0:
+                assert p < parent  # children first
+                link = int(forest.parent_link[p])
+                assert graph.edges[link >> 1, link & 1] == forest.nodes[parent]
+                assert graph.edges[link >> 1, 1 - link & 1] == i
+                covered.append(link >> 1)
     assert len(covered) == len(set(covered))
     for e, (u, v) in enumerate(graph.edges.tolist()):
         ends = {owner[i] for i in (u, v) if i in owner}

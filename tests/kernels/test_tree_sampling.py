@@ -4,10 +4,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from pymc_mrf.fields.pairwise_sweep import there_and_back
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.forest_arrays import forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import tree_marginals, tree_sampling, tree_sampling_log
+from pymc_mrf.kernels import tree_marginals, tree_potentials, tree_sampling, tree_sampling_log
 from tests.reference import enumeration
 from tests.reference import tree_sampling as twin
 from tests.reference.block_sweeps import sweep_matrix
@@ -26,26 +27,24 @@ def random_tables(graph, n_states, rng):
 def filtered(form, z, edge_tables, node_tables, forest, graph, b):
     """What the kernel's filter says of each node of block b: log weights (d, K), parents aside."""
     d, n_states = node_tables.shape
-    edges = graph.edges
+    p = len(forest.nodes)
     z = z.astype(np.int8)
+    form, *given = tree_potentials.tree_potentials(edge_tables, node_tables[None], graph.edges, 1, form)
+    tile, log = z[:, None].astype(np.uint8), np.zeros((d, n_states))
     if form == "odds":
-        ratio, base, odds = np.empty(len(edges)), np.empty((d, 1)), np.full((d, 1), np.nan)
-        tree_sampling.binary_odds(edge_tables, node_tables[None], edges, ratio, base)
-        tree_sampling.filter_odds(odds, z[:, None].astype(np.uint8), ratio, base, 0, forest, b)
-        return np.hstack([np.zeros((d, 1)), np.log(odds)]), np.log(ratio)[:, None, None] * np.outer(
-            [0, 1], [0, 1]
-        )
+        ratio, odds = given[0], np.full((p, 1), np.nan)
+        tree_sampling.filter_odds(odds, tile, *given, 0, forest, b)
+        log[forest.nodes, 1] = np.log(odds[:, 0])
+        return log, np.log(ratio)[:, None, None] * np.outer([0, 1], [0, 1])
     if form == "scaled":
-        psi, phi = np.empty((2, *edge_tables.shape)), np.empty((d, n_states, 1))
-        nu = np.full((d, n_states, 1), np.nan)
-        tree_sampling.scaled_tables(edge_tables, node_tables[None], edges, psi, phi)
-        tree_sampling.filter_scaled(
-            nu, z[:, None].astype(np.uint8), psi, phi, 0, edges, forest, b, np.empty(1), np.empty(1)
-        )
-        return np.log(nu[:, :, 0]), np.log(psi[0])
-    nu = np.full((d, n_states), np.nan)
-    tree_sampling_log.filter_block(nu, z, edge_tables, node_tables, edges, forest, b)
-    return nu, edge_tables
+        nu = np.full((p, n_states, 1), np.nan)
+        tree_sampling.filter_scaled(nu, tile, *given, 0, forest, b, np.empty(1), np.empty(1))
+        log[forest.nodes] = np.log(nu[:, :, 0])
+        return log, np.log(given[0][:, 0])
+    nu = np.full((p, n_states), np.nan)
+    tree_sampling_log.filter_block(nu, z, edge_tables, node_tables, forest, b)
+    log[forest.nodes] = nu
+    return log, edge_tables
 
 
 def block_probability(form, z, edge_tables, node_tables, forest, graph, b):
@@ -53,9 +52,10 @@ def block_probability(form, z, edge_tables, node_tables, forest, graph, b):
     nu, psi = filtered(form, z, edge_tables, node_tables, forest, graph, b)
     total = 0.0
     for p in range(forest.block_ptr[b], forest.block_ptr[b + 1]):
-        i, j, e = forest.nodes[p], forest.parent[p], forest.parent_edge[p]
+        i, parent, e = forest.nodes[p], forest.parent[p], forest.parent_link[p] >> 1
         scores = nu[i].copy()
-        if j >= 0:
+        if parent >= 0:
+            j = forest.nodes[parent]
             scores += psi[e][:, z[j]] if graph.edges[e, 0] == i else psi[e][z[j]]
         total += scores[z[i]] - np.logaddexp.reduce(scores)
     return np.exp(total)
@@ -82,7 +82,7 @@ def test_wrong_absorption_is_detected(rng):
     tables = random_tables(GRAPH, 2, rng)
     forest = forest_arrays(GRAPH, PARTITION)
     # the control: each outside neighbour absorbed through the next edge
-    wrong = forest._replace(out_edges=np.roll(forest.out_edges, 1))
+    wrong = forest._replace(out_links=np.roll(forest.out_links, 2))
     configs = enumeration.configurations(6, 2)
     p = enumeration.probabilities(GRAPH.edges, *tables)
     matrix = sweep_matrix(
@@ -91,17 +91,13 @@ def test_wrong_absorption_is_detected(rng):
     assert np.abs(p @ matrix - p).max() > 1e-3
 
 
-SWEEPS = {
-    "odds": tree_sampling.sweeps_odds,
-    "scaled": tree_sampling.sweeps_scaled,
-    "log": tree_sampling_log.sweeps,
-}
+SWEEPS = {form: kernel for form, kernel in tree_sampling.SWEEPS.items() if form != "agreement"}
 
 
 def sweep(form, x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
     """`tree_sampling.tree_sweeps` in the representation `form`."""
-    potentials = tree_sampling.tree_potentials(edge_tables, node_tables, graph, form)
-    tree_sampling.sweep_potentials(x, potentials, forest, graph, n_sweeps, rng)
+    potentials = tree_potentials.tree_potentials(edge_tables, node_tables, graph.edges, len(x), form)
+    tree_sampling.sweep_potentials(x, potentials, forest, n_sweeps, rng)
 
 
 @pytest.mark.parametrize("form", SWEEPS)
@@ -141,6 +137,14 @@ MARGINALS = {
 }
 
 
+def add_marginals(form, x, edge_tables, node_tables, forest, graph, *args):
+    """`tree_marginals.tree_marginals` in the representation `form`."""
+    _, *given = tree_potentials.tree_potentials(
+        edge_tables, node_tables[None], graph.edges, len(x), form
+    )
+    MARGINALS[form](x, *given, forest, *args)
+
+
 @pytest.mark.parametrize("form", MARGINALS)
 def test_marginals_of_a_tree_are_exact_in_every_sweep(form, rng):
     graph = PairwiseGraph(range(5), [(3, 0), (3, 1), (2, 3), (4, 2)])
@@ -148,7 +152,7 @@ def test_marginals_of_a_tree_are_exact_in_every_sweep(form, rng):
     x = np.zeros((4, 5), dtype=np.int8)
     node_sum, edge_sum = np.zeros((5, 3, 4)), np.zeros((4, 3, 3, 4))
     forest = forest_arrays(graph, [range(5)])
-    MARGINALS[form](x, tables[0], tables[1][None], forest, graph.arrays, 3, rng, node_sum, edge_sum)
+    add_marginals(form, x, *tables, forest, graph, 3, rng, node_sum, edge_sum)
     nodes, edges = enumeration.marginals(graph.edges, *tables)
     for c in range(4):
         np.testing.assert_allclose(node_sum[..., c] / 3, nodes, atol=1e-13)
@@ -162,7 +166,7 @@ def test_marginals_given_the_outside_equal_enumeration(form, rng):
     forest = forest_arrays(GRAPH, partition, clamped=[1, 2, 5])
     x = np.array([start], dtype=np.int8)
     node_sum, edge_sum = np.zeros((6, 2, 1)), np.zeros((6, 2, 2, 1))
-    MARGINALS[form](x, tables[0], tables[1][None], forest, GRAPH.arrays, 1, rng, node_sum, edge_sum)
+    add_marginals(form, x, *tables, forest, GRAPH, 1, rng, node_sum, edge_sum)
     assert x[0, [1, 2, 5]].tolist() == [0, 1, 1]
     configs = enumeration.configurations(6, 2)
     p = enumeration.probabilities(GRAPH.edges, *tables)
@@ -213,7 +217,7 @@ def test_strong_couplings_and_impossible_states(rng):
     agree = np.tile(np.array([[0.0, -900.0], [-900.0, 0.0]]), (39, 1, 1))
     nodes = np.zeros((40, 2))
     nodes[7] = [0.0, 1.0]
-    assert tree_sampling.representation(agree, nodes[None], graph.edges) == "log"
+    assert tree_potentials.representation(agree, nodes[None], graph.edges, 1) == "log"
     x = np.zeros((4000, 40), dtype=np.int8)
     tree_sampling.tree_sweeps(x, agree, nodes[None], forest, graph.arrays, 1, rng)
     assert np.all(x == x[:, :1])
@@ -240,7 +244,7 @@ def test_impossible_states_of_nodes_without_logarithms(rng):
     graph = builders.chain(4)
     edge_tables, nodes = random_tables(graph, 2, rng)
     nodes[2] = [-np.inf, 3.0]
-    assert tree_sampling.representation(edge_tables, nodes[None], graph.edges) == "scaled"
+    assert tree_potentials.representation(edge_tables, nodes[None], graph.edges, 1) == "scaled"
     x = np.zeros((20_000, 4), dtype=np.int8)
     forest = forest_arrays(graph, [range(4)])
     tree_sampling.tree_sweeps(x, edge_tables, nodes[None], forest, graph.arrays, 1, rng)
@@ -254,7 +258,7 @@ def test_huge_biases_of_binary_fields(rng):
     graph = builders.chain(3)
     edge_tables, nodes = random_tables(graph, 2, rng)
     nodes[0], nodes[2] = [0.0, 1e6], [1e6, 0.0]
-    assert tree_sampling.representation(edge_tables, nodes[None], graph.edges) == "odds"
+    assert tree_potentials.representation(edge_tables, nodes[None], graph.edges, 1) == "odds"
     x = np.zeros((100, 3), dtype=np.int8)
     forest = forest_arrays(graph, [range(3)])
     tree_sampling.tree_sweeps(x, edge_tables, nodes[None], forest, graph.arrays, 2, rng)
@@ -271,8 +275,10 @@ def test_compiled_equals_python_and_repeats(form, n_chains, rng):
     runs = []
     for function in (SWEEPS[form], SWEEPS[form].py_func, SWEEPS[form]):
         x = start.copy()
-        _, *given = tree_sampling.tree_potentials(tables[0], tables[1][None], GRAPH.arrays, form)
-        function(x, *given, forest, GRAPH.arrays, 2, np.random.default_rng(1))
+        _, *given = tree_potentials.tree_potentials(
+            tables[0], tables[1][None], GRAPH.edges, n_chains, form
+        )
+        function(x, *given, forest, 2, np.random.default_rng(1))
         runs.append(x)
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[0], runs[2])
@@ -285,9 +291,9 @@ def test_long_trees_do_not_underflow(rng):
     node_sum, edge_sum = np.zeros((3000, 3, 1)), np.zeros((2999, 3, 3, 1))
     x = np.zeros((1, 3000), dtype=np.int8)
     results = []
-    for function in MARGINALS.values():
+    for form in MARGINALS:
         node_sum[:], edge_sum[:] = 0.0, 0.0
-        function(x, edge_tables, nodes[None], forest, graph.arrays, 1, rng, node_sum, edge_sum)
+        add_marginals(form, x, edge_tables, nodes, forest, graph, 1, rng, node_sum, edge_sum)
         results.append((node_sum.copy(), edge_sum.copy()))
     np.testing.assert_allclose(results[0][0], results[1][0], atol=1e-12)
     np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-12)
@@ -301,7 +307,7 @@ def test_near_the_limits_of_odds_and_probabilities(rng):
         edge_tables = np.tile(sign * 19.0 * np.array([[0.5, -0.5], [-0.5, 0.5]]), (8, 1, 1))
         nodes = np.zeros((9, 2))
         nodes[:, 1] = [0, 40, -40, 39, -39, 1e5, -1e5, 20, 0]
-        assert tree_sampling.representation(edge_tables, nodes[None], graph.edges) == "odds"
+        assert tree_potentials.representation(edge_tables, nodes[None], graph.edges, 1) == "odds"
         expected = enumeration.marginals(graph.edges, edge_tables, nodes)[0][:, 1]
         x = np.zeros((20_000, 9), dtype=np.int8)
         tree_sampling.tree_sweeps(x, edge_tables, nodes[None], forest, graph.arrays, 1, rng)
@@ -312,6 +318,43 @@ def test_near_the_limits_of_odds_and_probabilities(rng):
             x[:1], edge_tables, nodes[None], forest, graph.arrays, 1, rng, node_sum, edge_sum
         )
         np.testing.assert_allclose(node_sum[:, 1, 0], expected, atol=1e-12)
+
+
+def agreement_tables(graph, n_states, coupling, rng):
+    """Tables of agreement on a level of its own for each edge, node 1 being in no state 0."""
+    level = rng.normal(size=graph.n_edges)
+    edges = level[:, None, None] + coupling[:, None, None] * np.eye(n_states)
+    nodes = rng.normal(size=(graph.n_nodes, n_states))
+    nodes[1, 0] = -np.inf
+    return edges, nodes
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one table", "tables"])
+@pytest.mark.parametrize("form", ["agreement", "scaled"])
+def test_chains_with_tables_of_agreement(form, shared, rng):
+    coupling = np.full(6, 0.9) if shared else rng.normal(0.0, 1.5, size=6)
+    edges, nodes = agreement_tables(GRAPH, 3, coupling, rng)
+    if shared:
+        edges[:] = edges[0]
+    assert tree_potentials.representation(edges, nodes[None], GRAPH.edges, 1) == "agreement"
+    assert tree_potentials.representation(edges, nodes[None], GRAPH.edges, 64) == "scaled"
+    configs = enumeration.configurations(6, 3)
+    p = enumeration.probabilities(GRAPH.edges, edges, nodes)
+    start = configs[rng.choice(len(configs), p=p, size=20_000)].astype(np.int8)
+    _, weights, phi = tree_potentials.tree_potentials(edges, nodes[None], GRAPH.edges, 1, form)
+    assert len(weights) == (1 if shared else 6)
+    forest = there_and_back(forest_arrays(GRAPH, PARTITION))
+
+    def counts(weights):
+        x = start.copy()
+        tree_sampling.SWEEPS[form](x, weights, phi, forest, 1, rng)
+        assert (x != start).any(axis=1).mean() > 0.5
+        return np.bincount(enumeration.configuration_index(x, 3), minlength=len(configs))
+
+    right = counts(weights)  # exact draws stay exact
+    assert right[p == 0].sum() == 0
+    assert_frequencies(right[p > 0], p[p > 0])
+    assert chi_square_pvalue(counts(weights**1.3)[p > 0], p[p > 0]) < 1e-6  # control: other couplings
 
 
 @pytest.mark.parametrize("n_states", [2, 3])

@@ -1,0 +1,173 @@
+"""Tables of a pairwise field as tree sampling takes them: odds, agreements, probabilities or logarithms.
+
+Messages are products; which numbers they are made of depends on the tables, and is chosen by
+`representation`:
+
+- "odds" of binary fields, without any transcendental function in a sweep;
+- "agreement", for a few chains of a field whose edges only ask whether the states of their ends agree, as
+  do Potts fields: one number per edge, and a message takes K operations instead of K ** 2;
+- "scaled", probabilities of K states;
+- "log", the tables themselves, for couplings too strong for the others and for impossible pairs of states.
+
+Edges that all have the same table keep it once: that is what is read most.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import inlined, jit
+
+RANGE = 120.0
+"""Largest sum of the ranges of the edge tables around one node outside the log domain: products of
+messages then stay within the range of floating-point numbers (odds within exp(300 + 2 * 120))."""
+
+FEW = 4
+"""From this number of chains on they are moved in tiles."""
+
+
+class Potentials(NamedTuple):
+    """Tables of a field in one representation.
+
+    Attributes
+    ----------
+    form : {"odds", "agreement", "scaled", "log"}
+    edges : array
+        "odds": (t,), the ratio of the odds of a node given a neighbour in state 1 and in state 0, t being
+        1 or the number of edges. "agreement": (t,), the weight of agreement. "scaled": (t, 2, K, K), of
+        which [e, k, s, a] is that of state s of the edge's end k and a of the other one.
+    nodes : array
+        Its last axis are the chains, or has length one: (d, m) odds of state 1, all neighbours in state
+        0, or (d, K, m), proportional to probabilities. Under "log" the log tables themselves.
+    """
+
+    form: str
+    edges: np.ndarray
+    nodes: np.ndarray
+
+
+@inlined
+def table_of(link, n_tables):
+    """Return the number of the table of the edge of `link`: there is one for each, or one for all."""
+    return link >> 1 if n_tables > 1 else 0
+
+
+@jit
+def survey(edge_tables, edges, load):
+    """Add the ranges (largest less smallest entry) of the tables around each node to `load` (d,).
+
+    Returns
+    -------
+    equal : bool
+        Whether all edges have the same table.
+    agree : bool
+        Whether the entries of each table depend on the agreement of the two states only.
+    """
+    equal, agree, n_states = True, True, edge_tables.shape[1]
+    for e in range(edges.shape[0]):
+        low, high = np.inf, -np.inf
+        for a in range(n_states):
+            for b in range(n_states):
+                cell = edge_tables[e, a, b]
+                low, high = min(low, cell), max(high, cell)
+                equal &= cell == edge_tables[0, a, b]
+                agree &= cell == edge_tables[e, 0, 0 if a == b else 1]
+        load[edges[e, 0]] += high - low
+        load[edges[e, 1]] += high - low
+    return equal, agree
+
+
+def _form(agree, load, node_tables, n_chains):
+    if not load.max() <= RANGE:  # infinite, or not a number where all pairs are impossible
+        return "log"
+    if node_tables.shape[2] == 2 and node_tables.min() > -np.inf:
+        return "odds"
+    return "agreement" if agree and n_chains < FEW else "scaled"
+
+
+def representation(edge_tables, node_tables, edges, n_chains):
+    """Choose the form; arguments as for `tree_potentials`."""
+    load = np.zeros(node_tables.shape[1])
+    _, agree = survey(edge_tables, edges, load)
+    return _form(agree, load, node_tables, n_chains)
+
+
+def tree_potentials(edge_tables, node_tables, edges, n_chains, form=None):
+    """`Potentials` for `n_chains` chains moved together, in the representation chosen, or in `form`.
+
+    Parameters
+    ----------
+    edge_tables : (r, K, K) array
+        Log tables, the first index being the state of the first end.
+    node_tables : (1, d, K) or (m, d, K) array
+        Shared by all chains, or one table per chain.
+    edges : (r, 2) array
+    n_chains : int
+    form : str, optional
+    """
+    load = np.zeros(node_tables.shape[1])
+    equal, agree = survey(edge_tables, edges, load)
+    form = form or _form(agree, load, node_tables, n_chains)
+    if form == "log":
+        return Potentials(form, edge_tables, node_tables)
+    m, d, n_states = node_tables.shape
+    t = 1 if equal and len(edges) else len(edges)
+    if form == "odds":
+        ratio, base = np.empty(t), np.empty((d, m))
+        binary_odds(edge_tables, node_tables, edges, ratio, base)
+        return Potentials(form, ratio, base)
+    phi = np.empty((d, n_states, m))
+    scaled_nodes(node_tables, phi)
+    if form == "agreement":
+        return Potentials(form, np.exp(edge_tables[:t, 0, 0] - edge_tables[:t, 0, 1]), phi)
+    psi = np.empty((t, 2, n_states, n_states))
+    scaled_edges(edge_tables, psi)
+    return Potentials(form, psi, phi)
+
+
+@jit
+def binary_odds(edge_tables, node_tables, edges, ratio, base):
+    """Odds of state 1: `ratio` (1 or r,) per edge to a neighbour in state 1, `base` (d, 1 or m) of a node.
+
+    Log odds of a node beyond 300 are beyond the resolution of a uniform random number, whatever the
+    neighbours do; they are kept at 300.
+    """
+    shift = np.zeros(base.shape[0])
+    for e in range(edges.shape[0]):
+        low = edge_tables[e, 0, 0]
+        shift[edges[e, 0]] += edge_tables[e, 1, 0] - low
+        shift[edges[e, 1]] += edge_tables[e, 0, 1] - low
+    for e in range(ratio.shape[0]):
+        t = edge_tables[e]
+        ratio[e] = np.exp(t[1, 1] - t[1, 0] - t[0, 1] + t[0, 0])
+    for i in range(base.shape[0]):
+        for c in range(base.shape[1]):
+            h = node_tables[c, i, 1] - node_tables[c, i, 0] + shift[i]
+            base[i, c] = np.exp(min(max(h, -300.0), 300.0))
+
+
+@jit
+def scaled_edges(edge_tables, psi):
+    """Potentials `psi` (1 or r, 2, K, K) of edges with largest entry one, by either end."""
+    n_states = psi.shape[2]
+    for e in range(psi.shape[0]):
+        top = -np.inf
+        for a in range(n_states):
+            for b in range(n_states):
+                top = max(top, edge_tables[e, a, b])
+        for a in range(n_states):
+            for b in range(n_states):
+                psi[e, 0, a, b] = psi[e, 1, b, a] = np.exp(edge_tables[e, a, b] - top)
+
+
+@jit
+def scaled_nodes(node_tables, phi):
+    """Potentials `phi` (d, K, 1 or m) of nodes with largest entry one."""
+    n_states = phi.shape[1]
+    for i in range(phi.shape[0]):
+        for c in range(phi.shape[2]):
+            top = -np.inf
+            for a in range(n_states):
+                top = max(top, node_tables[c, i, a])
+            for a in range(n_states):
+                phi[i, a, c] = np.exp(node_tables[c, i, a] - top)
