@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         variation_of_information,
         vi_difference,
     )
+    from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
@@ -82,6 +83,7 @@ __all__ = [
     "FactorGraphField",
     "FactorGraphMRF",
     "Ising",
+    "LatentMarginals",
     "OrdinalMRF",
     "PairwiseField",
     "PairwiseGraph",
@@ -154,6 +156,7 @@ _HOMES = {
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "Ising": "pymc_mrf.distributions.mrf",
+    "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",
