@@ -31,7 +31,7 @@ class LatentMarginals:
 
     Notes
     -----
-    Draws while tuning are not counted. A new run of `pymc.sample` begins anew. NUTS samplers of other packages,
+    Draws while tuning are not counted. A new run of `pymc.sample` begins anew. NUTS samplers of others,
     which PyMC calls as a whole, take no callback.
 
     Examples
