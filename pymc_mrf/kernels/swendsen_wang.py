@@ -1,10 +1,10 @@
 """Cluster sweeps of agreement fields with couplings that are not negative: Swendsen & Wang (1987).
 
-The field is p(x) proportional to exp(sum_e coupling_e [x_u = x_v] + sum_i evidence[i, x_i]). A sweep opens each
-edge whose ends agree with probability 1 - exp(-coupling_e), and redraws the common state of every cluster of
-nodes that open edges join, by the sum of the evidence over its nodes (Edwards & Sokal, 1988). The field is left
-invariant, whatever the evidence; without evidence a sweep decorrelates far more than single sites do near the
-critical coupling, where the evidence of large clusters is strong they seldom change.
+The field is p(x) proportional to exp(sum_e coupling_e [x_u = x_v] + sum_i evidence[i, x_i]). A sweep opens
+each edge whose ends agree with probability 1 - exp(-coupling_e), and redraws the common state of each cluster
+of nodes that open edges join, by the sum of the evidence over its nodes (Edwards & Sokal, 1988). The field is
+left invariant, whatever the evidence. Without evidence a sweep decorrelates far more than one of single sites
+near the critical coupling; strong evidence on large clusters lets them seldom change.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ def swendsen_wang(x, edges, closed, evidence, parent, scores, rng):
 
 @jit
 def swendsen_wang_sweeps(x, edges, coupling, evidence, n_sweeps, rng):
-    """Move every row of `x` (m, d) by `n_sweeps` sweeps, in place; `coupling` (r,) >= 0, the rest as above."""
+    """Move every row of `x` (m, d) by `n_sweeps` sweeps, in place; `coupling` (r,) >= 0, else as above."""
     closed = np.exp(-coupling)
     parent, scores = np.empty(x.shape[1], dtype=np.int64), np.empty(evidence.shape)
     for c in range(x.shape[0]):
