@@ -93,6 +93,15 @@ def test_code_of_the_choosing_page_runs(tmp_path):
     assert n_bytes > n_cells
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_code_of_the_page_on_long_runs_runs(tmp_path):
+    namespace, [*_, progress, _] = pages.run(DOCS / "long_runs.md", tmp_path)
+    assert progress.startswith("steps 400, 400 of 400, about 0 seconds left\n300 draws per chain: R-hat")
+    assert namespace["so_far"].posterior.equals(namespace["idata"].posterior)
+    assert 250 <= namespace["enough"].posterior.sizes["draw"] < 5000
+    assert {path.name for path in tmp_path.iterdir()} == {"items"}
+
+
 def test_reference_has_every_public_name():
     documented = set(re.findall(r"^   ([\w.]+)$", text_of("docs", "api.md"), flags=re.MULTILINE))
     public = set(pmrf.__all__) - {"datasets", "graphs"}

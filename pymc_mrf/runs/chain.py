@@ -1,4 +1,4 @@
-"""One chain: its steps, written down every few seconds together with all that the next step depends on."""
+"""One chain: its steps, written down now and then together with all that the next step depends on."""
 
 import time
 from collections.abc import Callable
@@ -14,10 +14,12 @@ from pymc.util import RandomGeneratorState, random_generator_from_state
 
 from pymc_mrf.runs.store import Head, Store
 
-SECONDS = 10.0
+SECONDS = 20.0
 """Least time between two writings."""
 COST = 0.01
-"""Share of the time that writing may take; where it is slow, it is done less often."""
+"""Share of the time that writing may take; where it is slow, it is done less often,"""
+LONGEST = 300.0
+"""but at least after these seconds: writing the draws themselves may take more, however seldom it is done."""
 PART = 0.01
 """Share of a run from which on a piece is closed. A shorter one is written anew with what follows."""
 REPORT_SECONDS = 0.3
@@ -134,7 +136,7 @@ class Writer:
 
     def _wait(self) -> None:
         self._since = time.monotonic()
-        self.due = self._since + max(SECONDS, self._cost / COST)
+        self.due = self._since + min(max(SECONDS, self._cost / COST), LONGEST)
 
     def add(self, point: dict[str, np.ndarray], stats: list[dict[str, Any]]) -> None:
         """Record a step."""

@@ -94,7 +94,7 @@ def test_other_versions_are_told_by_name(stored, monkeypatch):
 @pytest.mark.parametrize(
     "options, error, message",
     [
-        ({"store": 3}, TypeError, "store must be a path, a URL or None, not 3"),
+        ({"store": 3}, TypeError, "store must be a path or a URL, not 3"),
         ({"draws": 0}, ValueError, "draws must be a positive integer, not 0"),
         ({"tune": -1}, ValueError, "tune must be a non-negative integer, not -1"),
         ({"random_seed": -1}, ValueError, "random_seed must be a non-negative integer"),

@@ -62,6 +62,7 @@ def prepared(model):
 def steady_clock(monkeypatch):
     """A clock that ticks whenever it is read, so that pieces are the same on every machine."""
     monkeypatch.setattr(chain_module, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    monkeypatch.setattr(chain_module, "SECONDS", 10.0)
     monkeypatch.setattr(chain_module, "COST", 1.0)
     monkeypatch.setattr(chain_module, "PART", 0.3)  # a piece is written anew once or twice
 
