@@ -14,6 +14,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.fields.cluster_sweep import ClusterSweep
 from pymc_mrf.fields.pairwise_sweep import PairwiseSweep
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
@@ -247,6 +248,10 @@ class LatentField(ABC):
         """Move `x` (m, d) int8 in place: reversibly, and leaving field times evidence invariant."""
         self._sweeps(x, tables, evidence, n_sweeps, rng)
 
+    def clusters(self) -> ClusterSweep | None:
+        """Sweeps over clusters, for fields that are not drawn as a whole and whose edges may agree."""
+        return None
+
     def proposals(self) -> list[tuple[int, Sweep]]:
         """Row and simulation of the parts that are proposed one by one: trees, and pieces of them.
 
@@ -305,6 +310,12 @@ class PairwiseLatentField(LatentField):
 
     def _simulator(self, partitions, clamped):
         return PairwiseSweep(self._op.graph, partitions, clamped)
+
+    def clusters(self):
+        """Those of all edges."""
+        return (
+            None if self.exact else ClusterSweep(self._op.graph, np.where(self.free, -1, self._template))
+        )
 
     def _flat(self, tables, evidence, c):
         edges, nodes = (t[c if len(t) > 1 else 0] for t in tables)

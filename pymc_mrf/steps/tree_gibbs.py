@@ -8,7 +8,7 @@ import numpy as np
 from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
 
-from pymc_mrf.checks import warn_user, whole_number
+from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
@@ -22,6 +22,9 @@ SWEPT_NODES = 2048
 
 START_SWEEPS = 10
 
+MEMORY = 100
+"""Steps at the end of tuning over which sweeps over trees and over clusters are compared."""
+
 LEAST_REFUSED = 0.1
 """Share of proposals refused from which a field that never changes is not simply certain."""
 
@@ -31,6 +34,8 @@ class TreeGibbsState(MRFStepState):
     """Everything that changes while a chain runs."""
 
     refused: float
+    distances: np.ndarray
+    n_compared: int
 
 
 class TreeGibbs(MRFStep):
@@ -46,6 +51,13 @@ class TreeGibbs(MRFStep):
     Where a term depends on several nodes, the trees and pieces of them are proposed one after the other
     under the evidence of the other terms, and accepted or refused (Metropolis). Which is the case is
     found by evaluating the model when the step is made, and watched in every step.
+
+    Between two sweeps over trees may be one over clusters of nodes in the same state (Swendsen & Wang,
+    1987), where the field only asks whether the states of an edge agree and no coupling is negative: `Ising`,
+    `Potts` and `AgreementMRF`. Near and above the coupling at which the field orders, under weak evidence,
+    this is many times faster; elsewhere it only takes time. While tuning, both kinds of sweeps are made and
+    compared by how far they move the numbers of nodes in each state; afterwards clusters stay if they move
+    them further.
 
     Every possible configuration is reached from every other where rows are drawn as a whole, and where
     no impossible combinations (-inf entries in the tables of a `FactorGraphMRF`) tie variables of
@@ -63,11 +75,15 @@ class TreeGibbs(MRFStep):
         A free `Ising`, `Potts`, `AgreementMRF`, `BoltzmannMachine` or `FactorGraphMRF`, of shape (d,) or
         (..., d), or ``x_unobserved`` of a field ``x`` with missing cells.
     n_sweeps : int, optional
-        Sweeps in one step, each over all trees, there and back; without effect where fields are drawn
-        as a whole, or proposed in parts. By default 2, or more in fields of less than 683 nodes, where
-        they cost little beside the rest of a draw: 2048 by the number of nodes.
+        Sweeps in one step, each over all trees, there and back; two at least where clusters are swept over in
+        between. Without effect where fields are drawn as a whole, or proposed in parts. By default 2, or more
+        in fields of less than 683 nodes, where they cost little beside the rest of a draw: 2048 by the number
+        of nodes.
     n_partitions : int
         Tree partitions among which each sweep chooses at random.
+    clusters : bool, optional
+        Whether to sweep over clusters, too; without effect where fields are drawn as a whole, or proposed in
+        parts. By default this is found out while tuning.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
@@ -78,6 +94,7 @@ class TreeGibbs(MRFStep):
     ValueError
         If an option is not a positive integer, a start value is no state, at some point no state of a
         node is possible, or a term takes an entry of an array by a state for which there is none.
+        Under ``clusters=True`` if a coupling is negative, or the field has no clusters.
 
     Warns
     -----
@@ -95,14 +112,15 @@ class TreeGibbs(MRFStep):
     ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them
     too, but under a pseudo-likelihood, so that both steps together are an approximation.
 
-    Sampler statistics: ``tree_gibbs_changed`` (fraction of the free nodes that changed) and
-    ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction). A warning at the
+    Sampler statistics: ``tree_gibbs_changed`` (fraction of the free nodes that changed),
+    ``tree_gibbs_accept`` (mean acceptance probability; 1 where nothing needs correction) and
+    ``tree_gibbs_clusters`` (1 where clusters were swept over, else 0). A warning at the
     end of a chain says if the field never changed in 50 draws or more because proposals were refused. It
     does not warn of fields that need no correction: they may stand still because their nodes are certain.
 
     References
     ----------
-    Rivasseau (2005).
+    Rivasseau (2005). Swendsen & Wang (1987).
 
     Examples
     --------
@@ -129,14 +147,24 @@ class TreeGibbs(MRFStep):
             "acceptance",
             acceptance("write the terms that depend on the field node by node", 0.01),
         ),
+        Statistic("clusters", "sweeps over clusters", shown="never"),
     )
 
-    def __init__(self, vars, *, n_sweeps: int | None = None, n_partitions: int = 1, **kwargs) -> None:
+    def __init__(
+        self,
+        vars,
+        *,
+        n_sweeps: int | None = None,
+        n_partitions: int = 1,
+        clusters: bool | None = None,
+        **kwargs,
+    ) -> None:
         super().__init__(vars, **kwargs)
         value, model = self._only_variable(), self._model
         if n_sweeps is not None:
             n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         n_partitions = whole_number(n_partitions, "n_partitions", 1)
+        self._wants_clusters = None if clusters is None else flag(clusters, "clusters")
         rv = model.values_to_rvs[value]
         node = field_node(rv)
         if node is None:
@@ -152,6 +180,7 @@ class TreeGibbs(MRFStep):
         )
         self._weights: tuple[Evidence, np.ndarray] | None = None
         self._proposals: list = []
+        self._clusters = None if clusters is False else self._field.clusters()
         if not self._evidence.separable:
             warn_user(
                 f"TreeGibbs cannot draw {rv.name} at once, because a term of the model depends on several "
@@ -168,6 +197,7 @@ class TreeGibbs(MRFStep):
     def _forget(self) -> None:
         super()._forget()
         self.refused = 0.0
+        self.distances, self.n_compared = np.zeros(2), 0
 
     @staticmethod
     def competence(var, has_grad):
@@ -183,14 +213,20 @@ class TreeGibbs(MRFStep):
         if not self.started:
             x = self._begin(point, x, tables, evidence, weights)
             self.started = True
+        coupling = None
         if not self._proposals:
-            new, accept = self._sweep_once(point, x, tables, evidence, weights)
+            coupling = self._cluster_coupling(tables)
+            new, accept = self._sweep_once(point, x, tables, evidence, weights, coupling)
         else:
             new, accept = self._propose_parts(point, x, tables, evidence, weights)
         changed = np.count_nonzero(new != x) / len(self._field.states)
         if not self.tune:
             self.refused += 1.0 - accept
-        stats = {"tree_gibbs_changed": changed, "tree_gibbs_accept": accept}
+        stats = {
+            "tree_gibbs_changed": changed,
+            "tree_gibbs_accept": accept,
+            "tree_gibbs_clusters": float(coupling is not None),
+        }
         value = self._field.value(new, np.shape(point[self._name]))
         return {**point, self._name: value}, stats, bool(changed)
 
@@ -229,16 +265,55 @@ class TreeGibbs(MRFStep):
             return 1.0
         return float(np.exp(min(new - old, 0.0))) if new > -np.inf else 0.0
 
-    def _sweep_once(self, point, x, tables, evidence, weights) -> tuple[np.ndarray, float]:
+    def _cluster_coupling(self, tables) -> np.ndarray | None:
+        """Couplings for sweeps over clusters; None where there shall be none in this step.
+
+        The decision depends on the parameters and on tuning alone: the posterior is left invariant.
+        """
+        trees, clusters = self.distances
+        measured = self.n_compared > 0 and not self.tune and self._wants_clusters is None
+        if self._clusters is None or (measured and clusters <= trees):
+            return None
+        coupling = self._clusters.coupling(tables[0])
+        if coupling is None and self._wants_clusters:
+            raise ValueError(
+                f"clusters=True: {self._name} has a negative coupling, or edges that depend on more than "
+                "whether two states agree, so that there are no clusters; leave clusters out, or give the "
+                "couplings a prior that is positive, such as pm.HalfNormal"
+            )
+        return coupling
+
+    def _sweep_once(self, point, x, tables, evidence, weights, coupling) -> tuple[np.ndarray, float]:
         """Sweep; accept with what the evidence misses, which is nothing if it is complete.
 
-        The correction is right because sweeps are reversible: they go there and back.
+        The correction is right because sweeps are reversible: they go there and back, clusters in between.
         """
         new = x.copy()
-        self._field.sweep(new, tables, weights, self._n_sweeps, self.rng)
+        if coupling is None:
+            self._field.sweep(new, tables, weights, self._n_sweeps, self.rng)
+        else:
+            self._sweep_trees_and_clusters(new, tables, weights, coupling)
         old_residual = self._residual(point, evidence, x)
         accept = self._acceptance(old_residual, self._residual(point, evidence, new))
         return (new if accept == 1.0 or self.rng.random() < accept else x), accept
+
+    def _sweep_trees_and_clusters(self, x, tables, weights, coupling) -> None:
+        """Trees and clusters by turns, in the same order from either end; compare them while tuning."""
+        assert self._clusters is not None
+        n_trees = max(self._n_sweeps, 2)
+        moved, node_tables = np.zeros(2), tables[1] + weights
+        counts = np.bincount(x.ravel(), minlength=weights.shape[2])
+        for k in range(2 * n_trees - 1):
+            if k % 2:
+                self._clusters(x, coupling, node_tables, self.rng)
+            else:
+                self._field.sweep(x, tables, weights, 1, self.rng)
+            old, counts = counts, np.bincount(x.ravel(), minlength=weights.shape[2])
+            moved[k % 2] += np.square(counts - old).sum()
+        if self.tune:
+            self.n_compared += 1
+            new = moved / [n_trees, n_trees - 1]
+            self.distances = self.distances + (new - self.distances) / min(self.n_compared, MEMORY)
 
     def _propose_parts(self, point, x, tables, evidence, weights) -> tuple[np.ndarray, float]:
         """Propose each part once; the state and the mean acceptance probability."""

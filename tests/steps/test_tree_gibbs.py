@@ -346,7 +346,7 @@ def test_default_start_is_replaced_and_the_users_is_kept(monkeypatch):
     graph = builders.grid(20, 20)
     with pm.Model() as model:
         pmrf.Potts("x", np.float64(3.0), graph=graph, n_states=3)
-    step = make(model)
+    step = make(model, clusters=False)
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point, _ = step.step(model.initial_point())
     assert len(np.unique(point["x"])) > 1  # coupling 3 keeps a constant field as it is
