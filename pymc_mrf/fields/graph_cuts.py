@@ -189,18 +189,19 @@ def alpha_expansion(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: 
 
     Notes
     -----
-    Starts at the best state of every node alone. Let V_e(a, b) = (theta_e(a, a) + theta_e(b, b)) / 2 -
-    theta_e(a, b), and the rest of the tables belong to the nodes. The energy is at most 2 c times the least
-    one, c the largest ratio of two values of one V_e, a != b (their Theorem 6.1, whose proof needs no
-    symmetry and allows each edge an own V_e).
+    Let theta_e(a, b) = f_e(a) + g_e(b) - V_e(a, b) with V_e(a, a) = 0 and f_e - g_e such that V_e is as
+    symmetric as can be; f_e and g_e belong to the nodes, whose best states alone are the start. The energy
+    is at most 2 c times the least one, c the largest ratio of two values of one V_e, a != b (their Theorem
+    6.1, whose proof needs no symmetry and allows each edge an own V_e).
     """
     edges, n_states = graph.edges, node_tables.shape[1]
     u, v = edges.T
     e, i = np.arange(len(edges)), np.arange(len(node_tables))
-    diagonal = np.diagonal(edge_tables, axis1=1, axis2=2) / 2.0  # (r, K)
+    half = np.diagonal(edge_tables, axis1=1, axis2=2) / 2.0  # (r, K)
+    skew = (edge_tables.mean(axis=2) - edge_tables.mean(axis=1)) / 2.0
     alone = node_tables.copy()
-    np.add.at(alone, u, diagonal)
-    np.add.at(alone, v, diagonal)
+    np.add.at(alone, u, half + skew)
+    np.add.at(alone, v, half - skew)
     x = alone.argmax(axis=1)
     value = float(log_potential(x, edges, edge_tables, node_tables))
     gaps, state, n_idle = np.zeros(n_states), 0, 0
@@ -219,11 +220,13 @@ def alpha_expansion(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: 
         n_idle += 1
         state = (state + 1) % n_states
     apart = ~np.eye(n_states, dtype=bool)
-    costs = (diagonal[:, :, None] + diagonal[:, None, :] - edge_tables)[:, apart]  # (r, K (K - 1))
+    costs = ((half + skew)[:, :, None] + (half - skew)[:, None, :] - edge_tables)[
+        :, apart
+    ]  # (r, K (K - 1))
     low, high = costs.min(axis=1), costs.max(axis=1)
     coupled = high > 1e-12 * np.abs(edge_tables).max(axis=(1, 2))
     with np.errstate(divide="ignore"):
         ratios = high[coupled] / np.maximum(low[coupled], 0.0)
     factor = 2.0 * float(ratios.max(initial=1.0))
-    ceiling = float(alone.max(axis=1).sum())
+    ceiling = float(alone.max(axis=1).sum() + np.maximum(-low, 0.0).sum())
     return Expansion(x, factor, ceiling - max(ceiling - value - float(gaps.sum()), 0.0) / factor)

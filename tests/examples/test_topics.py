@@ -10,6 +10,7 @@ from examples import (
     cost_against_width,
     edge_covariates,
     hierarchical_field,
+    large_fields,
     missing_cells,
     pseudo_likelihood_calibration,
     pseudo_likelihood_coverage,
@@ -44,6 +45,14 @@ def test_edge_covariates(tmp_path, no_convergence_warnings):
     text = (tmp_path / "_results" / "edge_covariates.md").read_text(encoding="utf-8")
     assert "A Boltzmann machine on 6 nodes, of whose 15 pairs" in text
     assert text.count("| same kind | 1.5 |") == text.count("| one for all edges |") == 1
+
+
+def test_large_fields(tmp_path):
+    large_fields.main(["--side", "10", "--iterations", "5", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "large_fields_modes.md").read_text(encoding="utf-8")
+    assert '| 5 levels, noise 1, 8 neighbours | `"cut"` | factor |' in text
+    text = (tmp_path / "_results" / "large_fields_bounds.md").read_text(encoding="utf-8")
+    assert "| 10 x 10 |" in text
 
 
 def test_missing_cells(tmp_path):

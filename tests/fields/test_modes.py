@@ -176,17 +176,23 @@ def test_expansion_of_two_states_is_exact(rng):
         assert -field.energy(found.x) == pytest.approx(exact(field), abs=1e-7)
 
 
-def test_factor_counts_what_edges_say_of_single_nodes(rng):
+def test_terms_of_single_nodes_do_not_change_the_factor(rng):
     """Tables that are a metric plus terms of either node have the same factor, and a bound that holds."""
     field = metric(GRID, "Potts", rng)
-    a, b = rng.normal(size=(2, GRID.n_edges, 3))
-    tables = field.edge_tables + a[:, :, None] + a[:, None, :]
-    same = PairwiseField(GRID, tables, field.node_tables).mode("cut")
-    assert same.factor == pytest.approx(2.0)
-    moved = PairwiseField(GRID, tables + b[:, :, None], field.node_tables)
+    a, b = 2.0 * rng.normal(size=(2, GRID.n_edges, 3))
+    moved = PairwiseField(GRID, field.edge_tables + a[:, :, None] + b[:, None, :], field.node_tables)
     mode = moved.mode("cut")
-    assert mode.factor >= 2.0
+    assert mode.factor == pytest.approx(2.0)
     assert mode.log_potential <= exact(moved) + 1e-9 <= mode.bound + 2e-9
+
+
+def test_states_that_do_not_differ_leave_no_factor(rng):
+    same = np.abs(np.array([0.0, 0.0, 1.0])[:, None] - [0.0, 0.0, 1.0])  # to edges 0 and 1 are the same
+    field = PairwiseField(GRID, -np.tile(same, (12, 1, 1)), rng.normal(size=(9, 3)))
+    mode = field.mode("cut")
+    assert mode.promise == "local" and mode.factor == np.inf
+    assert_local(field, mode.states)
+    assert mode.log_potential <= exact(field) + 1e-9 <= mode.bound + 2e-9
 
 
 def test_tables_that_are_no_metric_are_named(rng):
