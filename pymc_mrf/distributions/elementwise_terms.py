@@ -22,6 +22,10 @@ _OTHERS = (
 )
 
 NO_PROBABILITY = {
+    "path": (
+        'the log-likelihood of {name} is NaN, as likelihood="path" has no log probabilities of rows with '
+        "missing cells: " + _OTHERS
+    ),
     "pseudo": (
         'the log-likelihood of {name} is NaN, as likelihood="pseudo" has log pseudo-likelihoods only, which '
         "are not to be compared with log probabilities (log_pseudo_likelihood gives them): " + _OTHERS

@@ -24,6 +24,7 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import free_parents, strip_views
+from pymc_mrf.distributions.path import find_path, rows_of
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
@@ -244,6 +245,8 @@ class MarkovRandomField(Field):
         x = None if observed is None else check_observed(observed, family, graph, name)
         if kwargs.get("likelihood") == "adjusted-pseudo":
             kwargs["adjust_to"] = complete_data(observed, x, name), name
+        if kwargs.get("likelihood") == "path":
+            kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
@@ -276,13 +279,15 @@ class MarkovRandomField(Field):
         likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
         adjust_to=None,
+        n_rows=1,
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         likelihood = chosen_likelihood(
             likelihood, n_sweeps, lambda: field_tree(graph, family.n_states), PAIRWISE_LIKELIHOODS
         )
-        op = MarkovRandomFieldRV(graph, family, likelihood, n_sweeps)
+        path = find_path(family, parameters, graph, n_rows) if likelihood == "path" else None
+        op = MarkovRandomFieldRV(graph, family, likelihood, n_sweeps, path=path)
         if likelihood == "adjusted-pseudo":
             if adjust_to is None:
                 raise refusal(

@@ -20,6 +20,7 @@ from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
+from pymc_mrf.distributions.path import along_path
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
@@ -29,6 +30,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.likelihood.adjusted_pseudo import Adjustment
+from pymc_mrf.likelihood.coupling_path import CouplingPath
 
 DISPLAY_NAMES = {
     "agreement": "AgreementMRF",
@@ -141,6 +143,7 @@ class MarkovRandomFieldRV(FieldRV):
         "likelihood",
         "n_sweeps",
         "adjusted",
+        "path",
     )
     table_ndims = (3, 2)
 
@@ -151,6 +154,7 @@ class MarkovRandomFieldRV(FieldRV):
         likelihood: str = "particles",
         n_sweeps: int = DRAW_SWEEPS,
         adjusted: Adjustment | None = None,
+        path: CouplingPath | None = None,
         name: str | None = None,
         signature: str | None = None,
         dtype: str = "int64",
@@ -163,6 +167,7 @@ class MarkovRandomFieldRV(FieldRV):
         self.likelihood = likelihood
         self.n_sweeps = n_sweeps
         self.adjusted = adjusted
+        self.path = path
         name = DISPLAY_NAMES[family.name]
         self._print_name = (name, rf"\operatorname{{{name}}}")
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
@@ -240,6 +245,12 @@ class MarkovRandomFieldRV(FieldRV):
 
     def check(self, logp, parameters):
         """Refuse probabilities outside (0, 1), and other parameters that are not finite."""
+        if self.path is not None and not self.path.is_signed:
+            eta = self.family.natural(parameters[0], pt)
+            what = (
+                f"a {self.family.edge_parameter} whose prior draws attract neighbours, as its value must"
+            )
+            logp = check_parameters(logp, pt.all(eta >= 0), msg=what)
         if self.family.is_log_odds:
             theta = parameters[0]
             return check_parameters(logp, pt.all((theta > 0) & (theta < 1)), msg="0 < theta < 1")
@@ -378,8 +389,10 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
         logp = op.log_potential(indices, parameters)
         if op.likelihood == "exact":
             logp = logp - log_partition(op, op.log_tables(parameters, pt))
+        elif op.likelihood == "path":
+            logp = logp - along_path(op.path, op.family, parameters[0])
         else:
             logp = logp - IntractableLogPartition()(*parameters)
     logp = pt.switch(pt.all(legal, axis=-1), logp, -np.inf)
     logp = op.check(logp if where is None else logp[where], parameters)
-    return probability_or_nan(logp, op.likelihood, values[0])
+    return logp if op.likelihood == "path" else probability_or_nan(logp, op.likelihood, values[0])

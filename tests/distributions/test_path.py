@@ -1,0 +1,151 @@
+"""`likelihood="path"` in models: densities, gradients, what is refused."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions import path
+from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.graph import builders
+from tests.reference.derivatives import assert_gradients
+from tests.statistics import Z
+
+GRAPH = builders.grid(3, 3)
+X = np.random.default_rng(4).integers(0, 3, (2, 9))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory):
+    """Paths of one module's tests are simulated once."""
+    made = tmp_path_factory.mktemp("paths")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path, "folder", lambda: made)
+        yield made
+
+
+def ising(likelihood):
+    return pmrf.Ising("x", pm.Normal("J"), graph=GRAPH, observed=2 * (X > 0) - 1, likelihood=likelihood)
+
+
+def agreement(likelihood):
+    theta = pm.math.sigmoid(pm.HalfNormal("J", 1))
+    return pmrf.AgreementMRF("x", theta, graph=GRAPH, n_states=3, observed=X, likelihood=likelihood)
+
+
+def potts(likelihood):
+    coupling = pm.Normal("J", pm.Normal("m"), 1)
+    return pmrf.Potts("x", coupling, graph=GRAPH, n_states=3, observed=X, likelihood=likelihood)
+
+
+@pytest.mark.parametrize("make", [ising, agreement, potts])
+def test_density_is_the_exact_one_within_its_error(make):
+    densities = {}
+    for likelihood in ("path", "exact"):
+        with pm.Model() as model:
+            node = field_node(make(likelihood))
+        densities[likelihood] = model.compile_logp()
+        if likelihood == "path":
+            error = node.op.path.errors_at_knots.max()
+            f = model.logp_dlogp_function(ravel_inputs=True)
+            f.set_extra_values({})
+            assert_gradients(f, [0.3 + 0.2 * np.arange(len(model.free_RVs))])
+    start = model.initial_point()
+    found = []
+    for J in (-0.3, 0.2, 0.6):
+        point = start | {name: np.full_like(v, J) for name, v in start.items()}
+        found.append([densities[likelihood](point) for likelihood in ("path", "exact")])
+    found = np.array(found)
+    assert (np.abs(found[:, 0] - found[:, 1]) < 2 * Z * error).all(), found
+    assert np.ptp(found[:, 1]) > 2 * Z * error
+
+
+@pytest.mark.compiled
+def test_compiled_is_as_in_python():
+    with pm.Model() as model:
+        ising("path")
+    point = model.initial_point() | {"J": np.array(0.7)}
+    expected = model.compile_logp(mode="FAST_COMPILE")(point)
+    assert model.compile_logp()(point) == pytest.approx(expected, rel=1e-12)
+
+
+def test_couplings_that_the_prior_has_not_are_impossible():
+    with pm.Model() as model:
+        J = pm.Normal("J", 2, 0.1)
+        x = pmrf.Ising("x", J, graph=GRAPH, observed=2 * (X > 0) - 1, likelihood="path")
+        assert not field_node(x).op.path.is_signed
+    logp = model.compile_logp()
+    assert np.isfinite(logp({"J": np.array(1e-3)}))
+    assert logp({"J": np.array(-1e-3)}) == -np.inf
+    with pm.Model():
+        flat = pmrf.Ising("x", pm.Flat("J"), graph=GRAPH, likelihood="path")
+        assert field_node(flat).op.path.is_signed
+
+
+def test_rows_are_counted():
+    with pm.Model(coords={"row": range(5)}):
+        assert path.rows_of(X, {}, "x") == 2
+        assert path.rows_of(None, {"shape": (4, 9)}, "x") == 4
+        assert path.rows_of(None, {"dims": ("row", "node")}, "x") == 5
+        assert path.rows_of(None, {}, "x") == 1
+
+
+def test_missing_cells_have_no_log_likelihood():
+    data = np.ma.masked_array(2 * (X > 0) - 1, X == 1)
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        pmrf.Ising("x", pm.Normal("J"), graph=GRAPH, observed=data, likelihood="path")
+    with pytest.warns(UserWarning, match="no log probabilities of rows with missing cells"):
+        f = model.compile_fn(model.logp(vars=model.observed_RVs, sum=False), inputs=model.value_vars)
+    assert np.isnan(f(model.initial_point())[0]).all()
+    assert np.isfinite(model.compile_logp()(model.initial_point()))
+
+
+def test_an_error_that_matters_is_told(monkeypatch):
+    monkeypatch.setattr(path, "NEGLIGIBLE", 1e-3)
+    with (
+        pm.Model(),
+        pytest.warns(UserWarning, match=r"off by up to 0\.0\d of its .* near theta = 0\.\d"),
+    ):
+        agreement("path")
+
+
+def boltzmann():
+    pmrf.BoltzmannMachine("x", pm.Normal("w"), graph=GRAPH, likelihood="path")
+
+
+def vector():
+    pmrf.Ising("x", pm.Normal("w", shape=12), graph=GRAPH, likelihood="path")
+
+
+def table():
+    coupling = pm.Normal("w", shape=(1, 3))
+    pmrf.Potts("x", coupling, graph=GRAPH, n_states=3, likelihood="path")
+
+
+def field():
+    pmrf.Ising("x", pm.Normal("w"), pm.Normal("h"), graph=GRAPH, likelihood="path")
+
+
+def lonely():
+    graph = pmrf.PairwiseGraph(range(3), [])
+    pmrf.Ising("x", pm.Normal("w"), graph=graph, likelihood="path")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (boltzmann, "one weight, not for the boltzmann family: use likelihood="),
+        (vector, "coupling must be a scalar .* vector of 12 values: pass the one number"),
+        (table, "one coupling, not for a coupling for each state"),
+        (field, "field must be 0 .* leave it out, or use likelihood="),
+        (lonely, "needs a graph with edges"),
+    ],
+)
+def test_other_fields_are_refused(make, message):
+    with pm.Model(), pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_factor_graphs_do_not_know_it():
+    with pm.Model(), pytest.raises(ValueError, match="likelihood must be one of"):
+        pmrf.FactorGraphMRF("x", [np.zeros(2)], scopes=[(0,)], cardinalities=[2], likelihood="path")

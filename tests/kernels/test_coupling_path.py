@@ -1,0 +1,39 @@
+"""Counts of agreements along cluster sweeps against enumeration."""
+
+import numpy as np
+import pytest
+
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.coupling_path import agreement_series, agreements
+from tests.reference import enumeration
+from tests.statistics import Z, assert_mean_close
+
+EDGES = [(0, 1), (2, 1), (2, 0), (3, 2), (3, 4)]
+GRAPH = PairwiseGraph(range(5), EDGES)
+
+
+def test_agreements_are_counted_row_by_row(rng):
+    x = rng.integers(3, size=(7, 5)).astype(np.int8)
+    out = np.empty(7)
+    agreements(x, GRAPH.edges, out)
+    assert out.tolist() == [sum(z[u] == z[v] for u, v in EDGES) for z in x]
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_counts_and_their_means_given_clusters_have_the_enumerated_mean(n_states, rng):
+    t, n_chains = 0.9, 4000
+    tables = np.tile(t * np.eye(n_states), (len(EDGES), 1, 1))
+    configs = enumeration.configurations(5, n_states)
+    p = enumeration.probabilities(EDGES, tables, np.zeros((5, n_states)))
+    agreeing = np.array([sum(z[u] == z[v] for u, v in EDGES) for z in configs])
+    last, at_first = np.empty((2, n_chains)), np.empty(n_chains)
+    for c in range(n_chains):
+        x, counts, means = np.zeros(5, dtype=np.int8), np.empty(15), np.empty(15)
+        agreement_series(x, GRAPH.edges, t, n_states, counts, means, rng)
+        last[:, c], at_first[c] = (counts[-1], means[-1]), means[0]
+    assert counts[-1] == sum(x[u] == x[v] for u, v in EDGES)
+    assert_mean_close(last[0], p @ agreeing)
+    assert_mean_close(last[1], p @ agreeing)
+    assert last[1].var() < last[0].var()
+    # control: chains that have just left the ordered state are told apart
+    assert abs(at_first.mean() - p @ agreeing) > Z * at_first.std() / np.sqrt(n_chains)

@@ -1,0 +1,114 @@
+"""The log-partition function along a coupling: against junction trees, at its ends, on disk."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pymc_mrf.fields.families import potts
+from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.likelihood import path_simulation, saved_paths
+from pymc_mrf.likelihood.path_simulation import FROZEN, TARGET, simulate_path
+from tests.statistics import Z
+
+FRUSTRATED = as_graph(PairwiseGraph(range(5), [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]))
+
+
+def exact(graph, n_states, t):
+    """A, and the mean of S."""
+    tables = potts(n_states).edge_tables(np.full(graph.n_edges, t))
+    field = PairwiseField(graph, tables, np.zeros((graph.n_nodes, n_states)))
+    return field.log_partition(), np.trace(field.marginals("exact").edges.sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("graph", "n_states", "n_rows", "couplings"),
+    [
+        (builders.grid(12, 12), 2, 1, (-2.0, -0.9, 0.3, 0.8, 0.9, 1.1, 4.0)),
+        (builders.grid(5, 8), 3, 16, (0.2, 0.6, 0.9, 1.1, 2.0, 4.0)),
+        (FRUSTRATED, 2, 1, (-5.0, -1.0, 0.5, 3.0)),
+        (builders.grid(3, 4), 3, 1, (-7.0, -2.0, -0.5, 0.5)),
+    ],
+    ids=["Ising 12 x 12", "Potts 5 x 8", "frustrated", "negative Potts"],
+)
+def test_path_is_within_its_error_of_the_junction_tree(graph, n_states, n_rows, couplings):
+    path = simulate_path(graph, n_states, n_rows, min(couplings) < 0)
+    assert path.is_signed == (min(couplings) < 0)
+    spreads = np.sqrt(np.maximum(path.variances, FROZEN / n_rows) / n_rows)
+    assert (path.errors <= TARGET * spreads).all()
+    assert path.least == (1.0 if graph is FRUSTRATED else 0.0)
+    errors = np.interp(couplings, path.knots, path.errors_at_knots)
+    for t, error in zip(couplings, errors, strict=True):
+        A, mean = exact(graph, n_states, t)
+        assert abs(path.log_partition(t) - A) <= Z * error + 0.01, (t, path.log_partition(t), A, error)
+
+        # what moves a posterior: the slope, in posterior standard deviations of n rows
+        slope = (path.log_partition(t + 1e-3) - path.log_partition(t - 1e-3)) / 2e-3
+        to_sd = np.sqrt(n_rows / max(np.interp(t, path.knots, path.variances), FROZEN / n_rows))
+        missed = to_sd * abs(slope - mean)
+        assert missed < Z * max(to_sd * path.error(t), 0.02), (t, missed, to_sd * path.error(t))
+
+
+def test_means_that_are_off_are_found():
+    """Control: the tolerances above are those of the simulation, not more."""
+    graph = builders.grid(12, 12)
+    path = simulate_path(graph, 2, 1, False)
+    wrong = replace(path, means=path.means + 0.2 * np.sqrt(path.variances))
+    coarse = replace(
+        path,
+        gaps=path.gaps[:3],
+        **{k: getattr(path, k)[::6] for k in ("knots", "means", "variances", "errors")},
+    )
+    end = path.knots[-1]
+    for other in (wrong, coarse):
+        error = abs(other.log_partition(end) - exact(graph, 2, end)[0])
+        assert error > Z * path.errors_at_knots[-1], error
+
+
+def test_path_is_convex_and_freezes():
+    graph = builders.grid(12, 12)
+    path = simulate_path(graph, 2, 1, False)
+    assert np.array_equal(path.knots, simulate_path(graph, 2, 1, False).knots)
+    t = np.linspace(0.0, 12.0, 400)
+    A = np.array([path.log_partition(s) for s in t])
+    slopes = np.diff(A) / np.diff(t)
+    assert (np.diff(slopes) > -1e-9).all()
+    assert slopes[-1] == pytest.approx(graph.n_edges)
+    assert A[0] == pytest.approx(144 * np.log(2.0))
+    assert path.error(12.0) < 1e-3 < path.error(0.8)
+    # two ground states; the independent anchor at the other end
+    assert A[-1] - 12.0 * graph.n_edges == pytest.approx(np.log(2.0), abs=Z * path.errors_at_knots[-1])
+
+
+def test_chains_that_have_not_met_are_an_error():
+    arm = path_simulation._Clusters(builders.grid(2, 2), 2, 1)
+    rng = np.random.default_rng(0)
+    apart = rng.normal([0.0, 10.0], size=(400, 2))
+    assert arm._error(apart) == pytest.approx(5.0, abs=0.3)
+    assert arm._error(rng.normal(size=(400, 2))) < 0.2
+
+
+def test_paths_are_read_back(tmp_path, monkeypatch):
+    graph, said = builders.grid(2, 3), []
+    folder = tmp_path / "paths"
+    first = saved_paths.saved_path(graph, 2, 3, False, folder, said.append)
+    assert [file.name for file in said] == [file.name for file in folder.iterdir()]
+    labels = list("fedcba")
+    same = PairwiseGraph(labels, [(labels[v], labels[u]) for u, v in graph.edges[::-1]])
+    with monkeypatch.context() as patch:
+        patch.setattr(saved_paths, "simulate_path", None)
+        for n_rows, other in ((3, graph), (4, graph), (4, same)):
+            again = saved_paths.saved_path(other, 2, n_rows, False, folder, said.append)
+            assert np.array_equal(again.at_knots, first.at_knots)
+        for arguments in ((graph, 2, 5, False), (graph, 3, 4, False), (graph, 2, 4, True)):
+            with pytest.raises(TypeError):  # what is not there would be simulated
+                saved_paths.saved_path(*arguments, folder, said.append)
+    said[0].write_bytes(said[0].read_bytes()[:100])  # cut off
+    again = saved_paths.saved_path(graph, 2, 4, False, folder, said.append)
+    assert np.array_equal(again.at_knots, first.at_knots)
+    (tmp_path / "file").touch()
+    again = saved_paths.saved_path(graph, 2, 4, False, tmp_path / "file", said.append)
+    assert np.array_equal(again.at_knots, first.at_knots)
+    assert len(list(folder.iterdir())) == 1
