@@ -48,7 +48,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
         table = node.op.log_tables(node.op.dist_params(node), pt)[0]
         graph = node.op.graph
         radii = []
-        for tables in _at_some_draws(table, idata, model, group):
+        for tables in at_some_draws(table, idata, model, group):
             rows = tables.reshape(-1, *tables.shape[-3:])
             radii.append(max(influence_radius(graph.edges, row, graph.n_nodes) for row in rows))
         radius = float(np.median(radii))
@@ -63,7 +63,7 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
     draws = group_variable(idata, rv.name, group)
     inclusion = (draws != 0).mean(SAMPLE_DIMS).values
     p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
-    log_odds = np.mean([logit(value) for value in _at_some_draws(p, idata, model, group)], axis=0)
+    log_odds = np.mean([logit(value) for value in at_some_draws(p, idata, model, group)], axis=0)
     n_found, claimed, expected = false_edges(inclusion, log_odds)
     if not is_overstated(n_found, claimed, expected):
         return []
@@ -76,7 +76,7 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
     return [Finding(AGAINST, str(rv.name), expected / n_found, text, remedy)]
 
 
-def _at_some_draws(variable: Any, idata: xr.DataTree, model: Any, group: str) -> list[np.ndarray]:
+def at_some_draws(variable: Any, idata: xr.DataTree, model: Any, group: str) -> list[np.ndarray]:
     """Values of a function of the model's free variables."""
     from pytensor.graph.traversal import ancestors
 

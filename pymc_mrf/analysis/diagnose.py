@@ -97,8 +97,10 @@ def diagnose(
     else:
         from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
         from pymc_mrf.analysis.model_checks import log_likelihood_findings, zero_findings
+        from pymc_mrf.analysis.path_checks import path_findings
 
         findings += pseudo_likelihood_findings(idata, model, group)
+        findings += path_findings(idata, model, group)
         findings += log_likelihood_findings(idata, model)
         findings += zero_findings(idata, model, group)
     return Diagnosis(findings, *sizes.values())

@@ -76,11 +76,19 @@ def find_path(family: Family, parameters: list, graph: PairwiseGraph, n_rows: in
     return path
 
 
-def along_path(path: CouplingPath, family: Family, parameter: Any) -> Any:
-    """Log-partition function of a field whose `parameter` (..., r) is one number; symbolic."""
-    apart, together = family.edge_statistic[0, 1], family.edge_statistic[0, 0]
+def path_coupling(family: Family, parameter: Any) -> Any:
+    """Symbolic coupling of agreements, from a `parameter` (..., r) of which all entries are one number."""
     eta = family.natural(core(parameter, 1)[0], pt)
-    return path.log_partition((together - apart) * eta, pt) + apart * path.n_edges * eta
+    return (family.edge_statistic[0, 0] - family.edge_statistic[0, 1]) * eta
+
+
+def along_path(path: CouplingPath, family: Family, parameter: Any) -> Any:
+    """Log-partition function of a field whose `parameter` (..., r) is one number; symbolic.
+
+    Its statistic of an edge is a constant plus a multiple of the agreement.
+    """
+    t, (together, apart) = path_coupling(family, parameter), family.edge_statistic[0, :2]
+    return path.log_partition(t, pt) + path.n_edges * apart / (together - apart) * t
 
 
 def shared_number(parameter: Any) -> Any:

@@ -25,7 +25,7 @@ STEP = 0.5  # between the first knots
 WIDEST = 8.0  # standard deviations of S from knot to knot, before the interval is halved once more
 FROZEN = 0.5  # variance of S, summed over n rows, at the last knot
 FARTHEST = 30.0  # coupling at which the last knot lies at the latest
-MOST_UPDATES = 2**27  # node updates of a chain at one knot
+MOST_UPDATES, MOST_SWEEPS = 2**27, 2**20  # of a chain at one knot: node updates, sweeps
 PER_HALVING = 16.0  # by which halving an interval divides the error of a cubic
 
 
@@ -79,6 +79,7 @@ class _Arm(ABC):
         self._graph, self._n_states = graph, n_states
         self._edges = np.ascontiguousarray(graph.edges)
         self._rng = np.random.default_rng(0)
+        self._most_sweeps = min(MOST_SWEEPS, MOST_UPDATES // graph.n_nodes)
         self._target, self._frozen = TARGET / np.sqrt(n_rows), FROZEN / n_rows
 
     @abstractmethod
@@ -128,7 +129,7 @@ class _Arm(ABC):
             kept = counts[total // 4 :], means[total // 4 :]  # the start is forgotten
             variance, error = float(kept[0].var()), self._error(kept[1])
             enough = error <= self._target * np.sqrt(max(variance, self._frozen))
-            if enough or 2 * total * self._graph.n_nodes > MOST_UPDATES:
+            if enough or 2 * total > self._most_sweeps:
                 return Knot(t, float(kept[1].mean()), variance, error, float(counts.min()), x)
 
     def _error(self, means: np.ndarray) -> float:

@@ -281,6 +281,18 @@ def test_pseudo_likelihood_of_strong_couplings(coupling, level, rng):
         diagnose(tree({"z": draws}), model=model)
 
 
+@pytest.mark.parametrize(("limit", "level"), [(1e-4, "against"), (0.25, "for")])
+def test_paths_whose_error_shows(limit, level, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("pymc_mrf.distributions.path.folder", lambda: tmp_path)
+    with pm.Model() as model:
+        J = pm.HalfNormal("J", 1.0)
+        pmrf.Ising("x", J, graph=grid(2, 3), shape=(10, 6), likelihood="path")
+    monkeypatch.setattr("pymc_mrf.distributions.path.NEGLIGIBLE", limit)
+    draws = 0.5 + 0.05 * rng.standard_normal((2, 100))
+    [text] = said(diagnose(tree({"J": draws}), model=model), level, "x")
+    assert "moves the posterior by 0.0" in text
+
+
 @pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
 def test_pseudo_likelihood_that_is_too_sure_of_edges(likelihood, rng):
     """Ten edges with inclusion 0.9 and prior probability 0.1: even odds by the root of the Bayes factor."""
