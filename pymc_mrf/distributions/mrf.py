@@ -24,9 +24,9 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import free_parents, strip_views
-from pymc_mrf.distributions.path import find_path, rows_of
+from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
-from pymc_mrf.graph.junction_tree import field_tree
+from pymc_mrf.graph.junction_tree import field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
 
 
@@ -245,7 +245,7 @@ class MarkovRandomField(Field):
         x = None if observed is None else check_observed(observed, family, graph, name)
         if kwargs.get("likelihood") == "adjusted-pseudo":
             kwargs["adjust_to"] = complete_data(observed, x, name), name
-        if kwargs.get("likelihood") == "path":
+        if kwargs.get("likelihood", "auto") in ("auto", "path"):
             kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
             observed = without_nan(observed, family.states[0])
@@ -279,14 +279,19 @@ class MarkovRandomField(Field):
         likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
         adjust_to=None,
-        n_rows=1,
+        n_rows=None,
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
+        path = None
+        if likelihood == "path":
+            path = find_path(family, parameters, graph, n_rows or 1)
+        elif likelihood == "auto" and n_rows == 1 and not is_cheap(field_tree(graph, family.n_states)):
+            path = unasked_path(family, parameters, graph)
+            likelihood = "path" if path else "auto"
         likelihood = chosen_likelihood(
             likelihood, n_sweeps, lambda: field_tree(graph, family.n_states), PAIRWISE_LIKELIHOODS
         )
-        path = find_path(family, parameters, graph, n_rows) if likelihood == "path" else None
         op = MarkovRandomFieldRV(graph, family, likelihood, n_sweeps, path=path)
         if likelihood == "adjusted-pseudo":
             if adjust_to is None:
@@ -314,14 +319,18 @@ class AgreementMRF(MarkovRandomField):
     graph : networkx.Graph or PairwiseGraph
     n_states : int
         Number of states K >= 2; values are 0..K-1.
-    likelihood : {"auto", "exact", "pseudo", "adjusted-pseudo", "particles"}
+    likelihood : {"auto", "exact", "pseudo", "adjusted-pseudo", "path", "particles"}
         How log p is evaluated. "exact": by junction tree, with gradient; possible on graphs of small
         treewidth. "pseudo": product of full conditionals (Besag, 1975), with gradient, approximate.
         "adjusted-pseudo": the same, after an affine map of the parameters that gives it the mode and
         the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when the field is
         declared; for observed, complete data and continuous parameters that all rows share.
+        "path": with gradient, for `Ising`, `Potts` and `AgreementMRF` fields whose only parameter is one
+        coupling, a scalar: by thermodynamic integration along it (Gelman & Meng, 1998, eq. 6), simulated
+        once per graph and saved.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
-        tables of the junction tree have at most 2 ** 20 cells, else "particles".
+        tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for one row of at
+        most 2 ** 14 nodes whose coupling is random; else "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact; draws
         are exact if the likelihood is "exact" and the tables have at most 2 ** 14 cells.
@@ -339,8 +348,14 @@ class AgreementMRF(MarkovRandomField):
     Raises
     ------
     ValueError
-        If graph, data and parameters do not fit together, values are outside their domain, or the
-        exact likelihood is asked for and the junction tree is too wide.
+        If graph, data and parameters do not fit together, values are outside their domain, the exact
+        likelihood is asked for and the junction tree is too wide, or a path and there are other parameters
+        than one coupling.
+
+    Warns
+    -----
+    UserWarning
+        If a path is not known well enough for the number of observations.
     """
 
     rv_type = MarkovRandomFieldRV

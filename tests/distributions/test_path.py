@@ -100,6 +100,32 @@ def test_missing_cells_have_no_log_likelihood():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
+def test_auto_takes_a_path_for_one_row_of_a_wide_graph(monkeypatch):
+    wide = builders.grid(5, 20)
+    monkeypatch.setattr("pymc_mrf.distributions.mrf.is_cheap", lambda tree: False)
+    monkeypatch.setattr("pymc_mrf.distributions.field.is_cheap", lambda tree: False)
+    with pm.Model():
+        J, h = pm.HalfNormal("J"), pm.Normal("h")
+        x = np.ones((2, 100), dtype=int)
+        likelihoods = {
+            "path": [pmrf.Ising("a", J, graph=wide), pmrf.Ising("b", J, graph=wide, observed=x[:1])],
+            "particles": [
+                pmrf.Ising("c", J, graph=wide, observed=x),
+                pmrf.Ising("d", J, h, graph=wide),
+                pmrf.Ising("e", 0.3, graph=wide),
+                pmrf.Ising.dist(J, graph=wide),
+            ],
+            "pseudo": [pmrf.Ising("g", J, graph=wide, likelihood="pseudo")],
+        }
+        monkeypatch.setattr(path, "LARGEST_UNASKED", 99)
+        likelihoods["particles"].append(pmrf.Ising("i", J, graph=wide))
+        monkeypatch.setattr(path, "LARGEST_UNASKED", 100)
+        monkeypatch.setattr(path, "NEGLIGIBLE", 1e-3)
+        likelihoods["particles"].append(pmrf.Ising("j", J, graph=wide))
+    for likelihood, fields in likelihoods.items():
+        assert {field_node(field).op.likelihood for field in fields} == {likelihood}
+
+
 def test_an_error_that_matters_is_told(monkeypatch):
     monkeypatch.setattr(path, "NEGLIGIBLE", 1e-3)
     with (
@@ -126,6 +152,11 @@ def field():
     pmrf.Ising("x", pm.Normal("w"), pm.Normal("h"), graph=GRAPH, likelihood="path")
 
 
+def spiky():
+    w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=2)
+    pmrf.Ising("x", w[0], graph=GRAPH, likelihood="path")
+
+
 def lonely():
     graph = pmrf.PairwiseGraph(range(3), [])
     pmrf.Ising("x", pm.Normal("w"), graph=graph, likelihood="path")
@@ -138,6 +169,7 @@ def lonely():
         (vector, "coupling must be a scalar .* vector of 12 values: pass the one number"),
         (table, "one coupling, not for a coupling for each state"),
         (field, "field must be 0 .* leave it out, or use likelihood="),
+        (spiky, "must have a density .* depends on w, .* give it another prior"),
         (lonely, "needs a graph with edges"),
     ],
 )
