@@ -12,9 +12,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.printing import debugprint
 
-from pymc_mrf import __version__
-
-VERSIONS = ("pymc", "pytensor", "numba", "numpy", "scipy")
+VERSIONS = ("pymc-mrf", "pymc", "pytensor", "numba", "numpy", "scipy")
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # of objects in memory, in what they print
 
 
@@ -44,7 +42,6 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
     coords = {name: None if c is None else _digest(*map(repr, c)) for name, c in model.coords.items()}
     dims = {name: list(dims) for name, dims in model.named_vars_to_dims.items()}
     return {
-        "version of pymc-mrf": __version__,
         **{f"version of {name}": version(name) for name in VERSIONS},
         **{name: repr(value) for name, value in settings.items()},
         "variables": repr(values),

@@ -48,10 +48,10 @@ def sample(
     """Sample as `pymc.sample` does, and go on where a run stopped.
 
     Steps, starts, random numbers and so the draws are those of `pymc.sample` with the same arguments. Each
-    chain writes its draws, statistics and the states of its steps to the store every 20 seconds, or
-    where writing takes long less often, but at least every five minutes. Called again with the same store, after an
-    interrupt, a crash or the end of the machine, chains go on where they were last written, and the draws
-    are those of a run that never stopped, bit for bit.
+    chain writes its draws, statistics and the states of its steps to the store every 20 seconds, or where
+    writing takes long less often, but at least every five minutes. Called again with the same store, after
+    an interrupt, a crash or the end of the machine, chains go on where they were last written, and the
+    draws are those of a run that never stopped, bit for bit.
 
     Parameters
     ----------

@@ -60,6 +60,8 @@ class LatentEvidence:
     ----------
     terms : list of str
         Names of the random variables and potentials that depend on the field.
+    parameters : list of str
+        Names of the other values that these terms depend on.
     separable : bool
         Whether every cell was found to depend on one node at most.
     ignores_states : bool
@@ -89,8 +91,8 @@ class LatentEvidence:
             cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found])
             self._f = PointFunction(cells, model, compile_kwargs)
             self._inputs = self._f.names
-        others = [name for name in self._inputs if name != self._name]
-        self._others = PointInputs(others, self._f.variables if self._f else ())
+        self.parameters = [name for name in self._inputs if name != self._name]
+        self._others = PointInputs(self.parameters, self._f.variables if self._f else ())
         self.ignores_states = False
         self._owner, self.separable = self._find_owners(point)
         N = len(self._states)
@@ -240,7 +242,7 @@ class LatentEvidence:
         good = np.ones(len(owner), dtype=bool)
         ignored = bool(self.terms) and is_jittered and bool(np.isfinite(cells).all())
         # another discrete variable may have switched the field off at the start
-        others = [np.asarray(point[name]) for name in self._inputs if name != self._name]
+        others = [np.asarray(point[name]) for name in self.parameters]
         ignored &= all(v.dtype.kind == "f" for v in others)
         ignored &= bool(_same(cells, cells[0]).all())
         for where, at_states in ((point, cells), (start, self._at_each_state(start))):

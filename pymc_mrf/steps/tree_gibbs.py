@@ -13,6 +13,7 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
+from pymc_mrf.steps.latent_start import fitted_classes
 from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties
 from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
 
@@ -192,6 +193,9 @@ class TreeGibbs(MRFStep):
             warn_of_ties(rv.name, self._field.ties, self._field.exact_if_asked)
         if self._evidence.ignores_states:
             warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states)
+        self._classes = fitted_classes(
+            self._field, self._evidence, node, model, self._point, self._compile_kwargs
+        )
         self._warm_up()
 
     def _forget(self) -> None:
@@ -206,6 +210,8 @@ class TreeGibbs(MRFStep):
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
+        if not self.started and self._starts_at_default(point, [self._name]):
+            point = {**point, **self._classes}
         tables = self._field.tables(point)
         evidence = self._evidence.read(point)
         weights = self._evidence_weights(evidence)
