@@ -163,8 +163,8 @@ class MRFStep(BlockedStep):
         self._point = initial_point or default
         self._default_start = {
             value.name: default[value.name]
-            for value in self.vars
-            if model.rvs_to_initial_values[model.values_to_rvs[value]] is None
+            for rv, value in model.rvs_to_values.items()
+            if rv in model.free_RVs and model.rvs_to_initial_values[rv] is None
         }
 
     def _only_variable(self) -> Any:

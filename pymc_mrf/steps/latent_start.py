@@ -40,7 +40,13 @@ IMPOSSIBLE = -1e100
 
 
 def fitted_classes(
-    field: LatentField, evidence: LatentEvidence, node, model: pm.Model, point: dict, compile_kwargs
+    field: LatentField,
+    evidence: LatentEvidence,
+    node,
+    model: pm.Model,
+    point: dict,
+    default: dict,
+    compile_kwargs,
 ) -> dict[str, np.ndarray]:
     """Fit the parameters of the evidence that are at PyMC's default.
 
@@ -54,6 +60,8 @@ def fitted_classes(
     model : pymc.Model
     point : dict
         Where the chain starts.
+    default : dict
+        Where PyMC starts the variables for which the model gives no start.
     compile_kwargs : dict or None
 
     Returns
@@ -61,7 +69,7 @@ def fitted_classes(
     dict
         New values, by name; empty where there is nothing to fit.
     """
-    names = _to_fit(evidence, node, model, point)
+    names = _to_fit(evidence, node, model, point, default)
     size = sum(np.size(point[name]) for name in names)
     if not names or size > MAX_COORDINATES or not evidence.separable:
         return {}
@@ -69,9 +77,8 @@ def fitted_classes(
     return mixture.values(mixture.fit())
 
 
-def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point) -> list[str]:
+def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point, default) -> list[str]:
     """Continuous variables that the evidence reads, without those of the field itself."""
-    default = model.initial_point()
     of_field = {parent.name for parent in free_parents(node, model)}
     found = []
     for rv in model.free_RVs:
@@ -81,7 +88,7 @@ def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point) -> list[str]
             and rv.name not in of_field
             and rv.dtype.startswith("float")
             and type(rv.owner.op) not in POINT_MASSES
-            and model.rvs_to_initial_values[rv] is None
+            and name in default
             and np.array_equal(point[name], default[name])
         ):
             found.append(name)

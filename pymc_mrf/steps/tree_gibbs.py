@@ -107,7 +107,10 @@ class TreeGibbs(MRFStep):
     Notes
     -----
     A chain that starts at PyMC's default, all nodes in their first state, first draws each node from its
-    evidence alone and then sweeps.
+    evidence alone and then sweeps. What the evidence depends on, such as means of classes, is often alike
+    for all states at PyMC's default; where it starts there, with up to 30 numbers in all, it is first fitted
+    as a mixture of independent nodes, so that such variables of other steps move as well, once. All chains
+    start at the same fit. Give ``initval=`` or ``initvals=`` to start elsewhere.
 
     Random parameters of the field are moved by other steps given its current value: by NUTS under
     ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them
@@ -194,7 +197,13 @@ class TreeGibbs(MRFStep):
         if self._evidence.ignores_states:
             warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states)
         self._classes = fitted_classes(
-            self._field, self._evidence, node, model, self._point, self._compile_kwargs
+            self._field,
+            self._evidence,
+            node,
+            model,
+            self._point,
+            self._default_start,
+            self._compile_kwargs,
         )
         self._warm_up()
 
@@ -210,7 +219,7 @@ class TreeGibbs(MRFStep):
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
-        if not self.started and self._starts_at_default(point, [self._name]):
+        if not self.started and self._starts_at_default(point, [self._name, *self._classes]):
             point = {**point, **self._classes}
         tables = self._field.tables(point)
         evidence = self._evidence.read(point)

@@ -75,7 +75,10 @@ def test_starts_of_the_user_are_kept():
     start = {**model.initial_point(), "level": np.array([0.0, 0.5, 1.0]), "noise_log__": np.array(-1.0)}
     assert pmrf.TreeGibbs([model["x"]], model=model, initial_point=start)._classes == {}
 
-    step = pmrf.TreeGibbs([model["x"]], model=model)
+    step = pmrf.TreeGibbs([model["x"]], model=model)  # of which another chain starts elsewhere
+    step.setup_chain(np.random.default_rng(3), 10, 10)
+    np.testing.assert_array_equal(step.step(start)[0]["level"], start["level"])
+
     states = np.arange(GRID.n_nodes) % N_STATES  # where the states are given, nothing else is moved
     step.setup_chain(np.random.default_rng(3), 10, 10)
     assert step.step({**model.initial_point(), "x": states})[0]["level"].any() == np.False_
