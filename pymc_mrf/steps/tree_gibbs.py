@@ -53,6 +53,10 @@ class TreeGibbs(MRFStep):
     under the evidence of the other terms, and accepted or refused (Metropolis). Which is the case is
     found by evaluating the model when the step is made, and watched in every step.
 
+    Where at most a fifth of the cells of a field's rows are missing, blocks of missing cells that are
+    connected within their row are drawn jointly given the rest of the row, by enumeration of up to 64 states:
+    independent draws wherever connected cells have no more, else pieces of them in turn.
+
     Between two sweeps over trees may be one over clusters of nodes in the same state (Swendsen & Wang,
     1987), where the field only asks whether the states of an edge agree and no coupling is negative: `Ising`,
     `Potts` and `AgreementMRF`. Near and above the coupling at which the field orders, under weak evidence,
