@@ -1,7 +1,7 @@
 """Tree-blocked Gibbs sampling in the log domain: `tree_sampling` for any log tables.
 
-Couplings of any strength and -inf entries; one chain at a time, and slower. Arguments as in
-`tree_sampling`.
+Couplings of any strength and -inf entries, which no other representation takes; one chain at a time, and
+several times slower (``docs/results.md``, "Cost of a node update"). Arguments as in `tree_sampling`.
 """
 
 import numpy as np

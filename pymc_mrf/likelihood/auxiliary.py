@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import whole_number
+from pymc_mrf.fields.cluster_sweep import ClusterSweep
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
@@ -18,6 +19,9 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
+from pymc_mrf.kernels.tree_potentials import FEW as TILED
+from pymc_mrf.kernels.tree_potentials import tree_potentials
+from pymc_mrf.kernels.tree_sampling import sweep_potentials
 
 DRAWS = ("auto", "exact", "perfect", "gibbs")
 """How they may be drawn, from the most to the least exact."""
@@ -50,6 +54,11 @@ def check_options(draws: str, n: int, n_sweeps: int) -> None:
     whole_number(n_sweeps, "n_sweeps", 1)
 
 
+ORDERING = 1.7
+"""Neighbours that a node could be joined to, on average, from which sweeps over clusters are made: fields
+order at 2 or more; far below, trees forget quickly themselves."""
+
+
 class AuxiliarySampler:
     """Draws of whole data sets from a field whose parameters change from draw to draw.
 
@@ -66,7 +75,9 @@ class AuxiliarySampler:
         made attractive; never chosen unasked, because a draw costs 3 to 600 times the 20 sweeps of
         "gibbs". "gibbs": `n_sweeps` Gibbs sweeps from a given start, exact only in the limit; of up to 16
         rows and, on average, up to 16 neighbours per node over the trees of a tree partition (Rivasseau,
-        2005, figure 4.11), else over single nodes in chromatic order.
+        2005, figure 4.11), else over single nodes in chromatic order. Of up to three rows every second sweep
+        is one over clusters (Swendsen & Wang, 1987), where the field only asks whether the states of an edge
+        agree, no coupling is negative, and couplings are not far too weak to order the field.
         "auto": "exact" if the tables of the junction tree have at most
         `pymc_mrf.graph.junction_tree.AUTO_CELLS` cells, else "gibbs".
     n_sweeps : int
@@ -84,6 +95,8 @@ class AuxiliarySampler:
         Sweeps behind each draw; 0 if draws are exact.
     trees : bool
         Whether these sweeps draw trees.
+    clusters : bool
+        Whether every second one may draw clusters.
 
     Raises
     ------
@@ -101,6 +114,10 @@ class AuxiliarySampler:
     where one to five sweeps are enough, they were 0.4 to 1.8 times as fast: their tables take longer to
     prepare, but 20 sweeps of two or three states cost less all the same. In dense graphs trees are small
     and gain nothing.
+
+    Clusters forget the start in far fewer sweeps near the critical coupling, and above, where trees keep it
+    (`python -m tests.benchmarks.tree_sampling_speed`); a sweep over clusters of one row takes about as long
+    as one over trees, and of more rows longer, because trees are moved in tiles.
     """
 
     def __init__(
@@ -132,6 +149,7 @@ class AuxiliarySampler:
         self.n_sweeps = int(n_sweeps) if draws == "gibbs" else 0
         few = max(self.n, 2 * graph.n_edges / graph.n_nodes) <= FEW
         self.trees = trees and draws == "gibbs" and few
+        self.clusters = self.trees and self.n < TILED
         if draws == "exact":
             check_tractable(tree, remedy='use draws="gibbs" instead, or a sparser graph')
             self._tree = tree.arrays
@@ -140,6 +158,8 @@ class AuxiliarySampler:
             self._simulator: TreeSimulator | GibbsSimulator = (
                 _tree_simulator(graph) if self.trees else GibbsSimulator(graph, n_states, self.n)
             )
+            nothing_fixed = np.full((self.n, graph.n_nodes), -1)
+            self._clusters = ClusterSweep(graph, nothing_fixed) if self.clusters else None
 
     def draw(
         self,
@@ -184,8 +204,23 @@ class AuxiliarySampler:
             gibbs.uniform_states(x, self.n_states, rng)
         else:
             x = np.array(start, dtype=np.int8)
-        self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
+        coupling = self._clusters.coupling(edge_tables[None]) if self._clusters else None
+        if coupling is None or -2.0 * np.expm1(-coupling).sum() < ORDERING * self.graph.n_nodes:
+            self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
+        else:
+            self._sweep_trees_and_clusters(x, coupling, edge_tables, node_tables, rng)
         return x
+
+    def _sweep_trees_and_clusters(self, x, coupling, edge_tables, node_tables, rng) -> None:
+        """Move `x` by trees and clusters in turns, in place."""
+        [forest] = _tree_simulator(self.graph).forests
+        potentials = tree_potentials(edge_tables, node_tables[None], self.graph.edges, self.n)
+        rows = np.broadcast_to(node_tables, (self.n, *node_tables.shape))
+        for k in range(self.n_sweeps):
+            if k % 2 and self._clusters is not None:
+                self._clusters(x, coupling, rows, rng)
+            else:
+                sweep_potentials(x, potentials, forest, 1, rng)
 
     def _perfect(self, edge_tables, node_tables, rng) -> np.ndarray:
         """Coupling from the past, its refusals in the words of those who asked for `draws`."""

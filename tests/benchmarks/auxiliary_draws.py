@@ -1,4 +1,4 @@
-"""What auxiliary data of `Exchange` cost by trees and by single nodes, to the same error.
+"""What auxiliary data of `Exchange` cost by trees, clusters and single nodes, to the same error.
 
 Chains behind auxiliary data start at the observations, which follow the field at other parameters. To
 first order in the difference of the parameters, the share of the error of a mean statistic that is left
@@ -7,15 +7,19 @@ So the sweeps to a given error are read off stationary chains, and their CPU tim
 from row states included, is measured for different numbers of rows.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 
+from pymc_mrf.fields.cluster_sweep import ClusterSweep
 from pymc_mrf.fields.families import ISING, potts
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.kernels.tree_potentials import tree_potentials
+from pymc_mrf.kernels.tree_sampling import sweep_potentials
 from tests.benchmarks.simulation import seconds
 from tests.benchmarks.tree_sampling import autocorrelation, found_trees, simulator
 
@@ -50,6 +54,8 @@ class Auxiliary(NamedTuple):
         agree and of the share of nodes in the first state.
     ratios : dict
         By number of rows: CPU time of sites over that of trees to that error, of both statistics.
+    clusters : tuple
+        CPU time of trees over that of trees and clusters in turns to that error, of one row.
     kernels : dict
         By number of rows: kernel of the Gibbs simulator.
     z : float
@@ -59,8 +65,25 @@ class Auxiliary(NamedTuple):
 
     sweeps: dict[str, tuple[float, float]]
     ratios: dict[int, tuple[float, float]]
+    clusters: tuple[float, float]
     kernels: dict[int, str]
     z: float
+
+
+def trees_and_clusters(graph: PairwiseGraph, trees: list, n_rows: int) -> Callable[..., None]:
+    """Sweeps over trees and clusters in turns, as `AuxiliarySampler` makes them; a step is one of each."""
+    clusters = ClusterSweep(graph, np.full((n_rows, graph.n_nodes), -1))
+    [forest] = simulator(graph, trees).forests
+
+    def move(x, edge_tables, node_tables, n_steps, rng) -> None:
+        potentials = tree_potentials(edge_tables, node_tables[None], graph.edges, len(x))
+        coupling = clusters.coupling(edge_tables[None])
+        nodes = np.broadcast_to(node_tables, (len(x), *node_tables.shape))
+        for _ in range(n_steps):
+            sweep_potentials(x, potentials, forest, 1, rng)
+            clusters(x, coupling, nodes, rng)
+
+    return move
 
 
 def sweeps_needed(rho: np.ndarray) -> float:
@@ -82,13 +105,15 @@ def compare(
     rng = np.random.default_rng(1)
     family = ISING if n_states == 2 else potts(n_states)
     tables = family.edge_tables(np.full(graph.n_edges, coupling)), np.zeros((graph.n_nodes, n_states))
-    tree = simulator(graph, found_trees(graph))
+    trees = found_trees(graph)
+    tree = simulator(graph, trees)
     start = rng.integers(n_states, size=(n_chains, graph.n_nodes)).astype(np.int8)
     tree.sweep(start, *tables, 600, rng)
     u, v = graph.edges.T
     sweeps, by_chain = {}, {}
-    for name in ("tree", "site"):
-        move = (tree if name == "tree" else GibbsSimulator(graph, n_states, n_chains)).sweep
+    movers = {"tree": tree.sweep, "site": GibbsSimulator(graph, n_states, n_chains).sweep}
+    movers["both"] = trees_and_clusters(graph, trees, n_chains)
+    for name, move in movers.items():
         x, series = start.copy(), np.empty((2, n_sweeps, n_chains))
         for t in range(n_sweeps):
             move(x, *tables, 1, rng)
@@ -96,13 +121,17 @@ def compare(
         edges, nodes = (autocorrelation(values - values.mean()) for values in series)
         sweeps[name] = sweeps_needed(edges), sweeps_needed(nodes)
         by_chain[name] = series.mean(axis=1)  # (2, n_chains), independent
+    del by_chain["both"]
     gap = by_chain["tree"].mean(axis=1) - by_chain["site"].mean(axis=1)
     error = np.sqrt(sum(means.var(axis=1, ddof=1) for means in by_chain.values()) / n_chains)
     ratios, kernels = {}, {}
     for n in rows:
         site = GibbsSimulator(graph, n_states, n)
         x, kernels[n], cost = np.resize(start, (n, graph.n_nodes)), site.kernel, {}
-        for name, move in (("tree", tree.sweep), ("site", site.sweep)):
+        movers = {"tree": tree.sweep, "site": site.sweep}
+        if n == 1:
+            movers["both"] = trees_and_clusters(graph, trees, 1)
+        for name, move in movers.items():
             move(x, *tables, 1, rng)  # compiles
             one, many = (
                 seconds(lambda k=k, move=move, x=x: move(x, *tables, k, rng), 7) for k in (1, 21)
@@ -110,4 +139,6 @@ def compare(
             sweep = (many - one) / 20
             cost[name] = [max(one - sweep, 0.0) + k * sweep for k in sweeps[name]]
         ratios[n] = (cost["site"][0] / cost["tree"][0], cost["site"][1] / cost["tree"][1])
-    return Auxiliary(sweeps, ratios, kernels, float(np.max(np.abs(gap) / error)))
+        if n == 1:
+            clusters = (cost["tree"][0] / cost["both"][0], cost["tree"][1] / cost["both"][1])
+    return Auxiliary(sweeps, ratios, clusters, kernels, float(np.max(np.abs(gap) / error)))

@@ -12,6 +12,8 @@ from pymc_mrf.graph.lattice_partition import comb_partition
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels.tree_potentials import tree_potentials
+from pymc_mrf.kernels.tree_sampling import sweep_potentials
 from tests.benchmarks.simulation import seconds
 
 CRITICAL = np.log1p(np.sqrt(2.0)) / 2.0
@@ -69,9 +71,9 @@ def update_costs(
     Returns
     -------
     dict
-        `tree`, `site` (`GibbsSimulator`), `plain` (the obvious loop); each from int8 rows to int8 rows,
-        tables included. `kernel` of the simulator; `z`: largest difference of the probability that an
-        edge's ends agree between trees and sites, in standard errors.
+        `tree`, `logs` (trees in the log domain), `site` (`GibbsSimulator`), `plain` (the obvious loop);
+        each from int8 rows to int8 rows, tables included. `kernel` of the simulator; `z`: largest
+        difference of the probability that an edge's ends agree between trees and sites, in standard errors.
     """
     rng = np.random.default_rng(1)
     family = ISING if n_states == 2 else agreement(n_states)
@@ -80,14 +82,21 @@ def update_costs(
     start = rng.integers(0, n_states, size=(n_chains, graph.n_nodes)).astype(np.int8)
     move = movers(graph, trees, tables, n_chains, rng)
     result: dict = {"kernel": move.pop("kernel")}
+    tree = simulator(graph, trees)
+
+    def logs(x, n):  # what couplings too strong for products of probabilities need
+        potentials = tree_potentials(tables[0], tables[1][None], graph.edges, len(x), form="log")
+        sweep_potentials(x, potentials, tree.forests[0], n, rng)
+
+    move["logs"] = logs
     agree = {}
     for name, function in move.items():
         x = start.copy()
         function(x, 1)  # compiles
-        n = n_sweeps if name != "plain" else max(n_sweeps // 5, 1)
+        n = n_sweeps if name in ("tree", "site") else max(n_sweeps // 5, 1)
         time = seconds(lambda function=function, x=x, n=n: function(x, n), repeats)
         result[name] = 1e9 * time / (n * x.size)
-        if name != "plain":
+        if name in ("tree", "site"):
             function(x, 100)
             u, v = graph.edges.T
             agree[name] = (x[:, u] == x[:, v]).mean(axis=0)

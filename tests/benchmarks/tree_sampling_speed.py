@@ -26,17 +26,24 @@ def updates() -> str:
             for n_chains in (1, 64, 1024):
                 cost = update_costs(graph, trees, n_states, n_chains, repeats=3)
                 tree, site, plain = cost["tree"], cost["site"], cost["plain"]
-                times = two_digits(tree), f"{two_digits(site)} ({cost['kernel']})", two_digits(plain)
-                ratios = two_digits(tree / site), two_digits(tree / plain)
+                times = [two_digits(cost[name]) for name in ("tree", "logs", "site", "plain")]
+                times[2] += f" ({cost['kernel']})"
+                ratios = (
+                    two_digits(cost["logs"] / tree),
+                    two_digits(tree / site),
+                    two_digits(tree / plain),
+                )
                 rows.append([title, n_states, n_chains, *times, *ratios])
-    header = ["graph", "states", "chains", "trees, ns", "single nodes, ns", "plain loop, ns"]
+    header = ["graph", "states", "chains", "trees, ns", "trees by logarithms, ns"]
+    header += ["single nodes, ns", "plain loop, ns"]
     return "\n".join(
         [
             "### Cost of a node update\n",
-            table([*header, "trees / single nodes", "trees / plain loop"], rows),
-            "CPU time of ten sweeps, tables included, divided by nodes, chains and sweeps; best of three. "
-            "Single nodes: `GibbsSimulator`, with the kernel that it chose; plain loop: one chain after the "
-            "other. Random couplings and fields.\n",
+            table([*header, "logarithms / trees", "trees / single nodes", "trees / plain loop"], rows),
+            "CPU time of ten sweeps, tables included, divided by nodes, chains and sweeps; best of three. By "
+            "logarithms: as couplings too strong for products of probabilities need it, and impossible pairs "
+            "of states. Single nodes: `GibbsSimulator`, with the kernel that it chose; plain loop: one chain "
+            "after the other. Random couplings and fields.\n",
         ]
     )
 
@@ -97,19 +104,22 @@ def auxiliary_data() -> str:
                 " and ".join(two_digits(k) for k in found.sweeps[name]) for name in ("tree", "site")
             ]
             ratios = [" and ".join(two_digits(ratio) for ratio in found.ratios[n]) for n in ROWS]
-            rows.append([title, coupling, *sweeps, *ratios])
+            clusters = " and ".join(two_digits(ratio) for ratio in found.clusters)
+            rows.append([title, coupling, *sweeps, *ratios, clusters])
     header = ["field", "coupling", "sweeps of trees", "of single nodes"]
+    header += [f"{n} rows" if n > 1 else "1 row" for n in ROWS] + ["1 row, clusters"]
     return "\n".join(
         [
             "### Auxiliary data of Exchange\n",
-            table([*header, *(f"{n} rows" if n > 1 else "1 row" for n in ROWS)], rows),
+            table(header, rows),
             f"Sweeps until {LEFT:.0%} of the error of the mean statistics is left (to first order, the "
             "autocorrelation), of the share of edges whose ends agree and of the share of nodes in the "
             "first state; then CPU time of single nodes over that of trees to this error, by the number of "
             "observations that are simulated together. Above 1 trees are faster. "
             f"Hence `Exchange` draws trees for up to {FEW} observations on graphs of up to {FEW} neighbours "
             "per node on average. The weighted particles of the other steps are 256 or more, and are moved "
-            "by single nodes.\n",
+            "by single nodes. Clusters: CPU time of trees over that of trees and clusters in turns. Hence "
+            "`Exchange` makes them for up to three observations, unless couplings are weak.\n",
         ]
     )
 

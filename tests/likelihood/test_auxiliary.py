@@ -1,5 +1,7 @@
 """Auxiliary data sets: exact draws and Gibbs draws against enumeration, choice of the method."""
 
+from functools import partial
+
 import cloudpickle
 import networkx as nx
 import numpy as np
@@ -62,6 +64,38 @@ def test_one_tree_sweep_does_not_forget_a_frozen_start(rng):
     sampler = AuxiliarySampler(GRAPH, 2, 16, draws="gibbs", n_sweeps=1)
     x = np.concatenate([sampler.draw(*field, rng, start=start) for _ in range(200)])
     assert chi_square_pvalue(counts(x, 2), p) < ALPHA
+
+
+def test_clusters_forget_a_frozen_start(rng):
+    """Of one row, in which trees alone keep it; an external field included."""
+    edge_tables, node_tables = 5.0 * np.eye(2) * np.ones((4, 1, 1)), rng.normal(0, 0.3, (4, 2))
+    p = enumeration.probabilities(EDGES, edge_tables, node_tables)
+    sampler = AuxiliarySampler(GRAPH, 2, 1, draws="gibbs", n_sweeps=6)
+    start = np.zeros((1, 4), dtype=np.int8)
+
+    def p_value():
+        draws = [sampler.draw(edge_tables, node_tables, rng, start=start) for _ in range(2000)]
+        return chi_square_pvalue(counts(np.concatenate(draws), 2), p)
+
+    assert p_value() > ALPHA
+    sampler._clusters = None
+    assert p_value() < ALPHA
+
+
+@pytest.mark.parametrize("tables", ["weak", "repulsive", "not agreement"])
+def test_clusters_are_for_attractive_couplings_that_are_not_weak(rng, tables):
+    """Elsewhere the draws are those of trees, random numbers and all."""
+    edge_tables = {
+        "weak": 0.3 * np.eye(2) * np.ones((4, 1, 1)),
+        "repulsive": -2.0 * np.eye(2) * np.ones((4, 1, 1)),
+        "not agreement": rng.normal(size=(4, 2, 2)),
+    }[tables]
+    sampler = AuxiliarySampler(GRAPH, 2, 1, draws="gibbs", n_sweeps=4)
+    assert sampler.clusters
+    draw = partial(sampler.draw, edge_tables, np.zeros((4, 2)))
+    first = [draw(np.random.default_rng(seed)) for seed in range(10)]
+    sampler._clusters = None
+    np.testing.assert_array_equal(first, [draw(np.random.default_rng(seed)) for seed in range(10)])
 
 
 @pytest.mark.parametrize(
