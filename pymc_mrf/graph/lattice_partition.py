@@ -4,7 +4,10 @@ Both cut a rectangular lattice into two trees, the least possible if it has a cy
 size. `pymc_mrf.graph.tree_partition` finds partitions of any graph, with more trees.
 """
 
+import numpy as np
+
 from pymc_mrf.checks import whole_number
+from pymc_mrf.graph.structure import PairwiseGraph
 
 Cell = tuple[int, int]
 
@@ -66,6 +69,36 @@ def spiral_partition(rows: int, columns: int) -> list[list[Cell]]:
         # the second arm is the corridor that the first one leaves
         (first,) = _wind(rows, columns, [((0, 0), (0, 1))])
     return _two_blocks(cells, first)
+
+
+def lattice_shape(graph: PairwiseGraph) -> tuple[int, int] | None:
+    """Rows and columns if `graph` is a rectangular lattice, its nodes row by row; else None.
+
+    Only the order of the nodes counts, not their labels, nor the order of the edges.
+    """
+    first, second = np.sort(graph.edges, axis=1).T
+    steps = second - first
+    columns = int(steps.max(initial=0))
+    if columns < 2 or graph.n_nodes % columns:  # a chain, or none
+        return None
+    rows = graph.n_nodes // columns
+    inside = (steps == columns) | ((steps == 1) & (second % columns > 0))
+    # edges are all different, so that their number tells whether one is missing
+    complete = graph.n_edges == rows * (columns - 1) + (rows - 1) * columns
+    return (rows, columns) if complete and bool(inside.all()) else None
+
+
+def lattice_trees(graph: PairwiseGraph) -> list[list[int]] | None:
+    """Node indices of the combs of a rectangular lattice, of two rows and columns at least; else None.
+
+    They are found at once and swept over a quarter faster than what `tree_partition` finds in seconds; a
+    sweep decorrelates as much.
+    """
+    shape = lattice_shape(graph)
+    if shape is None:
+        return None
+    _, columns = shape
+    return [[i * columns + j for i, j in cells] for cells in comb_partition(*shape)]
 
 
 def _cells(rows: int, columns: int) -> tuple[list[Cell], bool]:

@@ -23,6 +23,7 @@ from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
+from pymc_mrf.graph.lattice_partition import lattice_trees
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.graph.tying_factors import tying_factors
@@ -104,7 +105,9 @@ class LatentField(ABC):
         small = self._restricted(left)
         # not the chain's generator: chains and runs shall agree on the partitions
         rng = np.random.default_rng(0)
-        found: list[list[list[Any]]] = [tree_partition(small, rng=rng) for _ in range(n_partitions)]
+        combs = lattice_trees(small) if isinstance(small, PairwiseGraph) else None
+        found: list[list[list[Any]]] = [combs] if combs else []
+        found += [tree_partition(small, rng=rng) for _ in range(len(found), n_partitions)]
         self._partitions = [[[left[i] for i in tree] for tree in trees] for trees in found]
         self._read = self._compile(node, model, compile_kwargs)
         self.ties = self._find_ties(self.tables(point))

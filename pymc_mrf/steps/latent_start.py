@@ -22,6 +22,9 @@ from pymc_mrf.steps.point_inputs import PointFunction
 MAX_COORDINATES = 30
 """Coordinates up to which parameters are fitted: slopes are differences, one for each."""
 
+MAX_READ = 4096
+"""Free cells that speak for all, chosen at random: fits are starts, and large fields take long to read."""
+
 N_STARTS = 12
 N_FINALISTS = 3
 ROUNDS, FINAL_ROUNDS = 4, 12
@@ -108,6 +111,12 @@ class _Mixture:
 
     def __init__(self, field, evidence, model: pm.Model, point, names, compile_kwargs) -> None:
         self._field, self._evidence, self._names = field, evidence, names
+        self._rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
+        N = len(field.states)
+        self._every = np.arange(N)
+        self._some = self._every
+        if N > MAX_READ:
+            self._some = np.sort(self._rng.choice(N, MAX_READ, replace=False))
         self._point = {name: np.asarray(value) for name, value in point.items()}
         self._k = sum(self._point[name].size for name in names)
         self._prior = _prior(model, names, evidence, compile_kwargs)
@@ -133,38 +142,44 @@ class _Mixture:
         rest = found.cells[0].sum() - found.table[:, 0].sum()
         return float(self._prior(point)) + float(rest), found.table
 
-    def _expand(self, theta: np.ndarray, log_weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log density, and the shares (N, K) of states, -inf in `log_weights` where there is none."""
+    def _expand(
+        self, theta: np.ndarray, log_weights: np.ndarray, cells: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Log density, and the shares of states of `cells` (n, K), which speak for all.
+
+        -inf in `log_weights` where there is no state.
+        """
         constant, table = self._read(theta)
-        joint = table + log_weights
+        joint = (table if len(cells) == len(table) else table[cells]) + log_weights
         best = joint.max(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
             shares = np.exp(joint - best)
         total = shares.sum(axis=1, keepdims=True)
-        value = constant + float(best.sum() + np.log(total).sum())
+        stand_for = len(self._every) / len(cells)
+        value = constant + stand_for * float(best.sum() + np.log(total).sum())
         if not np.isfinite(value):
-            return IMPOSSIBLE, np.full_like(table, 1.0 / table.shape[1])
+            return IMPOSSIBLE, np.full_like(joint, 1.0 / joint.shape[1])
         return value, shares / total
 
-    def _log_weights(self, rest: np.ndarray) -> np.ndarray:
-        """Log weights (N, K) of states, by their biases and by the neighbours."""
-        scores = rest[:-1] + rest[-1] * self._around + self._possible
+    def _log_weights(self, rest: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Log weights of states of `cells` (n, K), by their biases and by the neighbours."""
+        scores = rest[:-1] + rest[-1] * self._around[cells] + self._possible[cells]
         scores -= scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def _objective(self, u: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the log density, and its gradient: by differences for the parameters."""
         theta, rest = u[: self._k], u[self._k :]
-        log_weights = self._log_weights(rest)
-        value, shares = self._expand(theta, log_weights)
+        cells, log_weights = self._some, self._log_weights(rest, self._some)
+        value, shares = self._expand(theta, log_weights, cells)
         gradient = np.zeros(len(u))
         for i in range(self._k):
             near = theta.copy()
             near[i] += STEP * (1.0 + abs(near[i]))
-            moved = self._expand(near, log_weights)[0]
+            moved = self._expand(near, log_weights, cells)[0]
             gradient[i] = (moved - value) / (near[i] - theta[i]) if moved > IMPOSSIBLE < value else 0.0
-        gain = shares - np.exp(log_weights)
-        gradient[self._k :] = np.append(gain.sum(axis=0), (gain * self._around).sum())
+        gain = (shares - np.exp(log_weights)) * (len(self._every) / len(cells))
+        gradient[self._k :] = np.append(gain.sum(axis=0), (gain * self._around[cells]).sum())
         gradient[self._k :] -= rest / WEIGHT_SD**2
         return 0.5 * float(rest @ rest) / WEIGHT_SD**2 - value, -gradient
 
@@ -179,7 +194,8 @@ class _Mixture:
                 self._objective, u, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}
             )
             u, value = found.x, -float(found.fun)
-            shares = self._expand(u[: self._k], self._log_weights(u[self._k :]))[1]
+            log_weights = self._log_weights(u[self._k :], self._every)
+            shares = self._expand(u[: self._k], log_weights, self._every)[1]
             around = self._sum_around(shares)
             if abs(value - last) < CONVERGED:
                 break
@@ -198,10 +214,9 @@ class _Mixture:
         alone = np.zeros((N, K))
         first = self._climb(np.concatenate([start, np.zeros(K + 1)]), alone, 2)
         spread = self._spread(first.u)
-        rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
         climbed = [first]
         for _ in range(N_STARTS):
-            u = first.u + spread * rng.standard_normal(len(spread))
+            u = first.u + spread * self._rng.standard_normal(len(spread))
             climbed.append(self._climb(u, alone, ROUNDS))
         climbed.sort(key=lambda found: found.value, reverse=True)
         finals = [self._climb(f.u, f.around, FINAL_ROUNDS) for f in climbed[:N_FINALISTS]]
@@ -209,13 +224,14 @@ class _Mixture:
 
     def _spread(self, u: np.ndarray) -> np.ndarray:
         """Scale of the parameters that the evidence about one node of one class has; 0 of the rest."""
-        theta, log_weights = u[: self._k], self._log_weights(u[self._k :])
-        spread, value = np.zeros_like(u), self._expand(theta, log_weights)[0]
+        theta, cells = u[: self._k], self._some
+        log_weights = self._log_weights(u[self._k :], cells)
+        spread, value = np.zeros_like(u), self._expand(theta, log_weights, cells)[0]
         n, K = self._field.states.shape
         for i in range(self._k):
             h = np.zeros(self._k)
             h[i] = 1e-3 * (1.0 + abs(theta[i]))
-            sides = sum(self._expand(theta + side * h, log_weights)[0] for side in (-1.0, 1.0))
+            sides = sum(self._expand(theta + side * h, log_weights, cells)[0] for side in (-1.0, 1.0))
             curvature = (2.0 * value - sides) / (h[i] ** 2 * n)
             spread[i] = 1.0 / (K * np.sqrt(curvature)) if curvature > 1e-6 else 1.0
         return spread

@@ -85,7 +85,8 @@ class TreeGibbs(MRFStep):
         in fields of less than 683 nodes, where they cost little beside the rest of a draw: 2048 by the number
         of nodes.
     n_partitions : int
-        Tree partitions among which each sweep chooses at random.
+        Tree partitions among which each sweep chooses at random; the first of a rectangular lattice is a pair
+        of combs (Hamze & de Freitas, 2004).
     clusters : bool, optional
         Whether to sweep over clusters, too; without effect where fields are drawn as a whole, or proposed in
         parts. By default this is found out while tuning.

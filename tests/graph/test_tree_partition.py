@@ -9,7 +9,12 @@ import pytest
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
+from pymc_mrf.graph.lattice_partition import (
+    comb_partition,
+    lattice_shape,
+    lattice_trees,
+    spiral_partition,
+)
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_growth import PaperGrowth, PocketGrowth
 from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
@@ -188,6 +193,35 @@ def test_lattice_partitions(make):
         make(0, 3)
     with pytest.raises(ValueError, match=r"columns must be a positive integer, not 2\.5"):
         make(3, 2.5)
+
+
+def test_lattices_are_recognised():
+    for rows, columns in itertools.product(range(1, 5), range(1, 5)):
+        graph = builders.grid(rows, columns)
+        assert lattice_shape(graph) == ((rows, columns) if min(rows, columns) > 1 else None)
+    graph = builders.grid(3, 4)
+    turned = PairwiseGraph(range(12), graph.edges[::-1, ::-1].tolist())
+    assert lattice_shape(turned) == (3, 4)
+    trees = lattice_trees(turned)
+    assert [len(tree) for tree in trees] == [7, 5]
+    assert is_tree_partition(turned.to_networkx(), trees)
+
+
+@pytest.mark.parametrize(
+    "change", ["one edge less", "moved", "torus", "diagonal", "cube", "order", "cycle"]
+)
+def test_what_is_no_lattice(change):
+    edges = builders.grid(3, 4).edges.tolist()
+    graph = {
+        "one edge less": PairwiseGraph(range(12), edges[1:]),
+        "moved": PairwiseGraph(range(12), [*edges[1:], (3, 4)]),  # round the end of a row
+        "torus": builders.grid(3, 4, periodic=True),
+        "diagonal": builders.grid(3, 4, diagonal=True),
+        "cube": builders.grid(3, 2, 2),
+        "order": PairwiseGraph([*range(1, 12), 0], edges),
+        "cycle": PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0)]),
+    }[change]
+    assert lattice_trees(graph) is None
 
 
 def n_calls(function):

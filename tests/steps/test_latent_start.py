@@ -10,6 +10,7 @@ from scipy.optimize import check_grad
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
+from pymc_mrf.steps import latent_start
 from pymc_mrf.steps.latent_start import _Mixture
 
 GRID = builders.grid(24, 24)
@@ -63,6 +64,32 @@ def test_classes_that_start_alike_are_told_apart():
     assert misclassified(first_step(step, model)["x"]) > 0.5  # PyMC's default says nothing
     again = pmrf.TreeGibbs([model["x"]], model=model)  # all chains have the same names for the classes
     np.testing.assert_array_equal(again._classes["level"], point["level"])
+
+
+def test_some_cells_speak_for_all(monkeypatch):
+    stripes = np.arange(len(Y)) * 3 // len(Y)
+    model = hidden_picture(stripes + np.random.default_rng(2).normal(0.0, 0.5, size=len(Y)))
+    step = pmrf.TreeGibbs([model["x"]], model=model)
+    arguments = step._field, step._evidence, model, model.initial_point(), ["level", "noise_log__"], None
+    whole = _Mixture(*arguments)
+    monkeypatch.setattr(latent_start, "MAX_READ", 200)
+    some = _Mixture(*arguments)
+    u = np.array([0.3, -0.2, 1.4, -0.5, 0.2, -0.1, 0.4, 0.0])
+    shares = whole._expand(u[:4], whole._log_weights(u[4:], whole._every), whole._every)[1]
+    whole._around = some._around = whole._sum_around(shares)
+    u[7] = 0.7
+    error = check_grad(lambda v: some._objective(v)[0], lambda v: some._objective(v)[1], u)
+    assert error < 1e-3 * np.linalg.norm(some._objective(u)[1])
+
+    def density(cells):
+        return whole._expand(u[:4], whole._log_weights(u[4:], cells), cells)[0]
+
+    each = [density(np.array([n])) for n in range(len(Y))]
+    assert np.mean(each) == pytest.approx(density(whole._every))
+    assert np.mean([each[n] for n in some._some]) == pytest.approx(density(some._some))
+    fitted = some.values(some.fit())
+    assert np.abs(np.sort(fitted["level"]) - np.arange(3.0)).max() < 0.3
+    assert abs(np.exp(fitted["noise_log__"]) - 0.5) < 0.1
 
 
 def test_starts_of_the_user_are_kept():

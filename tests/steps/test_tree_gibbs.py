@@ -310,10 +310,7 @@ def test_impossible_combinations(monkeypatch, exact):
 def test_what_is_kept_between_steps_is_renewed(monkeypatch):
     tree_mode(monkeypatch)
     with pm.Model() as model:
-        J, mu = (
-            pm.Normal("J", 0.3, 0.1),
-            pm.Normal("mu", 0.0, 1.0, initval=0.1),
-        )  # not fitted at the start
+        J, mu = pm.Normal("J", 0.3, 0.1), pm.Normal("mu", 0.0, 1.0, initval=0.0)  # not fitted
         shift = pm.Data("shift", np.zeros(9))
         x = pmrf.Ising("x", J, graph=GRID)
         pm.Normal("y", mu * x + shift, 0.9, observed=Y)
