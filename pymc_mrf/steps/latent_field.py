@@ -7,13 +7,11 @@ free cells, log weights of K states.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from scipy import sparse
 
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.block_sweep import BlockSweep, cell_blocks
@@ -169,16 +167,6 @@ class LatentField(ABC):
     @abstractmethod
     def start_weights(self, tables: list) -> np.ndarray | None:
         """Log weights of states by node, (1 or m, d, K); None if pairs of states may be impossible."""
-
-    @abstractmethod
-    def _pairs(self) -> np.ndarray:
-        """Pairs of nodes that depend on each other directly, (r, 2)."""
-
-    def neighbours(self) -> sparse.csr_array:
-        """Which nodes are neighbours, (d, d)."""
-        i, j = self._pairs().T
-        d = self._op.n_variables
-        return sparse.csr_array((np.ones(2 * len(i)), (np.r_[i, j], np.r_[j, i])), shape=(d, d))
 
     def _find_ties(self, tables: list) -> list[tuple[int, ...]]:
         """Scopes of the tying factors: see `ties`. Tables over pairs of nodes are finite."""
@@ -355,7 +343,9 @@ class PairwiseLatentField(LatentField):
         edges, nodes = (t[c if len(t) > 1 else 0] for t in tables)
         return np.concatenate([edges.ravel(), (nodes + evidence[c]).ravel()])
 
-    def _pairs(self):
+    @property
+    def edges(self) -> np.ndarray:
+        """Node indices of each edge, (r, 2)."""
         return self._op.graph.edges
 
     def start_weights(self, tables):
@@ -408,10 +398,6 @@ class FactorLatentField(LatentField):
     def _flat(self, tables, evidence, c):
         [flat] = tables
         return np.concatenate([flat[c if len(flat) > 1 else 0], evidence[c][self._possible]])
-
-    def _pairs(self):
-        found = {pair for scope in self._op.graph.scopes for pair in combinations(sorted(scope), 2)}
-        return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
 
     def start_weights(self, tables):
         """Nothing is known of single variables; with -inf entries, nothing of what is possible."""

@@ -2,8 +2,9 @@
 
 Means and scales of classes start at values of their priors, which say nothing of the data and often make
 all classes alike; nodes drawn from such evidence are noise, or all in one class, and chains may stay
-there. So the classes are first fitted as a mixture, the nodes being independent and the weights of the
-classes unknown, from several starts (McLachlan & Peel, 2000, sec. 2.12). Only starts follow from it.
+there. So they are first fitted by variational EM: nodes are independent given the mean field of their
+neighbours, and the lower bound of the log density of the data chooses among several starts (Celeux, Forbes &
+Peyrard, 2003). Only starts follow from it.
 """
 
 from collections.abc import Callable
@@ -12,30 +13,33 @@ from typing import NamedTuple
 import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
+from scipy import sparse
 
 from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.steps.intractable_parents import POINT_MASSES
 from pymc_mrf.steps.latent_evidence import LatentEvidence
-from pymc_mrf.steps.latent_field import LatentField
+from pymc_mrf.steps.latent_field import LatentField, PairwiseLatentField
 from pymc_mrf.steps.point_inputs import PointFunction
 
 MAX_COORDINATES = 30
 """Coordinates up to which parameters are fitted: slopes are differences, one for each."""
 
-MAX_READ = 4096
-"""Free cells that speak for all, chosen at random: fits are starts, and large fields take long to read."""
+MOST_STARTS, FEWEST_STARTS = 24, 12
+STARTED_NODES = 500_000
+"""Nodes of all starts together, between the two: fewer starts in large fields."""
 
-N_STARTS = 12
-N_FINALISTS = 3
-ROUNDS, FINAL_ROUNDS = 4, 12
-ITERATIONS = 8
-"""Of the optimiser in a round: then neighbours are looked at again."""
+ROUNDS = 4
+"""After which the better half goes on; the last ones until they converge, or three times as long."""
+
+MEAN_FIELDS, ITERATIONS = 10, 4
+"""Updates of the mean field in a round, and iterations of the optimiser."""
 
 CONVERGED = 0.5
-"""Difference of the log density from one round to the next that ends them."""
+"""Difference of the bound from one round to the next that ends them."""
 
-WEIGHT_SD = 2.0
-"""Standard deviation of the log weights of classes."""
+SMOOTH = 1.7
+"""Neighbours that a node is joined to, on average, by the attraction that is assumed where the coupling is
+zero at the start; fields order at 2 or more."""
 
 STEP = 1e-6
 
@@ -76,8 +80,10 @@ def fitted_classes(
     size = sum(np.size(point[name]) for name in names)
     if not names or size > MAX_COORDINATES or not evidence.separable:
         return {}
-    mixture = _Mixture(field, evidence, model, point, names, compile_kwargs)
-    return mixture.values(mixture.fit())
+    if not isinstance(field, PairwiseLatentField):
+        return {}
+    em = _VariationalEM(field, evidence, model, point, names, compile_kwargs)
+    return em.values(em.fit())
 
 
 def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point, default) -> list[str]:
@@ -99,37 +105,47 @@ def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point, default) -> 
 
 
 class _Found(NamedTuple):
-    """Log density, where it is, and what neighbours say there (N, K)."""
+    """Lower bound, parameters (k,), and probabilities of states (N, K)."""
 
-    value: float
-    u: np.ndarray
-    around: np.ndarray
+    bound: float
+    theta: np.ndarray
+    q: np.ndarray
 
 
-class _Mixture:
-    """Log density of parameters (k,) and log weights (K,), at first and last of one vector."""
+def _interaction(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.csr_array:
+    """Interaction (d K, d K) of the states of neighbours, from log tables (r, K, K).
+
+    Agreement is attractive where the tables say nothing of it, as do those of a coupling that starts at zero.
+    """
+    edges, d = field.edges, field.free.shape[1]
+    tables = edge_tables - edge_tables.min(axis=(1, 2), keepdims=True)
+    K = tables.shape[1]
+    if not tables.any():
+        joined = min(SMOOTH * d / (2 * max(len(edges), 1)), 0.8)
+        tables = tables - np.log1p(-joined) * np.eye(K)
+    e, a, b = np.nonzero(tables)
+    i, j, values = edges[e, 0] * K + a, edges[e, 1] * K + b, tables[e, a, b]
+    both = np.r_[i, j], np.r_[j, i]
+    return sparse.csr_array((np.r_[values, values], both), shape=(d * K, d * K))
+
+
+class _VariationalEM:
+    """Parameters and a mean field, improved in turns."""
 
     def __init__(self, field, evidence, model: pm.Model, point, names, compile_kwargs) -> None:
         self._field, self._evidence, self._names = field, evidence, names
-        self._rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
-        N = len(field.states)
-        self._every = np.arange(N)
-        self._some = self._every
-        if N > MAX_READ:
-            self._some = np.sort(self._rng.choice(N, MAX_READ, replace=False))
         self._point = {name: np.asarray(value) for name, value in point.items()}
-        self._k = sum(self._point[name].size for name in names)
         self._prior = _prior(model, names, evidence, compile_kwargs)
-        self._neighbours = field.neighbours()
+        edges, nodes = (table.mean(axis=0) for table in field.tables(point))
+        self._interaction, self._nodes = _interaction(field, edges), nodes
         possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf
         self._possible, self._observed = possible[field.free], np.exp(possible)
-        self._around = np.zeros(field.states.shape)
 
-    def values(self, u: np.ndarray) -> dict[str, np.ndarray]:
+    def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters by name."""
         shapes = [self._point[name].shape for name in self._names]
         ends = np.cumsum([self._point[name].size for name in self._names])
-        parts = np.split(u[: self._k], ends[:-1])
+        parts = np.split(theta, ends[:-1])
         return {
             name: part.reshape(shape).astype(self._point[name].dtype)
             for name, part, shape in zip(self._names, parts, shapes, strict=True)
@@ -142,98 +158,100 @@ class _Mixture:
         rest = found.cells[0].sum() - found.table[:, 0].sum()
         return float(self._prior(point)) + float(rest), found.table
 
-    def _expand(
-        self, theta: np.ndarray, log_weights: np.ndarray, cells: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Log density, and the shares of states of `cells` (n, K), which speak for all.
+    def _around(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sum what neighbours say of the states (N, K); and what the field says of each node alone."""
+        full = self._observed.copy()
+        full[self._field.free] = q
+        said = (self._interaction @ full.reshape(len(full), -1).T).T.reshape(full.shape)
+        nodes = np.broadcast_to(self._nodes, full.shape)
+        return said[self._field.free], nodes[self._field.free]
 
-        -inf in `log_weights` where there is no state.
-        """
+    def _average(self, theta: np.ndarray, q: np.ndarray) -> float:
+        """Mean over `q` of the log density of data and parameters given the states."""
         constant, table = self._read(theta)
-        joint = (table if len(cells) == len(table) else table[cells]) + log_weights
-        best = joint.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            shares = np.exp(joint - best)
-        total = shares.sum(axis=1, keepdims=True)
-        stand_for = len(self._every) / len(cells)
-        value = constant + stand_for * float(best.sum() + np.log(total).sum())
-        if not np.isfinite(value):
-            return IMPOSSIBLE, np.full_like(joint, 1.0 / joint.shape[1])
-        return value, shares / total
+        value = constant + float(np.where(q > 0.0, q * table, 0.0).sum())
+        return value if np.isfinite(value) else IMPOSSIBLE
 
-    def _log_weights(self, rest: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Log weights of states of `cells` (n, K), by their biases and by the neighbours."""
-        scores = rest[:-1] + rest[-1] * self._around[cells] + self._possible[cells]
-        scores -= scores.max(axis=1, keepdims=True)
-        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-
-    def _objective(self, u: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log density, and its gradient: by differences for the parameters."""
-        theta, rest = u[: self._k], u[self._k :]
-        cells, log_weights = self._some, self._log_weights(rest, self._some)
-        value, shares = self._expand(theta, log_weights, cells)
-        gradient = np.zeros(len(u))
-        for i in range(self._k):
+    def _objective(self, theta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the mean log density, and its slopes by differences."""
+        value, slopes = self._average(theta, q), np.zeros(len(theta))
+        for i in range(len(theta)):
             near = theta.copy()
             near[i] += STEP * (1.0 + abs(near[i]))
-            moved = self._expand(near, log_weights, cells)[0]
-            gradient[i] = (moved - value) / (near[i] - theta[i]) if moved > IMPOSSIBLE < value else 0.0
-        gain = (shares - np.exp(log_weights)) * (len(self._every) / len(cells))
-        gradient[self._k :] = np.append(gain.sum(axis=0), (gain * self._around[cells]).sum())
-        gradient[self._k :] -= rest / WEIGHT_SD**2
-        return 0.5 * float(rest @ rest) / WEIGHT_SD**2 - value, -gradient
+            moved = self._average(near, q)
+            slopes[i] = (moved - value) / (near[i] - theta[i]) if moved > IMPOSSIBLE < value else 0.0
+        return -value, -slopes
 
-    def _climb(self, u: np.ndarray, around: np.ndarray, n_rounds: int) -> "_Found":
-        """Maximise, and renew what neighbours say, in turns."""
+    def _maximise(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Parameters for these probabilities of states."""
         from scipy.optimize import minimize
 
-        value = -np.inf
-        for _ in range(n_rounds):
-            self._around, last = around, value
-            found = minimize(
-                self._objective, u, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}
-            )
-            u, value = found.x, -float(found.fun)
-            log_weights = self._log_weights(u[self._k :], self._every)
-            shares = self._expand(u[: self._k], log_weights, self._every)[1]
-            around = self._sum_around(shares)
-            if abs(value - last) < CONVERGED:
-                break
-        return _Found(value, u, around)
+        options = {"maxiter": ITERATIONS}
+        return minimize(self._objective, theta, (q,), jac=True, method="L-BFGS-B", options=options).x
 
-    def _sum_around(self, shares: np.ndarray) -> np.ndarray:
-        """Sum the shares of states (N, K) over the neighbours of each free cell."""
-        full = self._observed.copy()
-        full[self._field.free] = shares
-        return np.stack([self._neighbours @ rows for rows in full])[self._field.free]
+    def _mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Probabilities of states for these parameters, from `q` on; half-way, lest they oscillate."""
+        table = self._read(theta)[1] + self._possible
+        for _ in range(MEAN_FIELDS):
+            said, nodes = self._around(q)
+            scores = table + said + nodes
+            scores -= scores.max(axis=1, keepdims=True)
+            new = np.exp(scores)
+            q = 0.5 * (q + new / new.sum(axis=1, keepdims=True))
+        return q
+
+    def bound(self, theta: np.ndarray, q: np.ndarray) -> float:
+        """Lower bound of the log density of data and parameters, up to the log-partition function."""
+        said, nodes = self._around(q)
+        seen = self._observed.copy()
+        seen[self._field.free] = 0.0  # what observed neighbours say is said once, free ones say it twice
+        alone = (self._interaction @ seen.reshape(len(seen), -1).T).T.reshape(seen.shape)
+        pairs = 0.5 * (said + alone[self._field.free]) + nodes
+        entropy = -float(np.where(q > 0.0, q * np.log(np.where(q > 0.0, q, 1.0)), 0.0).sum())
+        return self._average(theta, q) + float((q * pairs).sum()) + entropy
+
+    def _climb(self, theta: np.ndarray, q: np.ndarray, n_rounds: int) -> _Found:
+        """Mean field and parameters in turns."""
+        bound = -np.inf
+        for _ in range(n_rounds):
+            q = self._mean_field(theta, q)
+            theta, last = self._maximise(theta, q), bound
+            bound = self.bound(theta, q)
+            if abs(bound - last) < CONVERGED:
+                break
+        return _Found(bound, theta, q)
 
     def fit(self) -> np.ndarray:
-        """Best of several starts around the fit from PyMC's default, at which classes are alike."""
-        start = np.concatenate([self._point[name].ravel() for name in self._names])
-        N, K = self._field.states.shape
-        alone = np.zeros((N, K))
-        first = self._climb(np.concatenate([start, np.zeros(K + 1)]), alone, 2)
-        spread = self._spread(first.u)
-        climbed = [first]
-        for _ in range(N_STARTS):
-            u = first.u + spread * self._rng.standard_normal(len(spread))
-            climbed.append(self._climb(u, alone, ROUNDS))
-        climbed.sort(key=lambda found: found.value, reverse=True)
-        finals = [self._climb(f.u, f.around, FINAL_ROUNDS) for f in climbed[:N_FINALISTS]]
-        return max(finals, key=lambda found: found.value).u
+        """Best of several starts around the fit at which classes are alike."""
+        theta = np.concatenate([self._point[name].ravel() for name in self._names])
+        alike = np.exp(self._possible)
+        alike /= alike.sum(axis=1, keepdims=True)
+        for _ in range(ROUNDS):
+            theta = self._maximise(theta, alike)
+        spread = self._spread(theta, alike)
+        rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
+        n_starts = min(max(STARTED_NODES // len(alike), FEWEST_STARTS), MOST_STARTS)
+        starts = theta + spread * rng.standard_normal((n_starts, len(theta)))
+        climbed = [_Found(-np.inf, start, alike) for start in starts]
+        while len(climbed) > 3:
+            climbed = [self._climb(f.theta, f.q, ROUNDS) for f in climbed]
+            climbed.sort(key=lambda found: found.bound, reverse=True)
+            climbed = climbed[: len(climbed) // 2]
+        finals = [self._climb(f.theta, f.q, 3 * ROUNDS) for f in climbed]
+        return max(finals, key=lambda found: found.bound).theta
 
-    def _spread(self, u: np.ndarray) -> np.ndarray:
-        """Scale of the parameters that the evidence about one node of one class has; 0 of the rest."""
-        theta, cells = u[: self._k], self._some
-        log_weights = self._log_weights(u[self._k :], cells)
-        spread, value = np.zeros_like(u), self._expand(theta, log_weights, cells)[0]
+    def _spread(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Scale of the parameters that the evidence about one node has; 1 where it says nothing."""
+        spread, value = np.ones_like(theta), self._average(theta, q)
         n, K = self._field.states.shape
-        for i in range(self._k):
-            h = np.zeros(self._k)
+        for i in range(len(theta)):
+            h = np.zeros_like(theta)
             h[i] = 1e-3 * (1.0 + abs(theta[i]))
-            sides = sum(self._expand(theta + side * h, log_weights, cells)[0] for side in (-1.0, 1.0))
-            curvature = (2.0 * value - sides) / (h[i] ** 2 * n)
-            spread[i] = 1.0 / (K * np.sqrt(curvature)) if curvature > 1e-6 else 1.0
+            curvature = (2.0 * value - self._average(theta + h, q) - self._average(theta - h, q)) / h[
+                i
+            ] ** 2
+            if curvature > 1e-6 * n:
+                spread[i] = np.sqrt(n / (K * curvature))
         return spread
 
 

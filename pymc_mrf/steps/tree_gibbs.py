@@ -113,9 +113,10 @@ class TreeGibbs(MRFStep):
     -----
     A chain that starts at PyMC's default, all nodes in their first state, first draws each node from its
     evidence alone and then sweeps. What the evidence depends on, such as means of classes, is often alike
-    for all states at PyMC's default; where it starts there, with up to 30 numbers in all, it is first fitted
-    as a mixture of independent nodes, so that such variables of other steps move as well, once. All chains
-    start at the same fit. Give ``initval=`` or ``initvals=`` to start elsewhere.
+    for all states at PyMC's default. Of fields over a `graph`, where it starts there, with up to 30 numbers in
+    all, it is first fitted by variational EM (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so
+    that such variables of other steps move as well, once. All chains start at the same fit. Give ``initval=``
+    or ``initvals=`` to start elsewhere.
 
     Random parameters of the field are moved by other steps given its current value: by NUTS under
     ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them

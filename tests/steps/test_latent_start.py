@@ -1,6 +1,6 @@
 """Starts of hidden fields: classes that PyMC starts alike are told apart, before the first draw."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pymc as pm
@@ -10,8 +10,7 @@ from scipy.optimize import check_grad
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
-from pymc_mrf.steps import latent_start
-from pymc_mrf.steps.latent_start import _Mixture
+from pymc_mrf.steps.latent_start import _interaction, _VariationalEM
 
 GRID = builders.grid(24, 24)
 N_STATES = 3
@@ -24,6 +23,7 @@ def picture():
     sampler = AuxiliarySampler(GRID, N_STATES, 1, draws="gibbs", n_sweeps=300, name="x")
     start = np.zeros((1, GRID.n_nodes), dtype=np.int8)
     x = sampler.draw(tables, np.zeros((GRID.n_nodes, N_STATES)), rng, start=start)[0]
+    x = (x - np.bincount(x).argmax()) % N_STATES
     assert 0.8 < np.mean(x == 0) < 0.97, "most pixels in one class"
     return x, x + rng.normal(0.0, 0.5, size=len(x))
 
@@ -66,32 +66,6 @@ def test_classes_that_start_alike_are_told_apart():
     np.testing.assert_array_equal(again._classes["level"], point["level"])
 
 
-def test_some_cells_speak_for_all(monkeypatch):
-    stripes = np.arange(len(Y)) * 3 // len(Y)
-    model = hidden_picture(stripes + np.random.default_rng(2).normal(0.0, 0.5, size=len(Y)))
-    step = pmrf.TreeGibbs([model["x"]], model=model)
-    arguments = step._field, step._evidence, model, model.initial_point(), ["level", "noise_log__"], None
-    whole = _Mixture(*arguments)
-    monkeypatch.setattr(latent_start, "MAX_READ", 200)
-    some = _Mixture(*arguments)
-    u = np.array([0.3, -0.2, 1.4, -0.5, 0.2, -0.1, 0.4, 0.0])
-    shares = whole._expand(u[:4], whole._log_weights(u[4:], whole._every), whole._every)[1]
-    whole._around = some._around = whole._sum_around(shares)
-    u[7] = 0.7
-    error = check_grad(lambda v: some._objective(v)[0], lambda v: some._objective(v)[1], u)
-    assert error < 1e-3 * np.linalg.norm(some._objective(u)[1])
-
-    def density(cells):
-        return whole._expand(u[:4], whole._log_weights(u[4:], cells), cells)[0]
-
-    each = [density(np.array([n])) for n in range(len(Y))]
-    assert np.mean(each) == pytest.approx(density(whole._every))
-    assert np.mean([each[n] for n in some._some]) == pytest.approx(density(some._some))
-    fitted = some.values(some.fit())
-    assert np.abs(np.sort(fitted["level"]) - np.arange(3.0)).max() < 0.3
-    assert abs(np.exp(fitted["noise_log__"]) - 0.5) < 0.1
-
-
 def test_starts_of_the_user_are_kept():
     model = hidden_picture(initval=[2.0, 1.0, 0.0])
     step = pmrf.TreeGibbs([model["x"]], model=model)
@@ -126,36 +100,71 @@ def test_what_is_not_fitted(case):
     assert pmrf.TreeGibbs([model["x"]], model=model)._classes == {}
 
 
-def test_gradient_and_the_sum_over_classes():
-    """Of a picture with a missing pixel: the objective is a mixture of what neighbours say."""
-    model = hidden_picture(np.where(np.arange(len(Y)) == 5, 0.0, Y))
-    step = pmrf.TreeGibbs([model["x"]], model=model)
-    mixture = _Mixture(
-        step._field, step._evidence, model, model.initial_point(), ["level", "noise_log__"], None
-    )
-    around = np.random.default_rng(0).uniform(0.0, 4.0, size=(len(Y), N_STATES))
-    mixture._around = around
-    u = np.array([0.3, -0.2, 1.4, -0.5, 0.2, -0.1, 0.4, 0.7])
-    error = check_grad(lambda v: mixture._objective(v)[0], lambda v: mixture._objective(v)[1], u)
-    assert error < 1e-3 * np.linalg.norm(mixture._objective(u)[1])
-
-    weights = np.exp(u[4:7] + u[7] * around)
-    weights /= weights.sum(axis=1, keepdims=True)
-    y, sd = np.where(np.arange(len(Y)) == 5, 0.0, Y)[:, None], np.exp(u[3])
-    density = np.exp(-0.5 * ((y - u[:3]) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
-    mixed = np.log((weights * density).sum(axis=1)).sum() - 0.5 * (u[4:] ** 2).sum() / 4.0
-    prior = model.compile_logp(vars=[model["level"], model["noise"]])
-    expected = mixed + prior({**model.initial_point(), "level": u[:3], "noise_log__": u[3]})
-    assert -mixture._objective(u)[0] == pytest.approx(expected)
-
-
-def test_neighbours_of_a_factor_graph():
+@pytest.fixture(scope="module")
+def small():
+    """Variational EM of two rows of a 2 x 2 field, one cell of which is observed."""
+    rng = np.random.default_rng(5)
     with pm.Model() as model:
-        table = np.zeros((2, 2, 2))
-        x = pmrf.FactorGraphMRF("x", [table], scopes=[(0, 1, 3)], cardinalities=[2] * 4)
-        pm.Normal("y", x, 1.0, observed=np.zeros(4))
-    found = pmrf.TreeGibbs([model["x"]], model=model)._field.neighbours().toarray()
-    expected = np.zeros((4, 4))
-    for i, j in ((0, 1), (0, 3), (1, 3)):
-        expected[i, j] = expected[j, i] = 1.0
-    np.testing.assert_array_equal(found, expected)
+        mean = pm.Normal("mean", 0.0, 2.0, shape=2)
+        data = np.ma.masked_array(rng.integers(0, 2, (2, 4)), [[1, 1, 1, 1], [1, 0, 1, 1]])
+        weight, bias = rng.normal(size=4), rng.normal(size=4)
+        with pytest.warns(pm.exceptions.ImputationWarning):
+            x = pmrf.BoltzmannMachine(
+                "x", weight, bias, graph=builders.grid(2, 2), likelihood="pseudo", observed=data
+            )
+        pm.Normal("y", mean[x], 0.7, observed=rng.normal(size=(2, 4)))
+    step = pmrf.TreeGibbs([model["x_unobserved"]], model=model)
+    em = _VariationalEM(step._field, step._evidence, model, model.initial_point(), ["mean"], None)
+    return model, em, (weight, bias)
+
+
+def test_bound_is_the_sum_over_all_configurations(small):
+    """Of log density of states, data and parameters, less log q; the field without its constant."""
+    model, em, (weight, bias) = small
+    N = len(em._field.states)
+    q = np.random.default_rng(1).dirichlet([1.0, 1.0], size=N)
+    theta = np.array([-0.3, 0.8])
+    log_density = model.compile_logp(vars=[model["mean"], model["y"]])
+    expected = 0.0
+    for states in product(range(2), repeat=N):
+        p = q[np.arange(N), states]
+        x = np.array(em._field._template)
+        x[em._field.free] = states
+        u, v = em._field.edges.T
+        field = (weight * x[:, u] * x[:, v]).sum() + (bias * x).sum()
+        known = ~em._field.free
+        field -= (bias * x)[known].sum()  # the same in all configurations
+        point = {**model.initial_point(), "mean": theta, "x_unobserved": np.array(states)}
+        expected += np.prod(p) * (field + log_density(point) - np.log(p).sum())
+    lifted = -np.minimum(weight, 0.0).sum() * 2  # tables have 0 as their least entry, in both rows
+    assert em.bound(theta, q) == pytest.approx(expected + lifted, abs=1e-9)
+    assert em.bound(theta + 0.1, q) != pytest.approx(expected + lifted, abs=1e-3)
+
+
+def test_the_mean_field_and_the_parameters_raise_the_bound(small):
+    _, em, _ = small
+    theta, q = np.array([-0.3, 0.8]), np.full((len(em._field.states), 2), 0.5)
+    bounds = [em.bound(theta, q)]
+    for _ in range(3):
+        q = em._mean_field(theta, q)
+        bounds.append(em.bound(theta, q))
+        theta = em._maximise(theta, q)
+        bounds.append(em.bound(theta, q))
+    assert (np.diff(bounds) > -1e-6).all()
+    assert bounds[-1] > bounds[0] + 0.1
+    error = check_grad(lambda v: em._objective(v, q)[0], lambda v: em._objective(v, q)[1], theta + 0.5)
+    assert error < 1e-3 * np.linalg.norm(em._objective(theta + 0.5, q)[1])
+
+
+def test_neighbours_of_a_coupling_that_starts_at_zero_attract_each_other():
+    with pm.Model() as model:
+        x = pmrf.Potts("x", pm.Normal("J"), graph=GRID, n_states=N_STATES, likelihood="pseudo")
+        pm.Normal("y", x, 1.0, observed=Y)
+    field = pmrf.TreeGibbs([x], model=model)._field
+    edges, _ = field.tables(model.initial_point())
+    assert not edges.any()
+    found = _interaction(field, edges[0]).toarray()
+    i, j = GRID.edges[7]
+    block = found[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]
+    np.testing.assert_allclose(block, block[0, 0] * np.eye(3))
+    assert 0.3 < block[0, 0] < 0.9
