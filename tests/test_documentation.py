@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 # by NUTS under an exact likelihood, which takes longer in Python than to compile
-LONG = {"hierarchical", "voters"}
+LONG = {"autologistic", "hierarchical", "voters"}
 TUTORIALS = [
     pytest.param(name, marks=pytest.mark.compiled if name in LONG else ()) for name in pages.TUTORIALS
 ]
