@@ -39,13 +39,7 @@ def photograph(block: int) -> np.ndarray:
 def hidden_potts(noisy: np.ndarray, coupling: float) -> pm.Model:
     """Classes of all pixels, grey levels in increasing order, standard deviation of the noise."""
     with pm.Model() as model:
-        level = pm.Normal(
-            "level",
-            LEVELS,
-            0.1,
-            transform=pm.distributions.transforms.ordered,
-            initval=LEVELS,
-        )
+        level = pm.Normal("level", LEVELS, 0.1, transform=pm.distributions.transforms.ordered)
         noise = pm.HalfNormal("noise", 0.5)
         graph = pmrf.graphs.grid(*noisy.shape)
         x = pmrf.Potts("x", coupling, graph=graph, n_states=len(LEVELS))
