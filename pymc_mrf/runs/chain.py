@@ -116,7 +116,7 @@ class Writer:
         self._plan = plan
         self.store = Store(plan.location)
         self.head = self.store.head(plan.chain)
-        self.store.clean(plan.chain, self.head)
+        self.store.claim(plan.chain, self.head)
         self._cost = 0.0
         self._begin(self.head.n)
         self._wait()

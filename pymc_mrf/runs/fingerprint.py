@@ -42,7 +42,7 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
     coords = {name: None if c is None else _digest(*map(repr, c)) for name, c in model.coords.items()}
     dims = {name: list(dims) for name, dims in model.named_vars_to_dims.items()}
     return {
-        **{f"version of {name}": version(name) for name in VERSIONS},
+        **versions(),
         **{name: repr(value) for name, value in settings.items()},
         "variables": repr(values),
         "recorded variables": repr(trace_names),
@@ -54,6 +54,11 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
         "deterministic variables": _graph(model.deterministics) if model.deterministics else "",
         "steps": repr([_options(method) for method in _methods(step)]),
     }
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that compute the draws, by the names they have in a fingerprint."""
+    return {f"version of {name}": version(name) for name in VERSIONS}
 
 
 def differences(stored: dict, now: dict) -> list[str]:

@@ -54,7 +54,8 @@ class Listener:
         for i in range(self._shown[chain], news.n):
             tuning, is_last = i < self._run.tune, i + 1 == total
             self.bars.update(chain_idx=chain, is_last=is_last, draw=i, tuning=tuning, stats=news.stats)
-        self._shown[chain] = self._come[chain] = news.n
+        self._shown[chain] = max(self._shown[chain], news.n)  # it falls back when a worker dies
+        self._come[chain] = news.n
         return self.reached()
 
     def reached(self) -> bool:

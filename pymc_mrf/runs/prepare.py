@@ -24,7 +24,6 @@ NOT_SUPPORTED = {
     "idata_kwargs": "call pymc.compute_log_likelihood on the result",
     "keep_warning_stat": "warnings are logged",
     "blas_cores": "set the environment variable OMP_NUM_THREADS",
-    "client": "chains run on this machine",
 }
 
 

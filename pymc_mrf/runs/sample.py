@@ -2,9 +2,10 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from os import PathLike, fspath
+from os.path import abspath
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_mrf.checks import flag, whole_number
 from pymc_mrf.runs.chain import Plan, Report, run_chain
+from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
 from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.prepare import Prepared, prepare
@@ -35,6 +37,7 @@ def sample(
     chains: int | None = None,
     cores: int | None = None,
     store: str | PathLike | None = None,
+    client: Any = None,
     until: Mapping[str, float] | None = None,
     random_seed: int | Sequence[int] | None = None,
     progressbar: Any = True,
@@ -62,6 +65,10 @@ compute_convergence_checks, model
         A folder that is new, empty, or of the same run; or a URL that fsspec knows, such as
         ``"s3://bucket/run"``. By default a temporary folder, which goes at the end. States are pickles, which
         may run code: do not go on with the store of a stranger.
+    client : dask.distributed.Client, optional
+        Each chain is a task of this cluster, whose workers must have one thread each. The draws are the
+        same. A chain whose worker dies goes on elsewhere from where the store says that it stopped, without
+        a store from the start. All workers must see the store: a folder that they share, or a URL.
     until : dict, optional
         Stop before `draws` when all entries are as good as this, as in ``{"rhat": 1.01, "ess": 400}``: the
         largest rank-normalised split R-hat, the fewest effective draws of all chains together (bulk). Looked
@@ -85,15 +92,17 @@ compute_convergence_checks, model
     ------
     ValueError
         If the store is of another run: it names what differs (seed, number of draws, model, data, steps,
-        versions of packages).
+        versions of packages). For a client that is closed, or with workers of several threads.
+    ParallelSamplingError
+        If a chain fails, or its process or too many workers die. What was written before counts.
     RuntimeError
         If another process samples into the store.
     OSError
         If the store cannot be written. What was written before counts.
     ImportError
-        If zarr is missing.
+        If zarr is missing, or Dask with a client.
     TypeError
-        For arguments of `pymc.sample` that make no sense here.
+        For arguments of `pymc.sample` that make no sense here, or together.
 
     See Also
     --------
@@ -101,8 +110,13 @@ compute_convergence_checks, model
     """
     draws = whole_number(draws, "draws", 1)
     tune = None if tune is None else whole_number(tune, "tune", 0)
+    if client is not None:
+        _check_beside_client(store, cores, until)
+        client = checked_client(client)
     cores = min(4, _cpu_count()) if cores is None else whole_number(cores, "cores", 1)
     chains = max(2, cores) if chains is None else whole_number(chains, "chains", 1)
+    if client is not None:
+        cores = max(1, len(client.nthreads()))
     quiet = flag(quiet, "quiet")
     model = pm.modelcontext(model)
     target = checked_target(until)
@@ -141,7 +155,11 @@ compute_convergence_checks, model
             listener = Listener(folder, run, bars, target)
             if not listener.reached():
                 _print_step_hierarchy(prepared.step)
-                _run(plans, run, prepared, listener)
+                with suppress(KeyboardInterrupt), bars:
+                    if client is None:
+                        _run(plans, run, prepared, listener)
+                    else:
+                        run_on_cluster(plans, run, client, listener.hear, stored=store is not None)
                 listener.conclude()
             idata = read_draws(folder, run, warmup=not discard_tuned_samples, draws=listener.n_draws)
             if compute_convergence_checks and "posterior" in idata:
@@ -212,16 +230,12 @@ def _opened(store: str | PathLike) -> tuple[Store, Run]:
 
 
 def _run(plans: list[Plan], run: Run, prepared: Prepared, listener: Listener) -> None:
-    """Run chains to their ends, or until an interrupt."""
-    try:
-        with listener.bars:
-            if run.cores > 1:
-                run_in_processes(plans, run.cores, prepared.context, listener.hear)
-            else:
-                for plan in plans:
-                    run_chain(plan, _to(listener.hear, plan.chain))
-    except KeyboardInterrupt:
-        pass
+    """Run chains on this machine."""
+    if run.cores > 1:
+        run_in_processes(plans, run.cores, prepared.context, listener.hear)
+    else:
+        for plan in plans:
+            run_chain(plan, _to(listener.hear, plan.chain))
 
 
 def _to(hear: Callable[[int, Report], bool], chain: int) -> Callable[[Report], bool]:
@@ -248,6 +262,16 @@ def _plans(folder: Store, run: Run, prepared: Prepared) -> list[Plan]:
     ]
 
 
+def _check_beside_client(store: Any, cores: Any, until: Any) -> None:
+    """Refuse what makes no sense with a client."""
+    if cores is not None:
+        raise TypeError("client and cores are both given: the workers of the client are its cores")
+    if until is not None and store is None:
+        raise TypeError("until with a client looks into the store: pass store=, which all workers see")
+    if isinstance(store, str) and store.startswith("memory://"):
+        raise ValueError(f"store={store!r} is in the memory of this process, which no worker sees")
+
+
 def _check_zarr() -> None:
     if find_spec("zarr") is None:
         raise ImportError("pymc_mrf.sample writes its draws with zarr: pip install 'pymc-mrf[store]'")
@@ -259,7 +283,8 @@ def _location(store: str | PathLike | None) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="pymc_mrf-") as folder:
             yield folder
     else:
-        yield _path(store)
+        location = _path(store)
+        yield location if "://" in location else abspath(location)  # for workers in other folders
 
 
 def _path(store: Any) -> str:

@@ -3,12 +3,14 @@
 ``run.json`` says which run it is; ``data.zarr.zip`` has its data. Each chain has a folder with pieces of
 draws (``draws-START-END.zarr.zip``), the state of its steps, and ``head.json``, which says which of these
 count. It is replaced last: a piece or a state without it, half-written or not, is as if it had never been.
+``owner`` is the last process that has begun to run the chain: others that still run it must not write.
 """
 
 import json
 import pickle
 from contextlib import suppress
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import xarray as xr
@@ -17,7 +19,7 @@ from pymc_mrf.runs.folder import open_folder
 from pymc_mrf.runs.pieces import from_bytes, to_bytes
 
 FORMAT = 1
-RUN, DATA, HEAD = "run.json", "data.zarr.zip", "head.json"
+RUN, DATA, HEAD, OWNER = "run.json", "data.zarr.zip", "head.json", "owner"
 SAMPLED = ("posterior", "sample_stats")
 
 
@@ -74,6 +76,7 @@ class Store:
 
     def __init__(self, location: str) -> None:
         self.location, self.folder = location, open_folder(location)
+        self._owner = uuid4().hex.encode()
 
     def run(self) -> Run | None:
         """Read which run it is; None if there is none yet."""
@@ -113,8 +116,19 @@ class Store:
     def commit(
         self, chain: int, head: Head, groups: dict[str, xr.Dataset], state: dict, old: Head
     ) -> None:
-        """Write the last piece of a head and the state after it; then they count, and old ones go."""
+        """Write the last piece of a head and the state after it; then they count, and old ones go.
+
+        Raises
+        ------
+        RuntimeError
+            If another process has claimed the chain: a cluster may think that a worker is dead, or its
+            client, while it only cannot be reached.
+        """
         folder, last = _of(chain), head.pieces[-1]
+        if self.folder.read(f"{folder}/{OWNER}") != self._owner:
+            raise RuntimeError(
+                f"another process has taken over chain {chain} of store={self.location!r}"
+            )
         self.folder.write(f"{folder}/{_piece(*last)}", to_bytes(groups))
         self.folder.write(f"{folder}/{_state(head.n)}", pickle.dumps(state, protocol=5))
         self.folder.write(f"{folder}/{HEAD}", json.dumps(head._asdict()).encode())
@@ -122,11 +136,17 @@ class Store:
         for name in {_state(old.n), *(_piece(*piece) for piece in old.pieces)} - kept:
             self.folder.delete(f"{folder}/{name}")
 
-    def clean(self, chain: int, head: Head) -> None:
-        """Delete what a chain that was killed has left behind."""
-        counted = {HEAD, _state(head.n), *(_piece(*piece) for piece in head.pieces)}
+    def claim(self, chain: int, head: Head) -> None:
+        """Keep other processes from writing to a chain, and delete what one that was killed has left."""
+        self.folder.write(f"{_of(chain)}/{OWNER}", self._owner)
+        counted = {HEAD, OWNER, _state(head.n), *(_piece(*piece) for piece in head.pieces)}
         for name in self.folder.names(_of(chain)) - counted:
             self.folder.delete(f"{_of(chain)}/{name}")
+
+    def files(self, chain: int) -> dict[str, bytes]:
+        """Read all files of a chain, by their names in the folder."""
+        names = [f"{_of(chain)}/{name}" for name in self.folder.names(_of(chain))]
+        return {name: self.folder.read(name) for name in names}
 
     def pieces(self, chain: int) -> tuple[Head, list[dict[str, xr.Dataset]]]:
         """Read all pieces of a chain, which may go on meanwhile."""

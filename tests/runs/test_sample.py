@@ -212,7 +212,12 @@ def test_pieces_are_few_and_tile_the_chain(prepared, uninterrupted, tmp_path):
     assert TUNE in ends
     assert 3 <= len(head.pieces) <= 5
     files = {f"draws-{a}-{b}.zarr.zip" for a, b in head.pieces}
-    assert set(os.listdir(tmp_path / "chain-0")) == {*files, "head.json", f"state-{head.n}.pickle"}
+    assert set(os.listdir(tmp_path / "chain-0")) == {
+        *files,
+        "head.json",
+        "owner",
+        f"state-{head.n}.pickle",
+    }
 
 
 def test_a_full_disk_leaves_what_was_written(prepared, uninterrupted, tmp_path, monkeypatch):

@@ -1,0 +1,236 @@
+"""Chains on a Dask cluster: the draws are those of one machine, also when workers die."""
+
+import os
+import signal
+import threading
+
+import pytest
+from pymc.sampling.parallel import ParallelSamplingError
+
+import pymc_mrf as pmrf
+from pymc_mrf.runs.cluster import compilers_turn
+from pymc_mrf.runs.listener import Listener
+from pymc_mrf.runs.store import Store
+from tests.runs.test_sample import DRAWS, RUN, TUNE, assert_same, small_model
+
+distributed = pytest.importorskip("distributed")
+
+N_CHAINS = 3
+RUN = {**RUN, "chains": N_CHAINS, "discard_tuned_samples": False}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address=None,
+            env={"PYTENSOR_FLAGS": "mode=FAST_COMPILE"},
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    return cluster[1]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model()
+
+
+@pytest.fixture(scope="module")
+def expected(model):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
+        return pmrf.sample(DRAWS, cores=1, model=model, **RUN)
+
+
+def report_every_step():
+    from pymc_mrf.runs import chain
+
+    chain.REPORT_SECONDS = 0.0
+
+
+def die_after(n):
+    """Have this worker die when the first of its chains has written n steps; its successor will not."""
+    from pymc_mrf.runs.chain import Writer
+
+    add = Writer.add
+
+    def add_and_die(self, *args):
+        add(self, *args)
+        if self.head.n >= n:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Writer.add = add_and_die
+
+
+def test_draws_are_those_of_one_machine(client, model, expected):
+    """With one worker, which dies: without a store its chain starts again."""
+    client.run(die_after, TUNE)
+    before = set(client.nthreads())
+    assert_same(pmrf.sample(DRAWS, client=client, model=model, **RUN), expected)
+    assert before.isdisjoint(client.nthreads())
+
+
+def test_interrupts_deaths_and_other_workers_change_no_draw(
+    cluster, model, expected, tmp_path, monkeypatch
+):
+    cluster, client = cluster
+    client.run(report_every_step)
+    hear = Listener.hear
+
+    def interrupt(self, chain, news):
+        hear(self, chain, news)
+        if news.n > TUNE:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Listener, "hear", interrupt)
+        pmrf.sample(DRAWS, client=client, model=model, store=tmp_path, **RUN)
+    store = Store(str(tmp_path))
+    heads = [store.head(chain).n for chain in range(N_CHAINS)]
+    assert max(heads) >= TUNE and min(heads) < TUNE + DRAWS
+    with store.folder.locked():
+        pass  # it is free again
+
+    cluster.scale(2)
+    client.wait_for_workers(2)
+    [first, _] = client.nthreads()
+    client.run(die_after, TUNE, workers=[first])
+    heard, held = [], []
+
+    def listen(self, chain, news):
+        heard.append(chain)
+        if not held:
+            with pytest.raises(RuntimeError, match="is sampling into store="), store.folder.locked():
+                pass
+            held.append(True)
+        return hear(self, chain, news)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Listener, "hear", listen)
+        found = pmrf.sample(DRAWS, client=client, model=model, store=tmp_path, **RUN)
+    assert first not in client.nthreads()
+    assert held and set(heard) == {c for c in range(N_CHAINS) if heads[c] < TUNE + DRAWS}
+    assert_same(found, expected)
+
+
+def test_a_target_ends_the_run(client, model, tmp_path):
+    target = {"rhat": 50.0}
+    found = pmrf.sample(80, client=client, model=model, store=tmp_path, until=target, **RUN)
+    assert found.posterior.sizes["chain"] == N_CHAINS and found.posterior.sizes["draw"] < 80
+
+
+def test_a_store_that_workers_do_not_see(client, model, tmp_path, monkeypatch):
+    begin = Store.begin
+
+    def begin_and_hide(self, *args):
+        begin(self, *args)
+        self.folder.delete("run.json")
+
+    monkeypatch.setattr(Store, "begin", begin_and_hide)
+    with pytest.raises(ParallelSamplingError, match=r"tcp://.* does not see store=.*machines share"):
+        pmrf.sample(DRAWS, client=client, model=model, store=tmp_path, **RUN)
+
+
+def test_too_many_deaths_are_told(cluster, model, monkeypatch):
+    cluster, client = cluster
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    client.run(die_after, TUNE)
+    with pytest.raises(ParallelSamplingError, match=r"was on 1 workers that died.*same store to go on"):
+        pmrf.sample(DRAWS, client=client, model=model, **RUN)
+
+
+def test_chains_stop_when_nobody_waits_for_them(cluster, model, tmp_path, monkeypatch):
+    """As when the process that samples is killed: Dask then cancels its tasks."""
+    cluster, client = cluster
+    client.wait_for_workers(2)
+    client.run(report_every_step)
+
+    def cancel(self, chain, news):
+        client.cancel([distributed.Future(key, client) for key in client.futures])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Listener, "hear", cancel)
+        with pytest.raises(ParallelSamplingError, match=r"the cluster has lost chain \d"):
+            pmrf.sample(100_000, client=client, model=model, store=tmp_path, **RUN)
+    for worker in client.nthreads():  # it is free long before such a chain ends
+        client.submit(int, workers=[worker], pure=False).result(30)
+
+
+def test_one_process_compiles_and_others_wait(tmp_path):
+    turn = compilers_turn(str(tmp_path), b"model")
+    began = threading.Event()
+
+    def next_turn():
+        began.set()
+        compilers_turn(str(tmp_path), b"model").close()
+
+    other = threading.Thread(target=next_turn)
+    other.start()
+    began.wait()
+    compilers_turn(str(tmp_path), b"another model").close()
+    assert other.is_alive()
+    turn.close()
+    other.join(60)
+    assert not other.is_alive()
+    with compilers_turn(str(tmp_path), b"model"), compilers_turn(str(tmp_path), b"model"):
+        pass  # it is compiled: nobody waits
+
+
+def test_other_versions_on_workers_are_told(client, model, monkeypatch):
+    monkeypatch.setattr("pymc_mrf.runs.fingerprint.version", lambda name: "9")
+    with pytest.raises(ParallelSamplingError, match=r"has other packages: .*numpy \(9 in the store"):
+        pmrf.sample(DRAWS, client=client, model=model, **RUN)
+
+
+def test_a_chain_that_another_process_took_over_does_not_write(tmp_path):
+    old, new = Store(str(tmp_path)), Store(str(tmp_path))
+    head = old.head(0)
+    old.claim(0, head)
+    new.claim(0, head)
+    later = head._replace(n=1, pieces=[[0, 1]])
+    with pytest.raises(RuntimeError, match="another process has taken over chain 0"):
+        old.commit(0, later, {}, {}, head)
+    assert new.head(0) == head
+    new.commit(0, later, {}, {}, head)
+    assert new.head(0) == later
+
+
+def closed(client):
+    other = distributed.Client(client.scheduler.address)
+    other.close()
+    return other
+
+
+def with_threads(client):
+    workers = {"workers": {"tcp://there": {"nthreads": 4}}}
+    other = distributed.Client(client.scheduler.address)
+    other.scheduler_info = lambda n_workers: workers
+    return other
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"client": "tcp://there"}, TypeError, "must be a dask.distributed.Client.*not 'tcp://there'"),
+        ({"client": closed}, ValueError, "client is closed: pass one that is connected"),
+        ({"client": with_threads}, ValueError, r"tcp://there with 4: chains need.*threads_per_worker=1"),
+        ({"cores": 2}, TypeError, "client and cores are both given"),
+        ({"until": {"rhat": 1.1}}, TypeError, "until with a client.*pass store="),
+        ({"store": "memory://run"}, ValueError, "in the memory of this process"),
+    ],
+)
+def test_arguments_are_checked(options, error, message, client, model):
+    made = options.get("client", client)
+    made = made(client) if callable(made) else made
+    with pytest.raises(error, match=message):
+        pmrf.sample(DRAWS, model=model, **{**RUN, **options, "client": made})
+    if isinstance(made, distributed.Client) and made is not client:
+        made.close()
