@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.groups import plot_co_clustering, plot_groups, plot_n_groups
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+    from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
     from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.steps.community_gibbs import CommunityGibbs
@@ -129,6 +130,7 @@ __all__ = [
     "precision_recall",
     "prepare",
     "read_store",
+    "replicate",
     "run_progress",
     "same_community",
     "sample",
@@ -200,6 +202,7 @@ _HOMES = {
     "precision_recall": "pymc_mrf.analysis.edges",
     "prepare": "pymc_mrf.fields.tables",
     "read_store": "pymc_mrf.runs.sample",
+    "replicate": "pymc_mrf.runs.replicates",
     "run_progress": "pymc_mrf.runs.sample",
     "same_community": "pymc_mrf.distributions.edge_communities",
     "sample": "pymc_mrf.runs.sample",

@@ -95,11 +95,12 @@ def test_code_of_the_choosing_page_runs(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_code_of_the_page_on_long_runs_runs(tmp_path):
-    namespace, [*_, progress, _] = pages.run(DOCS / "long_runs.md", tmp_path)
+    namespace, [*_, progress, _, _] = pages.run(DOCS / "long_runs.md", tmp_path)
     assert progress.startswith("steps 400, 400 of 400, about 0 seconds left\n300 draws per chain: R-hat")
     assert namespace["so_far"].posterior.equals(namespace["idata"].posterior)
     assert 250 <= namespace["enough"].posterior.sizes["draw"] < 5000
-    assert {path.name for path in tmp_path.iterdir()} == {"items"}
+    assert list(namespace["study"].results) == [0, 1, 2, 3, 4]
+    assert {path.name for path in tmp_path.iterdir()} == {"items", "study"}
 
 
 def test_reference_has_every_public_name():

@@ -143,6 +143,12 @@ def run_on_cluster(
             stop.clear()
 
 
+def in_turn(function: Callable, *args: Any) -> Any:
+    """Call a function in a worker, where nothing else of this package runs meanwhile."""
+    with _one_at_a_time:
+        return function(*args)
+
+
 def _result_of(future: Any, chain: int) -> Result:
     """Return what came back of a chain, or say why there is nothing."""
     from distributed import KilledWorker

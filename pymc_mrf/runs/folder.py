@@ -166,6 +166,24 @@ class RemoteFolder:
 Folder = LocalFolder | RemoteFolder
 
 
+def checked_location(store: Any) -> str:
+    """Return the URL of a store, or its path from the root, which is the same for all processes."""
+    if not isinstance(store, str | os.PathLike) or not os.fspath(store):
+        raise TypeError(f"store must be a path or a URL, not {store!r}")
+    location = str(os.fspath(store))
+    return location if "://" in location else os.path.abspath(location)
+
+
+def refuse_strangers(folder: Folder, location: str, own: set[str]) -> None:
+    """Refuse a folder with files that are not of this package."""
+    strangers = {name for name in folder.names() - {"lock", *own} if not name.startswith(".")}
+    if strangers:
+        raise ValueError(
+            f"store={location!r} holds other files, such as {min(strangers)!r}: pass a folder that is new "
+            "or empty"
+        )
+
+
 def open_folder(location: str) -> Folder:
     """Open a folder by its path or URL; it need not exist."""
     return RemoteFolder(location) if "://" in location else LocalFolder(Path(location))

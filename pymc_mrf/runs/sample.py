@@ -4,8 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from os import PathLike, fspath
-from os.path import abspath
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from pymc_mrf.checks import flag, whole_number
 from pymc_mrf.runs.chain import Plan, Report, run_chain
 from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
+from pymc_mrf.runs.folder import checked_location
 from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.prepare import Prepared, prepare
 from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
@@ -222,7 +222,7 @@ def read_store(store: str | PathLike) -> xr.DataTree:
 def _opened(store: str | PathLike) -> tuple[Store, Run]:
     """Open the store of a run."""
     _check_zarr()
-    folder = Store(_path(store))
+    folder = Store(checked_location(store))
     run = folder.run()
     if run is None:
         raise FileNotFoundError(f"store={folder.location!r} holds no run: pymc_mrf.sample makes one")
@@ -283,14 +283,7 @@ def _location(store: str | PathLike | None) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="pymc_mrf-") as folder:
             yield folder
     else:
-        location = _path(store)
-        yield location if "://" in location else abspath(location)  # for workers in other folders
-
-
-def _path(store: Any) -> str:
-    if isinstance(store, str | PathLike) and fspath(store):
-        return str(fspath(store))
-    raise TypeError(f"store must be a path or a URL, not {store!r}")
+        yield checked_location(store)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.runs.folder import open_folder
+from pymc_mrf.runs.folder import open_folder, refuse_strangers
 from pymc_mrf.runs.pieces import from_bytes, to_bytes
 
 FORMAT = 1
@@ -90,12 +90,7 @@ class Store:
 
     def begin(self, run: Run, data: dict[str, xr.Dataset]) -> None:
         """Write which run it is, and its data."""
-        strangers = self.folder.names() - {"lock", DATA}
-        if any(not name.startswith(".") for name in strangers):
-            raise ValueError(
-                f"store={self.location!r} holds other files, such as {min(strangers)!r}: pass a folder "
-                "that is new or empty"
-            )
+        refuse_strangers(self.folder, self.location, {DATA})
         self.folder.write(DATA, to_bytes(data))
         self.folder.write(RUN, json.dumps({"format": FORMAT, **run._asdict()}, indent=1).encode())
 

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 from pymc.sampling.parallel import ParallelSamplingError
 
@@ -234,3 +235,25 @@ def test_arguments_are_checked(options, error, message, client, model):
         pmrf.sample(DRAWS, model=model, **{**RUN, **options, "client": made})
     if isinstance(made, distributed.Client) and made is not client:
         made.close()
+
+
+def test_replicates_are_those_of_one_machine(cluster, caplog, monkeypatch):
+    cluster, client = cluster
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+
+    def experiment(seed):
+        import distributed
+
+        if seed == 5 and distributed.get_worker():
+            os.kill(os.getpid(), signal.SIGKILL)
+        if seed == 3:
+            raise ArithmeticError("three")
+        return np.random.default_rng(seed).normal()
+
+    healthy = [6, 4, 8]
+    found = pmrf.replicate(experiment, [*healthy, 3], client=client, progressbar=False)
+    assert list(found.results) == healthy and list(found.failures) == [3]
+    assert found.results == pmrf.replicate(experiment, healthy, progressbar=False).results
+    assert "ArithmeticError: three" in found.failures[3]
+    killed = pmrf.replicate(experiment, [5], client=client, progressbar=False)
+    assert "KilledWorker" in killed.failures[5]
