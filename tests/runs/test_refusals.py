@@ -1,8 +1,10 @@
 """What a store refuses: other runs, other processes, places that cannot be written."""
 
+import errno
 import json
 import multiprocessing
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
@@ -128,6 +130,18 @@ def test_a_place_that_cannot_be_written_is_refused_before_sampling(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         pmrf.sample(model=poisson_model(), store=tmp_path / "file" / "run", **QUICK)
+
+
+def test_a_store_that_is_read_only_is_refused_before_sampling(stored, monkeypatch):
+    def refuse(path, flags, *mode):
+        if flags & os.O_RDWR:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return os.open(path, flags, *mode)
+
+    monkeypatch.setattr(folder, "os", SimpleNamespace(**{**vars(os), "open": refuse}))
+    monkeypatch.setattr("pymc_mrf.runs.sample.prepare", None)
+    with pytest.raises(OSError, match="Read-only file system"):
+        pmrf.sample(20, model=poisson_model(), store=stored[0], **QUICK)
 
 
 def test_a_finished_store_is_read_where_it_cannot_be_written(stored, monkeypatch):
