@@ -21,8 +21,6 @@ from pymc_mrf.runs.fingerprint import differences, versions
 from pymc_mrf.runs.folder import open_folder
 from pymc_mrf.runs.store import Run, Store
 
-REMEDY = "chains need processes of their own, such as those of LocalCluster(threads_per_worker=1)"
-
 # compilers and steps are not made for threads
 _one_at_a_time = threading.Lock()
 
@@ -56,11 +54,11 @@ def checked_client(client: Any) -> Any:
         raise ValueError("client is asynchronous: make it without asynchronous=True")
     if client.status != "running":
         raise ValueError(f"client is {client.status}: pass one that is connected to its scheduler")
-    for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
-        if worker["nthreads"] > 1:
+    for address, n_threads in client.nthreads().items():
+        if n_threads > 1:
             raise ValueError(
-                f"client has workers of several threads, such as {address} with {worker['nthreads']}: "
-                f"{REMEDY}"
+                f"client has workers of several threads, such as {address} with {n_threads}: chains need "
+                "processes of their own, such as those of LocalCluster(threads_per_worker=1)"
             )
     return client
 

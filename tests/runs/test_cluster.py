@@ -211,9 +211,8 @@ def closed(client):
 
 
 def with_threads(client):
-    workers = {"workers": {"tcp://there": {"nthreads": 4}}}
     other = distributed.Client(client.scheduler.address)
-    other.scheduler_info = lambda n_workers: workers
+    other.nthreads = lambda: {"tcp://there": 4}
     return other
 
 
