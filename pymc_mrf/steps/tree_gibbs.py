@@ -113,8 +113,8 @@ class TreeGibbs(MRFStep):
     -----
     A chain that starts at PyMC's default, all nodes in their first state, first draws each node from its
     evidence alone and then sweeps. What the evidence depends on, such as means of classes, is often alike
-    for all states at PyMC's default. Of fields over a `graph`, where it starts there, with up to 30 numbers in
-    all, it is first fitted by variational EM (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so
+    for all states at PyMC's default. Of fields with a `graph`, where it starts there, with up to 30 numbers,
+    it is first fitted by variational EM (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so
     that such variables of other steps move as well, once. All chains start at the same fit. Give ``initval=``
     or ``initvals=`` to start elsewhere.
 
