@@ -332,8 +332,9 @@ class AgreementMRF(MarkovRandomField):
         tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for one row of at
         most 2 ** 14 nodes whose coupling is random; else "particles".
     n_sweeps : int
-        Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact; draws
-        are exact if the likelihood is "exact" and the tables have at most 2 ** 14 cells.
+        Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
+        one over clusters where an attractive field may order; draws are exact if the likelihood is "exact"
+        and the tables have at most 2 ** 14 cells.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.

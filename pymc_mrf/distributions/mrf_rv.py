@@ -29,6 +29,7 @@ from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
+from pymc_mrf.kernels.swendsen_wang import gibbs_and_cluster_sweeps
 from pymc_mrf.likelihood.adjusted_pseudo import Adjustment
 from pymc_mrf.likelihood.coupling_path import CouplingPath
 
@@ -60,7 +61,8 @@ class FieldRV(NumbaRV, RandomVariable):
     Random draws are exact and independent if ``likelihood="exact"`` and the junction tree has at most
     `EXACT_DRAW_CELLS` cells. Otherwise every row is a chain of its own, started from independent
     uniform states and moved by `n_sweeps` Gibbs sweeps: right as far as that many sweeps forget the
-    start.
+    start. Of attractive fields that may order every second one is over clusters of nodes (Swendsen & Wang,
+    1987), which forget it quickly.
     """
 
     likelihood: str
@@ -300,7 +302,7 @@ class MarkovRandomFieldRV(FieldRV):
 
         def fill(x, edge_tables, node_tables, rng):
             gibbs.uniform_states(x, n_states, rng)
-            gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+            gibbs_and_cluster_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
 
         return fill
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.swendsen_wang import swendsen_wang_sweeps
-from pymc_mrf.kernels.tree_potentials import survey
+from pymc_mrf.kernels.swendsen_wang import read_attraction, swendsen_wang_sweeps
 
 
 class ClusterSweep:
@@ -30,11 +29,9 @@ class ClusterSweep:
         clusters then. This is kept for the next call with the same array, not to be changed in place.
         """
         if edge_tables is not self._tables:
-            load = np.zeros(self._graph.n_nodes)
-            agree = all(survey(table, self._graph.edges, load)[1] for table in edge_tables)
-            coupling = edge_tables[:, :, 0, 0] - edge_tables[:, :, 0, 1]
-            self._tables = edge_tables
-            self._coupling = coupling if agree and bool(np.all(coupling >= 0.0)) else None
+            coupling = np.empty(edge_tables.shape[:2])
+            attract = all(map(read_attraction, edge_tables, coupling))
+            self._tables, self._coupling = edge_tables, coupling if attract else None
         return self._coupling
 
     def __call__(

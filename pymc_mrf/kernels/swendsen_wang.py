@@ -10,7 +10,12 @@ near the critical coupling; strong evidence on large clusters lets them seldom c
 import numpy as np
 
 from pymc_mrf.kernels._jit import inlined, jit
+from pymc_mrf.kernels.gibbs import gibbs_sweeps
 from pymc_mrf.kernels.log_scores import draw_state
+
+ORDERING = 1.7
+"""Neighbours that a node could be joined to, on average, from which sweeps over clusters are made: fields
+order at 2 or more; far below, sweeps over nodes and trees forget quickly themselves."""
 
 
 @inlined
@@ -77,3 +82,44 @@ def swendsen_wang_sweeps(x, edges, coupling, evidence, n_sweeps, rng):
     for c in range(x.shape[0]):
         for _ in range(n_sweeps):
             swendsen_wang(x[c], edges, closed, evidence, parent, scores, rng)
+
+
+@jit
+def read_attraction(edge_tables, coupling):
+    """Fill `coupling` (r,) from log tables (r, K, K), and return whether they say no more than that.
+
+    False if a table says more than whether two states agree, or a coupling is negative: no clusters then.
+    """
+    for e in range(edge_tables.shape[0]):
+        table = edge_tables[e]
+        for a in range(table.shape[0]):
+            for b in range(table.shape[1]):
+                if table[a, b] != (table[0, 0] if a == b else table[0, 1]):
+                    return False
+        coupling[e] = table[0, 0] - table[0, 1]
+        if not coupling[e] >= 0.0:
+            return False
+    return True
+
+
+@jit
+def may_order(coupling, n_nodes):
+    """Whether couplings (r,) >= 0 join a node to `ORDERING` neighbours or more."""
+    joined = 0.0
+    for e in range(coupling.shape[0]):
+        joined -= 2.0 * np.expm1(-coupling[e])
+    return joined >= ORDERING * n_nodes
+
+
+@jit
+def gibbs_and_cluster_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
+    """`gibbs_sweeps`, every second one over clusters instead, where the field has them and may order."""
+    coupling = np.empty(edge_tables.shape[0])
+    if not (read_attraction(edge_tables, coupling) and may_order(coupling, x.shape[1])):
+        gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+        return
+    for k in range(n_sweeps):
+        if k % 2:
+            swendsen_wang_sweeps(x, graph.edges, coupling, node_tables, 1, rng)
+        else:
+            gibbs_sweeps(x, edge_tables, node_tables, graph, 1, rng)

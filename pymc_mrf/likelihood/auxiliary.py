@@ -20,6 +20,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
+from pymc_mrf.kernels.swendsen_wang import may_order
 from pymc_mrf.kernels.tree_potentials import FEW as TILED
 from pymc_mrf.kernels.tree_potentials import tree_potentials
 from pymc_mrf.kernels.tree_sampling import sweep_potentials
@@ -56,11 +57,6 @@ def check_options(draws: str, n: int, n_sweeps: int) -> None:
     check_draws(draws)
     whole_number(n, "n", 1)
     whole_number(n_sweeps, "n_sweeps", 1)
-
-
-ORDERING = 1.7
-"""Neighbours that a node could be joined to, on average, from which sweeps over clusters are made: fields
-order at 2 or more; far below, trees forget quickly themselves."""
 
 
 class AuxiliarySampler:
@@ -209,7 +205,7 @@ class AuxiliarySampler:
         else:
             x = np.array(start, dtype=np.int8)
         coupling = self._clusters.coupling(edge_tables[None]) if self._clusters else None
-        if coupling is None or -2.0 * np.expm1(-coupling).sum() < ORDERING * self.graph.n_nodes:
+        if coupling is None or not may_order(coupling[0], self.graph.n_nodes):
             self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
         else:
             self._sweep_trees_and_clusters(x, coupling, edge_tables, node_tables, rng)

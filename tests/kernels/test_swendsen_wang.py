@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.swendsen_wang import swendsen_wang_sweeps
+from pymc_mrf.kernels.gibbs import gibbs_sweeps
+from pymc_mrf.kernels.swendsen_wang import gibbs_and_cluster_sweeps, swendsen_wang_sweeps
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
 
@@ -62,3 +63,30 @@ def test_one_sweep_has_the_enumerated_transition_matrix(n_states, rng):
         swendsen_wang_sweeps(x, GRAPH.edges, coupling, evidence, 20, rng)
         counts = np.bincount(enumeration.configuration_index(x, n_states), minlength=len(configs))
         assert_frequencies(counts[possible], p[possible])
+
+
+@pytest.mark.parametrize("sweeps", [gibbs_and_cluster_sweeps, gibbs_sweeps], ids=["clusters", "control"])
+def test_draws_of_an_ordered_field_do_not_keep_their_start(sweeps, rng):
+    graph = PairwiseGraph.from_networkx(nx.complete_graph(4))
+    tables, nodes = 4.0 * np.ones((6, 1, 1)) * np.eye(2), rng.normal(0, 0.3, (4, 2))
+    x = np.zeros((4000, 4), dtype=np.int8)
+    for row in x:  # a chain each
+        sweeps(row[None], tables, nodes, graph.arrays, 6, rng)
+    counts = np.bincount(enumeration.configuration_index(x, 2), minlength=16)
+    p_value = chi_square_pvalue(counts, enumeration.probabilities(graph.edges, tables, nodes))
+    assert (p_value > 1e-5) == (sweeps is gibbs_and_cluster_sweeps)
+
+
+@pytest.mark.parametrize("tables", ["weak", "repulsive", "not agreement"])
+def test_other_fields_are_swept_over_nodes(tables, rng):
+    edge_tables = {
+        "weak": 0.3 * np.ones((4, 1, 1)) * np.eye(3),
+        "repulsive": -2.0 * np.ones((4, 1, 1)) * np.eye(3),
+        "not agreement": rng.normal(size=(4, 3, 3)) + 2.0 * np.eye(3),
+    }[tables]
+    draws = []
+    for sweeps in (gibbs_and_cluster_sweeps, gibbs_sweeps):
+        x = np.zeros((50, 5), dtype=np.int8)
+        sweeps(x, edge_tables, np.zeros((5, 3)), GRAPH.arrays, 5, np.random.default_rng(1))
+        draws.append(x)
+    np.testing.assert_array_equal(*draws)
