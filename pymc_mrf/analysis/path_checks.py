@@ -10,16 +10,13 @@ from pymc_mrf.analysis.findings import AGAINST, FOR, Finding
 
 
 def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
-    """Compare, at some posterior draws, the errors of paths with the width of the posterior.
-
-    An error of the mean of the statistic, times the number of rows, is one of the slope of the
-    log-likelihood. Times the variance of the posterior it is how far that is moved, times its standard
-    deviation the same in standard deviations.
-    """
+    """Compare, at some posterior draws, the errors of paths and grids with the width of the posterior."""
     import pymc as pm
+    import pytensor.tensor as pt
 
     from pymc_mrf.distributions.parents import field_node
-    from pymc_mrf.distributions.path import NEGLIGIBLE, path_coupling
+    from pymc_mrf.distributions.path import NEGLIGIBLE, path_coupling, path_weights
+    from pymc_mrf.likelihood.field_grid import FieldGrid
 
     found, seen = [], set()
     for rv in [*model.observed_RVs, *model.free_RVs]:
@@ -27,10 +24,17 @@ def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
         if node is None or node.op.likelihood != "path" or node in seen:
             continue
         seen.add(node)
-        coupling = path_coupling(node.op.family, node.op.dist_params(node)[0])
-        t = np.array(at_some_draws(coupling, idata, model, group), dtype=np.float64)
+        family, path, parameters = node.op.family, node.op.path, node.op.dist_params(node)
+        at = path_coupling(family, parameters[0])[None]
+        if isinstance(path, FieldGrid):
+            at = pt.concatenate([at, path_weights(family, parameters[1])])
+        draws = np.array(at_some_draws(at, idata, model, group), dtype=np.float64)
+        if isinstance(path, FieldGrid):
+            errors = max((path.error(draw[0], draw[1:]) for draw in draws), key=np.trace)
+        else:
+            errors = np.diag([max(path.error(t) for [t] in draws) ** 2])
         shape = pm.draw(node.outputs[1].shape, mode="FAST_COMPILE")
-        off = np.prod(shape[:-1]) * t.std() * max(node.op.path.error(value) for value in t)
+        off = _moved(draws, errors, int(np.prod(shape[:-1])))
         name = str(rv.name)
         moves = f"moves the posterior by {off:.2f} of its standard deviations"
         if off <= NEGLIGIBLE:
@@ -39,3 +43,16 @@ def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
             text = f'simulation of likelihood="path" is too short, or does not mix: it {moves}'
             found.append(Finding(AGAINST, name, float(off), text, 'likelihood="particles"'))
     return found
+
+
+def _moved(draws: np.ndarray, errors: np.ndarray, n_rows: int) -> float:
+    """Return how far errors of means move a posterior, at most in units of its standard deviations.
+
+    An error of the mean of a statistic, times the number of rows, is one of the slope of the log-likelihood.
+    Times the covariances of the posterior it is how far that is moved. `draws` (n, m) are of the m natural
+    parameters, `errors` (m, m) the covariances of the errors of their means.
+    """
+    posterior = np.atleast_2d(np.cov(draws.T, bias=True))
+    variances = np.diag(posterior)
+    moved = n_rows**2 * np.diag(posterior @ errors @ posterior)
+    return float(np.sqrt(np.max(moved[variances > 0] / variances[variances > 0], initial=0.0)))

@@ -32,6 +32,7 @@ from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.swendsen_wang import gibbs_and_cluster_sweeps
 from pymc_mrf.likelihood.adjusted_pseudo import Adjustment
 from pymc_mrf.likelihood.coupling_path import CouplingPath
+from pymc_mrf.likelihood.field_grid import FieldGrid
 
 DISPLAY_NAMES = {
     "agreement": "AgreementMRF",
@@ -156,7 +157,7 @@ class MarkovRandomFieldRV(FieldRV):
         likelihood: str = "particles",
         n_sweeps: int = DRAW_SWEEPS,
         adjusted: Adjustment | None = None,
-        path: CouplingPath | None = None,
+        path: CouplingPath | FieldGrid | None = None,
         name: str | None = None,
         signature: str | None = None,
         dtype: str = "int64",
@@ -392,7 +393,7 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
         if op.likelihood == "exact":
             logp = logp - log_partition(op, op.log_tables(parameters, pt))
         elif op.likelihood == "path":
-            logp = logp - along_path(op.path, op.family, parameters[0])
+            logp = logp - along_path(op.path, op.family, parameters)
         else:
             logp = logp - IntractableLogPartition()(*parameters)
     logp = pt.switch(pt.all(legal, axis=-1), logp, -np.inf)

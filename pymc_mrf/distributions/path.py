@@ -1,6 +1,10 @@
-"""`likelihood="path"`: fields with one coupling, whose log-partition function is simulated along it once."""
+"""`likelihood="path"`: fields whose log-partition function is simulated once.
+
+Along one coupling, or on a grid of one coupling and one field, the same for all nodes.
+"""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +25,10 @@ from pymc_mrf.distributions.symbolic_tables import core
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.coupling_path import CouplingPath
+from pymc_mrf.likelihood.field_grid import FieldGrid
+from pymc_mrf.likelihood.grid_simulation import errors_in_posterior
 from pymc_mrf.likelihood.path_simulation import FROZEN
-from pymc_mrf.likelihood.saved_paths import saved_path
+from pymc_mrf.likelihood.saved_paths import saved_grid, saved_path
 
 PRIOR_DRAWS = 500
 """Draws of a coupling that tell whether it may be negative."""
@@ -30,8 +36,13 @@ PRIOR_DRAWS = 500
 NEGLIGIBLE = 0.25
 """Error of a mean up to which nothing is said, in standard deviations of a posterior."""
 
-LARGEST_UNASKED = 2**14
-"""Nodes of a field up to which a simulation, of at most some minutes, starts by itself."""
+LARGEST_UNASKED, LARGEST_FIELD_UNASKED = 2**14, 2**12
+"""Nodes of a graph up to which the simulation of a path, of a grid, of some minutes, starts by itself."""
+
+MOST_STATES = 3
+"""Of a grid, of which the number of points grows as the power of the number of states less one."""
+
+Simulated = CouplingPath | FieldGrid
 
 OTHERS = 'or use likelihood="exact", "particles" or "pseudo"'
 
@@ -41,22 +52,22 @@ def folder() -> Path:
     return Path(pytensor.config.base_compiledir) / "pymc_mrf_paths"
 
 
-def find_path(family: Family, parameters: list, graph: PairwiseGraph, n_rows: int) -> CouplingPath:
-    """Path of a field with these symbolic parameters: read, or simulated and saved.
+def find_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
+    """Path or grid of a field with these symbolic parameters: read, or simulated and saved.
 
     Raises
     ------
     ValueError
-        If the field is not one with a scalar coupling of agreements and nothing else.
+        If the field is not one with a scalar coupling of agreements and at most one field for all nodes.
     """
     reason = _why_not(family, parameters, graph)
     if reason:
         raise ValueError(reason)
-    path = _known_path(family, parameters[0], graph, n_rows)
-    off, worst = _largest_error(path, n_rows)
+    path = _known_path(family, parameters, graph, n_rows)
+    off, t = _largest_error(path, n_rows)
     if off > NEGLIGIBLE:
         name, apart = family.edge_parameter, family.edge_statistic[0]
-        value = float(family.parameter(path.knots[worst] / (apart[0] - apart[1])))
+        value = float(family.parameter(t / (apart[0] - apart[1])))
         warn_user(
             f'the posterior of {name} under likelihood="path" may be off by up to {off:.2f} of its '
             f"standard deviations, near {name} = {value:.3g}, where the simulation is too short or its "
@@ -65,21 +76,27 @@ def find_path(family: Family, parameters: list, graph: PairwiseGraph, n_rows: in
     return path
 
 
-def unasked_path(family: Family, parameters: list, graph: PairwiseGraph) -> CouplingPath | None:
-    """Path of a field of one row under ``likelihood="auto"``; None where "particles" does better.
+def unasked_path(family: Family, parameters: Sequence, graph: PairwiseGraph) -> Simulated | None:
+    """Path or grid of a field of one row under ``likelihood="auto"``; None where "particles" does better.
 
     That is where there is none, its simulation takes minutes or has errors that matter, or the coupling is
     known.
     """
-    if graph.n_nodes > LARGEST_UNASKED or _why_not(family, parameters, graph):
+    takes_grid = has_field(family, parameters)
+    largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_UNASKED
+    if (
+        graph.n_nodes > largest
+        or (takes_grid and family.n_states > 2)
+        or _why_not(family, parameters, graph)
+    ):
         return None
     if not any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors(parameters[:1])):
         return None
-    path = _known_path(family, parameters[0], graph, 1)
+    path = _known_path(family, parameters, graph, 1)
     return path if _largest_error(path, 1)[0] <= NEGLIGIBLE else None
 
 
-def _why_not(family: Family, parameters: list, graph: PairwiseGraph) -> str | None:
+def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str | None:
     """Say why a field has no path, and what to do about it."""
     name = family.edge_parameter
     if family.name not in ("agreement", "ising", "potts") or family.edge_axes:
@@ -94,37 +111,81 @@ def _why_not(family: Family, parameters: list, graph: PairwiseGraph) -> str | No
             f'{name} must be a scalar under likelihood="path", which follows the field along one number, but '
             f"it is a vector of {graph.n_edges} values: pass the one number that all edges share, {OTHERS}"
         )
-    masses = [v for v in ancestors([shared]) if v.owner and isinstance(v.owner.op, EntriesRV)]
-    if masses:
-        return (
-            f'{name} must have a density under likelihood="path", but it depends on {masses[0].name}, of '
-            f"which entries are equal or zero with positive probability: give it another prior, {OTHERS}"
-        )
-    if len(parameters) > 1 and not _is_zero(parameters[1]):
-        return (
-            f'{family.node_parameter} must be 0 under likelihood="path", which follows the field along its '
-            f"{name} alone: leave it out, {OTHERS}"
-        )
+    shares, labels = [shared], [str(family.edge_parameter)]
+    if has_field(family, parameters):
+        reason, row = _why_no_grid(family, parameters, graph)
+        if reason:
+            return reason
+        shares.append(row)
+        labels.append(str(family.node_parameter))
+    for label, share in zip(labels, shares, strict=True):
+        masses = [v for v in ancestors([share]) if v.owner and isinstance(v.owner.op, EntriesRV)]
+        if masses:
+            return (
+                f'{label} must have a density under likelihood="path", but it depends on '
+                f"{masses[0].name}, of which entries are equal or zero with positive probability: give it "
+                f"another prior, {OTHERS}"
+            )
     return (
         None if graph.n_edges else 'likelihood="path" needs a graph with edges: use likelihood="exact"'
     )
 
 
-def _known_path(family: Family, parameter: Any, graph: PairwiseGraph, n_rows: int) -> CouplingPath:
+def _why_no_grid(family: Family, parameters: Sequence, graph: PairwiseGraph) -> tuple[str | None, Any]:
+    """Say why a field with node parameters has no grid; else what all nodes share."""
+    name, K = family.node_parameter, family.n_states
+    row = shared_row(family, parameters[1])
+    if row is None:
+        one = "the one number" if not family.node_axes else f"the one vector ({K},)"
+        return (
+            f'{name} must be the same for all nodes under likelihood="path", which simulates it on a grid, '
+            f"but it has values for {graph.n_nodes} nodes: pass {one} that all share, {OTHERS}"
+        ), None
+    if K > MOST_STATES:
+        return (
+            f'{name} must be 0 under likelihood="path" if there are more than {MOST_STATES} states, as the '
+            f"points of its grid are a power of their number, but there are {K}: leave it out, or use "
+            'likelihood="particles", whose step is Exchange'
+        ), None
+    if _may_be_negative(family.natural(shared_number(parameters[0]), pt)):
+        return (
+            f'{family.edge_parameter} must attract neighbours under likelihood="path" with a {name}, but '
+            "some draws of its prior do not: give it a prior without them, as pm.HalfNormal, or use "
+            'likelihood="particles", whose step is Exchange'
+        ), None
+    return None, row
+
+
+def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
+    along = family.edge_parameter
+    if has_field(family, parameters):
+        along = f"{along} and its {family.node_parameter}"
+
     def announce(file: Path) -> None:
         logging.getLogger("pymc").info(
             f"pymc_mrf simulates a field of {graph.n_nodes} nodes with {family.n_states} states along its "
-            f"{family.edge_parameter}, this first time only: {file}"
+            f"{along}, this first time only: {file}"
         )
 
-    is_signed = _may_be_negative(family.natural(shared_number(parameter), pt))
+    if has_field(family, parameters):
+        return saved_grid(graph, family.n_states, n_rows, folder(), announce)
+    is_signed = _may_be_negative(family.natural(shared_number(parameters[0]), pt))
     return saved_path(graph, family.n_states, n_rows, is_signed, folder(), announce)
 
 
-def _largest_error(path: CouplingPath, n_rows: int) -> tuple[float, int]:
-    """Return the largest error of a mean, in standard deviations of a posterior, and at which knot it is."""
+def has_field(family: Family, parameters: Sequence) -> bool:
+    """Whether there is a node parameter that is not 0."""
+    return family.node_parameter is not None and not _is_zero(parameters[1])
+
+
+def _largest_error(path: Simulated, n_rows: int) -> tuple[float, float]:
+    """Return the largest error of means, in standard deviations of a posterior, and at which coupling."""
+    if isinstance(path, FieldGrid):
+        off = errors_in_posterior(path.variances, path.errors, n_rows)
+        off = off.max(axis=tuple(range(1, off.ndim)))
+        return float(off.max()), float(path.couplings[off.argmax()])
     off = path.errors * np.sqrt(n_rows / np.maximum(path.variances, FROZEN / n_rows))
-    return float(off.max()), int(off.argmax())
+    return float(off.max()), float(path.knots[off.argmax()])
 
 
 def path_coupling(family: Family, parameter: Any) -> Any:
@@ -133,13 +194,39 @@ def path_coupling(family: Family, parameter: Any) -> Any:
     return (family.edge_statistic[0, 0] - family.edge_statistic[0, 1]) * eta
 
 
-def along_path(path: CouplingPath, family: Family, parameter: Any) -> Any:
-    """Log-partition function of a field whose `parameter` (..., r) is one number; symbolic.
+def path_weights(family: Family, parameter: Any) -> Any:
+    """Symbolic log weights (K,) of the states, from a node parameter of which all nodes have the same."""
+    return family.node_tables(core(parameter, 1 + family.node_axes)[0])
+
+
+def along_path(path: Simulated, family: Family, parameters: Sequence) -> Any:
+    """Log-partition function of a field whose edges share one number, and its nodes one or K; symbolic.
 
     Its statistic of an edge is a constant plus a multiple of the agreement.
     """
-    t, (together, apart) = path_coupling(family, parameter), family.edge_statistic[0, :2]
-    return path.log_partition(t, pt) + path.n_edges * apart / (together - apart) * t
+    t, (together, apart) = path_coupling(family, parameters[0]), family.edge_statistic[0, :2]
+    if isinstance(path, FieldGrid):
+        value = path.log_partition(t, path_weights(family, parameters[1]), pt)
+    else:
+        value = path.log_partition(t, pt)
+    return value + path.n_edges * apart / (together - apart) * t
+
+
+def shared_row(family: Family, parameter: Any) -> Any:
+    """Symbolic number, or vector (K,), that all nodes have; None if they may differ."""
+    if not family.node_axes:
+        return shared_number(parameter)
+    if isinstance(parameter, Constant):
+        rows = np.unique(parameter.data.reshape(-1, family.n_states), axis=0)
+        return pt.constant(rows[0]) if len(rows) == 1 else None
+    node = parameter.owner
+    if (
+        node is not None
+        and isinstance(node.op, Alloc)
+        and node.inputs[0].type.shape == (1, family.n_states)
+    ):
+        return node.inputs[0][0]
+    return None
 
 
 def shared_number(parameter: Any) -> Any:

@@ -39,5 +39,6 @@ def with_units(parameter, n_core: int, n_units: int):
     if known == n_units:
         return parameter
     if known == 1:
-        return pt.repeat(parameter, n_units, axis=axis)
+        shape = parameter.shape
+        return pt.alloc(parameter, *shape[:axis], n_units, *shape[axis + 1 :])
     return pt.specify_shape(parameter, [n_units if k == axis else None for k in range(axis + n_core)])

@@ -52,3 +52,66 @@ def agreement_series(x, edges, coupling, n_states, counts, means, rng):
             inside += parent[u] == parent[v]
         counts[s] = agreeing
         means[s] = inside + (edges.shape[0] - inside) / n_states
+
+
+@jit
+def field_series(x, edges, coupling, field, counts, means, rng):
+    """Move `x` (d,) int8 by cluster sweeps in a field that all nodes share; count after each.
+
+    Given the clusters of a sweep their states are independent, that of a cluster of m nodes a with
+    probability proportional to exp(m field[a]): the means of the counts given the clusters follow.
+
+    Parameters
+    ----------
+    x : (d,) int8 array
+        State indices 0..K-1, moved in place.
+    edges : (r, 2) integer array
+    coupling : float
+        At least 0, of all edges.
+    field : (K,) array
+        Log weights of the states of each node.
+    counts : (n_sweeps, 1 + K) array
+        Result: agreeing edges, then nodes in each state.
+    means : (n_sweeps, 1 + K) array
+        Result: their means given the clusters.
+    rng : numpy.random.Generator
+    """
+    d, K = x.shape[0], field.shape[0]
+    closed = np.full(edges.shape[0], np.exp(-coupling))
+    parent, size = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    p, below = np.empty((d, K)), field - field.max()
+    for s in range(counts.shape[0]):
+        join_clusters(x, edges, closed, parent, rng)
+        counts[s] = 0.0
+        means[s] = 0.0
+        size[:] = 0
+        for i in range(d):
+            size[parent[i]] += 1
+        for i in range(d):
+            root = parent[i]
+            if root == i:
+                total = 0.0
+                for a in range(K):
+                    p[i, a] = np.exp(size[i] * below[a])
+                    total += p[i, a]
+                u, x[i] = rng.random() * total, K - 1
+                for a in range(K - 1):
+                    if u < p[i, a]:
+                        x[i] = a
+                        break
+                    u -= p[i, a]
+                for a in range(K):
+                    p[i, a] /= total
+                    means[s, 1 + a] += size[i] * p[i, a]
+            else:
+                x[i] = x[root]
+            counts[s, 1 + x[i]] += 1.0
+        for e in range(edges.shape[0]):
+            u, v = edges[e, 0], edges[e, 1]
+            counts[s, 0] += x[u] == x[v]
+            u, v = parent[u], parent[v]
+            if u == v:
+                means[s, 0] += 1.0
+            else:
+                for a in range(K):
+                    means[s, 0] += p[u, a] * p[v, a]

@@ -1,4 +1,4 @@
-"""Paths of couplings on disk, so that a second run with the same graph reuses them."""
+"""Simulations along couplings and fields, on disk, so that a second run with the same graph reuses them."""
 
 import hashlib
 import os
@@ -7,24 +7,25 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.coupling_path import CouplingPath
+from pymc_mrf.likelihood.field_grid import FieldGrid
+from pymc_mrf.likelihood.grid_simulation import simulate_grid
 from pymc_mrf.likelihood.path_simulation import simulate_path
 
-VERSION = 1  # of the simulation and of the files: raise it when one of them changes
-ARRAYS = ("knots", "means", "variances", "errors", "gaps", "least")
+VERSION = 1  # of the simulations and of the files: raise it when one of them changes
+PATH = ("knots", "means", "variances", "errors", "gaps", "least")
+GRID = ("couplings", "gaps", "coefficients", "variances", "errors")
+
+Announce = Callable[[Path], None]
 
 
 def saved_path(
-    graph: PairwiseGraph,
-    n_states: int,
-    n_rows: int,
-    is_signed: bool,
-    folder: Path,
-    announce: Callable[[Path], None],
+    graph: PairwiseGraph, n_states: int, n_rows: int, is_signed: bool, folder: Path, announce: Announce
 ) -> CouplingPath:
     """Read the path of this graph from `folder`; simulate and save it if it is not there.
 
@@ -37,17 +38,30 @@ def saved_path(
     announce : callable
         Called with the name of the file before a simulation.
     """
-    n_rows = 4 ** int(np.ceil(np.log(n_rows) / np.log(4.0) - 1e-9))
+    n_rows = _rounded(n_rows)
     file = folder / f"{_digest(graph, n_states, n_rows, is_signed)}.npz"
-    log_count = graph.n_nodes * np.log(n_states)
-    with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # none, or a broken one
-        with file.open("rb") as stream, np.load(stream) as arrays:
-            return CouplingPath(log_count, graph.n_edges, *(arrays[name] for name in ARRAYS))
+    found = _read(file, PATH)
+    if found:
+        return CouplingPath(graph.n_nodes * np.log(n_states), graph.n_edges, *found)
     announce(file)
-    path = simulate_path(graph, n_states, n_rows, is_signed)
-    with suppress(OSError):  # the path is the same without
-        _write(file, path)
-    return path
+    return _saved(file, simulate_path(graph, n_states, n_rows, is_signed), PATH)
+
+
+def saved_grid(
+    graph: PairwiseGraph, n_states: int, n_rows: int, folder: Path, announce: Announce
+) -> FieldGrid:
+    """Read the grid of this graph from `folder`; as `saved_path`, for `simulate_grid`."""
+    n_rows = _rounded(n_rows)
+    file = folder / f"field_{_digest(graph, n_states, n_rows, False)}.npz"
+    found = _read(file, GRID)
+    if found:
+        return FieldGrid(graph.n_nodes, graph.n_edges, *found)
+    announce(file)
+    return _saved(file, simulate_grid(graph, n_states, n_rows), GRID)
+
+
+def _rounded(n_rows: int) -> int:
+    return 4 ** int(np.ceil(np.log(n_rows) / np.log(4.0) - 1e-9))
 
 
 def _digest(graph: PairwiseGraph, n_states: int, n_rows: int, is_signed: bool) -> str:
@@ -58,13 +72,28 @@ def _digest(graph: PairwiseGraph, n_states: int, n_rows: int, is_signed: bool) -
     return hashlib.sha256(numbers.tobytes() + edges.tobytes()).hexdigest()
 
 
-def _write(file: Path, path: CouplingPath) -> None:
+def _read(file: Path, names: tuple[str, ...]) -> list[Any]:
+    """Arrays of a file; none if it is not there, or broken."""
+    with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        with file.open("rb") as stream, np.load(stream) as arrays:
+            return [arrays[name] for name in names]
+    return []
+
+
+def _saved(file: Path, simulated: Any, names: tuple[str, ...]) -> Any:
+    """Return what was simulated, saved if that is possible."""
+    with suppress(OSError):  # it is the same without
+        _write(file, {name: getattr(simulated, name) for name in names})
+    return simulated
+
+
+def _write(file: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write a file as a whole or not at all, whatever other processes do."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, allow_pickle=False, **{name: getattr(path, name) for name in ARRAYS})
+            np.savez(stream, allow_pickle=False, **arrays)
         os.replace(name, file)
     except BaseException:
         os.unlink(name)

@@ -281,15 +281,19 @@ def test_pseudo_likelihood_of_strong_couplings(coupling, level, rng):
         diagnose(tree({"z": draws}), model=model)
 
 
-@pytest.mark.parametrize(("limit", "level"), [(1e-4, "against"), (0.25, "for")])
-def test_paths_whose_error_shows(limit, level, rng, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("limit", "level", "has_field"), [(1e-4, "against", True), (0.25, "for", False)]
+)
+def test_paths_whose_error_shows(limit, level, has_field, rng, tmp_path, monkeypatch):
     monkeypatch.setattr("pymc_mrf.distributions.path.folder", lambda: tmp_path)
     with pm.Model() as model:
-        J = pm.HalfNormal("J", 1.0)
-        pmrf.Ising("x", J, graph=grid(2, 3), shape=(10, 6), likelihood="path")
+        J, h = pm.HalfNormal("J", 1.0), pm.Normal("h") if has_field else 0.0
+        pmrf.Ising("x", J, h, graph=grid(2, 3), shape=(10, 6), likelihood="path")
     monkeypatch.setattr("pymc_mrf.distributions.path.NEGLIGIBLE", limit)
-    draws = 0.5 + 0.05 * rng.standard_normal((2, 100))
-    [text] = said(diagnose(tree({"J": draws}), model=model), level, "x")
+    draws = {"J": 0.5 + 0.05 * rng.standard_normal((2, 100))}
+    if has_field:
+        draws["h"] = 0.1 * rng.standard_normal((2, 100))
+    [text] = said(diagnose(tree(draws), model=model), level, "x")
     assert "moves the posterior by 0.0" in text
 
 

@@ -38,7 +38,24 @@ def potts(likelihood):
     return pmrf.Potts("x", coupling, graph=GRAPH, n_states=3, observed=X, likelihood=likelihood)
 
 
-@pytest.mark.parametrize("make", [ising, agreement, potts])
+def ising_in_a_field(likelihood):
+    J, h = pm.HalfNormal("J"), pm.Normal("h")
+    return pmrf.Ising("x", J, h, graph=GRAPH, observed=2 * (X > 0) - 1, likelihood=likelihood)
+
+
+def potts_in_a_field(likelihood):
+    J, h = pm.HalfNormal("J"), pm.ZeroSumNormal("h", shape=3)
+    return pmrf.Potts("x", J, h, graph=GRAPH, n_states=3, observed=X, likelihood=likelihood)
+
+
+def error_of(found):
+    """Standard error of A, at most."""
+    if hasattr(found, "errors_at_knots"):
+        return found.errors_at_knots.max()
+    return 0.05
+
+
+@pytest.mark.parametrize("make", [ising, agreement, potts, ising_in_a_field, potts_in_a_field])
 def test_density_is_the_exact_one_within_its_error(make):
     densities = {}
     for likelihood in ("path", "exact"):
@@ -46,14 +63,17 @@ def test_density_is_the_exact_one_within_its_error(make):
             node = field_node(make(likelihood))
         densities[likelihood] = model.compile_logp()
         if likelihood == "path":
-            error = node.op.path.errors_at_knots.max()
+            error = error_of(node.op.path)
             f = model.logp_dlogp_function(ravel_inputs=True)
             f.set_extra_values({})
-            assert_gradients(f, [0.3 + 0.2 * np.arange(len(model.free_RVs))])
+            n_free = sum(v.size for v in model.initial_point().values())
+            assert_gradients(f, [0.3 + 0.2 * np.arange(n_free)])
     start = model.initial_point()
     found = []
     for J in (-0.3, 0.2, 0.6):
-        point = start | {name: np.full_like(v, J) for name, v in start.items()}
+        point = start | {
+            name: J * np.arange(1, 1 + v.size).reshape(v.shape) for name, v in start.items()
+        }
         found.append([densities[likelihood](point) for likelihood in ("path", "exact")])
     found = np.array(found)
     assert (np.abs(found[:, 0] - found[:, 1]) < 2 * Z * error).all(), found
@@ -63,8 +83,9 @@ def test_density_is_the_exact_one_within_its_error(make):
 @pytest.mark.compiled
 def test_compiled_is_as_in_python():
     with pm.Model() as model:
-        ising("path")
-    point = model.initial_point() | {"J": np.array(0.7)}
+        ising_in_a_field("path")
+    point = model.initial_point()
+    point |= {name: np.array(0.7) for name in point}
     expected = model.compile_logp(mode="FAST_COMPILE")(point)
     assert model.compile_logp()(point) == pytest.approx(expected, rel=1e-12)
 
@@ -107,16 +128,26 @@ def test_auto_takes_a_path_for_one_row_of_a_wide_graph(monkeypatch):
     with pm.Model():
         J, h = pm.HalfNormal("J"), pm.Normal("h")
         x = np.ones((2, 100), dtype=int)
+        grid = path.saved_grid(GRAPH, 2, 1, path.folder(), str)  # in place of that of the wide graph
+        monkeypatch.setattr(path, "saved_grid", lambda *_: grid)
         likelihoods = {
-            "path": [pmrf.Ising("a", J, graph=wide), pmrf.Ising("b", J, graph=wide, observed=x[:1])],
+            "path": [
+                pmrf.Ising("a", J, graph=wide),
+                pmrf.Ising("b", J, graph=wide, observed=x[:1]),
+                pmrf.Ising("k", J, h, graph=wide),
+                pmrf.Potts("l", J, [0.1, 0], graph=wide, n_states=2),
+            ],
             "particles": [
                 pmrf.Ising("c", J, graph=wide, observed=x),
-                pmrf.Ising("d", J, h, graph=wide),
+                pmrf.Ising("d", J, pm.Normal("v", shape=100), graph=wide),
+                pmrf.Potts("f", J, [0.1, 0.0, 0.2], graph=wide, n_states=3),
                 pmrf.Ising("e", 0.3, graph=wide),
                 pmrf.Ising.dist(J, graph=wide),
             ],
             "pseudo": [pmrf.Ising("g", J, graph=wide, likelihood="pseudo")],
         }
+        monkeypatch.setattr(path, "LARGEST_FIELD_UNASKED", 99)
+        likelihoods["particles"].append(pmrf.Ising("m", J, h, graph=wide))
         monkeypatch.setattr(path, "LARGEST_UNASKED", 99)
         likelihoods["particles"].append(pmrf.Ising("i", J, graph=wide))
         monkeypatch.setattr(path, "LARGEST_UNASKED", 100)
@@ -148,8 +179,27 @@ def table():
     pmrf.Potts("x", coupling, graph=GRAPH, n_states=3, likelihood="path")
 
 
-def field():
+def repulsion():
     pmrf.Ising("x", pm.Normal("w"), pm.Normal("h"), graph=GRAPH, likelihood="path")
+
+
+def unlike_nodes():
+    pmrf.Ising("x", pm.HalfNormal("w"), pm.Normal("h", shape=9), graph=GRAPH, likelihood="path")
+
+
+def unlike_rows():
+    field = pm.Normal("h", shape=(9, 3))
+    pmrf.Potts("x", pm.HalfNormal("w"), field, graph=GRAPH, n_states=3, likelihood="path")
+
+
+def many_states():
+    field = pm.Normal("h", shape=4)
+    pmrf.Potts("x", pm.HalfNormal("w"), field, graph=GRAPH, n_states=4, likelihood="path")
+
+
+def spiky_field():
+    h = pmrf.SpikeAndSlab("h", 0.5, pm.Normal.dist(0, 1), shape=2)
+    pmrf.Ising("x", pm.HalfNormal("w"), h[0], graph=GRAPH, likelihood="path")
 
 
 def spiky():
@@ -168,7 +218,17 @@ def lonely():
         (boltzmann, "one weight, not for the boltzmann family: use likelihood="),
         (vector, "coupling must be a scalar .* vector of 12 values: pass the one number"),
         (table, "one coupling, not for a coupling for each state"),
-        (field, "field must be 0 .* leave it out, or use likelihood="),
+        (repulsion, "coupling must attract neighbours .* pm.HalfNormal, .* whose step is Exchange"),
+        (
+            unlike_nodes,
+            "field must be the same for all nodes .* pass the one number .* or use likelihood=",
+        ),
+        (unlike_rows, r"field must be the same for all nodes .* pass the one vector \(3,\) .* or use"),
+        (
+            many_states,
+            "field must be 0 .* more than 3 states, .* there are 4: leave it out, .* Exchange",
+        ),
+        (spiky_field, "field must have a density .* depends on h, .* give it another prior"),
         (spiky, "must have a density .* depends on w, .* give it another prior"),
         (lonely, "needs a graph with edges"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.coupling_path import agreement_series, agreements
+from pymc_mrf.kernels.coupling_path import agreement_series, agreements, field_series
 from tests.reference import enumeration
 from tests.statistics import Z, assert_mean_close
 
@@ -37,3 +37,25 @@ def test_counts_and_their_means_given_clusters_have_the_enumerated_mean(n_states
     assert last[1].var() < last[0].var()
     # control: chains that have just left the ordered state are told apart
     assert abs(at_first.mean() - p @ agreeing) > Z * at_first.std() / np.sqrt(n_chains)
+
+
+def test_counts_in_a_field_have_the_enumerated_means(rng):
+    t, field, n_chains = 0.9, np.array([0.3, 0.0, -0.4]), 4000
+    tables = np.tile(t * np.eye(3), (len(EDGES), 1, 1))
+    configs = enumeration.configurations(5, 3)
+    p = enumeration.probabilities(EDGES, tables, np.tile(field, (5, 1)))
+    statistics = [[sum(z[u] == z[v] for u, v in EDGES), *np.bincount(z, minlength=3)] for z in configs]
+    expected = p @ np.array(statistics)
+    last, at_first = np.empty((2, n_chains, 4)), np.empty((n_chains, 4))
+    for c in range(n_chains):
+        x, counts, means = np.full(5, 2, dtype=np.int8), np.empty((15, 4)), np.empty((15, 4))
+        field_series(x, GRAPH.edges, t, field, counts, means, rng)
+        last[:, c], at_first[c] = (counts[-1], means[-1]), means[0]
+    assert counts[-1].tolist() == [sum(x[u] == x[v] for u, v in EDGES), *np.bincount(x, minlength=3)]
+    for k in range(4):
+        assert_mean_close(last[0, :, k], expected[k])
+        assert_mean_close(last[1, :, k], expected[k])
+    assert (last[1].var(axis=0) < last[0].var(axis=0)).all()
+    # control: chains that have just left the least likely state are told apart
+    off = np.abs(at_first.mean(axis=0) - expected)
+    assert (off > Z * at_first.std(axis=0) / np.sqrt(n_chains)).all()

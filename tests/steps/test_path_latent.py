@@ -5,6 +5,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions import path
@@ -53,3 +54,53 @@ def test_coupling_of_a_hidden_field(tmp_path, monkeypatch):
     assert draws.std() == pytest.approx(sd, rel=0.15)
     unknown = np.zeros_like(logs)
     assert abs(draws.mean() - posterior_moments(unknown)[0]) > Z * error  # control: the data tell
+
+
+@pytest.mark.compiled
+def test_coupling_and_field_of_a_hidden_field(tmp_path, monkeypatch):
+    """J ~ HalfNormal(1), h ~ Normal(0, 1) of an Ising field, against sums over its 64 states."""
+    monkeypatch.setattr(path, "folder", lambda: tmp_path)
+    rng = np.random.default_rng(5)
+    states = 2 * enumeration.configurations(6, 2) - 1
+    u, v = GRAPH.edges.T
+    products, sums = (states[:, u] * states[:, v]).sum(axis=1), states.sum(axis=1)
+    p = np.exp(0.3 * products + 0.2 * sums)
+    x = states[rng.choice(64, size=8, p=p / p.sum())]
+    y = x + rng.normal(0, 0.7, size=x.shape)
+    with pm.Model():
+        J, h = pm.HalfNormal("J", np.float64(1.0)), pm.Normal("h", 0, np.float64(1.0))
+        z = pmrf.Ising("x", J, h, graph=GRAPH, shape=x.shape, likelihood="path")
+        pm.Normal("y", z, np.float64(0.7), observed=y)
+        idata = pm.sample(
+            800,
+            tune=400,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+        )
+    couplings, fields = np.linspace(0.005, 2.5, 60)[:, None, None], np.linspace(-2.5, 2.5, 101)[:, None]
+    energies = couplings * products + fields * sums
+    log_prior = stats.halfnorm(0, 1.0).logpdf(couplings[..., 0]) + stats.norm.logpdf(fields[:, 0])
+
+    def moments(logs):
+        log_p = log_prior.copy()
+        for row in logs:
+            log_p += logsumexp(energies + row, axis=-1) - logsumexp(energies, axis=-1)
+        p = np.exp(log_p - log_p.max())
+        p /= p.sum()
+        return {"J": (p.sum(axis=1), couplings[:, 0, 0]), "h": (p.sum(axis=0), fields[:, 0])}
+
+    logs = stats.norm(states[None], 0.7).logpdf(y[:, None]).sum(axis=2)
+    told, unknown = moments(logs), moments(np.zeros_like(logs))
+    for name, (p, values) in told.items():
+        draws = idata.posterior[name].values
+        mean, error = p @ values, float(az.mcse(draws))
+        sd = np.sqrt(p @ values**2 - mean**2)
+        assert error < 0.12 * sd
+        assert abs(draws.mean() - mean) < Z * error, (name, draws.mean(), mean, error)
+        assert draws.std() == pytest.approx(sd, rel=0.15)
+        q, values = unknown[name]
+        assert abs(draws.mean() - q @ values) > Z * error  # control: the data tell
