@@ -326,11 +326,13 @@ class AgreementMRF(MarkovRandomField):
         the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when the field is
         declared; for observed, complete data and continuous parameters that all rows share.
         "path": with gradient, for `Ising`, `Potts` and `AgreementMRF` fields whose only parameter is one
-        coupling, a scalar: by thermodynamic integration along it (Gelman & Meng, 1998, eq. 6), simulated
-        once per graph and saved.
+        coupling, a scalar, and for `Ising` fields, and `Potts` fields of two or three states, that attract
+        neighbours and have one field for all nodes as well: by thermodynamic integration (Gelman & Meng,
+        1998, eq. 6), simulated once per graph and saved.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for one row of at
-        most 2 ** 14 nodes whose coupling is random; else "particles".
+        most 2 ** 14 nodes whose coupling is random, or 2 ** 12 nodes of two states in a field; else
+        "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
         one over clusters where an attractive field may order; draws are exact if the likelihood is "exact"
@@ -351,7 +353,7 @@ class AgreementMRF(MarkovRandomField):
     ValueError
         If graph, data and parameters do not fit together, values are outside their domain, the exact
         likelihood is asked for and the junction tree is too wide, or a path and there are other parameters
-        than one coupling.
+        than one coupling and one field.
 
     Warns
     -----

@@ -32,12 +32,12 @@ from pymc_mrf.likelihood.path_simulation import (
 
 N_SWEEPS, N_BATCHES = 256, 16  # of each chain: sweeps to begin with; batches, that tell errors
 MOST_HALVINGS = 6
-FIRST_GAP = 4.0  # over the number of nodes; further on each is twice the one before
+FIRST_GAP = 1.0  # over the number of nodes; further on each is twice the one before
 MISSED = (
     2.0 * TARGET
 )  # by interpolation, in standard deviations of a posterior, before intervals are halved
 NOISE = 0.25  # part of the error of simulation that a cubic may miss by its own noise
-UNCERTAIN = 0.1  # error of a covariance that the fit allows, in the product of the standard deviations
+UNCERTAIN = 0.1  # error of a covariance that the fit allows, of one row, in standard deviations squared
 ROUGH = 0.2  # of the target: error of a mean that the fit allows, beside that of simulation
 EXACT = 1e-3  # error of A without coupling that the fit allows
 
@@ -160,12 +160,12 @@ class _Simulation:
         # second derivatives
         sds = np.sqrt(np.einsum("...kk->...k", information))
         for j, k in combinations_with_replacement(range(D), 2):
-            weight = 1.0 / (UNCERTAIN * sds[..., j] * sds[..., k]).ravel()
+            weight = np.sqrt(self._n_rows) / (UNCERTAIN * sds[..., j] * sds[..., k]).ravel()
             rows.append(diags_array(weight) @ at_points(*(units[j] + units[k])))
             values.append(weight * variances[..., j, k].ravel())
         if (
             D == 3
-        ):  # else products of splines that vanish at all points are free; a skewness is of order 1
+        ):  # a skewness is of order 1; else products of splines that vanish at all points were free
             rows.append(diags_array(1.0 / sds.prod(axis=-1).ravel()) @ at_points(1, 1, 1))
             values.append(np.zeros(rows[-1].shape[0]))
         # values without coupling
@@ -174,10 +174,8 @@ class _Simulation:
         rows.append(at_zero / EXACT)
         values.append(self._graph.n_nodes * logsumexp(weights, axis=1) / EXACT)
         B = vstack(rows).tocsc()
-        normal = B.T @ np.concatenate(values)
-        return spsolve((B.T @ B).tocsc(), normal, permc_spec="MMD_AT_PLUS_A").reshape(
-            [len(axis) + DEGREE - 1 for axis in axes]
-        )
+        fitted = spsolve((B.T @ B).tocsc(), B.T @ np.concatenate(values), permc_spec="MMD_AT_PLUS_A")
+        return fitted.reshape([len(axis) + DEGREE - 1 for axis in axes])
 
 
 def regular(variances: np.ndarray, n_rows: int) -> np.ndarray:
