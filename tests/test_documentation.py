@@ -12,8 +12,8 @@ from examples import pages
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-# by NUTS under an exact likelihood, which takes longer in Python than to compile
-LONG = {"autologistic", "hierarchical", "voters"}
+# by NUTS under an exact likelihood, or from starts fitted to a picture: longer in Python than to compile
+LONG = {"autologistic", "hidden_image", "hierarchical", "voters"}
 TUTORIALS = [
     pytest.param(name, marks=pytest.mark.compiled if name in LONG else ()) for name in pages.TUTORIALS
 ]

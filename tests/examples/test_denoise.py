@@ -6,6 +6,7 @@ import pytest
 from examples import denoise
 
 
+@pytest.mark.compiled
 def test_denoise(tmp_path, figures):
     arguments = ["--block", "40", "--draws", "20", "--chains", "2", "--output", str(tmp_path)]
     denoise.main(arguments)
