@@ -129,6 +129,10 @@ class LatentEvidence:
         table = [np.bincount(owner, cells[k, mine], minlength=N) for k in range(K)]
         return Evidence(cells, np.stack(table, axis=1))
 
+    def constant(self, evidence: Evidence) -> float:
+        """Sum of the cells that depend on no node."""
+        return float(evidence.cells[0, self._owner < 0].sum())
+
     def residual(self, point, evidence: Evidence, indices: np.ndarray) -> float:
         """Log density of the terms less what `evidence` says, up to a constant, at state `indices` (N,).
 

@@ -335,13 +335,16 @@ class PairwiseLatentField(LatentField):
 
     def clusters(self):
         """Those of all edges."""
-        return (
-            None if self.exact else ClusterSweep(self._op.graph, np.where(self.free, -1, self._template))
-        )
+        return None if self.exact else ClusterSweep(self._op.graph, self.known)
 
     def _flat(self, tables, evidence, c):
         edges, nodes = (t[c if len(t) > 1 else 0] for t in tables)
         return np.concatenate([edges.ravel(), (nodes + evidence[c]).ravel()])
+
+    @property
+    def known(self) -> np.ndarray:
+        """State indices of the observed cells (m, d), -1 for the free ones."""
+        return np.where(self.free, -1, self._template)
 
     @property
     def edges(self) -> np.ndarray:

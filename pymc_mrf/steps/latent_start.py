@@ -41,9 +41,13 @@ SMOOTH = 1.7
 """Neighbours that a node is joined to, on average, by the attraction that is assumed where the coupling is
 zero at the start; fields order at 2 or more."""
 
-STEP = 1e-6
+STEP, SINGLE_STEP = 1e-6, 1e-3
+"""Relative, of differences; of numbers in single precision."""
 
 IMPOSSIBLE = -1e100
+
+TINY = 1e-12
+"""Probability that a state has at least, where it is possible."""
 
 
 def fitted_classes(
@@ -74,7 +78,7 @@ def fitted_classes(
     Returns
     -------
     dict
-        New values, by name; empty where there is nothing to fit.
+        New values, by name; empty where there is nothing to fit, or no fit is better than the start.
     """
     names = _to_fit(evidence, node, model, point, default)
     size = sum(np.size(point[name]) for name in names)
@@ -83,7 +87,8 @@ def fitted_classes(
     if not isinstance(field, PairwiseLatentField):
         return {}
     em = _VariationalEM(field, evidence, model, point, names, compile_kwargs)
-    return em.values(em.fit())
+    found = em.fit()
+    return {} if found is None else em.values(found)
 
 
 def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point, default) -> list[str]:
@@ -136,10 +141,13 @@ class _VariationalEM:
         self._field, self._evidence, self._names = field, evidence, names
         self._point = {name: np.asarray(value) for name, value in point.items()}
         self._prior = _prior(model, names, evidence, compile_kwargs)
-        edges, nodes = (table.mean(axis=0) for table in field.tables(point))
-        self._interaction, self._nodes = _interaction(field, edges), nodes
-        possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf
-        self._possible, self._observed = possible[field.free], np.exp(possible)
+        edges, nodes = field.tables(point)
+        self._interaction = _interaction(field, edges.mean(axis=0))
+        possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf where free
+        self._nodes = np.broadcast_to(nodes, possible.shape)[field.free] + possible[field.free]
+        self._observed = (field.known[..., None] == np.arange(possible.shape[2])) * 1.0
+        dtypes = [self._point[name].dtype for name in names]
+        self._step = STEP if min(dtype.itemsize for dtype in dtypes) >= 8 else SINGLE_STEP
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters by name."""
@@ -155,21 +163,23 @@ class _VariationalEM:
         """Log density of what no node's state changes, and evidence (N, K)."""
         point = {**self._point, **self.values(theta)}
         found = self._evidence.read(point)
-        rest = found.cells[0].sum() - found.table[:, 0].sum()
-        return float(self._prior(point)) + float(rest), found.table
+        return float(self._prior(point)) + self._evidence.constant(found), found.table
 
-    def _around(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sum what neighbours say of the states (N, K); and what the field says of each node alone."""
+    def _sum_around(self, full: np.ndarray) -> np.ndarray:
+        """Sum what the neighbours of each free node say of its states, (N, K)."""
+        said = (self._interaction @ full.reshape(len(full), -1).T).T
+        return said.reshape(full.shape)[self._field.free]
+
+    def _said(self, q: np.ndarray) -> np.ndarray:
+        """Sum what neighbours say, free ones by their probabilities of states (N, K)."""
         full = self._observed.copy()
         full[self._field.free] = q
-        said = (self._interaction @ full.reshape(len(full), -1).T).T.reshape(full.shape)
-        nodes = np.broadcast_to(self._nodes, full.shape)
-        return said[self._field.free], nodes[self._field.free]
+        return self._sum_around(full)
 
     def _average(self, theta: np.ndarray, q: np.ndarray) -> float:
         """Mean over `q` of the log density of data and parameters given the states."""
         constant, table = self._read(theta)
-        value = constant + float(np.where(q > 0.0, q * table, 0.0).sum())
+        value = constant + _dot(q, table)
         return value if np.isfinite(value) else IMPOSSIBLE
 
     def _objective(self, theta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
@@ -177,7 +187,7 @@ class _VariationalEM:
         value, slopes = self._average(theta, q), np.zeros(len(theta))
         for i in range(len(theta)):
             near = theta.copy()
-            near[i] += STEP * (1.0 + abs(near[i]))
+            near[i] += self._step * (1.0 + abs(near[i]))
             moved = self._average(near, q)
             slopes[i] = (moved - value) / (near[i] - theta[i]) if moved > IMPOSSIBLE < value else 0.0
         return -value, -slopes
@@ -191,10 +201,13 @@ class _VariationalEM:
 
     def _mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Probabilities of states for these parameters, from `q` on; half-way, lest they oscillate."""
-        table = self._read(theta)[1] + self._possible
+        alone = self._read(theta)[1] + self._nodes
+        if not (alone.max(axis=1) > -np.inf).all():
+            return q  # some node has no state: these parameters are impossible
+        q = np.where(alone > -np.inf, q + TINY, 0.0)
+        q /= q.sum(axis=1, keepdims=True)
         for _ in range(MEAN_FIELDS):
-            said, nodes = self._around(q)
-            scores = table + said + nodes
+            scores = alone + self._said(q)
             scores -= scores.max(axis=1, keepdims=True)
             new = np.exp(scores)
             q = 0.5 * (q + new / new.sum(axis=1, keepdims=True))
@@ -202,13 +215,14 @@ class _VariationalEM:
 
     def bound(self, theta: np.ndarray, q: np.ndarray) -> float:
         """Lower bound of the log density of data and parameters, up to the log-partition function."""
-        said, nodes = self._around(q)
-        seen = self._observed.copy()
-        seen[self._field.free] = 0.0  # what observed neighbours say is said once, free ones say it twice
-        alone = (self._interaction @ seen.reshape(len(seen), -1).T).T.reshape(seen.shape)
-        pairs = 0.5 * (said + alone[self._field.free]) + nodes
-        entropy = -float(np.where(q > 0.0, q * np.log(np.where(q > 0.0, q, 1.0)), 0.0).sum())
-        return self._average(theta, q) + float((q * pairs).sum()) + entropy
+        average = self._average(theta, q)
+        if average == IMPOSSIBLE:
+            return -np.inf
+        # free neighbours say it of each other, observed ones only of the free one
+        pairs = 0.5 * (self._said(q) + self._sum_around(self._observed))
+        entropy = -_dot(q, np.log(np.where(q > 0.0, q, 1.0)))
+        bound = average + _dot(q, pairs + self._nodes) + entropy
+        return bound if np.isfinite(bound) else -np.inf
 
     def _climb(self, theta: np.ndarray, q: np.ndarray, n_rounds: int) -> _Found:
         """Mean field and parameters in turns."""
@@ -217,42 +231,54 @@ class _VariationalEM:
             q = self._mean_field(theta, q)
             theta, last = self._maximise(theta, q), bound
             bound = self.bound(theta, q)
-            if abs(bound - last) < CONVERGED:
+            if not abs(bound - last) >= CONVERGED:  # nor where both are -inf
                 break
         return _Found(bound, theta, q)
 
-    def fit(self) -> np.ndarray:
-        """Best of several starts around the fit at which classes are alike."""
-        theta = np.concatenate([self._point[name].ravel() for name in self._names])
-        alike = np.exp(self._possible)
+    def fit(self) -> np.ndarray | None:
+        """Best of several starts around the fit at which classes are alike; None if the default is better."""
+        default = np.concatenate([self._point[name].ravel() for name in self._names])
+        alike = self._mean_field(default, np.ones_like(self._nodes))
+        least = self.bound(default, alike)
+        alike = np.where(alike > 0.0, 1.0, 0.0)
         alike /= alike.sum(axis=1, keepdims=True)
+        theta = default
         for _ in range(ROUNDS):
             theta = self._maximise(theta, alike)
         spread = self._spread(theta, alike)
         rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
         n_starts = min(max(STARTED_NODES // len(alike), FEWEST_STARTS), MOST_STARTS)
         starts = theta + spread * rng.standard_normal((n_starts, len(theta)))
-        climbed = [_Found(-np.inf, start, alike) for start in starts]
+        climbed = [_Found(-np.inf, start, alike) for start in (default, theta, *starts)]
         while len(climbed) > 3:
             climbed = [self._climb(f.theta, f.q, ROUNDS) for f in climbed]
             climbed.sort(key=lambda found: found.bound, reverse=True)
             climbed = climbed[: len(climbed) // 2]
         finals = [self._climb(f.theta, f.q, 3 * ROUNDS) for f in climbed]
-        return max(finals, key=lambda found: found.bound).theta
+        best = max(finals, key=lambda found: found.bound)
+        return best.theta if best.bound > least else None
 
     def _spread(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Scale of the parameters that the evidence about one node has; 1 where it says nothing."""
-        spread, value = np.ones_like(theta), self._average(theta, q)
+        """Scale of the parameters that the evidence about one node has, or else their prior; or else 1."""
         n, K = self._field.states.shape
+        spread = np.ones_like(theta)
         for i in range(len(theta)):
             h = np.zeros_like(theta)
             h[i] = 1e-3 * (1.0 + abs(theta[i]))
-            curvature = (2.0 * value - self._average(theta + h, q) - self._average(theta - h, q)) / h[
-                i
-            ] ** 2
-            if curvature > 1e-6 * n:
-                spread[i] = np.sqrt(n / (K * curvature))
+            sides = [theta - h, theta, theta + h]
+            prior = np.array([float(self._prior({**self._point, **self.values(t)})) for t in sides])
+            evidence = np.array([self._average(t, q) for t in sides]) - prior
+            of_prior, of_evidence = (-np.diff(v, 2)[0] / h[i] ** 2 for v in (prior, evidence))
+            if np.isfinite(of_evidence) and of_evidence > 1e-6 * n:
+                spread[i] = np.sqrt(n / (K * of_evidence))
+            elif np.isfinite(of_prior) and of_prior > 1e-6:
+                spread[i] = 1.0 / np.sqrt(of_prior)
         return spread
+
+
+def _dot(q: np.ndarray, values: np.ndarray) -> float:
+    """Sum of q times values, 0 times -inf being 0."""
+    return float((q * np.where(q > 0.0, values, 0.0)).sum())
 
 
 def _prior(model: pm.Model, names, evidence: LatentEvidence, compile_kwargs) -> Callable[[dict], float]:

@@ -116,7 +116,7 @@ class TreeGibbs(MRFStep):
     for all states at PyMC's default. Of fields with a `graph`, where it starts there, with up to 30 numbers,
     it is first fitted by variational EM (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so
     that such variables of other steps move as well, once. All chains start at the same fit. Give ``initval=``
-    or ``initvals=`` to start elsewhere.
+    or ``initvals=`` to start elsewhere: of the variable if all chains do, else of the field too.
 
     Random parameters of the field are moved by other steps given its current value: by NUTS under
     ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them
@@ -225,8 +225,8 @@ class TreeGibbs(MRFStep):
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
-        if not self.started and self._starts_at_default(point, [self._name, *self._classes]):
-            point = {**point, **self._classes}
+        if not self.started and self._starts_at_default(point, [self._name]):
+            point = {**point, **self._classes}  # which a step before this one may have moved already
         tables = self._field.tables(point)
         evidence = self._evidence.read(point)
         weights = self._evidence_weights(evidence)

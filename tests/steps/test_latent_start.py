@@ -4,6 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from scipy.optimize import check_grad
 
@@ -76,13 +77,74 @@ def test_starts_of_the_user_are_kept():
     start = {**model.initial_point(), "level": np.array([0.0, 0.5, 1.0]), "noise_log__": np.array(-1.0)}
     assert pmrf.TreeGibbs([model["x"]], model=model, initial_point=start)._classes == {}
 
-    step = pmrf.TreeGibbs([model["x"]], model=model)  # of which another chain starts elsewhere
-    step.setup_chain(np.random.default_rng(3), 10, 10)
-    np.testing.assert_array_equal(step.step(start)[0]["level"], start["level"])
-
+    step = pmrf.TreeGibbs([model["x"]], model=model)
     states = np.arange(GRID.n_nodes) % N_STATES  # where the states are given, nothing else is moved
     step.setup_chain(np.random.default_rng(3), 10, 10)
     assert step.step({**model.initial_point(), "x": states})[0]["level"].any() == np.False_
+
+
+def two_halves(likelihood, noise, seed=0):
+    """Model of a picture whose halves are in states 0 and 1, and of which `likelihood(x)` is seen."""
+    graph = builders.grid(14, 14)
+    truth = np.repeat([0, 1], 98)
+    with pm.Model() as model:
+        x = pmrf.Potts("x", 0.8, graph=graph, n_states=2)
+        likelihood(x, noise(np.random.default_rng(seed), truth))
+    return model, truth
+
+
+def test_all_chains_start_at_the_fit():
+    """Also where NUTS has moved before the field was drawn."""
+
+    y = np.random.default_rng(0).normal(np.repeat([-4.0, 4.0], 98), 2.0)
+    with pm.Model():
+        level = pm.Normal("level", 0.0, 5.0, shape=2)  # before the field: its step is the first
+        x = pmrf.Potts("x", 0.8, graph=builders.grid(14, 14), n_states=2)
+        pm.Normal("y", level[x], 2.0, observed=y)
+        options = {"quiet": True, "compute_convergence_checks": False, "random_seed": 1}
+        idata = pm.sample(3, tune=0, chains=3, cores=1, **options)
+    found = idata.posterior["level"].values[:, 0]
+    np.testing.assert_array_equal(found, np.tile(found[0], (3, 1)))
+    assert np.abs(np.sort(found[0]) - [-4.0, 4.0]).max() < 0.7
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_evidence_that_excludes_states(empty):
+    """Counts that are zero in one of the classes."""
+
+    def seen(x, y):
+        rate = pm.Gamma("rate", 2.0, 0.2)
+        pm.Poisson("y", rate * pt.eq(x, 1 - empty), observed=y)
+
+    model, _ = two_halves(seen, lambda rng, truth: rng.poisson(3.0 * truth))
+    fitted = pmrf.TreeGibbs([model["x"]], model=model)._classes
+    assert abs(np.exp(fitted["rate_log__"]) - 3.0) < 0.7
+
+
+@pytest.mark.filterwarnings("ignore:the rest of the model seems to say nothing")
+def test_a_fit_that_is_no_better_than_the_start_is_left_out():
+    def seen(x, y):
+        level = pm.Normal("level", 0.0, 10.0, shape=2)
+        pm.Uniform("y", level[x] - 8.0, level[x] + 8.0, observed=y)
+
+    model, _ = two_halves(seen, lambda rng, truth: rng.uniform(-7.9, 7.9, len(truth)))
+    step = pmrf.TreeGibbs([model["x"]], model=model)
+    assert np.isfinite(model.compile_logp()({**model.initial_point(), **step._classes}))
+
+
+def test_observed_neighbours_are_known():
+    """Of a picture with missing pixels that is too large to be drawn at once."""
+    rng, truth = np.random.default_rng(4), np.repeat([1, -1], 288)
+    gaps = rng.random(576) < 0.15
+    with pm.Model() as model:
+        with pytest.warns(pm.exceptions.ImputationWarning):
+            x = pmrf.Ising("x", 0.6, graph=GRID, observed=np.ma.masked_array(truth, gaps))
+        pm.Normal("y", pm.Normal("level") * x, 5.0, observed=truth / 10)
+    step = pmrf.TreeGibbs([model["x_unobserved"]], model=model)
+    assert not step._field.exact
+    em = _VariationalEM(step._field, step._evidence, model, model.initial_point(), ["level"], None)
+    q = em._mean_field(np.zeros(1), np.full((gaps.sum(), 2), 0.5))
+    assert q[np.arange(gaps.sum()), (truth[gaps] + 1) // 2].mean() > 0.9
 
 
 @pytest.mark.parametrize("case", ["many", "of the field", "none"])
