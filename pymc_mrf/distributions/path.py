@@ -39,8 +39,8 @@ NEGLIGIBLE = 0.25
 LARGEST_UNASKED, LARGEST_FIELD_UNASKED = 2**14, 2**12
 """Nodes of a graph up to which the simulation of a path, of a grid, of some minutes, starts by itself."""
 
-MOST_STATES = 3
-"""Of a grid, of which the number of points grows as the power of the number of states less one."""
+MOST_STATES, LARGEST_OF_MOST = 3, 2**8
+"""States of a grid, of which the number of points is a power of theirs; nodes of a graph with so many."""
 
 Simulated = CouplingPath | FieldGrid
 
@@ -145,6 +145,12 @@ def _why_no_grid(family: Family, parameters: Sequence, graph: PairwiseGraph) -> 
         return (
             f'{name} must be 0 under likelihood="path" if there are more than {MOST_STATES} states, as the '
             f"points of its grid are a power of their number, but there are {K}: leave it out, or use "
+            'likelihood="particles", whose step is Exchange'
+        ), None
+    if K == MOST_STATES and graph.n_nodes > LARGEST_OF_MOST:
+        return (
+            f'{name} must be 0 under likelihood="path" with {K} states and more than {LARGEST_OF_MOST} '
+            f"nodes, as its grid takes too long, but there are {graph.n_nodes}: leave it out, or use "
             'likelihood="particles", whose step is Exchange'
         ), None
     if _may_be_negative(family.natural(shared_number(parameters[0]), pt)):

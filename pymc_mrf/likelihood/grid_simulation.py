@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.sparse import csr_array, diags_array, kron, vstack
-from scipy.sparse.linalg import spsolve
+from scipy.linalg import solveh_banded
+from scipy.sparse import csc_array, csr_array, diags_array, kron, triu, vstack
 from scipy.special import logsumexp
 
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -40,6 +40,7 @@ NOISE = 0.25  # part of the error of simulation that a cubic may miss by its own
 UNCERTAIN = 0.1  # error of a covariance that the fit allows, of one row, in standard deviations squared
 ROUGH = 0.2  # of the target: error of a mean that the fit allows, beside that of simulation
 EXACT = 1e-3  # error of A without coupling that the fit allows
+SLIGHT = 1e-12  # added to the diagonal of its equations, of which rounding may make one singular
 
 
 class Point(NamedTuple):
@@ -174,8 +175,18 @@ class _Simulation:
         rows.append(at_zero / EXACT)
         values.append(self._graph.n_nodes * logsumexp(weights, axis=1) / EXACT)
         B = vstack(rows).tocsc()
-        fitted = spsolve((B.T @ B).tocsc(), B.T @ np.concatenate(values), permc_spec="MMD_AT_PLUS_A")
+        fitted = _solved(B.T @ B, B.T @ np.concatenate(values))
         return fitted.reshape([len(axis) + DEGREE - 1 for axis in axes])
+
+
+def _solved(matrix: csc_array, right: np.ndarray) -> np.ndarray:
+    """Solve equations with a positive definite band matrix."""
+    upper = triu(matrix).tocoo()
+    width = int((upper.col - upper.row).max())
+    bands = np.zeros((width + 1, len(right)))
+    bands[width + upper.row - upper.col, upper.col] = upper.data
+    bands[width] *= 1.0 + SLIGHT
+    return solveh_banded(bands, right, overwrite_ab=True)
 
 
 def regular(variances: np.ndarray, n_rows: int) -> np.ndarray:

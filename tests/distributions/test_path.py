@@ -197,6 +197,12 @@ def many_states():
     pmrf.Potts("x", pm.HalfNormal("w"), field, graph=GRAPH, n_states=4, likelihood="path")
 
 
+def three_states_of_many_nodes():
+    coupling, field = pm.HalfNormal("w"), pm.Normal("h", shape=3)
+    graph = builders.grid(16, 17)
+    pmrf.Potts("x", coupling, field, graph=graph, n_states=3, likelihood="path")
+
+
 def spiky_field():
     h = pmrf.SpikeAndSlab("h", 0.5, pm.Normal.dist(0, 1), shape=2)
     pmrf.Ising("x", pm.HalfNormal("w"), h[0], graph=GRAPH, likelihood="path")
@@ -228,6 +234,7 @@ def lonely():
             many_states,
             "field must be 0 .* more than 3 states, .* there are 4: leave it out, .* Exchange",
         ),
+        (three_states_of_many_nodes, "field must be 0 .* than 256 nodes, .* are 272: .* Exchange"),
         (spiky_field, "field must have a density .* depends on h, .* give it another prior"),
         (spiky, "must have a density .* depends on w, .* give it another prior"),
         (lonely, "needs a graph with edges"),
