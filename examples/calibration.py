@@ -341,15 +341,18 @@ def draw_figure(results: dict[str, list[Ranks]]) -> Figure:
 
 def summary(results: dict[str, list[Ranks]]) -> str:
     """Say how many samplers of the posterior look wrong, and how many would by chance."""
-    found = [each for name, several in results.items() if CASES[name].target in RIGHT for each in several]
+    found = [
+        each for name, several in results.items() if CASES[name].target in RIGHT for each in several
+    ]
     if not found:
         return ""
     p = [each.p for each in found]
+    small, outside = sum(x < 1 - BAND for x in p), sum(not each.inside for each in found)
     return (
-        f"Of {len(p)} quantities of steps that leave the posterior invariant, "
-        f"{sum(x < 1 - BAND for x in p)} have p < {1 - BAND:.2f} and {sum(not x.inside for x in found)} leave "
-        f"the band, where {(1 - BAND) * len(p):.1f} each are expected; the smallest p is {min(p):.3f}, or "
-        f"{min(1.0, len(p) * min(p)):.2f} for the smallest of so many (Bonferroni). "
+        f"Of {len(p)} quantities of steps that leave the posterior invariant, {small} have "
+        f"p < {1 - BAND:.2f} and {outside} leave the band, where {(1 - BAND) * len(p):.1f} each are "
+        f"expected; the smallest p is {min(p):.3f}, or {min(1.0, len(p) * min(p)):.2f} for the smallest of "
+        "so many (Bonferroni). "
     )
 
 

@@ -13,7 +13,7 @@ def test_calibration(tmp_path, figures):
     calibration.main([*size, "--store", str(store), "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "calibration.md").read_text(encoding="utf-8")
     assert text.count("| `EdgeGibbs`") == 6
-    assert "Of 3 quantities of steps that leave the posterior invariant, 0 have" in text
+    assert "Of 3 quantities of steps that leave the posterior invariant, 0 have p < 0.05" in text
     assert "2 replicates of each model, failed: none" in text
     assert {"exact edges", "control", "number of edges"} <= figures["calibration.png"]
     assert len(list(store.glob("*/replicate-*.pickle"))) == 4
