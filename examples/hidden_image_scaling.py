@@ -212,9 +212,8 @@ def scaling_text(rows: list[dict], simulations: list[dict]) -> str:
         f"{NOISE:g}. One chain, after half as many tuning steps as draws, which count in effective draws per "
         "second; set-up, with what PyTensor compiles, and the simulation of the path, needed once per graph, "
         "stand apart. Draws of the largest pictures are few, and their effective draws rough. Seconds are "
-        "CPU time. Where the path of a smaller picture is named, times are those of "
-        "this path, enlarged by the number of edges: right enough to measure how fast chains are, not to "
-        "learn a coupling.\n\n"
+        "CPU time. Where the path of a smaller picture is named, times are those of this path, enlarged by "
+        "the number of edges: right enough to measure how fast chains are, not to learn a coupling.\n\n"
         "Without the smallest pictures, where other costs prevail, milliseconds per draw grow with the "
         f"number of pixels to the power of {', '.join(exponents)}.\n\n"
     )
