@@ -15,7 +15,6 @@ from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import check_tractable, field_tree, is_cheap
-from pymc_mrf.graph.lattice_partition import lattice_trees
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
@@ -37,12 +36,9 @@ FEW = 16
 @lru_cache(maxsize=16)
 def _tree_simulator(graph: PairwiseGraph) -> TreeSimulator:
     # one partition for all chains and runs, so that a seed decides alone
-    trees = lattice_trees(graph)
-    if trees is None:
-        found: list[Any] = tree_partition(graph, rng=np.random.default_rng(0))
-        index = {label: i for i, label in enumerate(graph.nodes)}
-        trees = [[index[label] for label in tree] for tree in found]
-    return TreeSimulator(graph, [trees])
+    found: list[Any] = tree_partition(graph, rng=np.random.default_rng(0))
+    index = {label: i for i, label in enumerate(graph.nodes)}
+    return TreeSimulator(graph, [[[index[label] for label in tree] for tree in found]])
 
 
 def check_draws(draws: str) -> None:
