@@ -30,7 +30,7 @@ from pymc_mrf.likelihood.grid_simulation import errors_in_posterior
 from pymc_mrf.likelihood.path_simulation import FROZEN
 from pymc_mrf.likelihood.saved_paths import saved_grid, saved_path
 
-PRIOR_DRAWS = 500
+PRIOR_DRAWS = 5000
 """Draws of a coupling that tell whether it may be negative."""
 
 NEGLIGIBLE = 0.25

@@ -103,7 +103,9 @@ class CouplingPath:
         way = (inside - start) / width
         value = a + way * (b + way * (c + way * (d + way * e)))
 
-        above, below = xp.maximum(t - self.knots[-1], 0.0), xp.minimum(t - self.knots[0], 0.0)
+        # not maximum and minimum: at an end their gradient would come on top of that of the clip
+        above = xp.where(t > self.knots[-1], t - self.knots[-1], 0.0)
+        below = xp.where(t < self.knots[0], t - self.knots[0], 0.0)
         (missing, rate), (left, rate_below) = self._tails
         value = (
             value + self.n_edges * above + self.least * below + missing / rate * xp.expm1(-rate * above)
@@ -122,4 +124,6 @@ class CouplingPath:
         """Return the standard error of the mean of S at a coupling, of simulation and of interpolation."""
         k = int(np.clip(np.searchsorted(self.knots, t) - 1, 0, len(self.gaps) - 1))
         beyond = self._tails[0][1] * max(t - self.knots[-1], 0.0)
-        return float(np.hypot(self.errors[k : k + 2].max(), self.gaps[k]) * np.exp(-beyond))
+        error = np.hypot(self.errors[k : k + 2].max(), self.gaps[k]) * np.exp(-beyond)
+        # below, where nothing was simulated, the mean may go on falling as it begins, or not at all
+        return float(error + self._hermite[1][0] * max(self.knots[0] - t, 0.0))

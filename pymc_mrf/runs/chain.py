@@ -115,8 +115,7 @@ class Writer:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.store = Store(plan.location)
-        self.head = self.store.head(plan.chain)
-        self.store.claim(plan.chain, self.head)
+        self.head = self.store.claim(plan.chain)
         self._cost = 0.0
         self._begin(self.head.n)
         self._wait()

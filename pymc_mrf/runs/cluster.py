@@ -130,8 +130,8 @@ def run_on_cluster(
             if stops:
                 stop.set()
     finally:
-        client.unsubscribe_topic(topic)
         if client.status == "running":
+            client.unsubscribe_topic(topic)
             stop.set()
             with suppress(CancelledError):
                 wait(futures)
@@ -154,7 +154,7 @@ def _result_of(future: Any, chain: int) -> Result:
     again = "call pymc_mrf.sample with the same store to go on"
     if future.status == "cancelled":
         raise ParallelSamplingError(f"the cluster has lost chain {chain}: {again}", chain)
-    if future.status == "finished":
+    if future.status != "error":  # or "lost": its worker died, the chain runs again, and is waited for
         return future.result()
     error = future.exception()
     if isinstance(error, KilledWorker):

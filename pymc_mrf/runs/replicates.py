@@ -175,10 +175,20 @@ def _on(client: Any, function: Callable, seeds: list[int]) -> Iterator[tuple[int
     seed_of = dict(zip(futures, seeds, strict=True))
     try:
         for future in as_completed(futures):
-            done = future.status == "finished"
-            yield seed_of[future], future.result() if done else (None, repr(future.exception()))
+            yield seed_of[future], _attempted(future)
     finally:
-        client.cancel(futures)
+        if client.status == "running":
+            client.cancel(futures)
+
+
+def _attempted(future: Any) -> Attempt:
+    """Wait for an attempt, also where it is made again because its worker died with the result."""
+    from distributed import CancelledError
+
+    try:
+        return future.result()
+    except (Exception, CancelledError) as error:  # of workers; those of the function are results
+        return None, repr(error)
 
 
 def _attempt(seed: int, function: Callable) -> Attempt:

@@ -120,23 +120,36 @@ class Store:
             client, while it only cannot be reached.
         """
         folder, last = _of(chain), head.pieces[-1]
-        if self.folder.read(f"{folder}/{OWNER}") != self._owner:
-            raise RuntimeError(
-                f"another process has taken over chain {chain} of store={self.location!r}"
-            )
+        self._check_owner(chain)
         self.folder.write(f"{folder}/{_piece(*last)}", to_bytes(groups))
         self.folder.write(f"{folder}/{_state(head.n)}", pickle.dumps(state, protocol=5))
+        self._check_owner(chain)  # writing may have taken long
         self.folder.write(f"{folder}/{HEAD}", json.dumps(head._asdict()).encode())
+        self._check_owner(chain)
         kept = {_piece(*piece) for piece in head.pieces}
         for name in {_state(old.n), *(_piece(*piece) for piece in old.pieces)} - kept:
             self.folder.delete(f"{folder}/{name}")
 
-    def claim(self, chain: int, head: Head) -> None:
-        """Keep other processes from writing to a chain, and delete what one that was killed has left."""
+    def _check_owner(self, chain: int) -> None:
+        if self.folder.read(f"{_of(chain)}/{OWNER}") != self._owner:
+            raise RuntimeError(
+                f"another process has taken over chain {chain} of store={self.location!r}"
+            )
+
+    def claim(self, chain: int) -> Head:
+        """Keep other processes from writing to a chain, delete what one that was killed has left.
+
+        Returns
+        -------
+        Head
+            How far the chain has come, read after the others are kept from it.
+        """
         self.folder.write(f"{_of(chain)}/{OWNER}", self._owner)
+        head = self.head(chain)
         counted = {HEAD, OWNER, _state(head.n), *(_piece(*piece) for piece in head.pieces)}
         for name in self.folder.names(_of(chain)) - counted:
             self.folder.delete(f"{_of(chain)}/{name}")
+        return head
 
     def files(self, chain: int) -> dict[str, bytes]:
         """Read all files of a chain, by their names in the folder."""

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
 
 from pymc_mrf.fields.families import potts
@@ -80,6 +82,20 @@ def test_path_is_convex_and_freezes():
     assert path.error(12.0) < 1e-3 < path.error(0.8)
     # two ground states; the independent anchor at the other end
     assert A[-1] - 12.0 * graph.n_edges == pytest.approx(np.log(2.0), abs=Z * path.errors_at_knots[-1])
+
+
+def test_slope_at_and_beyond_the_ends():
+    """The symbolic gradient there is that of either side; errors grow where nothing was simulated."""
+    path = simulate_path(builders.grid(4, 4), 2, 1, False)
+    t = pt.scalar("t")
+    slope = pytensor.function([t], pt.grad(path.log_partition(t, pt), t), mode="FAST_COMPILE")
+    for at in (path.knots[0], 0.3, path.knots[-1], path.knots[-1] + 1.0, path.knots[0] - 0.5):
+        sides = [path.log_partition(at + h) - path.log_partition(at - h) for h in (1e-4, 2e-4)]
+        assert slope(at) == pytest.approx((4 * sides[0] - sides[1] / 2) / 6e-4, abs=1e-3)
+    tables = potts(2).edge_tables(np.full(24, -1.0))
+    field = PairwiseField(builders.grid(4, 4), tables, np.zeros((16, 2)))
+    missed = abs(slope(-1.0) - np.trace(field.marginals("exact").edges.sum(axis=0)))
+    assert path.error(0.3) < 0.2 * missed < missed < 2.0 * path.error(-1.0)
 
 
 def test_chains_that_have_not_met_are_an_error():

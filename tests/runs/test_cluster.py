@@ -193,15 +193,36 @@ def test_other_versions_on_workers_are_told(client, model, monkeypatch):
 
 def test_a_chain_that_another_process_took_over_does_not_write(tmp_path):
     old, new = Store(str(tmp_path)), Store(str(tmp_path))
-    head = old.head(0)
-    old.claim(0, head)
-    new.claim(0, head)
+    head = old.claim(0)
+    assert new.claim(0) == head
     later = head._replace(n=1, pieces=[[0, 1]])
     with pytest.raises(RuntimeError, match="another process has taken over chain 0"):
         old.commit(0, later, {}, {}, head)
     assert new.head(0) == head
     new.commit(0, later, {}, {}, head)
     assert new.head(0) == later
+
+
+def test_a_chain_that_is_taken_over_while_it_writes_stays_whole(tmp_path, monkeypatch):
+    """Whatever the old process had written by then: the new one goes on from what counts."""
+    old, new = Store(str(tmp_path)), Store(str(tmp_path))
+    head = old.claim(0)
+    later = head._replace(n=1, pieces=[[0, 1]])
+    old.commit(0, later, {}, {"step": 1}, head)
+    write, claimed = old.folder.write, []
+
+    def write_and_be_robbed(name, data):
+        write(name, data)
+        if "state-2" in name:
+            claimed.append(new.claim(0))
+
+    monkeypatch.setattr(old.folder, "write", write_and_be_robbed)
+    with pytest.raises(RuntimeError, match="another process has taken over chain 0"):
+        old.commit(0, later._replace(n=2, pieces=[[0, 2]]), {}, {"step": 2}, later)
+    assert claimed == [later]
+    assert new.head(0) == later
+    assert new.state(0, 1) == {"step": 1}
+    assert new.pieces(0)[0] == later
 
 
 def closed(client):

@@ -71,7 +71,7 @@ def test_groups_and_density_are_watched(tmp_path):
             "sample_stats": xr.Dataset({"step": values[..., 0]}),
         }
         head = Head(50, [[0, 50]], 10.0, 0.2)
-        store.claim(chain, store.head(chain))
+        store.claim(chain)
         store.commit(chain, head, groups, {}, store.head(chain))
     found = pmrf.run_progress(tmp_path)
     n_groups = np.array([[len(set(row)) for row in chain] for chain in draws])
@@ -92,7 +92,7 @@ def test_chains_at_different_values_are_no_convergence(tmp_path):
     for chain in range(2):
         x = xr.DataArray(np.full((1, 8), float(chain)), dims=("chain", "draw"))
         groups = {"posterior": xr.Dataset({"x": x}), "sample_stats": xr.Dataset({"s": x})}
-        store.claim(chain, store.head(chain))
+        store.claim(chain)
         store.commit(chain, Head(8, [[0, 8]], 1.0, 0.1), groups, {}, store.head(chain))
     found = progress_of(store, run)
     assert (found.rhat, found.ess, found.rhat_entry) == (math.inf, 0.0, "x")
