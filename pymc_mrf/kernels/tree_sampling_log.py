@@ -1,7 +1,8 @@
 """Tree-blocked Gibbs sampling in the log domain: `tree_sampling` for any log tables.
 
 Couplings of any strength and -inf entries, which no other representation takes; one chain at a time, and
-several times slower (``docs/results.md``, "Cost of a node update"). Arguments as in `tree_sampling`.
+6 to 10 times slower for it, more where others move chains together (``docs/results.md``, "Cost of a node
+update"). Arguments as in `tree_sampling`.
 """
 
 import numpy as np
