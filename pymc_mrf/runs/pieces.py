@@ -5,6 +5,9 @@ import zipfile
 
 import xarray as xr
 
+LEVEL = -5
+"""Of compression: half the time of the default, 14 % more bytes of a network's draws."""
+
 
 def to_bytes(groups: dict[str, xr.Dataset]) -> bytes:
     """Make one file of several datasets.
@@ -19,12 +22,20 @@ def to_bytes(groups: dict[str, xr.Dataset]) -> bytes:
     bytes
         What `zarr.storage.ZipStore` reads.
     """
+    from zarr.codecs import ZstdCodec
     from zarr.storage import MemoryStore
 
     files: dict = {}
     store = MemoryStore(files)
     for group, dataset in groups.items():
-        dataset.to_zarr(store, group=group, mode="a", zarr_format=3, consolidated=False)
+        encoding = {
+            name: {"compressors": ZstdCodec(level=LEVEL), "chunks": draws.shape}
+            for name, draws in dataset.data_vars.items()
+            if draws.size
+        }
+        dataset.to_zarr(
+            store, group=group, mode="a", zarr_format=3, consolidated=False, encoding=encoding
+        )
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:  # the arrays are compressed already
         for name, content in files.items():
