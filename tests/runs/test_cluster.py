@@ -79,6 +79,23 @@ def test_draws_are_those_of_one_machine(client, model, expected):
     assert before.isdisjoint(client.nthreads())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [2, 4])
+def test_draws_do_not_depend_on_the_number_of_workers(n_workers, model, expected, monkeypatch):
+    monkeypatch.setattr("pytensor.config.mode", "FAST_COMPILE")
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            env={"PYTENSOR_FLAGS": "mode=FAST_COMPILE"},
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.wait_for_workers(n_workers)
+        assert_same(pmrf.sample(DRAWS, client=client, model=model, **RUN), expected)
+
+
 def test_interrupts_deaths_and_other_workers_change_no_draw(
     cluster, model, expected, tmp_path, monkeypatch
 ):
