@@ -11,6 +11,7 @@ from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
+from pymc_mrf.steps.exchange import MEMORY
 from tests.reference import enumeration
 from tests.statistics import Z
 
@@ -91,7 +92,7 @@ def near_criticality():
 
 
 def test_short_chains_of_a_latent_field_are_reported_where_they_are_short():
-    """And what tuning learns of two parameters is as wide as their posterior: the start is forgotten."""
+    """And what tuning learns of two parameters is their posterior's spread: the start is forgotten."""
     model = near_criticality()
     said = {}
     for n_sweeps in (1, 20):
@@ -99,8 +100,11 @@ def test_short_chains_of_a_latent_field_are_reported_where_they_are_short():
         steps = [step, pmrf.TreeGibbs([model["x"]], model=model, n_sweeps=2)]
         draws, stats = run_together(steps, model.initial_point(), 200, 300)
         said[n_sweeps] = stats[-1][0]["warning"]
-        ratio = np.sqrt(np.diag(step.covariances[0])) / draws.std(axis=0)
-        assert (ratio > 0.4).all() and (ratio < 2.5).all(), ratio
+        # that of the pseudo-likelihood counts for some steps, and is far too wide so near criticality
+        memory = MEMORY * 1.2
+        known = memory * np.diag(np.linalg.inv(step.precision)) + step.n_learnt * draws.var(axis=0)
+        ratio = np.sqrt(np.diag(step.covariances[0]) * (memory + step.n_learnt) / known)
+        assert (ratio > 0.5).all() and (ratio < 2.0).all(), ratio
     assert said[20] is None
     assert "n_sweeps=1 is too small" in said[1].message
 
