@@ -1,12 +1,16 @@
-"""Shared by the example scripts: the machine in one line, Markdown tables, files of results and figures."""
+"""Shared by the example scripts: replicates, the machine in one line, Markdown tables, files and figures."""
 
 import argparse
 import os
 import platform
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
+
+import pymc_mrf as pmrf
 
 PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy", "networkx")
 
@@ -23,6 +27,14 @@ def parse_sizes(parser: argparse.ArgumentParser, argv: list[str] | None, **full)
     if parser.parse_args(argv).full:
         parser.set_defaults(**full, output=Path("docs"))
     return parser.parse_args(argv)
+
+
+def outcomes(function: Callable[[int], Any], seeds: Sequence[int]) -> list:
+    """Results of an experiment, one per seed; a failure ends the script."""
+    study = pmrf.replicate(function, seeds, progressbar=False)
+    for seed, why in study.failures.items():
+        raise RuntimeError(f"seed {seed} failed:\n{why}")
+    return list(study.results.values())
 
 
 def machine() -> str:

@@ -25,7 +25,7 @@ import pymc as pm
 import xarray as xr
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table, two_digits, write_fragment
+from examples._report import machine, outcomes, parse_sizes, table, two_digits, write_fragment
 from examples.coupling_path import picture
 from pymc_mrf.distributions import path as path_module
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -162,11 +162,9 @@ def recover(side: int, n_states: int, draws: int, seed: int) -> dict:
     held = {name: ((low[name] <= truth[name]) & (truth[name] <= high[name])) for name in PARAMETERS}
     off = {name: posterior[name].mean(("chain", "draw")) - truth[name] for name in PARAMETERS}
     return {
-        "what": "recovery",
         "side": side,
         "states": n_states,
         "draws": draws,
-        "seed": seed,
         "held": {name: np.atleast_1d(value).tolist() for name, value in held.items()},
         "off": {name: np.atleast_1d(value).tolist() for name, value in off.items()},
     }
@@ -269,10 +267,7 @@ def main(argv: list[str] | None = None) -> None:
                 rows.append(kept(arguments.rows, key, make))
     side, draws = arguments.recovery_side, arguments.recovery_draws
     for n_states in arguments.recovery_states:
-        for seed in range(arguments.replicates):
-            key = dict(what="recovery", side=side, states=n_states, draws=draws, seed=seed)
-            make = partial(recover, side, n_states, draws, seed)
-            found.append(kept(arguments.rows, key, make))
+        found += outcomes(partial(recover, side, n_states, draws), range(arguments.replicates))
     end = f"Made by `examples/hidden_image_scaling.py`. Machine: {machine()}.\n"
     write_fragment(scaling_text(rows, simulations) + end, arguments.output, "hidden_image_scaling.md")
     write_fragment(recovery_text(found) + end, arguments.output, "hidden_image_recovery.md")

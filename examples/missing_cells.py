@@ -9,12 +9,13 @@ the CPU time of the draws, each relative to those of the data without gaps, go i
 import argparse
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table, write_fragment
+from examples._report import machine, outcomes, parse_sizes, table, write_fragment
 
 D, N_ROWS, SHARE = 16, 400, 0.1
 GRAPH = pmrf.graphs.complete(D)
@@ -62,6 +63,16 @@ def analyse(data: np.ndarray, draws: int, seed: int) -> tuple[np.ndarray, float]
     return total / draws, time.process_time() - begin
 
 
+def compare(seed: int, draws: int) -> tuple[int, dict[str, tuple[float, float]]]:
+    """Complete rows of a data set, and by analysis the mean squared error and the CPU time."""
+    truth, x, missing = simulate(np.random.default_rng(seed))
+    found = {}
+    for name, data in treatments(x, missing).items():
+        mean, cpu = analyse(data, draws, seed)
+        found[name] = float(np.mean((mean - truth) ** 2)), cpu
+    return int((~missing.any(axis=1)).sum()), found
+
+
 def main(argv: list[str] | None = None) -> None:
     """Simulate, analyse, and write the fragment."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -69,18 +80,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=20)
     args = parse_sizes(parser, argv, data_sets=10, draws=200)
     warnings.filterwarnings("ignore", category=pm.exceptions.ImputationWarning)
-    squares: dict[str, list] = {}
-    seconds: dict[str, list] = {}
-    n_complete = []
-    for seed in range(args.data_sets):
-        truth, x, missing = simulate(np.random.default_rng(seed))
-        n_complete.append(int((~missing.any(axis=1)).sum()))
-        for name, data in treatments(x, missing).items():
-            mean, cpu = analyse(data, args.draws, seed)
-            squares.setdefault(name, []).append(np.mean((mean - truth) ** 2))
-            seconds.setdefault(name, []).append(cpu)
-    error = {name: float(np.sqrt(np.mean(values))) for name, values in squares.items()}
-    cost = {name: float(np.sum(values)) for name, values in seconds.items()}
+    n_complete, found = zip(
+        *outcomes(partial(compare, draws=args.draws), range(args.data_sets)), strict=True
+    )
+    error = {name: float(np.sqrt(np.mean([f[name][0] for f in found]))) for name in found[0]}
+    cost = {name: float(np.sum([f[name][1] for f in found])) for name in found[0]}
     rows = [
         [name, f"{e:.3f}", f"{e / error['all data']:.2f}", f"{cost[name] / cost['all data']:.2f}"]
         for name, e in error.items()

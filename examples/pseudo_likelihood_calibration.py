@@ -10,7 +10,7 @@ import argparse
 import itertools
 import sys
 import warnings
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, save_figure, table, write_fragment
+from examples._report import machine, outcomes, parse_sizes, save_figure, table, write_fragment
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.steps.edge_checks import false_edges, is_overstated
 
@@ -83,15 +83,25 @@ def inclusion(
     return ((idata.posterior["weight"].values[0] != 0).sum(axis=0) + 0.5) / (draws + 1)
 
 
-def run(replicates: dict[int, int], sizes: list[int], draws: int, tune: int, seed: int) -> Iterator[Fit]:
-    """All fits, given the `replicates` by number of nodes; both likelihoods see the same data."""
+def fits(replicate: int, d: int, sizes: list[int], draws: int, tune: int, seed: int) -> list[Fit]:
+    """All fits of one replicate; both likelihoods see the same data."""
+    found = []
+    for (p, slab_sd), n in itertools.product(PRIORS[d], sizes):
+        rng = np.random.default_rng([seed, d, round(100 * p), round(100 * slab_sd), n, replicate])
+        present, x = simulate(d, p, slab_sd, n, rng)
+        for likelihood in LIKELIHOODS:
+            probability = inclusion(x, p, slab_sd, likelihood, draws, tune, replicate)
+            found.append(Fit(d, p, slab_sd, n, likelihood, probability, present))
+    return found
+
+
+def run(replicates: dict[int, int], **options) -> list[Fit]:
+    """All fits, given the `replicates` by number of nodes, and the other arguments of `fits`."""
+    found = []
     for d, n_replicates in replicates.items():
-        for replicate, (p, slab_sd), n in itertools.product(range(n_replicates), PRIORS[d], sizes):
-            rng = np.random.default_rng([seed, d, round(100 * p), round(100 * slab_sd), n, replicate])
-            present, x = simulate(d, p, slab_sd, n, rng)
-            for likelihood in LIKELIHOODS:
-                found = inclusion(x, p, slab_sd, likelihood, draws, tune, replicate)
-                yield Fit(d, p, slab_sd, n, likelihood, found, present)
+        for each in outcomes(partial(fits, d=d, **options), range(n_replicates)):
+            found += each
+    return found
 
 
 def ratio(parts: list[float], wholes: list[float]) -> tuple[float, float]:
@@ -227,7 +237,8 @@ def main(argv: list[str] | None = None) -> None:
     arguments = parse_sizes(parser, argv, fields_10=12, fields_20=5)
     replicates = {10: arguments.fields_10, 20: arguments.fields_20}
     draws, tune = arguments.draws, arguments.tune
-    report(list(run(replicates, arguments.sizes, draws, tune, arguments.seed)), arguments)
+    options = {"sizes": arguments.sizes, "draws": draws, "tune": tune, "seed": arguments.seed}
+    report(run(replicates, **options), arguments)
 
 
 def report(fits: list[Fit], arguments: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from scipy.optimize import minimize
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table, write_fragment
+from examples._report import machine, outcomes, parse_sizes, table, write_fragment
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import as_graph
 
@@ -127,32 +128,38 @@ def summarise(draws: np.ndarray, log_weights: np.ndarray) -> Posterior:
     return Posterior(mean, np.sqrt(w @ (draws - mean) ** 2), *np.array(ends).T)
 
 
+def outcome(k: int, setting: Setting, simulate: Callable, m: int, seed: int) -> Outcome | None:
+    """Outcome of data set k; None if it is refused because a maximum is not finite."""
+    rng = np.random.default_rng([seed, k])
+    truth, declare = simulate(setting, rng=rng)
+    start = time.perf_counter()
+    try:
+        adjusted = log_density(declare, "adjusted-pseudo")
+    except ValueError as error:
+        if "finite maximum" not in str(error):
+            raise
+        return None
+    seconds = time.perf_counter() - start
+    densities = {name: log_density(declare, name) for name in LIKELIHOODS[:2]}
+    densities["adjusted-pseudo"] = adjusted
+    draws, proposed = proposals(densities["exact"], truth, setting.width, m, rng)
+    found = {
+        name: summarise(draws, np.array([f(z) for z in draws]) - proposed)
+        for name, f in densities.items()
+    }
+    return Outcome(truth, found, seconds)
+
+
 def run(
     setting: Setting, simulate: Callable, n_sets: int, m: int, seed: int
 ) -> tuple[list[Outcome], int]:
-    """`n_sets` outcomes, and how many further data sets were refused because a maximum is not finite."""
-    outcomes, refused = [], 0
-    while len(outcomes) < n_sets:
-        rng = np.random.default_rng([seed, len(outcomes) + refused])
-        truth, declare = simulate(setting, rng=rng)
-        start = time.perf_counter()
-        try:
-            adjusted = log_density(declare, "adjusted-pseudo")
-        except ValueError as error:
-            if "finite maximum" not in str(error):
-                raise
-            refused += 1
-            continue
-        seconds = time.perf_counter() - start
-        densities = {name: log_density(declare, name) for name in LIKELIHOODS[:2]}
-        densities["adjusted-pseudo"] = adjusted
-        draws, proposed = proposals(densities["exact"], truth, setting.width, m, rng)
-        found = {
-            name: summarise(draws, np.array([f(z) for z in draws]) - proposed)
-            for name, f in densities.items()
-        }
-        outcomes.append(Outcome(truth, found, seconds))
-    return outcomes, refused
+    """`n_sets` outcomes, and how many further data sets were refused."""
+    found: list[Outcome | None] = []
+    while missing := n_sets - sum(o is not None for o in found):
+        one = partial(outcome, setting=setting, simulate=simulate, m=m, seed=seed)
+        found += outcomes(one, range(len(found), len(found) + missing))
+    kept = [o for o in found if o is not None]
+    return kept, len(found) - len(kept)
 
 
 def coverage(outcomes: list[Outcome], likelihood: str) -> tuple[float, float]:
@@ -198,17 +205,17 @@ def main(argv: list[str] | None = None) -> None:
     ]
     rows, said = [], []
     for setting, simulate in settings:
-        outcomes, refused = run(setting, simulate, arguments.data_sets, arguments.draws, arguments.seed)
+        found, refused = run(setting, simulate, arguments.data_sets, arguments.draws, arguments.seed)
         for likelihood in LIKELIHOODS:
-            covered, error = coverage(outcomes, likelihood)
-            ratio, shift = beside_exact(outcomes, likelihood)
+            covered, error = coverage(found, likelihood)
+            ratio, shift = beside_exact(found, likelihood)
             rows.append(
                 [setting.label, f'`"{likelihood}"`', f"{100 * covered:.0f} ± {100 * error:.0f} %"]
             )
             rows[-1] += [f"{ratio:.2f}", f"{shift:.2f}", str(refused)]
-        plain, adjusted = (beside_exact(outcomes, name)[0] for name in LIKELIHOODS[1:])
+        plain, adjusted = (beside_exact(found, name)[0] for name in LIKELIHOODS[1:])
         said.append(f"{setting.label}: {plain:.2f} and {adjusted:.2f}")
-        seconds = np.median([o.seconds for o in outcomes])
+        seconds = np.median([o.seconds for o in found])
         print(f"{setting.label}: {seconds:.1f} s per adjustment, with compilation of the density")
     header = ["data", "likelihood", "coverage", "ratio of sd", "shift of mean", "refused"]
     text = table(header, rows) + (
