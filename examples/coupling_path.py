@@ -39,7 +39,7 @@ class Case:
     field: float | None = None
 
 
-CASES = (Case(32, 2, 0.8), Case(48, 3, 0.9), Case(32, 2, 0.7, 0.05))
+CASES = (Case(32, 2, 0.8), Case(48, 3, 0.9), Case(32, 2, 0.7, 0.05), Case(64, 2, 0.8))
 
 
 def picture(graph, case: Case, rng: np.random.Generator) -> np.ndarray:

@@ -5,12 +5,21 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.linalg import lstsq
+from scipy.sparse import diags_array, vstack
 
 from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood import grid_simulation, saved_paths
-from pymc_mrf.likelihood.grid_simulation import FROZEN, ROUGH, TARGET, errors_in_posterior, simulate_grid
+from pymc_mrf.likelihood.grid_simulation import (
+    FROZEN,
+    ROUGH,
+    TARGET,
+    _least_squares,
+    errors_in_posterior,
+    simulate_grid,
+)
 from tests.statistics import Z
 
 STEP = 1e-4
@@ -125,3 +134,15 @@ def test_grids_are_read_back(tmp_path, monkeypatch):
     assert again.log_partition(0.7, field) == first.log_partition(0.7, field)
     assert np.array_equal(again.error(0.7, field), first.error(0.7, field))
     assert [file.name for file in tmp_path.iterdir()] == [said[0].name]
+
+
+def test_splines_are_fitted_where_normal_equations_lose_digits(rng):
+    """Equations that weigh their unknowns very differently: beside a fit that never squares them."""
+    n = 120
+    smooth = diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n - 2, n))
+    B = vstack([1e5 * smooth, 0.1 * diags_array([1.0, 0.5], offsets=[0, 1], shape=(n, n))]).tocsc()
+    y = np.concatenate([1e5 * rng.normal(size=n - 2), rng.normal(size=n)])
+    exact = lstsq(B.toarray(), y)[0]
+    squared = np.linalg.solve((B.T @ B).toarray(), B.T @ y)
+    missed, control = (np.abs(x - exact).max() for x in (_least_squares(B, y), squared))
+    assert missed < 2e-6 * np.abs(exact).max() < control
