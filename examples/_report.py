@@ -29,9 +29,9 @@ def parse_sizes(parser: argparse.ArgumentParser, argv: list[str] | None, **full)
     return parser.parse_args(argv)
 
 
-def outcomes(function: Callable[[int], Any], seeds: Sequence[int]) -> list:
-    """Results of an experiment, one per seed; a failure ends the script."""
-    study = pmrf.replicate(function, seeds, progressbar=False)
+def outcomes(function: Callable[[int], Any], seeds: Sequence[int], store: Path | None = None) -> list:
+    """Results of an experiment, one per seed, kept in a folder if asked; a failure ends the script."""
+    study = pmrf.replicate(function, seeds, store=store, progressbar=False)
     for seed, why in study.failures.items():
         raise RuntimeError(f"seed {seed} failed:\n{why}")
     return list(study.results.values())

@@ -26,7 +26,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from examples._report import machine, outcomes, parse_sizes, table, two_digits, write_fragment
-from examples.coupling_path import picture
+from examples.coupling_path import Case, picture
 from pymc_mrf.distributions import path as path_module
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.coupling_path import CouplingPath
@@ -132,7 +132,7 @@ def measure(side: int, n_states: int, phase: str, draws: int) -> dict:
     if path.n_edges < graph.n_edges:
         path = enlarged(path, graph, n_states)
     rng = np.random.default_rng(1)
-    y = picture(graph, n_states, PHASES[phase] * critical_coupling(n_states), rng)
+    y = picture(graph, Case(side, n_states, PHASES[phase] * critical_coupling(n_states)), rng)
     begin = time.process_time()
     with patch.object(path_module, "saved_path", lambda *args: path):
         model = hidden_picture(graph, n_states, y)
@@ -155,7 +155,7 @@ def measure(side: int, n_states: int, phase: str, draws: int) -> dict:
 def recover(side: int, n_states: int, draws: int, seed: int) -> dict:
     """Sample a picture below the critical coupling; which 90 % intervals hold the truth."""
     graph, coupling = pmrf.graphs.grid(side, side), PHASES["below"] * critical_coupling(n_states)
-    y = picture(graph, n_states, coupling, np.random.default_rng([side, n_states, seed]))
+    y = picture(graph, Case(side, n_states, coupling), np.random.default_rng([side, n_states, seed]))
     posterior = sample(hidden_picture(graph, n_states, y), draws, draws // 2)[0].posterior.to_dataset()
     truth = {"coupling": coupling, "level": np.arange(n_states), "noise": NOISE}
     low, high = (posterior.quantile(q, ("chain", "draw")) for q in (0.05, 0.95))
@@ -267,7 +267,8 @@ def main(argv: list[str] | None = None) -> None:
                 rows.append(kept(arguments.rows, key, make))
     side, draws = arguments.recovery_side, arguments.recovery_draws
     for n_states in arguments.recovery_states:
-        found += outcomes(partial(recover, side, n_states, draws), range(arguments.replicates))
+        store = arguments.rows.parent / f"recovery-{side}-{n_states}-{draws}"
+        found += outcomes(partial(recover, side, n_states, draws), range(arguments.replicates), store)
     end = f"Made by `examples/hidden_image_scaling.py`. Machine: {machine()}.\n"
     write_fragment(scaling_text(rows, simulations) + end, arguments.output, "hidden_image_scaling.md")
     write_fragment(recovery_text(found) + end, arguments.output, "hidden_image_recovery.md")

@@ -98,8 +98,8 @@ def fits(replicate: int, d: int, sizes: list[int], draws: int, tune: int, seed: 
 def run(replicates: dict[int, int], **options) -> list[Fit]:
     """All fits, given the `replicates` by number of nodes, and the other arguments of `fits`."""
     found = []
-    for d, n_replicates in replicates.items():
-        for each in outcomes(partial(fits, d=d, **options), range(n_replicates)):
+    for d in (d for d, n in replicates.items() if n):
+        for each in outcomes(partial(fits, d=d, **options), range(replicates[d])):
             found += each
     return found
 

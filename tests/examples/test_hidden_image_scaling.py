@@ -22,7 +22,7 @@ def test_example_writes_its_tables_and_goes_on(tmp_path, monkeypatch):
     text = (tmp_path / "_results" / "hidden_image_recovery.md").read_text(encoding="utf-8")
     assert text.count("| level | 2 |") == 1
     written = rows.read_text(encoding="utf-8")
-    assert len(written.splitlines()) == 4
+    assert len(written.splitlines()) == 3
     monkeypatch.setattr(hidden_image_scaling, "sample", None)
     hidden_image_scaling.main(arguments)
     assert rows.read_text(encoding="utf-8") == written
