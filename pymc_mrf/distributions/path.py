@@ -84,13 +84,8 @@ def unasked_path(family: Family, parameters: Sequence, graph: PairwiseGraph) -> 
     """
     takes_grid = has_field(family, parameters)
     largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_UNASKED
-    if (
-        graph.n_nodes > largest
-        or (takes_grid and family.n_states > 2)
-        or _why_not(family, parameters, graph)
-    ):
-        return None
-    if not any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors(parameters[:1])):
+    is_small = graph.n_nodes <= largest and (family.n_states == 2 or not takes_grid)
+    if not (is_small and _is_random(parameters[0])) or _why_not(family, parameters, graph):
         return None
     path = _known_path(family, parameters, graph, 1)
     return path if _largest_error(path, 1)[0] <= NEGLIGIBLE else None
@@ -255,6 +250,10 @@ def rows_of(x: np.ndarray | None, options: dict[str, Any], name: str) -> int:
         shape = *entries_of_dims(dims[:-1], name), None
     lengths = shape[:-1] if isinstance(shape, tuple | list) else ()
     return int(np.prod([n for n in lengths if isinstance(n, int | np.integer)], initial=1))
+
+
+def _is_random(parameter: Any) -> bool:
+    return any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors([parameter]))
 
 
 def _is_zero(parameter: Any) -> bool:

@@ -18,7 +18,9 @@ class ClusterSweep:
 
     def __init__(self, graph: PairwiseGraph, fixed: np.ndarray) -> None:
         self._graph = graph
-        self._fixed = fixed
+        self._is_fixed = (fixed >= 0)[:, :, None]
+        self._fixed = fixed[:, :, None]
+        self._any_fixed = bool(self._is_fixed.any())
         self._tables: np.ndarray | None = None
         self._coupling: np.ndarray | None = None
 
@@ -42,9 +44,9 @@ class ClusterSweep:
         `coupling` (1 or m, r) as above; `node_tables` (m, d, K), evidence included.
         """
         weights = node_tables
-        if (self._fixed >= 0).any():
-            other = np.arange(weights.shape[2]) != self._fixed[:, :, None]
-            weights = np.where(other & (self._fixed >= 0)[:, :, None], -np.inf, weights)
+        if self._any_fixed:
+            other = np.arange(weights.shape[2]) != self._fixed
+            weights = np.where(other & self._is_fixed, -np.inf, weights)
         for c in range(len(x)):
             own = coupling[c if len(coupling) > 1 else 0]
             swendsen_wang_sweeps(x[c : c + 1], self._graph.edges, own, weights[c], 1, rng)

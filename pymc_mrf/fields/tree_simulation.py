@@ -9,6 +9,9 @@ from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import factor_tree_sampling, tree_marginals, tree_sampling
+from pymc_mrf.kernels.swendsen_wang import swendsen_wang_sweeps
+from pymc_mrf.kernels.tree_potentials import tree_potentials
+from pymc_mrf.kernels.tree_sampling import sweep_potentials
 
 
 class TreeSimulator:
@@ -124,6 +127,30 @@ class TreeSimulator:
         if len(self.forests) == 1:
             return [(self.forests[0], n_sweeps)]
         return [(self.forests[k], 1) for k in rng.integers(len(self.forests), size=n_sweeps)]
+
+
+def sweep_trees_and_clusters(
+    x: np.ndarray,
+    simulator: TreeSimulator,
+    coupling: np.ndarray,
+    tables: tuple[np.ndarray, np.ndarray],
+    n_sweeps: int,
+    rng: np.random.Generator,
+) -> None:
+    """Move every row of `x` (m, d) int8 by sweeps over trees and clusters in turns, in place.
+
+    `simulator` has one partition; `coupling` (r,) >= 0 is what the edge tables (r, K, K) say of agreement,
+    and all they say: see `pymc_mrf.kernels.swendsen_wang.read_attraction`. `tables` are these and the node
+    tables (d, K).
+    """
+    [forest], edges = simulator.forests, simulator.graph.edges
+    edge_tables, node_tables = tables
+    potentials = tree_potentials(edge_tables, node_tables[None], edges, len(x))
+    for k in range(n_sweeps):
+        if k % 2:
+            swendsen_wang_sweeps(x, edges, coupling, node_tables, 1, rng)
+        else:
+            sweep_potentials(x, potentials, forest, 1, rng)
 
 
 class FactorTreeSimulator:

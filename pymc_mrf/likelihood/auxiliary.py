@@ -10,19 +10,16 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.fields.cluster_sweep import ClusterSweep
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.fields.tree_simulation import TreeSimulator
+from pymc_mrf.fields.tree_simulation import TreeSimulator, sweep_trees_and_clusters
 from pymc_mrf.graph.junction_tree import check_tractable, field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
-from pymc_mrf.kernels.swendsen_wang import may_order
+from pymc_mrf.kernels.swendsen_wang import may_order, read_attraction
 from pymc_mrf.kernels.tree_potentials import FEW as TILED
-from pymc_mrf.kernels.tree_potentials import tree_potentials
-from pymc_mrf.kernels.tree_sampling import sweep_potentials
 
 DRAWS = ("auto", "exact", "perfect", "gibbs")
 """How they may be drawn, from the most to the least exact."""
@@ -154,8 +151,6 @@ class AuxiliarySampler:
             self._simulator: TreeSimulator | GibbsSimulator = (
                 _tree_simulator(graph) if self.trees else GibbsSimulator(graph, n_states, self.n)
             )
-            nothing_fixed = np.full((self.n, graph.n_nodes), -1)
-            self._clusters = ClusterSweep(graph, nothing_fixed) if self.clusters else None
 
     def draw(
         self,
@@ -200,23 +195,14 @@ class AuxiliarySampler:
             gibbs.uniform_states(x, self.n_states, rng)
         else:
             x = np.array(start, dtype=np.int8)
-        coupling = self._clusters.coupling(edge_tables[None]) if self._clusters else None
-        if coupling is None or not may_order(coupling[0], self.graph.n_nodes):
-            self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
+        coupling = np.empty(len(edge_tables))
+        attracts = self.clusters and read_attraction(edge_tables, coupling)
+        if attracts and may_order(coupling, self.graph.n_nodes):
+            simulator, tables = _tree_simulator(self.graph), (edge_tables, node_tables)
+            sweep_trees_and_clusters(x, simulator, coupling, tables, self.n_sweeps, rng)
         else:
-            self._sweep_trees_and_clusters(x, coupling, edge_tables, node_tables, rng)
+            self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
         return x
-
-    def _sweep_trees_and_clusters(self, x, coupling, edge_tables, node_tables, rng) -> None:
-        """Move `x` by trees and clusters in turns, in place."""
-        [forest] = _tree_simulator(self.graph).forests
-        potentials = tree_potentials(edge_tables, node_tables[None], self.graph.edges, self.n)
-        rows = np.broadcast_to(node_tables, (self.n, *node_tables.shape))
-        for k in range(self.n_sweeps):
-            if k % 2 and self._clusters is not None:
-                self._clusters(x, coupling, rows, rng)
-            else:
-                sweep_potentials(x, potentials, forest, 1, rng)
 
     def _perfect(self, edge_tables, node_tables, rng) -> np.ndarray:
         """Coupling from the past, its refusals in the words of those who asked for `draws`."""

@@ -162,9 +162,9 @@ class MRFStep(BlockedStep):
         default = model.initial_point()
         self._point = initial_point or default
         self._default_start = {
-            value.name: default[value.name]
-            for rv, value in model.rvs_to_values.items()
-            if rv in model.free_RVs and model.rvs_to_initial_values[rv] is None
+            (name := model.rvs_to_values[rv].name): default[name]
+            for rv in model.free_RVs
+            if model.rvs_to_initial_values[rv] is None
         }
 
     def _only_variable(self) -> Any:

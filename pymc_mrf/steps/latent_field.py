@@ -335,14 +335,14 @@ class PairwiseLatentField(LatentField):
 
     def clusters(self):
         """Those of all edges."""
-        return None if self.exact else ClusterSweep(self._op.graph, self.known)
+        return None if self.exact else ClusterSweep(self._op.graph, self.fixed)
 
     def _flat(self, tables, evidence, c):
         edges, nodes = (t[c if len(t) > 1 else 0] for t in tables)
         return np.concatenate([edges.ravel(), (nodes + evidence[c]).ravel()])
 
     @property
-    def known(self) -> np.ndarray:
+    def fixed(self) -> np.ndarray:
         """State indices of the observed cells (m, d), -1 for the free ones."""
         return np.where(self.free, -1, self._template)
 

@@ -82,9 +82,8 @@ def fitted_classes(
     """
     names = _to_fit(evidence, node, model, point, default)
     size = sum(np.size(point[name]) for name in names)
-    if not names or size > MAX_COORDINATES or not evidence.separable:
-        return {}
-    if not isinstance(field, PairwiseLatentField):
+    is_fitted = 0 < size <= MAX_COORDINATES and evidence.separable
+    if not (is_fitted and isinstance(field, PairwiseLatentField)):
         return {}
     em = _VariationalEM(field, evidence, model, point, names, compile_kwargs)
     found = em.fit()
@@ -145,7 +144,8 @@ class _VariationalEM:
         self._interaction = _interaction(field, edges.mean(axis=0))
         possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf where free
         self._nodes = np.broadcast_to(nodes, possible.shape)[field.free] + possible[field.free]
-        self._observed = (field.known[..., None] == np.arange(possible.shape[2])) * 1.0
+        self._observed = (field.fixed[..., None] == np.arange(possible.shape[2])) * 1.0
+        self._said_by_observed = self._sum_around(self._observed)
         dtypes = [self._point[name].dtype for name in names]
         self._step = STEP if min(dtype.itemsize for dtype in dtypes) >= 8 else SINGLE_STEP
 
@@ -219,7 +219,7 @@ class _VariationalEM:
         if average == IMPOSSIBLE:
             return -np.inf
         # free neighbours say it of each other, observed ones only of the free one
-        pairs = 0.5 * (self._said(q) + self._sum_around(self._observed))
+        pairs = 0.5 * (self._said(q) + self._said_by_observed)
         entropy = -_dot(q, np.log(np.where(q > 0.0, q, 1.0)))
         bound = average + _dot(q, pairs + self._nodes) + entropy
         return bound if np.isfinite(bound) else -np.inf

@@ -13,13 +13,12 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 
-from pymc_mrf.fields.cluster_sweep import ClusterSweep
 from pymc_mrf.fields.families import ISING, potts
 from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.fields.tree_simulation import sweep_trees_and_clusters
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.tree_potentials import tree_potentials
-from pymc_mrf.kernels.tree_sampling import sweep_potentials
+from pymc_mrf.kernels.swendsen_wang import read_attraction
 from tests.benchmarks.simulation import seconds
 from tests.benchmarks.tree_sampling import autocorrelation, found_trees, simulator
 
@@ -70,18 +69,13 @@ class Auxiliary(NamedTuple):
     z: float
 
 
-def trees_and_clusters(graph: PairwiseGraph, trees: list, n_rows: int) -> Callable[..., None]:
+def trees_and_clusters(graph: PairwiseGraph, trees: list) -> Callable[..., None]:
     """Sweeps over trees and clusters in turns, as `AuxiliarySampler` makes them; a step is one of each."""
-    clusters = ClusterSweep(graph, np.full((n_rows, graph.n_nodes), -1))
-    [forest] = simulator(graph, trees).forests
+    tree, coupling = simulator(graph, trees), np.empty(graph.n_edges)
 
     def move(x, edge_tables, node_tables, n_steps, rng) -> None:
-        potentials = tree_potentials(edge_tables, node_tables[None], graph.edges, len(x))
-        coupling = clusters.coupling(edge_tables[None])
-        nodes = np.broadcast_to(node_tables, (len(x), *node_tables.shape))
-        for _ in range(n_steps):
-            sweep_potentials(x, potentials, forest, 1, rng)
-            clusters(x, coupling, nodes, rng)
+        read_attraction(edge_tables, coupling)
+        sweep_trees_and_clusters(x, tree, coupling, (edge_tables, node_tables), 2 * n_steps, rng)
 
     return move
 
@@ -112,7 +106,7 @@ def compare(
     u, v = graph.edges.T
     sweeps, by_chain = {}, {}
     movers = {"tree": tree.sweep, "site": GibbsSimulator(graph, n_states, n_chains).sweep}
-    movers["both"] = trees_and_clusters(graph, trees, n_chains)
+    movers["both"] = trees_and_clusters(graph, trees)
     for name, move in movers.items():
         x, series = start.copy(), np.empty((2, n_sweeps, n_chains))
         for t in range(n_sweeps):
@@ -130,7 +124,7 @@ def compare(
         x, kernels[n], cost = np.resize(start, (n, graph.n_nodes)), site.kernel, {}
         movers = {"tree": tree.sweep, "site": site.sweep}
         if n == 1:
-            movers["both"] = trees_and_clusters(graph, trees, 1)
+            movers["both"] = trees_and_clusters(graph, trees)
         for name, move in movers.items():
             move(x, *tables, 1, rng)  # compiles
             one, many = (

@@ -78,7 +78,7 @@ def test_clusters_forget_a_frozen_start(rng):
         return chi_square_pvalue(counts(np.concatenate(draws), 2), p)
 
     assert p_value() > ALPHA
-    sampler._clusters = None
+    sampler.clusters = False
     assert p_value() < ALPHA
 
 
@@ -94,7 +94,7 @@ def test_clusters_are_for_attractive_couplings_that_are_not_weak(rng, tables):
     assert sampler.clusters
     draw = partial(sampler.draw, edge_tables, np.zeros((4, 2)))
     first = [draw(np.random.default_rng(seed)) for seed in range(10)]
-    sampler._clusters = None
+    sampler.clusters = False
     np.testing.assert_array_equal(first, [draw(np.random.default_rng(seed)) for seed in range(10)])
 
 
