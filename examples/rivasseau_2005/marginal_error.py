@@ -35,7 +35,6 @@ from examples.rivasseau_2005.equal_time import (
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.tree_partition import tree_partition
-from pymc_mrf.kernels.state_counts import count_states
 
 K = 3
 TEMPERATURE = 0.5
@@ -135,10 +134,9 @@ def complete_graph_marginals(model: Model) -> np.ndarray:
 
 
 class Sampler:
-    """Chains of one method, and their estimates of the marginals.
+    """Chains of one method, and their estimates of the marginals, of nodes and edges.
 
-    "tree" and "gibbs_rb", trees of one node, get Rao-Blackwellised marginals of nodes and edges. "gibbs"
-    counts the states of nodes only, which is faster than `PairwiseField.marginals(method="gibbs")`.
+    "tree" and "gibbs_rb", trees of one node, get Rao-Blackwellised marginals; "gibbs" counts states.
     """
 
     def __init__(
@@ -151,7 +149,8 @@ class Sampler:
         self.counts = method == "gibbs"
         if self.counts:
             self.gibbs = GibbsSimulator(field.graph, K, n_chains)
-            self.shape, self.edge_sum = (n_chains, d, K), np.zeros((n_chains, 0, K, K))
+            self.gibbs.load(self.x)
+            self.shape = (d, K, n_chains)
         else:
             # nodes of the free field are numbered: labels are indices
             trees = tree_partition(field.graph, rng=rng) if method == "tree" else [[i] for i in range(d)]
@@ -163,16 +162,16 @@ class Sampler:
         if not self.counts:
             self.trees.add_marginals(self.x, *self.tables, n_sweeps, self.rng, node_sum, self.edge_sum)
             return
-        for _ in range(n_sweeps):
-            self.gibbs.sweep(self.x, *self.tables, 1, self.rng)
-            count_states(self.x, self.field.graph.edges[:0], node_sum, self.edge_sum)
+        nodes, _ = self.gibbs.count(*self.tables, n_sweeps, self.rng)
+        node_sum[:, 1:] += nodes
+        node_sum[:, 0] += n_sweeps - nodes.sum(axis=1)
 
 
 def sampled(field, method: str, n_chains: int, times: np.ndarray, rng) -> tuple[list[np.ndarray], int]:
     """Estimates of every chain (n_chains, d, K) at the given times, and the number of sweeps."""
     sampler = Sampler(field, method, n_chains, rng)
     means, n_sweeps = run(sampler.advance, sampler.shape, times)
-    return [mean if sampler.counts else np.moveaxis(mean, -1, 0) for mean in means], n_sweeps
+    return [np.moveaxis(mean, -1, 0) for mean in means], n_sweeps
 
 
 def propagated(field: pmrf.PairwiseField, damping: float) -> tuple[np.ndarray, bool, float]:

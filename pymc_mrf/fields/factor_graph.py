@@ -13,7 +13,7 @@ from pymc_mrf.fields.evidence import absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.fields.field import FixedField, Given
 from pymc_mrf.fields.modes import Mode
-from pymc_mrf.fields.monte_carlo import estimates
+from pymc_mrf.fields.monte_carlo import estimates, moments
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import JunctionTree
@@ -152,19 +152,14 @@ class FactorGraphField(FixedField[FactorMarginals]):
         shape = self.graph.n_variables, max(self.graph.cardinalities)
         n_sweeps, n_burn_in = options["n_sweeps"], options["n_burn_in"]
 
-        def sums(x):
+        def run(x):
+            simulator.sweep(x, tables, n_burn_in, rng)
             variable_sum, factor_sum = np.zeros((len(x), *shape)), np.zeros((len(x), tables.size))
             simulator.add_marginals(x, tables, n_sweeps, rng, variable_sum, factor_sum)
-            return variable_sum, factor_sum
+            return moments(variable_sum / n_sweeps, 0), moments(factor_sum / n_sweeps, 0)
 
-        means, errors = estimates(
-            self._start_states(rng),
-            lambda x: simulator.sweep(x, tables, n_burn_in, rng),
-            sums,
-            tables.size + shape[0] * shape[1],
-            options["n_chains"],
-            n_sweeps,
-        )
+        n_bytes = 8 * (tables.size + shape[0] * shape[1])
+        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])
         return *self._split(*means), self._split(*errors), None
 
     def _mode(self, method: str, **options: Any) -> Mode:

@@ -1,50 +1,55 @@
 """Marginals of fixed fields from independent chains, with their Monte Carlo errors."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-MOST_NUMBERS = 2**22
-"""Numbers that the sums of the chains moved together may take."""
+MOST_BYTES = 2**28
+"""That the sums of the chains moved together may take."""
+
+MOST_CHAINS = 512
+"""Chains moved together."""
 
 Estimates = tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Two arrays of means, and their standard errors."""
 
 
-class ChainMoments:
-    """Mean over chains, and its standard error, of arrays that come in batches of chains."""
+class Moments(NamedTuple):
+    """Means over `n` chains, and sums of squared deviations from them: two arrays of one shape."""
 
-    def __init__(self) -> None:
-        self.n = 0
-        self.origin: Any = 0.0
-        self.total: Any = 0.0
-        self.squares: Any = 0.0
+    n: int
+    mean: np.ndarray
+    squares: np.ndarray
 
-    def add(self, values: np.ndarray) -> None:
-        """Take in one array per chain, the chains along the first axis."""
-        if self.n == 0:
-            # sums of squares about a nearby point: no cancellation
-            self.origin = values.mean(axis=0)
-        shifted = values - self.origin
-        self.n += len(values)
-        self.total = self.total + shifted.sum(axis=0)
-        self.squares = self.squares + (shifted**2).sum(axis=0)
+    def standard_error(self) -> np.ndarray:
+        """Of the mean."""
+        return np.sqrt(self.squares / (self.n * (self.n - 1)))
 
-    def result(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean, and standard error of the mean."""
-        shift = self.total / self.n
-        variance = np.maximum(self.squares / self.n - shift**2, 0.0) * self.n / (self.n - 1)
-        return self.origin + shift, np.sqrt(variance / self.n)
+
+TwoMoments = tuple[Moments, Moments]
+"""Those of both kinds of marginals."""
+
+
+def moments(values: np.ndarray, axis: int) -> Moments:
+    """Moments of values whose chains lie along an axis."""
+    mean = values.mean(axis=axis, keepdims=True)
+    squares = ((values - mean) ** 2).sum(axis=axis)
+    return Moments(values.shape[axis], mean.squeeze(axis), squares)
+
+
+def pooled(a: Moments, b: Moments) -> Moments:
+    """Moments of two batches of chains together (Chan, Golub & LeVeque, 1983)."""
+    n, apart = a.n + b.n, b.mean - a.mean
+    squares = a.squares + b.squares + apart**2 * (a.n * b.n / n)
+    return Moments(n, a.mean + apart * (b.n / n), squares)
 
 
 def estimates(
     start: Callable[[int], np.ndarray],
-    burn_in: Callable[[np.ndarray], None],
-    sums: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    n_numbers: int,
+    run: Callable[[np.ndarray], TwoMoments],
+    n_bytes: int,
     n_chains: int,
-    n_sweeps: int,
 ) -> Estimates:
     """Two kinds of marginals and their standard errors, from the variation between chains.
 
@@ -52,22 +57,16 @@ def estimates(
     ----------
     start : callable
         Makes the states (m, d) of m chains.
-    burn_in : callable
-        Moves such states in place.
-    sums : callable
-        Moves them by `n_sweeps` sweeps; returns the sums over the sweeps of both kinds of marginals, the
-        chains along the first axis.
-    n_numbers : int
-        Numbers in the sums of one chain.
-    n_chains, n_sweeps : int
+    run : callable
+        Runs chains from such states, and gives the moments of both kinds of marginals.
+    n_bytes : int
+        Of what it keeps for one chain.
+    n_chains : int
     """
-    first, second = ChainMoments(), ChainMoments()
-    size = min(64, max(1, MOST_NUMBERS // max(1, n_numbers)), n_chains)
-    for m in (min(size, n_chains - done) for done in range(0, n_chains, size)):
-        x = start(m)
-        burn_in(x)
-        of_first, of_second = sums(x)
-        first.add(of_first / n_sweeps)
-        second.add(of_second / n_sweeps)
-    (mean, error), (other_mean, other_error) = first.result(), second.result()
-    return (mean, other_mean), (error, other_error)
+    size = min(MOST_CHAINS, max(1, MOST_BYTES // max(1, n_bytes)), n_chains)
+    batches = [min(size, n_chains - done) for done in range(0, n_chains, size)]
+    first, second = run(start(batches[0]))
+    for m in batches[1:]:
+        more = run(start(m))
+        first, second = pooled(first, more[0]), pooled(second, more[1])
+    return (first.mean, second.mean), (first.standard_error(), second.standard_error())

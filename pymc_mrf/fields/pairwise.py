@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +14,13 @@ from pymc_mrf.fields.exact import check_overflow, checked_table, log_potential
 from pymc_mrf.fields.field import FixedField, Given
 from pymc_mrf.fields.methods import DRAWS, MARGINALS
 from pymc_mrf.fields.modes import Mode, pairwise_mode
-from pymc_mrf.fields.monte_carlo import estimates
+from pymc_mrf.fields.monte_carlo import Moments, TwoMoments, estimates, moments
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.state_counts import count_states
+from pymc_mrf.kernels.state_counts import count_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,36 +158,36 @@ class PairwiseField(FixedField[Marginals]):
         if method == "bp":
             nodes, edges, convergence = pairwise_belief_propagation(self.graph, *tables, **options)
             return nodes, edges, None, convergence
-        n_sweeps, n_burn_in = options["n_sweeps"], options["n_burn_in"]
-        trees: TreeSimulator | None = None
+        sweeps = dict(n_burn_in=options["n_burn_in"], n_sweeps=options["n_sweeps"], rng=rng)
         if method == "tree":
             partitions = self._partitions(options["partition"], options["n_partitions"], rng)
-            trees = TreeSimulator(self.graph, partitions)
-
-        def chains(x):
-            return trees or GibbsSimulator(self.graph, self.n_states, len(x))
-
-        def sums(x):
-            if trees is not None:  # Rao-Blackwellised (Rivasseau, 2005, eq. 4.14)
-                node_sum, edge_sum = (np.zeros((*t.shape, len(x))) for t in tables[::-1])
-                trees.add_marginals(x, *tables, n_sweeps, rng, node_sum, edge_sum)
-                return np.moveaxis(node_sum, -1, 0), np.moveaxis(edge_sum, -1, 0)
-            node_sum, edge_sum = (np.zeros((len(x), *t.shape)) for t in tables[::-1])
-            simulator = chains(x)
-            for _ in range(n_sweeps):  # counts of states (eq. 4.13)
-                simulator.sweep(x, *tables, 1, rng)
-                count_states(x, self.graph.edges, node_sum, edge_sum)
-            return node_sum, edge_sum
-
-        means, errors = estimates(
-            self._start_states(rng),
-            lambda x: chains(x).sweep(x, *tables, n_burn_in, rng),
-            sums,
-            tables[0].size + tables[1].size,
-            options["n_chains"],
-            n_sweeps,
-        )
+            run = partial(self._tree_averaged, trees=TreeSimulator(self.graph, partitions), **sweeps)
+            n_bytes = 8 * (tables[0].size + tables[1].size)
+        else:
+            run, k = partial(self._counted, **sweeps), self.n_states - 1
+            n_bytes = 5 * k * (self.graph.n_nodes + k * self.graph.n_edges)
+        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])
         return *means, errors, None
+
+    def _counted(self, x, *, n_burn_in: int, n_sweeps: int, rng) -> TwoMoments:
+        """Shares of sweeps that chains of single sites spend in each state (Rivasseau, 2005, eq. 4.13)."""
+        simulator = GibbsSimulator(self.graph, self.n_states, len(x))
+        simulator.load(x)
+        simulator.advance(self.edge_tables, self.node_tables, n_burn_in, rng)
+        counts = simulator.count(self.edge_tables, self.node_tables, n_sweeps, rng)
+        nodes, edges = (np.empty((2, *table.shape)) for table in (self.node_tables, self.edge_tables))
+        count_moments(*counts, self.graph.edges, n_sweeps, nodes, edges)
+        return Moments(len(x), *nodes), Moments(len(x), *edges)
+
+    def _tree_averaged(
+        self, x, *, trees: TreeSimulator, n_burn_in: int, n_sweeps: int, rng
+    ) -> TwoMoments:
+        """Averages along tree-blocked chains, Rao-Blackwellised (Rivasseau, 2005, eq. 4.14)."""
+        tables = self.edge_tables, self.node_tables
+        trees.sweep(x, *tables, n_burn_in, rng)
+        nodes, edges = (np.zeros((*table.shape, len(x))) for table in tables[::-1])
+        trees.add_marginals(x, *tables, n_sweeps, rng, nodes, edges)
+        return moments(nodes / n_sweeps, -1), moments(edges / n_sweeps, -1)
 
     def _mode(self, method: str, **options: Any) -> Mode:
         return pairwise_mode(self, self.graph, self.edge_tables, self.node_tables, method, options)

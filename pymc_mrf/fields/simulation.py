@@ -1,12 +1,17 @@
 """Simulation of a pairwise field by many Gibbs chains at once, by the fastest kernel for its shape."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, states_gibbs
+from pymc_mrf.kernels.state_counts import MOST_COUNTED, count_states
+
+Sweeps = Callable[[int, np.random.Generator], None]
+"""Moves the chains loaded, by a number of sweeps of a field that is tabulated."""
 
 MAX_PACKED_DEGREE = 12
 """No tables beyond: their size is exponential in the degree."""
@@ -32,11 +37,10 @@ class PackedChains:
         """Pack rows of states."""
         packed_gibbs.pack(x, self.z)
 
-    def advance(self, edge_tables, node_tables, n_sweeps, rng) -> None:
-        """Move all chains."""
-        packed_gibbs.gibbs_sweeps_packed(
-            self.z, edge_tables, node_tables, self.graph.arrays, self.plan, self.tables, n_sweeps, rng
-        )
+    def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
+        """Tabulate a field."""
+        packed_gibbs.fill_tables(self.tables, edge_tables, node_tables, self.graph.arrays, self.plan)
+        return partial(packed_gibbs.seeded_sweeps, self.z, self.plan, self.tables)
 
     def store(self, x: np.ndarray) -> None:
         """Unpack into rows of states."""
@@ -55,21 +59,63 @@ class PackedChains:
         pair_counts.pair_counts_packed(self.z, self.n_chains, self.graph.edges, counts)
 
 
+class BlockChains:
+    """Chains as columns of blocks, of any number of states: see `kernels.states_gibbs`."""
+
+    def __init__(self, graph: PairwiseGraph, n_chains: int) -> None:
+        self.graph = graph
+        self.n_chains = n_chains
+        n_blocks = -(-n_chains // states_gibbs.BLOCK)
+        self.z = np.zeros((n_blocks, graph.n_nodes, states_gibbs.BLOCK), dtype=np.int8)
+
+    def load(self, x: np.ndarray) -> None:
+        """Take over rows of states."""
+        states_gibbs.load_blocks(x, self.z)
+
+    def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
+        """Tabulate a field, for this number of sweeps."""
+        n_draws = self.n_chains * n_sweeps
+        tables = states_gibbs.tabulate(edge_tables, node_tables, self.graph.arrays, n_draws)
+        return partial(states_gibbs.sweep_loaded, self.z, tables, self.graph.arrays)
+
+    def store(self, x: np.ndarray) -> None:
+        """Write rows of states."""
+        states_gibbs.store_blocks(self.z, x)
+
+    def load_columns(self, x: np.ndarray) -> None:
+        """Take over columns of states."""
+        for b, block in enumerate(
+            np.split(x, range(states_gibbs.BLOCK, x.shape[1], states_gibbs.BLOCK), 1)
+        ):
+            self.z[b, :, : block.shape[1]] = block
+
+    def store_columns(self, x: np.ndarray) -> None:
+        """Write columns of states."""
+        x[:] = np.concatenate(self.z, axis=1)[:, : self.n_chains]
+
+    def pair_counts(self, counts: np.ndarray) -> None:
+        """Count state pairs."""
+        x = np.empty((self.n_chains, self.graph.n_nodes), dtype=np.int8)
+        self.store(x)
+        pair_counts.pair_counts(x, self.graph.edges, counts)
+
+
 class RowChains:
     """Chains as rows of state indices (m, d) int8, moved by a kernel that takes log tables."""
 
-    def __init__(self, graph: PairwiseGraph, n_chains: int, kernel: Callable) -> None:
+    def __init__(self, graph: PairwiseGraph, n_chains: int, kernel: str) -> None:
         self.graph = graph
-        self.kernel = kernel
+        self.kernel = ROW_KERNELS[kernel]
         self.x = np.zeros((n_chains, graph.n_nodes), dtype=np.int8)
 
     def load(self, x: np.ndarray) -> None:
         """Copy rows of states."""
         self.x[:] = x
 
-    def advance(self, edge_tables, node_tables, n_sweeps, rng) -> None:
-        """Move all chains."""
-        self.kernel(self.x, edge_tables, node_tables, self.graph.arrays, n_sweeps, rng)
+    def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
+        """Tabulate a field, for this number of sweeps."""
+        n_draws = len(self.x) * n_sweeps
+        return partial(self.kernel(edge_tables, node_tables, self.graph.arrays, n_draws), self.x)
 
     def store(self, x: np.ndarray) -> None:
         """Copy into rows of states."""
@@ -92,26 +138,24 @@ def _all_finite(edge_tables: np.ndarray, node_tables: np.ndarray) -> bool:
     return bool(np.isfinite(edge_tables).all() and np.isfinite(node_tables).all())
 
 
-def _plain(x, edge_tables, node_tables, graph, n_sweeps, rng) -> None:
+def _plain(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
     # weights and biases cannot express impossible pairs: infinity less infinity
     finite = _all_finite(edge_tables, node_tables)
     sweeps = gibbs.gibbs_sweeps if finite else gibbs.gibbs_sweeps_states
-    sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+    return lambda x, n_sweeps, rng: sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
 
 
-def _dense(x, edge_tables, node_tables, graph, n_sweeps, rng) -> None:
-    if _all_finite(edge_tables, node_tables):
-        weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
-        dense_gibbs.gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng)
-    else:
-        states_gibbs.gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rng)
+def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
+    if not _all_finite(edge_tables, node_tables):
+        tables = states_gibbs.tabulate(edge_tables, node_tables, graph, n_draws)
+        return lambda x, n_sweeps, rng: states_gibbs.sweep_blocks(x, tables, graph, n_sweeps, rng)
+    weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
+    return lambda x, n_sweeps, rng: dense_gibbs.gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng)
 
 
-ROW_KERNELS: dict[str, Callable] = {
-    "plain": _plain,
-    "dense": _dense,
-    "states": states_gibbs.gibbs_sweeps_states_blocked,
-}
+ROW_KERNELS: dict[str, Callable] = {"plain": _plain, "dense": _dense}
+"""Functions of log tables, `GraphArrays` and the number of draws that tabulate a field and return its
+sweeps, functions of rows, number of sweeps and generator."""
 
 
 def _packed_pays(degree: np.ndarray, n_chains: int) -> bool:
@@ -184,11 +228,13 @@ class GibbsSimulator:
         if n_states > 127:
             raise ValueError(f"n_states must be at most 127, not {n_states}; states are int8 indices")
         self.kernel = _choose(graph, self.n_states, self.n_chains)
-        self._chains: PackedChains | RowChains
+        self._chains: PackedChains | BlockChains | RowChains
         if self.kernel == "packed":
             self._chains = PackedChains(graph, self.n_chains)
+        elif self.kernel == "states":
+            self._chains = BlockChains(graph, self.n_chains)
         else:
-            self._chains = RowChains(graph, self.n_chains, ROW_KERNELS[self.kernel])
+            self._chains = RowChains(graph, self.n_chains, self.kernel)
 
     def sweep(
         self,
@@ -241,6 +287,43 @@ class GibbsSimulator:
         rng: np.random.Generator,
     ) -> None:
         """Move the chains loaded before by `n_sweeps` sweeps; arguments as for `sweep`."""
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
+        self._prepare(edge_tables, node_tables, n_sweeps)(n_sweeps, rng)
+
+    def count(
+        self,
+        edge_tables: np.ndarray,
+        node_tables: np.ndarray,
+        n_sweeps: int,
+        rng: np.random.Generator,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `advance`, and count the states that each chain is in after each sweep.
+
+        Returns
+        -------
+        nodes : (d, K - 1, m) integer array
+            Sweeps after which a node is in each of the states 1..K-1.
+        pairs : (r, K - 1, K - 1, m) integer array
+            The same for pairs of them at the ends of an edge.
+        """
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
+        sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
+        k, m = self.n_states - 1, self.n_chains
+        shapes = (self.graph.n_nodes, k, m), (self.graph.n_edges, k, k, m)
+        x = np.empty((self.graph.n_nodes, m), dtype=np.int8)
+        total: list[np.ndarray] = []
+        for done in range(0, max(n_sweeps, 1), MOST_COUNTED):
+            few = [np.zeros(shape, dtype=np.uint8) for shape in shapes]
+            for _ in range(min(MOST_COUNTED, n_sweeps - done)):
+                sweeps(1, rng)
+                self._chains.store_columns(x)
+                count_states(x, self.graph.edges, *few)
+            total = (
+                [np.add(*both, dtype=np.int32) for both in zip(total, few, strict=True)] if done else few
+            )
+        return total[0], total[1]
+
+    def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:
         K = self.n_states
         for name, table, shape in (
             ("edge_tables", edge_tables, (self.graph.n_edges, K, K)),
@@ -248,8 +331,7 @@ class GibbsSimulator:
         ):
             if table.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, not {table.shape}")
-        n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
-        self._chains.advance(edge_tables, node_tables, n_sweeps, rng)
+        return self._chains.prepare(edge_tables, node_tables, n_sweeps)
 
     def store(self, x: np.ndarray) -> None:
         """Write the states of all chains into `x` (m, d) int8."""

@@ -333,9 +333,15 @@ def gibbs_sweeps_packed(z, edge_tables, node_tables, graph, plan, tables, n_swee
 
     Arguments as for `fill_tables` and `packed_sweeps`; the numpy Generator `rng` only seeds the lanes.
     """
+    fill_tables(tables, edge_tables, node_tables, graph, plan)
+    seeded_sweeps(z, plan, tables, n_sweeps, rng)
+
+
+@jit
+def seeded_sweeps(z, plan, tables, n_sweeps, rng):
+    """Move all chains by `n_sweeps` sweeps of a field that is tabulated."""
     state = np.empty(STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)
-    fill_tables(tables, edge_tables, node_tables, graph, plan)
     packed_sweeps(z, plan, tables, n_sweeps, state)
 
 

@@ -15,6 +15,8 @@ Each probability of the first kind is off by at most 4e-7 (float32 exponential, 
 the sum of the largest absolute log potentials. States of probability zero are never drawn.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
@@ -202,6 +204,34 @@ def draw_scores(z_i, scores, top, bits):
             z_i[c] += np.int8(top[c] >= score[c])
 
 
+class StatesTables(NamedTuple):
+    """What draws need of a field: see `tabulate`.
+
+    Attributes
+    ----------
+    places : (d + 1,) int64 array
+        Where the tables of each node start.
+    sizes : (d,) int64 array
+        Neighbours per group.
+    thresholds : (K - 1, n) uint32 array
+    potentials : (K, n) float32 array
+    """
+
+    places: np.ndarray
+    sizes: np.ndarray
+    thresholds: np.ndarray
+    potentials: np.ndarray
+
+
+@jit
+def tabulate(edge_tables, node_tables, graph, n_draws):
+    """`StatesTables` of a field (log tables as below) for about `n_draws` draws of each node."""
+    direct_cells = min(DIRECT, n_draws // DRAWS_PER_CELL)
+    places, sizes = table_places(graph.indptr, node_tables.shape[1], direct_cells)
+    thresholds, potentials = make_tables(places, sizes, edge_tables, node_tables, graph)
+    return StatesTables(places, sizes, thresholds, potentials)
+
+
 @jit
 def gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` chromatic sweeps of the field, in place.
@@ -218,35 +248,68 @@ def gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rn
     rng : numpy.random.Generator
         Seeds the lanes; its only use.
     """
-    n_chains, n_nodes = x.shape
-    n_states = node_tables.shape[1]
-    direct_cells = min(DIRECT, n_chains * n_sweeps // DRAWS_PER_CELL)
-    places, sizes = table_places(graph.indptr, n_states, direct_cells)
-    thresholds, potentials = make_tables(places, sizes, edge_tables, node_tables, graph)
-    z = np.zeros((n_nodes, BLOCK), dtype=np.int8)
+    tables = tabulate(edge_tables, node_tables, graph, x.shape[0] * n_sweeps)
+    sweep_blocks(x, tables, graph, n_sweeps, rng)
+
+
+@jit
+def sweep_blocks(x, tables, graph, n_sweeps, rng):
+    """Move every row of `x` by sweeps of the field behind `StatesTables`, as above."""
+    z = np.zeros((x.shape[1], BLOCK), dtype=np.int8)
+    state = np.empty(STATE_SIZE, dtype=np.uint64)
+    seed_lanes(state, rng)
+    for first in range(0, x.shape[0], BLOCK):
+        load_block(x[first : first + BLOCK], z)
+        sweep_block(z, tables, graph, n_sweeps, state)
+        store_block(z, x[first : first + BLOCK])
+
+
+@jit
+def load_blocks(x, z):
+    """Blocks of columns `z` (blocks, d, BLOCK) from the rows of `x` (m, d)."""
+    for b in range(z.shape[0]):
+        load_block(x[b * BLOCK : (b + 1) * BLOCK], z[b])
+
+
+@jit
+def store_blocks(z, x):
+    """Rows of `x` (m, d) from blocks of columns `z` (blocks, d, BLOCK)."""
+    for b in range(z.shape[0]):
+        store_block(z[b], x[b * BLOCK : (b + 1) * BLOCK])
+
+
+@jit
+def sweep_loaded(blocks, tables, graph, n_sweeps, rng):
+    """Move every chain of `blocks` (blocks, d, BLOCK) int8, one per column."""
+    state = np.empty(STATE_SIZE, dtype=np.uint64)
+    seed_lanes(state, rng)
+    for z in blocks:
+        sweep_block(z, tables, graph, n_sweeps, state)
+
+
+@jit
+def sweep_block(z, tables, graph, n_sweeps, state):
+    """Move the chains of one block `z` (d, BLOCK); `state` of the generators is moved on."""
+    places, sizes, thresholds, potentials = tables
+    n_states = potentials.shape[0]
     code = np.empty(BLOCK, dtype=np.int32)
     scores = np.empty((n_states, BLOCK), dtype=np.float32)
     top = np.empty(BLOCK, dtype=np.float32)
     words = np.empty(WORDS, dtype=np.uint64)
     bits = words.view(np.uint32)  # (BLOCK,)
-    state = np.empty(STATE_SIZE, dtype=np.uint64)
-    seed_lanes(state, rng)
-    for first in range(0, n_chains, BLOCK):
-        load_block(x[first : first + BLOCK], z)
-        for _ in range(n_sweeps):
-            for i in graph.order:
-                place, start, end = places[i], graph.indptr[i], graph.indptr[i + 1]
-                draw_bits(words, state)
-                if end - start <= sizes[i]:
-                    encode_neighbors(code, z, graph.neighbors, n_states, start, end)
-                    draw_direct(z[i], code, thresholds, place, bits)
-                    continue
-                scores[:] = np.float32(0.0)
-                while start < end:
-                    stop = min(start + sizes[i], end)
-                    encode_neighbors(code, z, graph.neighbors, n_states, start, stop)
-                    add_potentials(scores, code, potentials, place)
-                    place += n_states ** (stop - start)
-                    start = stop
-                draw_scores(z[i], scores, top, bits)
-        store_block(z, x[first : first + BLOCK])
+    for _ in range(n_sweeps):
+        for i in graph.order:
+            place, start, end = places[i], graph.indptr[i], graph.indptr[i + 1]
+            draw_bits(words, state)
+            if end - start <= sizes[i]:
+                encode_neighbors(code, z, graph.neighbors, n_states, start, end)
+                draw_direct(z[i], code, thresholds, place, bits)
+                continue
+            scores[:] = np.float32(0.0)
+            while start < end:
+                stop = min(start + sizes[i], end)
+                encode_neighbors(code, z, graph.neighbors, n_states, start, stop)
+                add_potentials(scores, code, potentials, place)
+                place += n_states ** (stop - start)
+                start = stop
+            draw_scores(z[i], scores, top, bits)

@@ -71,6 +71,30 @@ def test_advancing_in_place_is_sweeping(case):
     np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.parametrize("n_states", [2, 3])
+@pytest.mark.parametrize("n_chains", [5, 40])
+def test_states_are_counted_along_the_chains(n_states, n_chains, rng):
+    """More often than a byte can count, in the order of the draws of as many single sweeps."""
+    graph, n_sweeps = builders.grid(2, 3), 300
+    simulator = GibbsSimulator(graph, n_states, n_chains)
+    x, tables = np.zeros((n_chains, 6), dtype=np.int8), random_tables(graph, n_states, rng)
+    simulator.load(x)
+    nodes, pairs = simulator.count(*tables, n_sweeps, np.random.default_rng(1))
+    expected_nodes, expected_pairs = np.zeros(nodes.shape, int), np.zeros(pairs.shape, int)
+    simulator.load(x)
+    rng = np.random.default_rng(1)
+    inner = np.arange(1, n_states)
+    for _ in range(n_sweeps):
+        simulator.advance(*tables, 1, rng)
+        simulator.store(x)
+        is_in = x.T[:, None] == inner[:, None]  # (d, K - 1, m)
+        u, v = graph.edges.T
+        expected_nodes += is_in
+        expected_pairs += is_in[u][:, :, None] & is_in[v][:, None]
+    np.testing.assert_array_equal(nodes, expected_nodes)
+    np.testing.assert_array_equal(pairs, expected_pairs)
+
+
 def test_pairs_are_counted_over_the_chains(case, rng):
     simulator, x, edge_tables, node_tables = case
     simulator.load(x)
