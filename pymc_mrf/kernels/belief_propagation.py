@@ -48,12 +48,13 @@ def to_probabilities(scores):
 
 
 @jit
-def send(i, messages, edge_tables, node_tables, graph, maximise, damping, before, after, scores, new):
+def send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores):
     """Send the messages of node i to all its neighbours; the largest change, NaN if impossible.
 
-    `before` and `after` (largest degree + 1, K) are room for running sums of what came in, `scores`
-    and `new` (K,) for one message.
+    `sums` (2, largest degree + 1, K) are room for running sums of what came in, before and after a
+    neighbour, `scores` (2, K) for one message.
     """
+    before, after, new, scores = sums[0], sums[1], scores[0], scores[1]
     first, n = graph.indptr[i], graph.indptr[i + 1] - graph.indptr[i]
     n_states = new.shape[0]
     for a in range(n_states):
@@ -110,26 +111,13 @@ def pairwise_passes(
     for i in range(order.shape[0]):
         n_most = max(n_most, graph.indptr[i + 1] - graph.indptr[i])
     n_states = node_tables.shape[1]
-    before, after = np.empty((n_most + 1, n_states)), np.empty((n_most + 1, n_states))
-    scores, new = np.empty(n_states), np.empty(n_states)
+    sums, scores = np.empty((2, n_most + 1, n_states)), np.empty((2, n_states))
     residual = np.inf
     for iteration in range(max_iterations):
         residual = 0.0
         for k in range(2 * order.shape[0]):
             i = order[k] if k < order.shape[0] else order[2 * order.shape[0] - 1 - k]
-            change = send(
-                i,
-                messages,
-                edge_tables,
-                node_tables,
-                graph,
-                maximise,
-                damping,
-                before,
-                after,
-                scores,
-                new,
-            )
+            change = send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores)
             if np.isnan(change):
                 return iteration + 1, change
             residual = max(residual, change)
