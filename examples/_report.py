@@ -12,6 +12,9 @@ from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
 
+SILENT = {"cores": 1, "progressbar": False, "quiet": True, "compute_convergence_checks": False}
+"""Options of `pymc.sample` in studies, which time a process and judge convergence themselves."""
+
 PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy", "networkx")
 
 

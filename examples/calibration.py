@@ -29,7 +29,7 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, save_figure, table, write_fragment
+from examples._report import SILENT, machine, parse_sizes, save_figure, table, write_fragment
 
 GRID = pmrf.graphs.grid(2, 3)
 PAIRS = pmrf.graphs.complete(4)
@@ -37,14 +37,6 @@ PICTURE = pmrf.graphs.grid(6, 6)
 MEANS = np.array([-1.0, 0.0, 1.0])
 N_RANKS = 20  # ranks 0 to 19, of the truth among as many draws less one
 BAND = 0.95
-SAMPLE = {
-    "chains": 1,
-    "cores": 1,
-    "progressbar": False,
-    "quiet": True,
-    "compute_convergence_checks": False,
-}
-
 Values = dict[str, np.ndarray]  # of variables, draws first
 
 
@@ -275,7 +267,7 @@ def ranks(seed: int, *, name: str, tune: int) -> tuple[dict[str, int], float]:
         model = (case.fit or case.make)(truth["x"][0])
         n = (N_RANKS - 1) * case.thin
         steps = case.steps(model)
-        idata = pm.sample(n, tune=tune, step=steps, model=model, random_seed=seed, **SAMPLE)
+        idata = pm.sample(n, tune=tune, step=steps, model=model, chains=1, random_seed=seed, **SILENT)
     kept = {key: v.values[0, case.thin - 1 :: case.thin] for key, v in idata.posterior.data_vars.items()}
     rng = np.random.default_rng(seed)
     found = {

@@ -19,7 +19,7 @@ import pymc as pm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table, write_fragment
+from examples._report import SILENT, machine, parse_sizes, table, write_fragment
 from pymc_mrf.kernels.swendsen_wang import swendsen_wang_sweeps
 from pymc_mrf.likelihood.grid_simulation import simulate_grid
 from pymc_mrf.likelihood.path_simulation import simulate_path
@@ -92,11 +92,8 @@ def rows_of(case: Case, draws: int, tune: int) -> list[list]:
                     n,
                     tune=min(n, tune),
                     chains=2,
-                    cores=1,
                     random_seed=2,
-                    progressbar=False,
-                    quiet=True,
-                    compute_convergence_checks=False,
+                    **SILENT,
                 )
             seconds = time.process_time() - start
         set_up = f"{simulation:.1f}" if likelihood == "path" else ""

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter
 
 import pymc_mrf as pmrf
-from examples._report import machine, save_figure, table, write_fragment
+from examples._report import SILENT, machine, save_figure, table, write_fragment
 
 LEVELS = np.array([0.1, 0.45, 0.8])
 """Prior means of dark, middle and light grey."""
@@ -57,11 +57,8 @@ def sample(
             draws,
             tune=max(draws // 2, 1),
             chains=chains,
-            cores=1,
             random_seed=seed,
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,  # undefined for pixels that never change class
+            **SILENT,  # R-hat is undefined for pixels that never change class
         )
     return idata, time.process_time() - start
 

@@ -25,7 +25,7 @@ import pymc as pm
 import xarray as xr
 
 import pymc_mrf as pmrf
-from examples._report import machine, outcomes, parse_sizes, table, two_digits, write_fragment
+from examples._report import SILENT, machine, outcomes, parse_sizes, table, two_digits, write_fragment
 from examples.coupling_path import Case, picture
 from pymc_mrf.distributions import path as path_module
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -81,11 +81,8 @@ def sample(model: pm.Model, draws: int, tune: int) -> tuple[xr.DataTree, np.ndar
             draws=draws,
             tune=tune,
             chains=1,
-            cores=1,
             random_seed=2,
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,
+            **SILENT,
             callback=callback,
             var_names=PARAMETERS,
         )

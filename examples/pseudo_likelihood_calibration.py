@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, outcomes, parse_sizes, save_figure, table, write_fragment
+from examples._report import SILENT, machine, outcomes, parse_sizes, save_figure, table, write_fragment
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.steps.edge_checks import false_edges, is_overstated
 
@@ -73,11 +73,8 @@ def inclusion(
             draws,
             tune=tune,
             chains=1,
-            cores=1,
             random_seed=seed,
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,
+            **SILENT,
         )
     # a probability of 0 or 1 is more than draws can tell
     return ((idata.posterior["weight"].values[0] != 0).sum(axis=0) + 0.5) / (draws + 1)
