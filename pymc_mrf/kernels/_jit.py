@@ -46,7 +46,10 @@ event.register("numba:compile", Announcement())
 
 
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
-_OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", fastmath=False)
+# no kernel is handed to C: wrappers for that took a fifth of the time of compilation
+_OPTIONS: dict[str, Any] = dict(
+    cache=True, nogil=True, error_model="numpy", fastmath=False, no_cfunc_wrapper=True
+)
 
 
 def jit(function: Callable) -> Any:
