@@ -16,6 +16,7 @@ from pymc_mrf.distributions.field import (
     latent_if_all_missing,
     observed_values,
     read_observed,
+    state_dtype,
     without_nan,
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS
@@ -51,6 +52,8 @@ class FactorGraphMRF(Field):
         Single-site Gibbs sweeps behind each random draw that is not exact, as for `AgreementMRF`. They
         start from uniform states; with -inf entries, from a possible configuration nearby, which a search
         of bounded length must find (a ValueError if it does not), and reach what single changes reach.
+    dtype : str
+        Integer type of the values, as for `AgreementMRF`.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.
@@ -88,10 +91,9 @@ class FactorGraphMRF(Field):
     rv_type = FactorGraphRV
 
     @classmethod
-    def rv_op(cls, tables, *, graph, likelihood, n_sweeps, size=None, rng=None):
+    def rv_op(cls, tables, *, op, size=None, rng=None):
         """Build the random variable."""
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        op = FactorGraphRV(graph, likelihood, n_sweeps)
         return op(tables, size=size, rng=rng, return_next_rng=True)[1]
 
     def __new__(
@@ -118,6 +120,7 @@ class FactorGraphMRF(Field):
         cardinalities: Sequence[int],
         likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
+        dtype="int64",
         **kwargs,
     ):
         """Unregistered variable; see the class."""
@@ -125,7 +128,8 @@ class FactorGraphMRF(Field):
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
         likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph))
-        return super().dist([flat], graph=graph, likelihood=likelihood, n_sweeps=n_sweeps, **kwargs)
+        dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
+        return super().dist([flat], op=FactorGraphRV(graph, likelihood, n_sweeps, dtype=dtype), **kwargs)
 
 
 def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:

@@ -94,7 +94,7 @@ class FactorGraphRV(FieldRV):
 
     def decode(self, x: np.ndarray) -> np.ndarray:
         """Return the state indices: they are the values."""
-        return x.astype(np.int64)
+        return x.astype(self.dtype)
 
     def encode(self, value):
         """State indices and whether the values are states."""
@@ -130,13 +130,13 @@ class FactorGraphRV(FieldRV):
 
     def implementation(self, jit):
         """Draw one row."""
-        d = self.graph.n_variables
+        d, dtype = self.graph.n_variables, getattr(np, self.dtype)
         fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
 
         def draw(rng, tables):
             x = np.empty((1, d), dtype=np.int8)
             fill(x, tables, rng)
-            return x[0].astype(np.int64)
+            return x[0].astype(dtype)
 
         return draw
 

@@ -146,6 +146,21 @@ def check_shape(shape: Any, n_variables: int, what: str) -> None:
         )
 
 
+def state_dtype(dtype: Any, states: Sequence[int]) -> str:
+    """Name of an integer type, refused where it does not hold all states."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    low, high = min(states), max(states)
+    if found.kind not in "iu" or not np.iinfo(found).min <= low <= high <= np.iinfo(found).max:
+        raise ValueError(
+            f"dtype={dtype!r} must be an integer type with room for the states {low} to {high}, such as "
+            '"int64" or "int8"'
+        )
+    return found.name
+
+
 def chosen_likelihood(likelihood: str, n_sweeps: int, tree, known: Sequence[str] = LIKELIHOODS) -> str:
     """Check the options of a field and return its likelihood, not "auto"; `tree` makes the junction tree."""
     if likelihood not in known:

@@ -1,5 +1,6 @@
 """Pairwise Markov random fields as PyMC distributions: one core, one named form per family."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pymc_mrf.distributions.field import (
     observed_values,
     read_observed,
     registered_node,
+    state_dtype,
     without_nan,
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
@@ -278,6 +280,7 @@ class MarkovRandomField(Field):
         *,
         likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
+        dtype="int64",
         adjust_to=None,
         n_rows=None,
         **kwargs,
@@ -292,15 +295,21 @@ class MarkovRandomField(Field):
         likelihood = chosen_likelihood(
             likelihood, n_sweeps, lambda: field_tree(graph, family.n_states), PAIRWISE_LIKELIHOODS
         )
-        op = MarkovRandomFieldRV(graph, family, likelihood, n_sweeps, path=path)
+        make = partial(
+            MarkovRandomFieldRV,
+            graph,
+            family,
+            likelihood,
+            n_sweeps,
+            dtype=state_dtype(dtype, family.states),
+        )
+        op = make(path=path)
         if likelihood == "adjusted-pseudo":
             if adjust_to is None:
                 raise refusal(
                     "dist", "needs observed data", "declare the field in a model, with `observed`"
                 )
-            op = MarkovRandomFieldRV(
-                graph, family, likelihood, n_sweeps, adjustment(op, parameters, *adjust_to)
-            )
+            op = make(adjusted=adjustment(op, parameters, *adjust_to))
         return super().dist(parameters, op=op, **kwargs)
 
 
@@ -337,6 +346,10 @@ class AgreementMRF(MarkovRandomField):
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
         one over clusters where an attractive field may order; draws are exact if the likelihood is "exact"
         and the tables have at most 2 ** 14 cells.
+    dtype : str
+        Integer type of the values. The draws of a large hidden field take an eighth of the memory as "int8";
+        but sums and products of such a type overflow without a word, in the model and in its results, unless
+        they are cast to a larger one before.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.
@@ -389,7 +402,7 @@ class Ising(MarkovRandomField):
         negative ones differ, and zero is no edge.
     field : tensor_like of float, shape (..., d) or scalar
         One value h per node, in graph order, or one for all: positive values favour +1.
-    graph, likelihood, n_sweeps, **kwargs
+    graph, likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
     Raises
@@ -431,7 +444,7 @@ class BoltzmannMachine(MarkovRandomField):
         nodes are 1. Zero is no edge.
     bias : tensor_like of float, shape (..., d) or scalar
         One value b per node, in graph order, or one for all: the log odds of 1 where all neighbours are 0.
-    graph, likelihood, n_sweeps, **kwargs
+    graph, likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
     Raises

@@ -101,7 +101,7 @@ class FieldRV(NumbaRV, RandomVariable):
 
     @abstractmethod
     def decode(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., d) int64 of state indices."""
+        """Values (..., d) of state indices."""
 
     @abstractmethod
     def encode(self, value):
@@ -219,7 +219,7 @@ class MarkovRandomFieldRV(FieldRV):
 
     def decode(self, x: np.ndarray) -> np.ndarray:
         """States of the family at these indices."""
-        return np.array(self.family.states, dtype=np.int64)[x]
+        return np.array(self.family.states, dtype=self.dtype)[x]
 
     def encode(self, value):
         """State indices and whether the values are states."""
@@ -278,7 +278,7 @@ class MarkovRandomFieldRV(FieldRV):
             -1 if k == 0 else family.n_states if k <= family.edge_axes else 1 for k in range(3)
         )
         is_log_odds = family.is_log_odds
-        states = np.array(family.states, dtype=np.int64)
+        states = np.array(family.states, dtype=self.dtype)
         fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
 
         def draw(rng, edge, node):
@@ -374,7 +374,7 @@ def _distinct_rows(op: FieldRV, value, parameters):
     them. Data that may change, those of ``pm.Data``, are left as they are.
     """
     is_shared = shared_by_rows(op.log_tables(parameters, pt), op.table_ndims)
-    is_fixed = isinstance(value, Constant) and value.type.ndim == 2 and value.type.dtype == "int64"
+    is_fixed = isinstance(value, Constant) and value.type.ndim == 2 and value.type.dtype == op.dtype
     if not (is_shared and is_fixed):
         return value, None
     rows, _, where = distinct_rows(value.data)

@@ -35,7 +35,7 @@ class OrdinalMRF(MarkovRandomField):
         Number of states of every node, or of each; K is the largest.
     scores : (K,) sequence of float, optional
         Increasing scores s of the states; 0..K-1 by default.
-    likelihood, n_sweeps, **kwargs
+    likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
     Raises

@@ -40,7 +40,7 @@ class Potts(MarkovRandomField):
     graph : networkx.Graph or PairwiseGraph
     n_states : int
         Number of states K >= 2.
-    likelihood, n_sweeps, **kwargs
+    likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
     Raises
