@@ -104,18 +104,18 @@ def enlarged(path: CouplingPath, graph: PairwiseGraph, n_states: int) -> Couplin
     )
 
 
-def simulate(side: int, n_states: int) -> dict:
-    """CPU seconds that the path of a square lattice takes; it stays on disk."""
+def simulate(side: int, n_states: int, folder: Path) -> dict:
+    """CPU seconds that the path of a square lattice takes; it stays in `folder`, which shall not have it."""
     start = time.process_time()
-    find_path(side, n_states)
+    find_path(side, n_states, folder)
     seconds = time.process_time() - start
     return {"what": "path", "side": side, "states": n_states, "simulation": seconds}
 
 
-def find_path(side: int, n_states: int) -> CouplingPath:
-    """Path of a square lattice."""
+def find_path(side: int, n_states: int, folder: Path) -> CouplingPath:
+    """Path of a square lattice, simulated if it is not in `folder`."""
     graph = pmrf.graphs.grid(side, side)
-    return saved_path(graph, n_states, 1, False, path_module.folder(), lambda file: None)
+    return saved_path(graph, n_states, 1, False, folder, lambda file: None)
 
 
 def simulated_side(side: int, n_states: int) -> int:
@@ -123,9 +123,10 @@ def simulated_side(side: int, n_states: int) -> int:
     return min(side, LARGEST_PATH[n_states])
 
 
-def measure(side: int, n_states: int, phase: str, draws: int) -> dict:
+def measure(side: int, n_states: int, phase: str, draws: int, folder: Path) -> dict:
     """Sample one picture; what the table says of it."""
-    graph, path = pmrf.graphs.grid(side, side), find_path(simulated_side(side, n_states), n_states)
+    graph = pmrf.graphs.grid(side, side)
+    path = find_path(simulated_side(side, n_states), n_states, folder)
     if path.n_edges < graph.n_edges:
         path = enlarged(path, graph, n_states)
     rng = np.random.default_rng(1)
@@ -249,18 +250,18 @@ def main(argv: list[str] | None = None) -> None:
     full = dict(sides=[32, 64, 128, 256, 500], draws=[500, 500, 400, 150, 60], states=[2, 3, 5])
     full |= dict(replicates=20, recovery_side=64, recovery_states=[3], recovery_draws=400)
     arguments = parse_sizes(parser, argv, **full)
-    rows, simulations, found = [], [], []
+    rows, simulations, found, folder = [], [], [], arguments.rows.parent / "paths"
     for side, draws in zip(arguments.sides, arguments.draws, strict=True):
         for n_states in arguments.states:
             simulated = simulated_side(side, n_states)
             key = dict(what="path", side=simulated, states=n_states)
-            path = kept(arguments.rows, key, partial(simulate, simulated, n_states))
+            path = kept(arguments.rows, key, partial(simulate, simulated, n_states, folder))
             for phase in PHASES:
                 if side > LARGEST[n_states][phase]:
                     continue
                 simulations.append(path)
                 key = dict(what="speed", side=side, states=n_states, phase=phase, draws=draws)
-                make = partial(measure, side, n_states, phase, draws)
+                make = partial(measure, side, n_states, phase, draws, folder)
                 rows.append(kept(arguments.rows, key, make))
     side, draws = arguments.recovery_side, arguments.recovery_draws
     for n_states in arguments.recovery_states:
