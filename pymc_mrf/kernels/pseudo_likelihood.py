@@ -164,7 +164,8 @@ def log_pseudo_likelihood_gradient(
                 else:
                     grad_edge[e, 1, 1] += pair_dot(R[u], T[v], R[v], T[u])
         # so far the gradient by weights and biases: pull it back through `binary_form`
-        grad_node[:, 0] = -grad_node[:, 1]
+        for i in range(d):
+            grad_node[i, 0] = -grad_node[i, 1]
         for e in range(graph.edges.shape[0]):
             g_u, g_v = grad_node[graph.edges[e, 0], 1], grad_node[graph.edges[e, 1], 1]
             g = grad_edge[e, 1, 1]

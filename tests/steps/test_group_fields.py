@@ -103,6 +103,7 @@ def test_three_states(likelihood):
     assert gaps_of(draws, reference.posterior_of(other, 3, 1.0)[0]) > Z
 
 
+@pytest.mark.compiled  # many leapfrog steps
 def test_a_random_bias_moved_by_nuts():
     product = np.array([[0.0, 0.0], [0.0, 1.0]])
     x = draw(CYCLE, [1.0, 1.0, -1.0, 0.0], product, 60, 4, bias=-0.7)
