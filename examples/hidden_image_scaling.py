@@ -11,11 +11,13 @@ of ``--full`` takes about half an hour, and can be had in pieces.
 
 import argparse
 import json
+import shutil
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -105,10 +107,12 @@ def enlarged(path: CouplingPath, graph: PairwiseGraph, n_states: int) -> Couplin
 
 
 def simulate(side: int, n_states: int, folder: Path) -> dict:
-    """CPU seconds that the path of a square lattice takes; it stays in `folder`, which shall not have it."""
-    start = time.process_time()
-    find_path(side, n_states, folder)
-    seconds = time.process_time() - start
+    """CPU seconds that the path of a square lattice takes, which goes into `folder`."""
+    with TemporaryDirectory() as empty:
+        start = time.process_time()
+        find_path(side, n_states, Path(empty))
+        seconds = time.process_time() - start
+        shutil.copytree(empty, folder, dirs_exist_ok=True)
     return {"what": "path", "side": side, "states": n_states, "simulation": seconds}
 
 

@@ -204,6 +204,11 @@ class Field(Discrete):
                 f"{name}: total_size={total_size!r} is for minibatches, which steps and estimates of fields "
                 "do not take: give all rows as `observed`; equal rows cost little under the exact likelihood"
             )
+        if "dtype" in kwargs and kwargs.get("observed") is not None:
+            raise ValueError(
+                f"{name}: dtype={kwargs['dtype']!r} is for hidden fields, whose draws take memory, but "
+                "`observed` is given, and later data that are no states would wrap around: leave dtype out"
+            )
         rv = super().__new__(cls, name, *args, **kwargs)
         tag_parents(registered_node(rv), pm.modelcontext(None))
         mark_observed(observed_part(rv), rv.name, pm.modelcontext(None))

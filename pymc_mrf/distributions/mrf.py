@@ -347,9 +347,11 @@ class AgreementMRF(MarkovRandomField):
         one over clusters where an attractive field may order; draws are exact if the likelihood is "exact"
         and the tables have at most 2 ** 14 cells.
     dtype : str
-        Integer type of the values. The draws of a large hidden field take an eighth of the memory as "int8";
-        but sums and products of such a type overflow without a word, in the model and in its results, unless
-        they are cast to a larger one before.
+        Integer type of the values of a hidden field, by default "int64". Draws of a large one take an eighth
+        of the memory as "int8", to be used as indices, ``level[x]``, or after a cast,
+        ``x.astype("int64")``: elsewhere numbers of such a type wrap around without a word, as in ``100 * x``
+        and ``x + x`` but not in ``x.sum()``, and PyTensor computes functions such as ``exp(x)`` in single
+        precision.
     **kwargs
         ``observed`` (..., d), ``dims``, ``shape`` and so on, as for every PyMC distribution. Missing
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.

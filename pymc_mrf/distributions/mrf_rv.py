@@ -374,7 +374,7 @@ def _distinct_rows(op: FieldRV, value, parameters):
     them. Data that may change, those of ``pm.Data``, are left as they are.
     """
     is_shared = shared_by_rows(op.log_tables(parameters, pt), op.table_ndims)
-    is_fixed = isinstance(value, Constant) and value.type.ndim == 2 and value.type.dtype == op.dtype
+    is_fixed = isinstance(value, Constant) and value.type.ndim == 2 and value.type.dtype == "int64"
     if not (is_shared and is_fixed):
         return value, None
     rows, _, where = distinct_rows(value.data)

@@ -253,10 +253,12 @@ def rows_of(x: np.ndarray | None, options: dict[str, Any], name: str) -> int:
 
 
 def _is_random(parameter: Any) -> bool:
+    """Whether a parameter depends on random variables."""
     return any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors([parameter]))
 
 
 def _is_zero(parameter: Any) -> bool:
+    """Whether a parameter is known to be 0."""
     [value] = constant_fold([parameter], raise_not_constant=False)
     return isinstance(value, np.ndarray | float | int) and not np.any(value)
 

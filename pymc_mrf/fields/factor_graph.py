@@ -156,7 +156,7 @@ class FactorGraphField(FixedField[FactorMarginals]):
             simulator.sweep(x, tables, n_burn_in, rng)
             variable_sum, factor_sum = np.zeros((len(x), *shape)), np.zeros((len(x), tables.size))
             simulator.add_marginals(x, tables, n_sweeps, rng, variable_sum, factor_sum)
-            return moments(variable_sum / n_sweeps, 0), moments(factor_sum / n_sweeps, 0)
+            return moments(variable_sum, n_sweeps, 0), moments(factor_sum, n_sweeps, 0)
 
         n_bytes = 8 * (tables.size + shape[0] * shape[1])
         means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])

@@ -31,11 +31,13 @@ TwoMoments = tuple[Moments, Moments]
 """Those of both kinds of marginals."""
 
 
-def moments(values: np.ndarray, axis: int) -> Moments:
-    """Moments of values whose chains lie along an axis."""
-    mean = values.mean(axis=axis, keepdims=True)
-    squares = ((values - mean) ** 2).sum(axis=axis)
-    return Moments(values.shape[axis], mean.squeeze(axis), squares)
+def moments(sums: np.ndarray, n_sweeps: int, axis: int) -> Moments:
+    """Moments of averages over sweeps, by their sums, whose chains lie along an axis; these are used up."""
+    sums /= n_sweeps
+    mean = sums.mean(axis=axis, keepdims=True)
+    sums -= mean
+    squares = np.square(sums, out=sums).sum(axis=axis)
+    return Moments(sums.shape[axis], mean.squeeze(axis), squares)
 
 
 def pooled(a: Moments, b: Moments) -> Moments:

@@ -187,7 +187,7 @@ class PairwiseField(FixedField[Marginals]):
         trees.sweep(x, *tables, n_burn_in, rng)
         nodes, edges = (np.zeros((*table.shape, len(x))) for table in tables[::-1])
         trees.add_marginals(x, *tables, n_sweeps, rng, nodes, edges)
-        return moments(nodes / n_sweeps, -1), moments(edges / n_sweeps, -1)
+        return moments(nodes, n_sweeps, -1), moments(edges, n_sweeps, -1)
 
     def _mode(self, method: str, **options: Any) -> Mode:
         return pairwise_mode(self, self.graph, self.edge_tables, self.node_tables, method, options)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -301,9 +302,9 @@ class GibbsSimulator:
 
         Returns
         -------
-        nodes : (d, K - 1, m) integer array
+        nodes : (d, K - 1, m) uint8 array, or int32 for more than 255 sweeps
             Sweeps after which a node is in each of the states 1..K-1.
-        pairs : (r, K - 1, K - 1, m) integer array
+        pairs : (r, K - 1, K - 1, m) array of the same type
             The same for pairs of them at the ends of an edge.
         """
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
@@ -311,16 +312,18 @@ class GibbsSimulator:
         k, m = self.n_states - 1, self.n_chains
         shapes = (self.graph.n_nodes, k, m), (self.graph.n_edges, k, k, m)
         x = np.empty((self.graph.n_nodes, m), dtype=np.int8)
-        total: list[np.ndarray] = []
-        for done in range(0, max(n_sweeps, 1), MOST_COUNTED):
-            few = [np.zeros(shape, dtype=np.uint8) for shape in shapes]
+        few: list[Any] = [np.zeros(shape, dtype=np.uint8) for shape in shapes]
+        are_few = n_sweeps <= MOST_COUNTED
+        total: list[Any] = few if are_few else [np.zeros(shape, dtype=np.int32) for shape in shapes]
+        for done in range(0, n_sweeps, MOST_COUNTED):
             for _ in range(min(MOST_COUNTED, n_sweeps - done)):
                 sweeps(1, rng)
                 self._chains.store_columns(x)
                 count_states(x, self.graph.edges, *few)
-            total = (
-                [np.add(*both, dtype=np.int32) for both in zip(total, few, strict=True)] if done else few
-            )
+            if not are_few:
+                for counts, more in zip(total, few, strict=True):
+                    counts += more
+                    more[:] = 0
         return total[0], total[1]
 
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:

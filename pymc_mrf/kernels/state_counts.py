@@ -12,7 +12,7 @@ MOST_COUNTED = 255
 def count_states(x, edges, nodes, pairs):
     """Add the states of all chains to counts by bytes, in place; 64 chains to an AVX-512 instruction.
 
-    State 0 is counted by none of them: what is left belongs to it.
+    State 0 is not counted: it has the sweeps that are left.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def moments(counts, n_sweeps, mean, squares):
 
 @jit
 def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
-    """Moments over chains of the shares of sweeps in all states, by counts as above but of any integers.
+    """Moments over chains of the shares of sweeps in all states, from counts as `count_states` makes them.
 
     Parameters
     ----------
