@@ -16,7 +16,7 @@ from pymc_mrf.fields.methods import DRAWS, MARGINALS
 from pymc_mrf.fields.modes import Mode, pairwise_mode
 from pymc_mrf.fields.monte_carlo import Moments, TwoMoments, estimates, moments
 from pymc_mrf.fields.perfect import perfect_sample
-from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.fields.simulation import SWEEPS_KEPT, GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -165,7 +165,8 @@ class PairwiseField(FixedField[Marginals]):
             n_bytes = 8 * (tables[0].size + tables[1].size)
         else:
             run, k = partial(self._counted, **sweeps), self.n_states - 1
-            n_bytes = 5 * k * (self.graph.n_nodes + k * self.graph.n_edges)
+            n_bytes = SWEEPS_KEPT * self.graph.n_nodes
+            n_bytes += 5 * k * (self.graph.n_nodes + k * self.graph.n_edges)
         means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])
         return *means, errors, None
 

@@ -23,6 +23,9 @@ MIN_CHAINS = 8
 MIN_CHAINS_STATES = 16
 """The same for more states."""
 
+SWEEPS_KEPT = 5
+"""Sweeps whose states are kept to be counted at once."""
+
 
 class PackedChains:
     """Chains of a sparse binary field, 64 to a machine word: see `kernels.packed_gibbs`."""
@@ -311,15 +314,18 @@ class GibbsSimulator:
         sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
         k, m = self.n_states - 1, self.n_chains
         shapes = (self.graph.n_nodes, k, m), (self.graph.n_edges, k, k, m)
-        x = np.empty((self.graph.n_nodes, m), dtype=np.int8)
+        x = np.empty((SWEEPS_KEPT, self.graph.n_nodes, m), dtype=np.int8)
         few: list[Any] = [np.zeros(shape, dtype=np.uint8) for shape in shapes]
         are_few = n_sweeps <= MOST_COUNTED
         total: list[Any] = few if are_few else [np.zeros(shape, dtype=np.int32) for shape in shapes]
         for done in range(0, n_sweeps, MOST_COUNTED):
-            for _ in range(min(MOST_COUNTED, n_sweeps - done)):
-                sweeps(1, rng)
-                self._chains.store_columns(x)
-                count_states(x, self.graph.edges, *few)
+            todo = min(MOST_COUNTED, n_sweeps - done)
+            for begin in range(0, todo, SWEEPS_KEPT):
+                kept = x[: todo - begin]
+                for states in kept:
+                    sweeps(1, rng)
+                    self._chains.store_columns(states)
+                count_states(kept, self.graph.edges, *few)
             if not are_few:
                 for counts, more in zip(total, few, strict=True):
                     counts += more

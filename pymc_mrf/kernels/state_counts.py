@@ -12,31 +12,36 @@ MOST_COUNTED = 255
 def count_states(x, edges, nodes, pairs):
     """Add the states of all chains to counts by bytes, in place; 64 chains to an AVX-512 instruction.
 
-    State 0 is not counted: it has the sweeps that are left.
+    State 0 is not counted: it has the sweeps that are left. Several sweeps are counted at once, because it is
+    the counts that take time to read and to write.
 
     Parameters
     ----------
-    x : (d, m) int8 array
-        State indices 0..K-1, one chain per column.
+    x : (s, d, m) int8 array
+        State indices 0..K-1 after each of s sweeps, one chain per column.
     edges : (r, 2) integer array
     nodes : (d, K - 1, m) uint8 array
         Of the states 1..K-1.
     pairs : (r, K - 1, K - 1, m) uint8 array
         Of pairs of them at the ends of an edge.
     """
-    n_chains, n_counted = x.shape[1], nodes.shape[1]
-    for i in range(x.shape[0]):
+    n_chains, n_counted = x.shape[2], nodes.shape[1]
+    for i in range(x.shape[1]):
         for a in range(n_counted):
             state, count = np.int8(a + 1), nodes[i, a]
-            for c in range(n_chains):
-                count[c] += np.uint8(x[i, c] == state)
+            for s in range(x.shape[0]):
+                own = x[s, i]
+                for c in range(n_chains):
+                    count[c] += np.uint8(own[c] == state)
     for e in range(edges.shape[0]):
-        x_u, x_v = x[edges[e, 0]], x[edges[e, 1]]
+        u, v = edges[e, 0], edges[e, 1]
         for a in range(n_counted):
             for b in range(n_counted):
                 state_u, state_v, count = np.int8(a + 1), np.int8(b + 1), pairs[e, a, b]
-                for c in range(n_chains):
-                    count[c] += np.uint8((x_u[c] == state_u) & (x_v[c] == state_v))
+                for s in range(x.shape[0]):
+                    x_u, x_v = x[s, u], x[s, v]
+                    for c in range(n_chains):
+                        count[c] += np.uint8((x_u[c] == state_u) & (x_v[c] == state_v))
 
 
 @jit
