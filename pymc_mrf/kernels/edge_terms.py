@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
+from pymc_mrf.kernels._jit import lean, lean_summing, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.series import draw_envelope, log_envelope, series_value
+from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, log_from_one
 
 PSEUDO_COUNT = 0.5  # observations of either kind that a proposal adds: Jeffreys' prior
 BASE_SHARE = (
@@ -58,10 +59,10 @@ class LevelTerms(NamedTuple):
     ----------
     size, total, n, more
         As of `Terms`.
-    f, lam : (T, L) arrays
+    f, lam : (L, T) arrays
         Levels that a term does not have, or that are impossible, have lam -inf.
-    weight : (L,) array
-        Room for work.
+    top, center, z, first, second, p : (T,) arrays
+        What `sum_levels` finds of each term, and room for work.
     """
 
     size: np.ndarray
@@ -70,7 +71,12 @@ class LevelTerms(NamedTuple):
     f: np.ndarray
     lam: np.ndarray
     more: np.ndarray
-    weight: np.ndarray
+    top: np.ndarray
+    center: np.ndarray
+    z: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    p: np.ndarray
 
 
 class Proposal(NamedTuple):
@@ -105,15 +111,9 @@ def allocate_terms(size):
 
 def allocate_level_terms(size, n_levels):
     """`LevelTerms` with room for `size` of them, of up to `n_levels` levels."""
-    f, lam = np.zeros((2, size, n_levels))
+    f, lam = np.zeros((2, n_levels, size))
     return LevelTerms(
-        np.zeros(1, dtype=np.int64),
-        np.zeros(1),
-        np.zeros(size),
-        f,
-        lam,
-        np.zeros(size),
-        np.zeros(n_levels),
+        np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(size), f, lam, *np.zeros((7, size))
     )
 
 
@@ -147,9 +147,9 @@ def add_two_levels(terms, n, log_mass, f, x, more):
 def add_many_levels(terms, n, log_mass, f, x, more):
     """Levels that are impossible have log_mass -inf."""
     t, L = terms.size[0], f.shape[0]
-    for k in range(terms.f.shape[1]):
-        terms.f[t, k] = f[k] if k < L else 0.0
-        terms.lam[t, k] = log_mass[k] - f[k] * x if k < L else -np.inf
+    for k in range(terms.f.shape[0]):
+        terms.f[k, t] = f[k] if k < L else 0.0
+        terms.lam[k, t] = log_mass[k] - f[k] * x if k < L else -np.inf
     terms.n[t], terms.more[t] = n, more
     terms.size[0] = t + 1
 
@@ -190,24 +190,41 @@ def shape(terms):
     """
 
 
+@lean_summing
+def sum_of_softplus(n, lam, size, x):
+    """Sum n log(1 + exp(x + lam)) over the first `size` entries of `n` and `lam` (T,)."""
+    value = 0.0
+    for t in range(size):
+        z = x + lam[t]
+        e = exp_negative(max(-abs(z), LOWEST))
+        value += n[t] * ((z if z > 0.0 else 0.0) + log_from_one(1.0 + e))
+    return value
+
+
+@lean_summing
+def binomial_moments(n, lam, size, x):
+    """Sum n p and n p (1 - p), p = sigmoid(x + lam), over the first `size` entries (T,)."""
+    mean, variance = 0.0, 0.0
+    for t in range(size):
+        z = x + lam[t]
+        e = exp_negative(max(-abs(z), LOWEST))
+        q = 1.0 / (1.0 + e)
+        mean += n[t] * (q if z > 0.0 else e * q)
+        variance += n[t] * (e * q * q)
+    return mean, variance
+
+
 @log_likelihood.register(Terms)
 def two_level_likelihood(terms, x):
     """One logarithm for each term."""
-    value = terms.total[0] * x
-    for t in range(terms.size[0]):
-        value -= terms.n[t] * softplus(x + terms.lam[t])
-    return value
+    return terms.total[0] * x - sum_of_softplus(terms.n, terms.lam, terms.size[0], x)
 
 
 @slope_and_information.register(Terms)
 def two_level_derivatives(terms, x):
     """Binomial moments."""
-    slope, information = terms.total[0], 0.0
-    for t in range(terms.size[0]):
-        p = sigmoid(x + terms.lam[t])
-        slope -= terms.n[t] * p
-        information += terms.n[t] * p * (1.0 - p)
-    return slope, information
+    mean, information = binomial_moments(terms.n, terms.lam, terms.size[0], x)
+    return terms.total[0] - mean, information
 
 
 @expected.register(Terms)
@@ -246,78 +263,94 @@ def beta_of_many(terms):
         x += step
         if abs(step) < 1e-3:
             break
-    mean = PSEUDO_COUNT * 2.0 * sigmoid(x + center)
-    for t in range(terms.size[0]):
-        mean += terms.n[t] * sigmoid(x + terms.lam[t])
+    mean, _ = binomial_moments(terms.n, terms.lam, terms.size[0], x)
+    mean += PSEUDO_COUNT * 2.0 * sigmoid(x + center)
     mean = min(max(mean / (n + 2.0 * PSEUDO_COUNT), 1e-12), 1.0 - 1e-12)
     size = max(information / (mean * (1.0 - mean)), 2.0 * PSEUDO_COUNT)
     return size * mean, size * (1.0 - mean), np.log(mean) - np.log1p(-mean) - x
 
 
-@part
-def fill_weights(terms, t, x):
-    """exp(lam_tl + f_tl x) into `terms.weight`, the largest of them 1; the log of their common factor."""
-    top = -np.inf
-    for k in range(terms.weight.shape[0]):
-        terms.weight[k] = terms.lam[t, k] + terms.f[t, k] * x
-        top = max(top, terms.weight[k])
-    for k in range(terms.weight.shape[0]):
-        terms.weight[k] = np.exp(terms.weight[k] - top)
-    return top
+@lean
+def sum_levels(terms, x):
+    """Find the moments of f at x in one observation of each term, up to factors.
+
+    Sums over the levels: z of the weights exp(lam + f x - top), the largest of which is 1; first and second
+    of weights times f - center and its square, the center being the level of the largest weight.
+    """
+    T, top, center, p = terms.size[0], terms.top, terms.center, terms.p
+    z, first, second = terms.z, terms.first, terms.second
+    for t in range(T):
+        top[t], center[t], z[t] = -np.inf, 0.0, 0.0
+    for t in range(T):
+        first[t], second[t] = 0.0, 0.0
+    for k in range(terms.f.shape[0]):
+        f, lam = terms.f[k], terms.lam[k]
+        for t in range(T):
+            v = lam[t] + f[t] * x
+            center[t] = f[t] if v > top[t] else center[t]
+            top[t] = v if v > top[t] else top[t]
+    for k in range(terms.f.shape[0]):
+        f, lam = terms.f[k], terms.lam[k]
+        for t in range(T):
+            v = exp_negative(max(lam[t] + f[t] * x - top[t], LOWEST))
+            z[t] += v
+            p[t] = v * (f[t] - center[t])
+        for t in range(T):
+            first[t] += p[t]
+            second[t] += p[t] * (f[t] - center[t])
+
+
+@lean_summing
+def sum_of_norms(n, top, z, size):
+    """Sum n (top + log z) over the first `size` entries (T,)."""
+    value = 0.0
+    for t in range(size):
+        value += n[t] * (top[t] + log_from_one(z[t]))
+    return value
+
+
+@lean_summing
+def level_moments(terms):
+    """Sum the mean and the variance of f over all observations, after `sum_levels`."""
+    n, center, z, first, second = terms.n, terms.center, terms.z, terms.first, terms.second
+    mean, variance = 0.0, 0.0
+    for t in range(terms.size[0]):
+        gap = first[t] / z[t]
+        mean += n[t] * (center[t] + gap)
+        variance += n[t] * (second[t] / z[t] - gap * gap)
+    return mean, max(variance, 0.0)
 
 
 @log_likelihood.register(LevelTerms)
 def level_likelihood(terms, x):
     """Sum the exponentials of each term."""
-    value = terms.total[0] * x
-    for t in range(terms.size[0]):
-        top, total = fill_weights(terms, t, x), 0.0
-        for k in range(terms.weight.shape[0]):
-            total += terms.weight[k]
-        value -= terms.n[t] * (top + np.log(total))
-    return value
-
-
-@part
-def level_moments(terms, t, x):
-    """Mean and variance of f at x in one observation of term t."""
-    fill_weights(terms, t, x)
-    total, mean, variance = 0.0, 0.0, 0.0
-    for k in range(terms.weight.shape[0]):
-        total += terms.weight[k]
-        mean += terms.weight[k] * terms.f[t, k]
-    mean /= total
-    for k in range(terms.weight.shape[0]):
-        gap = terms.f[t, k] - mean
-        variance += terms.weight[k] * gap * gap
-    return mean, variance / total
+    sum_levels(terms, x)
+    return terms.total[0] * x - sum_of_norms(terms.n, terms.top, terms.z, terms.size[0])
 
 
 @slope_and_information.register(LevelTerms)
 def level_derivatives(terms, x):
     """Sum the moments of all observations."""
-    slope, information = terms.total[0], 0.0
-    for t in range(terms.size[0]):
-        mean, variance = level_moments(terms, t, x)
-        slope -= terms.n[t] * mean
-        information += terms.n[t] * variance
-    return slope, information
+    sum_levels(terms, x)
+    mean, information = level_moments(terms)
+    return terms.total[0] - mean, information
 
 
 @expected.register(LevelTerms)
 def level_mean(terms, t, x):
     """Mean over the levels."""
-    return level_moments(terms, t, x)[0]
+    sum_levels(terms, x)
+    return terms.center[t] + terms.first[t] / terms.z[t]
 
 
 @part
 def ends(terms, t):
     """Positions of the lowest and of the highest level of term t that is possible."""
     low, high = -1, -1
-    for k in range(terms.weight.shape[0]):
-        if terms.lam[t, k] > -np.inf:
-            low = k if low < 0 or terms.f[t, k] < terms.f[t, low] else low
-            high = k if high < 0 or terms.f[t, k] > terms.f[t, high] else high
+    for k in range(terms.f.shape[0]):
+        if terms.lam[k, t] > -np.inf:
+            low = k if low < 0 or terms.f[k, t] < terms.f[low, t] else low
+            high = k if high < 0 or terms.f[k, t] > terms.f[high, t] else high
     return low, high
 
 
@@ -327,11 +360,11 @@ def level_shape(terms):
     low, high, center, n, width = 0.0, 0.0, 0.0, 0.0, 0.0
     for t in range(terms.size[0]):
         first, last = ends(terms, t)
-        low += terms.n[t] * terms.f[t, first]
-        high += terms.n[t] * terms.f[t, last]
-        center += terms.n[t] * (terms.lam[t, last] - terms.lam[t, first])
+        low += terms.n[t] * terms.f[first, t]
+        high += terms.n[t] * terms.f[last, t]
+        center += terms.n[t] * (terms.lam[last, t] - terms.lam[first, t])
         n += terms.n[t]
-        width = max(width, terms.f[t, last] - terms.f[t, first])
+        width = max(width, terms.f[last, t] - terms.f[first, t])
     if width == 0.0:  # only one level is possible
         return 0.0, 0.0, 1.0, 0.0
     middle = -center / (n * width)  # where the ends of a term are equally probable

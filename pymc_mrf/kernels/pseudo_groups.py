@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.edge_terms import LevelTerms, Terms, add_term
 from pymc_mrf.kernels.group_labels import describe, follow
@@ -73,6 +73,21 @@ def log_add(a, b):
     return max(a, b) + np.log1p(np.exp(-abs(a - b)))
 
 
+@part
+def describe_two_states(terms, view, i, j, x):
+    """Terms of node i of two states, by the difference of its scores."""
+    t, f, scores = terms.size[0], view.statistic, view.scores[i]
+    for c in range(view.x.shape[1]):
+        b = view.x[j, c]
+        sign = f[1, b] - f[0, b]
+        if sign != 0.0:
+            lam = sign * (scores[c, 1] - scores[c, 0]) - x
+            if lam > -np.inf:  # else f is 0 whatever the node's state
+                terms.n[t], terms.lam[t], terms.more[t] = view.counts[c], lam, 0.0
+                t += 1
+    terms.size[0] = t
+
+
 @by_type
 def describe_end(terms, view, i, j, x):
     """Add the terms of node i, the edge's other end being node j."""
@@ -82,6 +97,9 @@ def describe_end(terms, view, i, j, x):
 def describe_binary_end(terms, view, i, j, x):
     """States of f = 1 together, and those of f = 0."""
     K = view.statistic.shape[0]
+    if K == 2:
+        describe_two_states(terms, view, i, j, x)
+        return
     for c in range(view.x.shape[1]):
         b = view.x[j, c]
         one, zero = -np.inf, -np.inf
@@ -103,7 +121,7 @@ def describe_end_of_levels(terms, view, i, j, x):
         t, b, varies = terms.size[0], view.x[j, c], False
         for a in range(K):
             f = view.statistic[a, b]
-            terms.f[t, a], terms.lam[t, a] = f, view.scores[i, c, a] - f * x
+            terms.f[a, t], terms.lam[a, t] = f, view.scores[i, c, a] - f * x
             varies = varies or f != 0.0
         if varies:  # else the other end has the score 0, and f is 0 whatever the node's state
             terms.n[t], terms.more[t] = view.counts[c], 0.0

@@ -31,6 +31,30 @@ def exp_negative(x):
     return p * np.int64(bits << 52).view(np.float64)
 
 
+_MANTISSA, _ONE = 2**52 - 1, 1023 << 52
+_TO_FLOAT = 1075 << 52  # bits of 2^52: with an integer below it in the low ones, their sum
+_SQRT2, _LN2 = 1.4142135623730951, 0.6931471805599453
+
+
+@jit
+def log_from_one(y):
+    """log(y), y in [1, 1e300], to 2e-16 absolutely or relatively; vectorises as `exp_negative` does."""
+    bits = np.float64(y).view(np.int64)
+    n = np.int64((bits >> 52) | _TO_FLOAT).view(np.float64) - (2.0**52 + 1023.0)
+    m = np.int64((bits & _MANTISSA) | _ONE).view(np.float64)
+    up = 1.0 if m > _SQRT2 else 0.0
+    s = (m - 1.0 - up) / (m + 1.0 + up)  # of 1 - s to 1 + s, |s| <= 0.172
+    q = s * s
+    p = 1.0 / 15.0 + q * (1.0 / 17.0)
+    p = 1.0 / 13.0 + q * p
+    p = 1.0 / 11.0 + q * p
+    p = 1.0 / 9.0 + q * p
+    p = 1.0 / 7.0 + q * p
+    p = 1.0 / 5.0 + q * p
+    p = 1.0 / 3.0 + q * p
+    return (n + up) * _LN2 + 2.0 * (s + s * (q * p))
+
+
 @summing
 def dot(a, b):
     """Inner product."""

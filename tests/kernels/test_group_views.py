@@ -165,7 +165,7 @@ def test_exhaustive_particles_are_exact(name, rng):
             with np.errstate(divide="ignore"):
                 lam = np.log(expected[edge]) - engine.levels * eta[edge]
             lam = lam[1] - lam[0] if engine.is_binary else lam
-            np.testing.assert_allclose(terms.lam[0], lam, atol=1e-8)
+            np.testing.assert_allclose(terms.lam[..., 0], lam, atol=1e-8)
             assert (terms.more[0] > 0.0) == (variance > 1e-20)
             variances.append(variance)
         follow_particles(view, e, eta[e], value)
