@@ -3,7 +3,8 @@
 Pictures are drawn from a Potts model on a square lattice, below or above its critical coupling
 log(1 + sqrt(K)), and Gaussian noise is added. The coupling, the grey level of each class and the noise are
 sampled together with the classes of all pixels, whose draws are counted, not stored. CPU times and effective
-draws go into ``hidden_image_scaling.md``, coverage by intervals into ``hidden_image_recovery.md``.
+draws go into ``hidden_image_scaling.md``, what it costs to keep levels in order into
+``hidden_image_ordering.md``, coverage by intervals into ``hidden_image_recovery.md``.
 
 What was measured of each picture is added to a file when it is done, and read from there by the next run: all
 of ``--full`` takes about half an hour, and can be had in pieces.
@@ -56,13 +57,18 @@ def critical_coupling(n_states: int) -> float:
     return float(np.log1p(np.sqrt(n_states)))
 
 
-def hidden_picture(graph: PairwiseGraph, n_states: int, y: np.ndarray) -> pm.Model:
-    """Coupling, levels in increasing order, noise and classes, at PyMC's default starts."""
+def hidden_picture(
+    graph: PairwiseGraph, n_states: int, y: np.ndarray, ordered: bool = False
+) -> pm.Model:
+    """Coupling, levels, noise and classes, at PyMC's default starts.
+
+    Priors tell the levels apart; `ordered` keeps them in increasing order as well.
+    """
     likelihood = "auto" if graph.n_nodes <= path_module.LARGEST_UNASKED else "path"
+    transform = {"transform": pm.distributions.transforms.ordered} if ordered else {}
     with pm.Model() as model:
         coupling = pm.HalfNormal("coupling", 1)
-        ordered = pm.distributions.transforms.ordered
-        level = pm.Normal("level", np.arange(n_states), 1, transform=ordered)
+        level = pm.Normal("level", np.arange(n_states), 1, **transform)
         noise = pm.HalfNormal("noise", 1)
         x = pmrf.Potts("x", coupling, graph=graph, n_states=n_states, likelihood=likelihood)
         pm.Normal("y", level[x], noise, observed=y)
@@ -127,7 +133,9 @@ def simulated_side(side: int, n_states: int) -> int:
     return min(side, LARGEST_PATH[n_states])
 
 
-def measure(side: int, n_states: int, phase: str, draws: int, folder: Path) -> dict:
+def measure(
+    side: int, n_states: int, phase: str, draws: int, folder: Path, ordered: bool = False
+) -> dict:
     """Sample one picture; what the table says of it."""
     graph = pmrf.graphs.grid(side, side)
     path = find_path(simulated_side(side, n_states), n_states, folder)
@@ -137,18 +145,19 @@ def measure(side: int, n_states: int, phase: str, draws: int, folder: Path) -> d
     y = picture(graph, Case(side, n_states, PHASES[phase] * critical_coupling(n_states)), rng)
     begin = time.process_time()
     with patch.object(path_module, "saved_path", lambda *args: path):
-        model = hidden_picture(graph, n_states, y)
+        model = hidden_picture(graph, n_states, y, ordered)
     idata, seconds = sample(model, draws, draws // 2)
     total = time.process_time() - begin
     sizes = az.ess(idata)
     return {
-        "what": "speed",
+        "what": "ordered" if ordered else "speed",
         "side": side,
         "states": n_states,
         "phase": phase,
         "draws": draws,
         "set-up": total - (seconds[-1] - seconds[0]),
         "ms": 1e3 * float(np.diff(seconds[-draws:]).mean()),
+        "leapfrogs": float(idata.sample_stats["n_steps"].mean()),
         "ess": {name: float(sizes[name].min()) for name in PARAMETERS},
         "total": total,
     }
@@ -219,6 +228,24 @@ def scaling_text(rows: list[dict], simulations: list[dict]) -> str:
     )
 
 
+def ordering_text(rows: list[dict], ordered: list[dict]) -> str:
+    """Table of what it costs to keep levels in increasing order."""
+    lines = []
+    for row, other in zip(rows, ordered, strict=True):
+        case = f"{row['side']} x {row['side']}", row["states"], row["phase"]
+        both = row, other
+        leapfrogs = [f"{r['leapfrogs']:.1f}" for r in both]
+        sizes = [two_digits(r["ess"]["coupling"] / (r["total"] - r["set-up"])) for r in both]
+        lines.append([*case, *leapfrogs, *sizes])
+    header = ["picture", "K", "critical", "leapfrog steps per draw", "levels in order"]
+    header += ["effective draws of the coupling per s", "levels in order"]
+    return table(header, lines) + (
+        "\nPriors tell the levels apart. Where PyMC's `ordered` also keeps them in increasing order, NUTS "
+        "moves the first level and the logarithms of the differences, which depend on each other given the "
+        "classes, and takes smaller steps.\n\n"
+    )
+
+
 def recovery_text(rows: list[dict]) -> str:
     """Table of the coverage of intervals."""
     lines = []
@@ -251,10 +278,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--recovery-states", type=int, nargs="+", default=[2])
     parser.add_argument("--recovery-draws", type=int, default=50)
     parser.add_argument("--rows", type=Path, default=Path("output/hidden_image_scaling.jsonl"))
-    full = dict(sides=[32, 64, 128, 256, 500], draws=[500, 500, 400, 150, 60], states=[2, 3, 5])
+    full = dict(sides=[32, 64, 128, 256, 500], draws=[1000, 1000, 1000, 500, 500], states=[2, 3, 5])
     full |= dict(replicates=20, recovery_side=64, recovery_states=[3], recovery_draws=400)
     arguments = parse_sizes(parser, argv, **full)
-    rows, simulations, found, folder = [], [], [], arguments.rows.parent / "paths"
+    rows, ordered, simulations, found, folder = [], [], [], [], arguments.rows.parent / "paths"
     for side, draws in zip(arguments.sides, arguments.draws, strict=True):
         for n_states in arguments.states:
             simulated = simulated_side(side, n_states)
@@ -267,12 +294,17 @@ def main(argv: list[str] | None = None) -> None:
                 key = dict(what="speed", side=side, states=n_states, phase=phase, draws=draws)
                 make = partial(measure, side, n_states, phase, draws, folder)
                 rows.append(kept(arguments.rows, key, make))
+                if side == arguments.recovery_side:
+                    key["what"], make = "ordered", partial(make, ordered=True)
+                    ordered.append(kept(arguments.rows, key, make))
     side, draws = arguments.recovery_side, arguments.recovery_draws
     for n_states in arguments.recovery_states:
         store = arguments.rows.parent / f"recovery-{side}-{n_states}-{draws}"
         found += outcomes(partial(recover, side, n_states, draws), range(arguments.replicates), store)
     end = f"Made by `examples/hidden_image_scaling.py`. Machine: {machine()}.\n"
     write_fragment(scaling_text(rows, simulations) + end, arguments.output, "hidden_image_scaling.md")
+    compared = [row for row in rows if row["side"] == arguments.recovery_side]
+    write_fragment(ordering_text(compared, ordered) + end, arguments.output, "hidden_image_ordering.md")
     write_fragment(recovery_text(found) + end, arguments.output, "hidden_image_recovery.md")
 
 

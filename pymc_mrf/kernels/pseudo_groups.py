@@ -8,10 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part
+from pymc_mrf.kernels._jit import jit, lean_summing, part
 from pymc_mrf.kernels.by_type import by_type
-from pymc_mrf.kernels.edge_terms import LevelTerms, Terms, add_term
+from pymc_mrf.kernels.edge_terms import LevelTerms, Terms, add_term, sum_of_norms
 from pymc_mrf.kernels.group_labels import describe, follow
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, pair_dot
+
+ROWS = 1024  # summed by groups at a time, to bound the room that takes
 
 
 class PseudoView(NamedTuple):
@@ -27,31 +30,38 @@ class PseudoView(NamedTuple):
         Different rows of the data, one per column.
     counts : (m,) array
         How often each occurs.
-    statistic : (K, K) array
-        f, symmetric.
     edges : (edges, 2) int64 array
-    scores : (d, m, K) array
+    f : (d, K, m) array
+        Statistic of each state of another node with the node's own in each row.
+    scores : (d, K, m) array
         Log conditional probabilities of the nodes' states at the present parameters, up to constants; -inf
         for states that a node does not have.
+    p : (d, K, m) array
+        Conditional probabilities, times counts, as `fill_probabilities` makes them.
+    top, z : (m,) arrays
+        Room for work.
     """
 
     edge_of: np.ndarray
     s: np.ndarray
     x: np.ndarray
     counts: np.ndarray
-    statistic: np.ndarray
     edges: np.ndarray
+    f: np.ndarray
     scores: np.ndarray
+    p: np.ndarray
+    top: np.ndarray
+    z: np.ndarray
 
 
 @jit
 def fill_scores(eta, node_tables, view):
     """Conditional scores at `eta` (edges,) and `node_tables` (d, K)."""
-    d, m, K = view.scores.shape
+    d, K, m = view.scores.shape
     for i in range(d):
-        for c in range(m):
-            for a in range(K):
-                view.scores[i, c, a] = node_tables[i, a]
+        for a in range(K):
+            for c in range(m):
+                view.scores[i, a, c] = node_tables[i, a]
     for e in range(eta.shape[0]):
         add_edge(view, e, eta[e])
 
@@ -60,11 +70,16 @@ def fill_scores(eta, node_tables, view):
 def add_edge(view, e, delta):
     """Add `delta` to the parameter of one edge of the field."""
     u, v = view.edges[e, 0], view.edges[e, 1]
-    for c in range(view.x.shape[1]):
-        a, b = view.x[u, c], view.x[v, c]
-        for k in range(view.statistic.shape[0]):
-            view.scores[u, c, k] += delta * view.statistic[k, b]
-            view.scores[v, c, k] += delta * view.statistic[k, a]
+    for a in range(view.f.shape[1]):
+        add_multiple(delta, view.f[v, a], view.scores[u, a])
+        add_multiple(delta, view.f[u, a], view.scores[v, a])
+
+
+@part
+def add_multiple(factor, source, target):
+    """Add `factor` times `source` (m,) to `target` (m,)."""
+    for c in range(target.shape[0]):
+        target[c] += factor * source[c]
 
 
 @jit
@@ -76,12 +91,11 @@ def log_add(a, b):
 @part
 def describe_two_states(terms, view, i, j, x):
     """Terms of node i of two states, by the difference of its scores."""
-    t, f, scores = terms.size[0], view.statistic, view.scores[i]
-    for c in range(view.x.shape[1]):
-        b = view.x[j, c]
-        sign = f[1, b] - f[0, b]
-        if sign != 0.0:
-            lam = sign * (scores[c, 1] - scores[c, 0]) - x
+    t, f, scores = terms.size[0], view.f[j], view.scores[i]
+    for c in range(f.shape[1]):
+        sign = f[1, c] - f[0, c]
+        if sign != 0.0:  # else f is 0, as a product with a score of 0 is
+            lam = sign * (scores[1, c] - scores[0, c]) - x
             if lam > -np.inf:  # else f is 0 whatever the node's state
                 terms.n[t], terms.lam[t], terms.more[t] = view.counts[c], lam, 0.0
                 t += 1
@@ -96,16 +110,15 @@ def describe_end(terms, view, i, j, x):
 @describe_end.register(Terms)
 def describe_binary_end(terms, view, i, j, x):
     """States of f = 1 together, and those of f = 0."""
-    K = view.statistic.shape[0]
+    K, m = view.f.shape[1:]
     if K == 2:
         describe_two_states(terms, view, i, j, x)
         return
-    for c in range(view.x.shape[1]):
-        b = view.x[j, c]
+    for c in range(m):
         one, zero = -np.inf, -np.inf
         for a in range(K):
-            value = view.scores[i, c, a]
-            if view.statistic[a, b] == 1.0:
+            value = view.scores[i, a, c]
+            if view.f[j, a, c] == 1.0:
                 one = value - x if one == -np.inf else log_add(one, value - x)
             else:
                 zero = value if zero == -np.inf else log_add(zero, value)
@@ -116,12 +129,12 @@ def describe_binary_end(terms, view, i, j, x):
 @describe_end.register(LevelTerms)
 def describe_end_of_levels(terms, view, i, j, x):
     """Make each state of the node a level."""
-    K = view.statistic.shape[0]
-    for c in range(view.x.shape[1]):
-        t, b, varies = terms.size[0], view.x[j, c], False
+    K, m = view.f.shape[1:]
+    for c in range(m):
+        t, varies = terms.size[0], False
         for a in range(K):
-            f = view.statistic[a, b]
-            terms.f[a, t], terms.lam[a, t] = f, view.scores[i, c, a] - f * x
+            f = view.f[j, a, c]
+            terms.f[a, t], terms.lam[a, t] = f, view.scores[i, a, c] - f * x
             varies = varies or f != 0.0
         if varies:  # else the other end has the score 0, and f is 0 whatever the node's state
             terms.n[t], terms.more[t] = view.counts[c], 0.0
@@ -150,35 +163,52 @@ def follow_pseudo(view, e, x, value):
 
 
 @jit
+def fill_probabilities(view, i):
+    """Conditional probabilities of the states of node i, times counts, into `view.p`.
+
+    Returns
+    -------
+    float
+        Sum over rows of the log of their normalising constant.
+    """
+    scores, p, top, z, counts = view.scores[i], view.p[i], view.top, view.z, view.counts
+    K, m = p.shape
+    copy(scores[0], top)
+    for a in range(1, K):
+        for c in range(m):
+            top[c] = max(top[c], scores[a, c])
+    for c in range(m):
+        z[c] = 0.0
+    for a in range(K):
+        for c in range(m):
+            p[a, c] = exp_negative(max(scores[a, c] - top[c], LOWEST))
+            z[c] += p[a, c]
+    total = sum_of_norms(counts, top, z, m)
+    for c in range(m):
+        z[c] = counts[c] / z[c]
+    for a in range(K):
+        for c in range(m):
+            p[a, c] *= z[c]
+    return total
+
+
+@jit
 def log_pseudo_likelihood(view, moments):
     """Log pseudo-likelihood of all rows less s . eta and the node terms of the data; (edges,) moments.
 
     `moments` gets the sum over rows and both ends of the expectation of f given the other end.
     """
-    d, m, K = view.scores.shape
+    d, K, m = view.scores.shape
     value = 0.0
-    moments[:] = 0.0
-    p = np.empty((d, K))
-    for c in range(m):
-        for i in range(d):
-            top = view.scores[i, c, 0]
-            for a in range(1, K):
-                top = max(top, view.scores[i, c, a])
-            total = 0.0
-            for a in range(K):
-                p[i, a] = np.exp(view.scores[i, c, a] - top)
-                total += p[i, a]
-            value += view.counts[c] * (view.scores[i, c, view.x[i, c]] - top - np.log(total))
-            for a in range(K):
-                p[i, a] /= total
-        for e in range(view.edges.shape[0]):
-            u, v = view.edges[e, 0], view.edges[e, 1]
-            f = 0.0
-            for a in range(K):
-                f += (
-                    p[u, a] * view.statistic[a, view.x[v, c]] + p[v, a] * view.statistic[a, view.x[u, c]]
-                )
-            moments[e] += view.counts[c] * f
+    for i in range(d):
+        for c in range(m):
+            value += view.counts[c] * view.scores[i, view.x[i, c], c]
+        value -= fill_probabilities(view, i)
+    for e in range(view.edges.shape[0]):
+        u, v = view.edges[e, 0], view.edges[e, 1]
+        moments[e] = 0.0
+        for a in range(K):
+            moments[e] += pair_dot(view.p[u, a], view.f[v, a], view.p[v, a], view.f[u, a])
     return value
 
 
@@ -193,39 +223,63 @@ def add_group_information(view, graph, groups, out):
     groups : (edges,) int64 array
     out : (G, G) array
     """
-    d, m, K = view.scores.shape
-    f = np.empty((K, out.shape[0]))
-    mean = np.empty(out.shape[0])
-    p = np.empty(K)
-    present = np.empty(out.shape[0], dtype=np.int64)
+    d, K, m = view.scores.shape
+    n_most, n_rows = min(out.shape[0], np.max(np.diff(graph.indptr))), min(m, ROWS)
+    f, mean = np.empty((n_most, K, n_rows)), np.empty((n_most, n_rows))
+    present = np.empty(n_most, dtype=np.int64)
+    place = np.empty(out.shape[0], dtype=np.int64)
     for i in range(d):
+        fill_probabilities(view, i)
+        place[:] = -1
         n_present = 0
         for k in range(graph.indptr[i], graph.indptr[i + 1]):
             g = groups[graph.edge_ids[k]]
-            if g not in present[:n_present]:
-                present[n_present] = g
+            if place[g] < 0:
+                place[g], present[n_present] = n_present, g
                 n_present += 1
-        for c in range(m):
-            top = np.max(view.scores[i, c])
-            total = 0.0
-            for a in range(K):
-                p[a] = np.exp(view.scores[i, c, a] - top)
-                total += p[a]
-            for j in range(n_present):
-                mean[present[j]] = 0.0
-                for a in range(K):
-                    f[a, present[j]] = 0.0
+        for start in range(0, m, ROWS):
+            n = min(m - start, ROWS)
+            rows, f_n, mean_n = slice(start, start + n), f[:, :, :n], mean[:, :n]
+            f_n[:n_present] = 0.0
+            mean_n[:n_present] = 0.0
             for k in range(graph.indptr[i], graph.indptr[i + 1]):
-                b = view.x[graph.neighbors[k], c]
                 for a in range(K):
-                    f[a, groups[graph.edge_ids[k]]] += view.statistic[a, b]
+                    own = f_n[place[groups[graph.edge_ids[k]]], a]
+                    add_multiple(1.0, view.f[graph.neighbors[k], a, rows], own)
             for j in range(n_present):
                 for a in range(K):
-                    mean[present[j]] += p[a] * f[a, present[j]] / total
+                    add_product(view.p[i, a, rows], f_n[j, a], mean_n[j])
             for j in range(n_present):
-                for h in range(n_present):
-                    q, g = present[j], present[h]
-                    covariance = -mean[q] * mean[g]
+                for h in range(j + 1):
+                    covariance = -dot_over(mean_n[j], mean_n[h], view.counts[rows])
                     for a in range(K):
-                        covariance += p[a] / total * f[a, q] * f[a, g]
-                    out[q, g] += view.counts[c] * covariance
+                        covariance += dot_three(view.p[i, a, rows], f_n[j, a], f_n[h, a])
+                    q, g = present[j], present[h]
+                    out[q, g] += covariance
+                    if q != g:
+                        out[g, q] += covariance
+
+
+@part
+def add_product(a, b, target):
+    """Add a b to `target`, all (m,)."""
+    for c in range(target.shape[0]):
+        target[c] += a[c] * b[c]
+
+
+@lean_summing
+def dot_three(a, b, c):
+    """Sum of a b c, all (m,)."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j] * c[j]
+    return s
+
+
+@lean_summing
+def dot_over(a, b, n):
+    """Sum of a b / n, all (m,)."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j] / n[j]
+    return s

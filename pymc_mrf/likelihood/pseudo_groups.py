@@ -28,14 +28,18 @@ class PseudoLikelihood(ComputedLikelihood):
     def _count_rows(self) -> None:
         """Make a view of the different rows of the data."""
         rows, counts, _ = distinct_rows(self.x)
+        x = np.ascontiguousarray(rows.T)
+        f = np.ascontiguousarray(np.swapaxes(self.statistic[:, x], 0, 1))
         self._view = kernels.PseudoView(
             self.edge_of,
             self.s,
-            np.ascontiguousarray(rows.T),
+            x,
             counts,
-            np.ascontiguousarray(self.statistic),
             self.graph.edges,
-            np.empty((self.graph.n_nodes, len(rows), self.n_levels)),
+            f,
+            np.empty(f.shape),
+            np.empty(f.shape),
+            *np.empty((2, len(rows))),
         )
 
     def set_data(self, x):

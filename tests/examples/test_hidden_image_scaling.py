@@ -21,8 +21,10 @@ def test_example_writes_its_tables_and_goes_on(tmp_path, monkeypatch):
     assert "to the power of" in text and "nan" not in text
     text = (tmp_path / "_results" / "hidden_image_recovery.md").read_text(encoding="utf-8")
     assert text.count("| level | 2 |") == 1
+    text = (tmp_path / "_results" / "hidden_image_ordering.md").read_text(encoding="utf-8")
+    assert text.count("| 5 x 5 | 2 |") == 1
     written = rows.read_text(encoding="utf-8")
-    assert len(written.splitlines()) == 3
+    assert len(written.splitlines()) == 4
     monkeypatch.setattr(hidden_image_scaling, "sample", None)
     hidden_image_scaling.main(arguments)
     assert rows.read_text(encoding="utf-8") == written

@@ -110,6 +110,14 @@ def test_exp_negative(rng):
     np.testing.assert_allclose(got, np.exp(x), rtol=1e-12)
 
 
+def test_log_from_one(rng):
+    y = np.concatenate(
+        [1.0 + np.logspace(-17, 0, 300), rng.uniform(1, 4, 500), np.logspace(0, 300, 300)]
+    )
+    got = np.array([vector_sums.log_from_one(v) for v in y])
+    np.testing.assert_allclose(got, np.log(y), rtol=5e-16, atol=5e-16)
+
+
 FAMILIES = {
     "Boltzmann": BOLTZMANN,
     "Ising": ISING,
