@@ -150,7 +150,7 @@ def measure(
     total = time.process_time() - begin
     sizes = az.ess(idata)
     return {
-        "what": "ordered" if ordered else "speed",
+        "what": "ordered" if ordered else "free",
         "side": side,
         "states": n_states,
         "phase": phase,
@@ -220,7 +220,7 @@ def scaling_text(rows: list[dict], simulations: list[dict]) -> str:
         f"\nCouplings are {below} and {above} of the critical one, levels 0, 1, ..., K - 1, noise "
         f"{NOISE:g}. One chain, after half as many tuning steps as draws, which count in effective draws per "
         "second; set-up, with what PyTensor compiles, and the simulation of the path, needed once per graph, "
-        "stand apart. Draws of the largest pictures are few, and their effective draws rough. Seconds are "
+        "stand apart. Chains of the largest pictures are short, and their effective draws rough. Seconds are "
         "CPU time. Where the path of a smaller picture is named, times are those of this path, enlarged by "
         "the number of edges: right enough to measure how fast chains are, not to learn a coupling.\n\n"
         "Without the smallest pictures, where other costs prevail, milliseconds per draw grow with the "
@@ -232,17 +232,22 @@ def ordering_text(rows: list[dict], ordered: list[dict]) -> str:
     """Table of what it costs to keep levels in increasing order."""
     lines = []
     for row, other in zip(rows, ordered, strict=True):
-        case = f"{row['side']} x {row['side']}", row["states"], row["phase"]
-        both = row, other
-        leapfrogs = [f"{r['leapfrogs']:.1f}" for r in both]
-        sizes = [two_digits(r["ess"]["coupling"] / (r["total"] - r["set-up"])) for r in both]
-        lines.append([*case, *leapfrogs, *sizes])
-    header = ["picture", "K", "critical", "leapfrog steps per draw", "levels in order"]
-    header += ["effective draws of the coupling per s", "levels in order"]
+        line = [f"{row['side']} x {row['side']}", row["states"], row["phase"]]
+        line += [f"{r['leapfrogs']:.1f}" for r in (row, other)]
+        for name in ("coupling", "level"):
+            line += [two_digits(r["ess"][name] / (r["total"] - r["set-up"])) for r in (row, other)]
+        lines.append(line)
+    header = ["picture", "K", "critical", "leapfrog steps per draw", "the same, ordered"]
+    header += [
+        "effective draws per s: coupling",
+        "coupling, ordered",
+        "levels, the least",
+        "levels, ordered",
+    ]
     return table(header, lines) + (
-        "\nPriors tell the levels apart. Where PyMC's `ordered` also keeps them in increasing order, NUTS "
-        "moves the first level and the logarithms of the differences, which depend on each other given the "
-        "classes, and takes smaller steps.\n\n"
+        "\nPriors tell the levels apart; ordered ones are kept in increasing order by PyMC's `ordered` as "
+        "well: NUTS then moves the first level and the logarithms of the differences. One chain of "
+        f"{rows[0]['draws']} draws of one picture each.\n\n"
     )
 
 
@@ -273,13 +278,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sides", type=int, nargs="+", default=[16, 24])
     parser.add_argument("--draws", type=int, nargs="+", default=[50, 50], help="one number per side")
     parser.add_argument("--states", type=int, nargs="+", default=[2], choices=list(LARGEST_PATH))
+    parser.add_argument("--ordering-side", type=int, default=16, help="one of the sides")
     parser.add_argument("--replicates", type=int, default=2)
     parser.add_argument("--recovery-side", type=int, default=16)
     parser.add_argument("--recovery-states", type=int, nargs="+", default=[2])
     parser.add_argument("--recovery-draws", type=int, default=50)
     parser.add_argument("--rows", type=Path, default=Path("output/hidden_image_scaling.jsonl"))
     full = dict(sides=[32, 64, 128, 256, 500], draws=[1000, 1000, 1000, 500, 500], states=[2, 3, 5])
-    full |= dict(replicates=20, recovery_side=64, recovery_states=[3], recovery_draws=400)
+    full |= dict(
+        ordering_side=64, replicates=20, recovery_side=64, recovery_states=[3], recovery_draws=400
+    )
     arguments = parse_sizes(parser, argv, **full)
     rows, ordered, simulations, found, folder = [], [], [], [], arguments.rows.parent / "paths"
     for side, draws in zip(arguments.sides, arguments.draws, strict=True):
@@ -291,19 +299,19 @@ def main(argv: list[str] | None = None) -> None:
                 if side > LARGEST[n_states][phase]:
                     continue
                 simulations.append(path)
-                key = dict(what="speed", side=side, states=n_states, phase=phase, draws=draws)
+                key = dict(what="free", side=side, states=n_states, phase=phase, draws=draws)
                 make = partial(measure, side, n_states, phase, draws, folder)
                 rows.append(kept(arguments.rows, key, make))
-                if side == arguments.recovery_side:
+                if side == arguments.ordering_side:
                     key["what"], make = "ordered", partial(make, ordered=True)
                     ordered.append(kept(arguments.rows, key, make))
     side, draws = arguments.recovery_side, arguments.recovery_draws
     for n_states in arguments.recovery_states:
-        store = arguments.rows.parent / f"recovery-{side}-{n_states}-{draws}"
+        store = arguments.rows.parent / f"recovery-free-{side}-{n_states}-{draws}"
         found += outcomes(partial(recover, side, n_states, draws), range(arguments.replicates), store)
     end = f"Made by `examples/hidden_image_scaling.py`. Machine: {machine()}.\n"
     write_fragment(scaling_text(rows, simulations) + end, arguments.output, "hidden_image_scaling.md")
-    compared = [row for row in rows if row["side"] == arguments.recovery_side]
+    compared = [row for row in rows if row["side"] == arguments.ordering_side]
     write_fragment(ordering_text(compared, ordered) + end, arguments.output, "hidden_image_ordering.md")
     write_fragment(recovery_text(found) + end, arguments.output, "hidden_image_recovery.md")
 

@@ -53,7 +53,7 @@ class Terms(NamedTuple):
 
 
 class LevelTerms(NamedTuple):
-    """l(x) = S x - sum_t n_t log sum_l exp(lam_tl + f_tl x), f having any values.
+    """l(x) = S x - sum_t n_t log sum_l exp(lam_lt + f_lt x), f having any values.
 
     Attributes
     ----------
@@ -272,10 +272,10 @@ def beta_of_many(terms):
 
 @lean
 def sum_levels(terms, x):
-    """Find the moments of f at x in one observation of each term, up to factors.
+    """Find the moments of f at x in one observation of each term, up to a factor.
 
-    Sums over the levels: z of the weights exp(lam + f x - top), the largest of which is 1; first and second
-    of weights times f - center and its square, the center being the level of the largest weight.
+    With weights w = exp(lam + f x - top), the largest of which is 1, at the level that is the center, sums
+    over the levels are z of w, first of w (f - center) and second of w (f - center)^2.
     """
     T, top, center, p = terms.size[0], terms.top, terms.center, terms.p
     z, first, second = terms.z, terms.first, terms.second
@@ -305,7 +305,7 @@ def sum_of_norms(n, top, z, size):
     """Sum n (top + log z) over the first `size` entries (T,)."""
     value = 0.0
     for t in range(size):
-        value += n[t] * (top[t] + log_from_one(z[t]))
+        value += n[t] * (top[t] + log_from_one(z[t]) + 0.0 * z[t])  # NaN stays NaN
     return value
 
 
@@ -339,8 +339,14 @@ def level_derivatives(terms, x):
 @expected.register(LevelTerms)
 def level_mean(terms, t, x):
     """Mean over the levels."""
-    sum_levels(terms, x)
-    return terms.center[t] + terms.first[t] / terms.z[t]
+    top, total, mean = -np.inf, 0.0, 0.0
+    for k in range(terms.f.shape[0]):
+        top = max(top, terms.lam[k, t] + terms.f[k, t] * x)
+    for k in range(terms.f.shape[0]):
+        weight = np.exp(terms.lam[k, t] + terms.f[k, t] * x - top)
+        total += weight
+        mean += weight * terms.f[k, t]
+    return mean / total
 
 
 @part

@@ -29,7 +29,7 @@ class PseudoView(NamedTuple):
     x : (d, m) int8 array
         Different rows of the data, one per column.
     counts : (m,) array
-        How often each occurs.
+        How often each occurs, positive.
     edges : (edges, 2) int64 array
     f : (d, K, m) array
         Statistic of each state of another node with the node's own in each row.
@@ -90,7 +90,7 @@ def log_add(a, b):
 
 @part
 def describe_two_states(terms, view, i, j, x):
-    """Terms of node i of two states, by the difference of its scores."""
+    """Terms of node i of two states, by the difference of its scores; the edge's other end is node j."""
     t, f, scores = terms.size[0], view.f[j], view.scores[i]
     for c in range(f.shape[1]):
         sign = f[1, c] - f[0, c]
@@ -169,7 +169,7 @@ def fill_probabilities(view, i):
     Returns
     -------
     float
-        Sum over rows of the log of their normalising constant.
+        Sum over rows, times counts, of the log of their normalising constant.
     """
     scores, p, top, z, counts = view.scores[i], view.p[i], view.top, view.z, view.counts
     K, m = p.shape
@@ -194,9 +194,10 @@ def fill_probabilities(view, i):
 
 @jit
 def log_pseudo_likelihood(view, moments):
-    """Log pseudo-likelihood of all rows less s . eta and the node terms of the data; (edges,) moments.
+    """Log pseudo-likelihood of all rows.
 
-    `moments` gets the sum over rows and both ends of the expectation of f given the other end.
+    `moments` (edges,) gets the sum over rows, times counts, and both ends of the expectation of f given the
+    other end. Overwrites ``p``, ``top`` and ``z`` of the view.
     """
     d, K, m = view.scores.shape
     value = 0.0
@@ -215,6 +216,8 @@ def log_pseudo_likelihood(view, moments):
 @jit
 def add_group_information(view, graph, groups, out):
     """Add minus the Hessian of the log pseudo-likelihood by the values of groups to `out` (G, G).
+
+    Overwrites ``p``, ``top`` and ``z`` of the view.
 
     Parameters
     ----------
@@ -239,21 +242,21 @@ def add_group_information(view, graph, groups, out):
                 n_present += 1
         for start in range(0, m, ROWS):
             n = min(m - start, ROWS)
-            rows, f_n, mean_n = slice(start, start + n), f[:, :, :n], mean[:, :n]
-            f_n[:n_present] = 0.0
-            mean_n[:n_present] = 0.0
+            rows = slice(start, start + n)
+            f[:n_present] = 0.0
+            mean[:n_present] = 0.0
             for k in range(graph.indptr[i], graph.indptr[i + 1]):
                 for a in range(K):
-                    own = f_n[place[groups[graph.edge_ids[k]]], a]
+                    own = f[place[groups[graph.edge_ids[k]]], a, :n]
                     add_multiple(1.0, view.f[graph.neighbors[k], a, rows], own)
             for j in range(n_present):
                 for a in range(K):
-                    add_product(view.p[i, a, rows], f_n[j, a], mean_n[j])
+                    add_product(view.p[i, a, rows], f[j, a, :n], mean[j, :n])
             for j in range(n_present):
                 for h in range(j + 1):
-                    covariance = -dot_over(mean_n[j], mean_n[h], view.counts[rows])
+                    covariance = -dot_over(mean[j, :n], mean[h, :n], view.counts[rows])
                     for a in range(K):
-                        covariance += dot_three(view.p[i, a, rows], f_n[j, a], f_n[h, a])
+                        covariance += dot_three(view.p[i, a, rows], f[j, a, :n], f[h, a, :n])
                     q, g = present[j], present[h]
                     out[q, g] += covariance
                     if q != g:

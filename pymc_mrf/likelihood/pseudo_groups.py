@@ -29,7 +29,9 @@ class PseudoLikelihood(ComputedLikelihood):
         """Make a view of the different rows of the data."""
         rows, counts, _ = distinct_rows(self.x)
         x = np.ascontiguousarray(rows.T)
-        f = np.ascontiguousarray(np.swapaxes(self.statistic[:, x], 0, 1))
+        f = np.empty((len(x), self.n_levels, len(rows)))
+        for state, statistic in enumerate(self.statistic):
+            f[:, state] = statistic[x]
         self._view = kernels.PseudoView(
             self.edge_of,
             self.s,

@@ -12,7 +12,7 @@ def test_example_writes_its_tables_and_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(hidden_image_scaling, "LARGEST", {2: {"below": 8, "above": 4}})
     rows = tmp_path / "rows.jsonl"
     size = ["--sides", "5", "8", "--draws", "12", "8", "--states", "2", "--replicates", "1"]
-    size += ["--recovery-side", "5", "--recovery-draws", "8"]
+    size += ["--ordering-side", "5", "--recovery-side", "5", "--recovery-draws", "8"]
     arguments = [*size, "--rows", str(rows), "--output", str(tmp_path)]
     hidden_image_scaling.main(arguments)
     text = (tmp_path / "_results" / "hidden_image_scaling.md").read_text(encoding="utf-8")

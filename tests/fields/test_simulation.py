@@ -75,7 +75,7 @@ def test_advancing_in_place_is_sweeping(case):
 @pytest.mark.parametrize("n_chains", [5, 40, 130])
 def test_states_are_counted_along_the_chains(n_states, n_chains, rng):
     """More often than a byte can count, in the order of the draws of as many single sweeps."""
-    graph, n_sweeps = builders.grid(2, 3), 300
+    graph, n_sweeps = builders.grid(2, 3), 298
     simulator = GibbsSimulator(graph, n_states, n_chains)
     x, tables = np.zeros((n_chains, 6), dtype=np.int8), random_tables(graph, n_states, rng)
     simulator.load(x)

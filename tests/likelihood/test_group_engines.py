@@ -5,6 +5,7 @@ import pytest
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.pseudo_groups import ROWS
 from pymc_mrf.likelihood.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.pseudo_groups import PseudoLikelihood
 from tests.reference import edge_views as reference
@@ -47,8 +48,10 @@ def test_other_data_are_taken(kind, graph, statistic, biased, rng):
     engine.set_data(other)
     for found, expected in zip(engine.log_likelihood(eta), fresh.log_likelihood(eta), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-    for found, expected in zip(engine.view(eta)[:3], fresh.view(eta)[:3], strict=True):
-        np.testing.assert_array_equal(found, expected)  # what the sweep over the labels asks
+    found, expected = engine.view(eta), fresh.view(eta)
+    data = {"edge_of", "s", "n", "lam", "x", "counts", "f", "scores"} & set(found._fields)
+    for name in data:  # what the sweep over the labels asks
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert before != engine.log_likelihood(eta)[0]
 
 
@@ -109,6 +112,22 @@ def test_curvature_of_the_pseudo_likelihood(statistic, rng):
     # that of other parameters is another
     engine.learn(eta[labels] + 1.0, rng)
     assert np.abs(engine.information(labels, 3) - found).max() > 0.1
+
+
+def test_curvature_is_summed_over_any_number_of_rows(rng):
+    """And over nodes without edges, and those that lack a state."""
+    graph = PairwiseGraph(range(9), [*((i, (i + 1) % 8) for i in range(8)), (0, 4)])
+    x = rng.integers(3, size=(2500, 9)).astype(np.int8)
+    node_tables = rng.normal(size=(9, 3))
+    x[:, 2], node_tables[2, 2] = x[:, 2] % 2, -np.inf
+    assert len(np.unique(x, axis=0)) > 2 * ROWS
+    scores = np.array([0.0, 1.0, 2.5])
+    engine = PseudoLikelihood(x, graph, np.outer(scores, scores), node_tables, np.arange(9), 9)
+    labels, eta = np.array([0, 1, 0, 2, 1, 0, 0, 1, 2]), 0.3 * rng.normal(size=3)
+    engine.learn(eta[labels], rng)
+    grouped, h = engine.grouped(labels, eta), 1e-5
+    expected = [-(grouped(eta + h * e)[1] - grouped(eta - h * e)[1]) / (2.0 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(engine.information(labels, 3), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("statistic", [np.eye(2), PRODUCT], ids=["agreement", "product"])
