@@ -16,11 +16,10 @@ from pymc_mrf.fields.methods import DRAWS, MARGINALS
 from pymc_mrf.fields.modes import Mode, pairwise_mode
 from pymc_mrf.fields.monte_carlo import Moments, TwoMoments, estimates, moments
 from pymc_mrf.fields.perfect import perfect_sample
-from pymc_mrf.fields.simulation import SWEEPS_KEPT, GibbsSimulator
+from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.state_counts import count_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +163,8 @@ class PairwiseField(FixedField[Marginals]):
             run = partial(self._tree_averaged, trees=TreeSimulator(self.graph, partitions), **sweeps)
             n_bytes = 8 * (tables[0].size + tables[1].size)
         else:
-            run, k = partial(self._counted, **sweeps), self.n_states - 1
-            n_bytes = SWEEPS_KEPT * self.graph.n_nodes
-            n_bytes += 5 * k * (self.graph.n_nodes + k * self.graph.n_edges)
+            run = partial(self._counted, **sweeps)
+            n_bytes = GibbsSimulator.counting_bytes(self.graph, self.n_states, options["n_sweeps"])
         means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])
         return *means, errors, None
 
@@ -175,9 +173,7 @@ class PairwiseField(FixedField[Marginals]):
         simulator = GibbsSimulator(self.graph, self.n_states, len(x))
         simulator.load(x)
         simulator.advance(self.edge_tables, self.node_tables, n_burn_in, rng)
-        counts = simulator.count(self.edge_tables, self.node_tables, n_sweeps, rng)
-        nodes, edges = (np.empty((2, *table.shape)) for table in (self.node_tables, self.edge_tables))
-        count_moments(*counts, self.graph.edges, n_sweeps, nodes, edges)
+        nodes, edges = simulator.advance_and_count(self.edge_tables, self.node_tables, n_sweeps, rng)
         return Moments(len(x), *nodes), Moments(len(x), *edges)
 
     def _tree_averaged(

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, states_gibbs
-from pymc_mrf.kernels.state_counts import MOST_COUNTED, count_states
+from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, state_counts, states_gibbs
 
 Sweeps = Callable[[int, np.random.Generator], None]
 """Moves the chains loaded, by a number of sweeps of a field that is tabulated."""
@@ -22,9 +20,6 @@ MIN_CHAINS = 8
 
 MIN_CHAINS_STATES = 16
 """The same for more states."""
-
-SWEEPS_KEPT = 5
-"""Sweeps whose states are kept to be counted at once."""
 
 
 class PackedChains:
@@ -57,6 +52,10 @@ class PackedChains:
     def store_columns(self, x: np.ndarray) -> None:
         """Unpack into columns of states."""
         packed_gibbs.unpack_columns(self.z, x)
+
+    def store_words(self, words: np.ndarray) -> None:
+        """Copy words of state 1 to `words` (1, d, W)."""
+        words[0] = self.z[:, : words.shape[2]]
 
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs without unpacking."""
@@ -97,6 +96,10 @@ class BlockChains:
         """Write columns of states."""
         x[:] = np.concatenate(self.z, axis=1)[:, : self.n_chains]
 
+    def store_words(self, words: np.ndarray) -> None:
+        """Pack each state but the first into `words` (K - 1, d, W)."""
+        states_gibbs.pack_blocks(self.z, self.n_chains, words)
+
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
         x = np.empty((self.n_chains, self.graph.n_nodes), dtype=np.int8)
@@ -132,6 +135,11 @@ class RowChains:
     def store_columns(self, x: np.ndarray) -> None:
         """Copy into columns of states."""
         x[:] = self.x.T
+
+    def store_words(self, words: np.ndarray) -> None:
+        """Pack each state but the first into `words` (K - 1, d, W)."""
+        for a, of_state in enumerate(words, start=1):
+            packed_gibbs.pack((self.x == a).view(np.int8), of_state)
 
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
@@ -294,7 +302,7 @@ class GibbsSimulator:
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
         self._prepare(edge_tables, node_tables, n_sweeps)(n_sweeps, rng)
 
-    def count(
+    def advance_and_count(
         self,
         edge_tables: np.ndarray,
         node_tables: np.ndarray,
@@ -305,32 +313,35 @@ class GibbsSimulator:
 
         Returns
         -------
-        nodes : (d, K - 1, m) uint8 array, or int32 for more than 255 sweeps
-            Sweeps after which a node is in each of the states 1..K-1.
-        pairs : (r, K - 1, K - 1, m) array of the same type
-            The same for pairs of them at the ends of an edge.
+        nodes : (2, d, K) array
+            Shares of the sweeps after which a node is in each state: their mean over the chains, and the
+            sum of their squared deviations from it.
+        pairs : (2, r, K, K) array
+            The same for pairs of states at the ends of an edge.
         """
-        n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
-        k, m = self.n_states - 1, self.n_chains
-        shapes = (self.graph.n_nodes, k, m), (self.graph.n_edges, k, k, m)
-        x = np.empty((SWEEPS_KEPT, self.graph.n_nodes, m), dtype=np.int8)
-        few: list[Any] = [np.zeros(shape, dtype=np.uint8) for shape in shapes]
-        are_few = n_sweeps <= MOST_COUNTED
-        total: list[Any] = few if are_few else [np.zeros(shape, dtype=np.int32) for shape in shapes]
-        for done in range(0, n_sweeps, MOST_COUNTED):
-            todo = min(MOST_COUNTED, n_sweeps - done)
-            for begin in range(0, todo, SWEEPS_KEPT):
-                kept = x[: todo - begin]
-                for states in kept:
-                    sweeps(1, rng)
-                    self._chains.store_columns(states)
-                count_states(kept, self.graph.edges, *few)
-            if not are_few:
-                for counts, more in zip(total, few, strict=True):
-                    counts += more
-                    more[:] = 0
-        return total[0], total[1]
+        graph, m = self.graph, self.n_chains
+        counters = state_counts.allocate(graph.n_nodes, graph.n_edges, self.n_states, m, n_sweeps)
+        shape = -1, self.n_states - 1, graph.n_nodes, counters.n_words
+        states = counters.states.flat.reshape(shape)
+        for done in range(0, n_sweeps, len(states)):
+            states[n_sweeps - done :] = 0
+            for words in states[: n_sweeps - done]:
+                sweeps(1, rng)
+                self._chains.store_words(words)
+            state_counts.count_states(counters, graph.edges)
+        moments = np.empty((2, *node_tables.shape)), np.empty((2, *edge_tables.shape))
+        state_counts.fill_moments(counters, graph.edges, m, n_sweeps, *moments)
+        return moments
+
+    @staticmethod
+    def counting_bytes(graph: PairwiseGraph, n_states: int, n_sweeps: int) -> int:
+        """Memory that `advance_and_count` needs for each chain, in bytes."""
+        k = n_states - 1
+        kept = state_counts.SWEEPS_ADDED * k * graph.n_nodes
+        counted = state_counts.n_places(n_sweeps) * k * (graph.n_nodes + k * graph.n_edges)
+        return -(-(kept + counted) // 8)
 
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:
         K = self.n_states

@@ -37,7 +37,7 @@ class Links(NamedTuple):
 
 @jit
 def population_count(word):
-    """Count the bits set in a uint64; LLVM knows this form and has instructions for it."""
+    """Count the bits set in a uint64, or in each word of a vector; LLVM has an instruction for this form."""
     word = word - ((word >> np.uint64(1)) & _M1)
     word = (word & _M2) + ((word >> np.uint64(2)) & _M2)
     word = (word + (word >> np.uint64(4))) & _M4

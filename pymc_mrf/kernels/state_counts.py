@@ -1,101 +1,321 @@
-"""Counts of states along chains: the plain Monte Carlo estimates of Rivasseau (2005, eq. 4.13)."""
+"""Counts of states along chains: the plain Monte Carlo estimates of Rivasseau (2005, eq. 4.13).
+
+A chain is a bit of a machine word. The counters of 64 chains are P words, one for each binary place, and
+adding a sweep is binary addition in all chains at once. Fifteen sweeps, the largest number of four places,
+are summed in registers before the counters are read and written once.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels import word_vectors
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.pair_counts import population_count
+from pymc_mrf.kernels.word_vectors import N_WORDS
 
-MOST_COUNTED = 255
-"""Sweeps that bytes can count."""
+SWEEPS_ADDED = 15
+"""Sweeps that are added to the counters at once."""
+
+SINGLE_WORDS = 2
+"""Words of chains that are counted one by one; more are padded to vectors."""
+
+_ONE = np.uint64(1)
 
 
-@jit
-def count_states(x, edges, nodes, pairs):
-    """Add the states of all chains to counts by bytes, in place; 64 chains to an AVX-512 instruction.
+class Words(NamedTuple):
+    """Words `flat` (n,), read one at a time."""
 
-    State 0 is not counted: it has the sweeps that are left. Several sweeps are counted at once, because it is
-    the counts that take time to read and to write.
+    flat: np.ndarray
+
+
+class Vectors(NamedTuple):
+    """Words `flat` (n,), read `N_WORDS` at a time."""
+
+    flat: np.ndarray
+
+
+class StateCounters(NamedTuple):
+    """States of the sweeps that are counted next, and counters of all chains: see `allocate`.
+
+    All are `Words` or `Vectors`. State 0 is not counted: it has the sweeps that are left.
+
+    Attributes
+    ----------
+    states : of an array (SWEEPS_ADDED, K - 1, d, W)
+        Bit c of word w is set where chain 64 w + c is in the state after that sweep; zero for sweeps that are
+        not to be counted.
+    nodes : of an array (d, K - 1, P, W)
+        Sweeps after which a node is in a state, the lowest binary place first.
+    pairs : of an array (r, K - 1, K - 1, P, W)
+        Sweeps after which the ends of an edge are in two states.
+    room : of an array (1 + K * K, P, W)
+        Scratch of `fill_moments`; begins with the counter of what is true of all chains after each sweep.
+    sums : of an array (2, width)
+        Scratch.
+    n_nodes, n_states, n_places, n_words : int
+        d, K, P, W.
+    width : int
+        Words that are read at a time.
+    """
+
+    states: Words | Vectors
+    nodes: Words | Vectors
+    pairs: Words | Vectors
+    room: Words | Vectors
+    sums: Words | Vectors
+    n_nodes: int
+    n_states: int
+    n_places: int
+    n_words: int
+    width: int
+
+
+def n_places(n_sweeps: int) -> int:
+    """Binary places of counters of so many sweeps, P."""
+    return max(SWEEPS_ADDED, n_sweeps).bit_length()
+
+
+def allocate(n_nodes: int, n_edges: int, n_states: int, n_chains: int, n_sweeps: int) -> StateCounters:
+    """Counters at zero."""
+    needed, k, P = -(-n_chains // 64), n_states - 1, n_places(n_sweeps)
+    single = needed <= SINGLE_WORDS
+    W = needed if single else -(-needed // N_WORDS) * N_WORDS
+    all_sweeps = np.zeros((P, W), dtype=np.uint64)
+    for w in range(needed):
+        live = np.uint64(2 ** min(64, n_chains - 64 * w) - 1)
+        all_sweeps[:, w] = np.where(n_sweeps >> np.arange(P) & 1, live, np.uint64(0))
+    kind = Words if single else Vectors
+    width = 1 if single else N_WORDS
+    shapes = (
+        (SWEEPS_ADDED, k, n_nodes, W),
+        (n_nodes, k, P, W),
+        (n_edges, k, k, P, W),
+        (1 + n_states**2, P, W),
+        (2, width),
+    )
+    states, nodes, pairs, room, sums = (
+        kind(np.zeros(int(np.prod(shape)), dtype=np.uint64)) for shape in shapes
+    )
+    room.flat[: P * W] = all_sweeps.ravel()
+    return StateCounters(states, nodes, pairs, room, sums, n_nodes, n_states, P, W, width)
+
+
+@by_type
+def read(array: Any, k: Any) -> Any:
+    """Words of `array` from place `k` on."""
+
+
+@read.register(Words)
+def read_word(array, k):
+    """Read one of them."""
+    return array.flat[np.uint64(k)]  # signed places may count from the end, which takes time
+
+
+@read.register(Vectors)
+def read_vector(array, k):
+    """Read a vector of them."""
+    return word_vectors.load(array.flat, k)
+
+
+@by_type
+def write(array: Any, k: Any, words: Any) -> Any:
+    """Write what `read` has read, or made of it, to place `k`."""
+
+
+@write.register(Words)
+def write_word(array, k, words):
+    """Write one word."""
+    array.flat[np.uint64(k)] = words
+
+
+@write.register(Vectors)
+def write_vector(array, k, words):
+    """Write a vector of words."""
+    word_vectors.store(array.flat, k, words)
+
+
+@lean
+def add_bits(a, b, c):
+    """Add three bits; the sum's lower and its higher place."""
+    either = a ^ b
+    return either ^ c, (a & b) | (either & c)
+
+
+@lean
+def add_number(counters, array, place, number):
+    """Add a number of four binary places to the counter at `place` of `array`."""
+    ones, twos, fours, eights = number
+    old = read(array, place)
+    write(array, place, old ^ ones)
+    carry = old & ones
+    for word in (twos, fours, eights):
+        place += counters.n_words
+        total, carry = add_bits(read(array, place), word, carry)
+        write(array, place, total)
+    for _ in range(4, counters.n_places):
+        place += counters.n_words
+        old = read(array, place)
+        write(array, place, old ^ carry)
+        carry = old & carry
+
+
+@lean
+def both_set(states, u, v):
+    """Return the chains whose bits at the places `u` and `v` of `states` are both set."""
+    return read(states, u) & read(states, v)
+
+
+@lean
+def sum_three(states, u, v, sweep):
+    """Count the sweeps, of three `sweep` words apart, after which the bits at `u` and `v` are both set."""
+    return add_bits(
+        both_set(states, u, v),
+        both_set(states, u + sweep, v + sweep),
+        both_set(states, u + 2 * sweep, v + 2 * sweep),
+    )
+
+
+@lean
+def sum_seven(states, u, v, sweep):
+    """Count those of seven sweeps."""
+    ones_1, twos_1 = sum_three(states, u, v, sweep)
+    ones_2, twos_2 = sum_three(states, u + 3 * sweep, v + 3 * sweep, sweep)
+    ones, carry = add_bits(ones_1, ones_2, both_set(states, u + 6 * sweep, v + 6 * sweep))
+    twos, fours = add_bits(twos_1, twos_2, carry)
+    return ones, twos, fours
+
+
+@lean
+def sum_fifteen(states, u, v, sweep):
+    """Count those of fifteen sweeps."""
+    ones_1, twos_1, fours_1 = sum_seven(states, u, v, sweep)
+    ones_2, twos_2, fours_2 = sum_seven(states, u + 7 * sweep, v + 7 * sweep, sweep)
+    ones, carry = add_bits(ones_1, ones_2, both_set(states, u + 14 * sweep, v + 14 * sweep))
+    twos, carry = add_bits(twos_1, twos_2, carry)
+    fours, eights = add_bits(fours_1, fours_2, carry)
+    return ones, twos, fours, eights
+
+
+@lean
+def count_states(counters, edges):
+    """Add the states of `StateCounters` to its counters; `edges` (r, 2) integers."""
+    states, nodes, pairs, W = counters.states, counters.nodes, counters.pairs, counters.n_words
+    n_counted, state, size = counters.n_states - 1, counters.n_nodes * W, counters.n_places * W
+    sweep = n_counted * state
+    for w in range(0, W, counters.width):
+        place = w
+        for i in range(counters.n_nodes):
+            for a in range(n_counted):
+                u = a * state + i * W + w
+                add_number(counters, nodes, place, sum_fifteen(states, u, u, sweep))
+                place += size
+        place = w
+        for e in range(edges.shape[0]):
+            for a in range(n_counted):
+                u = a * state + edges[e, 0] * W + w
+                for b in range(n_counted):
+                    v = b * state + edges[e, 1] * W + w
+                    add_number(counters, pairs, place, sum_fifteen(states, u, v, sweep))
+                    place += size
+
+
+@lean
+def copy(counters, array, i, j):
+    """Copy the counter at place `i` of `array` to counter `j` of the room."""
+    size = counters.n_places * counters.n_words
+    for k in range(0, size, counters.width):
+        write(counters.room, j * size + k, read(array, i + k))
+
+
+@lean
+def subtract(counters, array, i, j):
+    """Take the counts at place `i` of `array` from those of counter `j` of the room, which has as many."""
+    W, size = counters.n_words, counters.n_places * counters.n_words
+    for w in range(0, W, counters.width):
+        borrow = read(array, i) ^ read(array, i)
+        for k in range(w, size, W):
+            more, less = read(counters.room, j * size + k), read(array, i + k)
+            differs = more ^ less
+            write(counters.room, j * size + k, differs ^ borrow)
+            borrow = (~more & less) | (~differs & borrow)
+
+
+@lean
+def sum_and_squares(counters, place):
+    """Return the sum over chains of the counts at `place` of the room, and of their squares."""
+    array, sums = counters.room, counters.sums
+    W, size = counters.n_words, counters.n_places * counters.n_words
+    total = squares = read(array, place) ^ read(array, place)
+    for w in range(0, W, counters.width):
+        power = np.uint64(0)
+        for p in range(place + w, place + w + size, W):
+            word = read(array, p)
+            n = population_count(word)
+            total = total + (n << power)
+            shift = _ONE
+            for q in range(p + W, place + w + size, W):
+                shift += _ONE
+                n = n + (population_count(word & read(array, q)) << shift)
+            squares = squares + (n << (power + power))
+            power += _ONE
+    write(sums, 0, total)
+    write(sums, counters.width, squares)
+    first, second = np.int64(0), np.int64(0)
+    for k in range(counters.width):
+        first += np.int64(sums.flat[k])
+        second += np.int64(sums.flat[counters.width + k])
+    return first, second
+
+
+@lean
+def fill_moments(counters, edges, n_chains, n_sweeps, node_moments, pair_moments):
+    """Moments over chains of the shares of sweeps in all states.
 
     Parameters
     ----------
-    x : (s, d, m) int8 array
-        State indices 0..K-1 after each of s sweeps, one chain per column.
+    counters : StateCounters
     edges : (r, 2) integer array
-    nodes : (d, K - 1, m) uint8 array
-        Of the states 1..K-1.
-    pairs : (r, K - 1, K - 1, m) uint8 array
-        Of pairs of them at the ends of an edge.
-    """
-    n_chains, n_counted = x.shape[2], nodes.shape[1]
-    for i in range(x.shape[1]):
-        for a in range(n_counted):
-            state, count = np.int8(a + 1), nodes[i, a]
-            for s in range(x.shape[0]):
-                own = x[s, i]
-                for c in range(n_chains):
-                    count[c] += np.uint8(own[c] == state)
-    for e in range(edges.shape[0]):
-        u, v = edges[e, 0], edges[e, 1]
-        for a in range(n_counted):
-            for b in range(n_counted):
-                state_u, state_v, count = np.int8(a + 1), np.int8(b + 1), pairs[e, a, b]
-                for s in range(x.shape[0]):
-                    x_u, x_v = x[s, u], x[s, v]
-                    for c in range(n_chains):
-                        count[c] += np.uint8((x_u[c] == state_u) & (x_v[c] == state_v))
-
-
-@jit
-def moments(counts, n_sweeps, mean, squares):
-    """Mean over chains of the shares ``counts / n_sweeps``, and sum of squared deviations, of each row.
-
-    `counts` (q, m); `mean` and `squares` (q,) are written to.
-    """
-    m = counts.shape[1]
-    for i in range(counts.shape[0]):
-        total, deviations = 0.0, 0.0
-        for c in range(m):
-            total += counts[i, c]
-        for c in range(m):
-            deviations += (counts[i, c] - total / m) ** 2
-        mean[i], squares[i] = total / (m * n_sweeps), deviations / n_sweeps**2
-
-
-@jit
-def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
-    """Moments over chains of the shares of sweeps in all states, from counts as `count_states` makes them.
-
-    Parameters
-    ----------
-    nodes : (d, K - 1, m) integer array
-    pairs : (r, K - 1, K - 1, m) integer array
-    edges : (r, 2) integer array
-    n_sweeps : int
-        Sweeps that were counted.
+    n_chains, n_sweeps : int
+        That were counted.
     node_moments : (2, d, K) array
         Mean, and sum of squared deviations, on return.
     pair_moments : (2, r, K, K) array
     """
-    K, m = nodes.shape[1] + 1, nodes.shape[2]
-    every = np.empty((K, K, m), dtype=np.int64)
-    for i in range(nodes.shape[0]):
-        every[0, 0] = n_sweeps
+    nodes, pairs, room = counters.nodes, counters.pairs, counters.room
+    K, size = counters.n_states, counters.n_places * counters.n_words
+    own = (K - 1) * size
+    for i in range(counters.n_nodes):
+        copy(counters, room, 0, 1)
         for a in range(1, K):
-            every[0, a] = nodes[i, a - 1]
-            every[0, 0] -= nodes[i, a - 1]
-        moments(every[0], n_sweeps, node_moments[0, i], node_moments[1, i])
+            copy(counters, nodes, i * own + (a - 1) * size, 1 + a)
+            subtract(counters, nodes, i * own + (a - 1) * size, 1)
+        fill_row(counters, 1, n_chains, n_sweeps, node_moments[:, i])
     for e in range(edges.shape[0]):
-        u, v = nodes[edges[e, 0]], nodes[edges[e, 1]]
-        every[0, 0] = n_sweeps
-        for a in range(1, K):
-            every[a, 0] = u[a - 1]
-            every[0, a] = v[a - 1]
-            every[0, 0] -= u[a - 1]
-        for a in range(1, K):
-            for b in range(1, K):
-                every[a, b] = pairs[e, a - 1, b - 1]
-                every[a, 0] -= pairs[e, a - 1, b - 1]
-                every[0, b] -= pairs[e, a - 1, b - 1]
+        place, u, v = e * (K - 1) * own, edges[e, 0] * own, edges[e, 1] * own
+        copy(counters, room, 0, 1)
         for b in range(1, K):
-            every[0, 0] -= every[0, b]
+            copy(counters, nodes, v + (b - 1) * size, 1 + b)
+            subtract(counters, nodes, v + (b - 1) * size, 1)
+        for a in range(1, K):
+            copy(counters, nodes, u + (a - 1) * size, 1 + a * K)
+            for b in range(1, K):
+                copy(counters, pairs, place, 1 + a * K + b)
+                subtract(counters, pairs, place, 1 + a * K)
+                subtract(counters, pairs, place, 1 + b)
+                place += size
+            subtract(counters, room, (1 + a * K) * size, 1)
         for a in range(K):
-            moments(every[a], n_sweeps, pair_moments[0, e, a], pair_moments[1, e, a])
+            fill_row(counters, 1 + a * K, n_chains, n_sweeps, pair_moments[:, e, a])
+
+
+@lean
+def fill_row(counters, first, n_chains, n_sweeps, row):
+    """Mean and sum of squared deviations of shares, `row` (2, K), from counter `first` of the room on."""
+    size = counters.n_places * counters.n_words
+    for a in range(row.shape[1]):
+        total, squares = sum_and_squares(counters, (first + a) * size)
+        mean = total / n_chains
+        row[0, a] = mean / n_sweeps
+        row[1, a] = max(squares - mean * total, 0.0) / n_sweeps**2
