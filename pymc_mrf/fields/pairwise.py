@@ -20,6 +20,7 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.kernels.state_counts import fill_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,9 @@ class PairwiseField(FixedField[Marginals]):
         simulator = GibbsSimulator(self.graph, self.n_states, len(x))
         simulator.load(x)
         simulator.advance(self.edge_tables, self.node_tables, n_burn_in, rng)
-        nodes, edges = simulator.advance_and_count(self.edge_tables, self.node_tables, n_sweeps, rng)
+        counters = simulator.count(self.edge_tables, self.node_tables, n_sweeps, rng)
+        nodes, edges = (np.empty((2, *table.shape)) for table in (self.node_tables, self.edge_tables))
+        fill_moments(counters, self.graph.edges, len(x), n_sweeps, nodes, edges)
         return Moments(len(x), *nodes), Moments(len(x), *edges)
 
     def _tree_averaged(

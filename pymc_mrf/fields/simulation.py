@@ -8,6 +8,7 @@ import numpy as np
 from pymc_mrf.checks import whole_number
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, state_counts, states_gibbs
+from pymc_mrf.kernels.state_counts import StateCounters
 
 Sweeps = Callable[[int, np.random.Generator], None]
 """Moves the chains loaded, by a number of sweeps of a field that is tabulated."""
@@ -302,28 +303,19 @@ class GibbsSimulator:
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 0)
         self._prepare(edge_tables, node_tables, n_sweeps)(n_sweeps, rng)
 
-    def advance_and_count(
+    def count(
         self,
         edge_tables: np.ndarray,
         node_tables: np.ndarray,
         n_sweeps: int,
         rng: np.random.Generator,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As `advance`, and count the states that each chain is in after each sweep.
-
-        Returns
-        -------
-        nodes : (2, d, K) array
-            Shares of the sweeps after which a node is in each state: their mean over the chains, and the
-            sum of their squared deviations from it.
-        pairs : (2, r, K, K) array
-            The same for pairs of states at the ends of an edge.
-        """
+    ) -> StateCounters:
+        """As `advance`, and count the states that each chain is in after each sweep."""
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
-        graph, m = self.graph, self.n_chains
-        counters = state_counts.allocate(graph.n_nodes, graph.n_edges, self.n_states, m, n_sweeps)
-        shape = -1, self.n_states - 1, graph.n_nodes, counters.n_words
+        graph, K = self.graph, self.n_states
+        counters = state_counts.allocate(graph.n_nodes, graph.n_edges, K, self.n_chains, n_sweeps)
+        shape = -1, K - 1, graph.n_nodes, counters.n_words
         states = counters.states.flat.reshape(shape)
         for done in range(0, n_sweeps, len(states)):
             states[n_sweeps - done :] = 0
@@ -331,13 +323,11 @@ class GibbsSimulator:
                 sweeps(1, rng)
                 self._chains.store_words(words)
             state_counts.count_states(counters, graph.edges)
-        moments = np.empty((2, *node_tables.shape)), np.empty((2, *edge_tables.shape))
-        state_counts.fill_moments(counters, graph.edges, m, n_sweeps, *moments)
-        return moments
+        return counters
 
     @staticmethod
     def counting_bytes(graph: PairwiseGraph, n_states: int, n_sweeps: int) -> int:
-        """Memory that `advance_and_count` needs for each chain, in bytes."""
+        """Memory that `count` needs for each chain, in bytes."""
         k = n_states - 1
         kept = state_counts.SWEEPS_ADDED * k * graph.n_nodes
         counted = state_counts.n_places(n_sweeps) * k * (graph.n_nodes + k * graph.n_edges)

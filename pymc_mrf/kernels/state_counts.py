@@ -102,6 +102,14 @@ def allocate(n_nodes: int, n_edges: int, n_states: int, n_chains: int, n_sweeps:
     return StateCounters(states, nodes, pairs, room, sums, n_nodes, n_states, P, W, width)
 
 
+def node_counts(counters: StateCounters, n_chains: int) -> np.ndarray:
+    """Sweeps after which each node of each chain is in the states 1..K-1, (d, K - 1, m)."""
+    d, K, P, W = counters.n_nodes, counters.n_states, counters.n_places, counters.n_words
+    octets = counters.nodes.flat.reshape(d, K - 1, P, W).view(np.uint8)
+    bits = np.unpackbits(octets, axis=-1, count=n_chains, bitorder="little")
+    return np.einsum("iapc,p->iac", bits, 2 ** np.arange(P))
+
+
 @by_type
 def read(array: Any, k: Any) -> Any:
     """Words of `array` from place `k` on."""

@@ -6,6 +6,7 @@ import pytest
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.state_counts import fill_moments, node_counts
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies
 
@@ -79,20 +80,24 @@ def test_states_are_counted_along_the_chains(n_states, n_chains, rng):
     simulator = GibbsSimulator(graph, n_states, n_chains)
     x, tables = np.zeros((n_chains, 6), dtype=np.int8), random_tables(graph, n_states, rng)
     simulator.load(x)
-    nodes, pairs = simulator.count(*tables, n_sweeps, np.random.default_rng(1))
-    expected_nodes, expected_pairs = np.zeros(nodes.shape, int), np.zeros(pairs.shape, int)
+    counters = simulator.count(*tables, n_sweeps, np.random.default_rng(1))
     simulator.load(x)
     rng = np.random.default_rng(1)
-    inner = np.arange(1, n_states)
+    nodes, pairs, every = 0, 0, np.arange(n_states)
     for _ in range(n_sweeps):
         simulator.advance(*tables, 1, rng)
         simulator.store(x)
-        is_in = x.T[:, None] == inner[:, None]  # (d, K - 1, m)
+        is_in = x.T[:, None] == every[:, None]  # (d, K, m)
         u, v = graph.edges.T
-        expected_nodes += is_in
-        expected_pairs += is_in[u][:, :, None] & is_in[v][:, None]
-    np.testing.assert_array_equal(nodes, expected_nodes)
-    np.testing.assert_array_equal(pairs, expected_pairs)
+        nodes = nodes + is_in
+        pairs = pairs + (is_in[u][:, :, None] & is_in[v][:, None])
+    np.testing.assert_array_equal(node_counts(counters, n_chains), nodes[:, 1:])
+    moments = [np.empty((2, *counts.shape[:-1])) for counts in (nodes, pairs)]
+    fill_moments(counters, graph.edges, n_chains, n_sweeps, *moments)
+    for (mean, squares), counts in zip(moments, (nodes, pairs), strict=True):
+        shares = counts / n_sweeps
+        np.testing.assert_allclose(mean, shares.mean(axis=-1), rtol=1e-13)
+        np.testing.assert_allclose(squares, shares.var(axis=-1) * n_chains, atol=1e-11)
 
 
 def test_pairs_are_counted_over_the_chains(case, rng):

@@ -26,6 +26,8 @@ def test_moments_are_those_of_the_shares(n_states, n_chains, n_sweeps, rng):
     of_nodes, of_pairs = np.empty((2, 3, n_states)), np.empty((2, 3, n_states, n_states))
     state_counts.fill_moments(counters, EDGES, n_chains, n_sweeps, of_nodes, of_pairs)
 
+    counted = state_counts.node_counts(counters, n_chains)
+    np.testing.assert_array_equal(counted[:, 0], (x == 1).sum(axis=0))
     every = np.arange(n_states)
     is_in = x[:, :, None] == every[:, None]  # sweeps, nodes, states, chains
     u, v = EDGES.T
