@@ -37,7 +37,7 @@ def run(advance: Advance, shape: tuple[int, ...], times: np.ndarray) -> tuple[li
     half of the run so far, which leaves out the start of the chains.
     """
     means, n_all, elapsed = [], 0, 0.0
-    n = 1  # sweeps at once: about a hundredth of the time left, so that looking at the clock costs nothing
+    n = 1  # sweeps at once: about a twentieth of the time left, so that reading the estimates costs little
     for moment in times:
         total, n_sweeps = np.zeros(shape), 0
         while elapsed < moment or n_sweeps == 0:
@@ -46,7 +46,7 @@ def run(advance: Advance, shape: tuple[int, ...], times: np.ndarray) -> tuple[li
             spent = time.process_time() - start
             elapsed += spent
             n_sweeps += n
-            if spent < (moment - elapsed) / 100:
+            if spent < (moment - elapsed) / 20:
                 n *= 2
             elif n > 1 and spent > (moment - elapsed) / 10:
                 n //= 2
