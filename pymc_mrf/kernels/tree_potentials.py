@@ -63,17 +63,27 @@ def survey(edge_tables, edges, load):
     agree : bool
         Whether the entries of each table depend on the agreement of the two states only.
     """
-    equal, agree, n_states = True, True, edge_tables.shape[1]
+    equal, agree, width, n_states = True, True, 0.0, edge_tables.shape[1]
     for e in range(edges.shape[0]):
-        low, high = np.inf, -np.inf
+        same = True
         for a in range(n_states):
             for b in range(n_states):
-                cell = edge_tables[e, a, b]
-                low, high = min(low, cell), max(high, cell)
-                equal &= cell == edge_tables[0, a, b]
-                agree &= cell == edge_tables[e, 0, 0 if a == b else 1]
-        load[edges[e, 0]] += high - low
-        load[edges[e, 1]] += high - low
+                same &= edge_tables[e, a, b] == edge_tables[0, a, b]
+        equal &= same
+        if e == 0 or not same:
+            low, high = np.inf, -np.inf
+            for a in range(n_states):
+                for b in range(n_states):
+                    cell = edge_tables[e, a, b]
+                    low, high = min(low, cell), max(high, cell)
+                    agree &= cell == edge_tables[e, 0, 0 if a == b else 1]
+            own = high - low
+            if e == 0:
+                width = own
+        else:
+            own = width
+        load[edges[e, 0]] += own
+        load[edges[e, 1]] += own
     return equal, agree
 
 
@@ -114,20 +124,25 @@ def tree_potentials(edge_tables, node_tables, edges, n_chains, form=None):
     t = 1 if equal and len(edges) else len(edges)
     if form == "odds":
         ratio, base = np.empty(t), np.empty((d, m))
-        binary_odds(edge_tables, node_tables, edges, ratio, base)
-        return Potentials(form, ratio, base)
+        binary_log_odds(edge_tables, node_tables, edges, ratio, base)
+        return Potentials(form, _exp(ratio), _exp(base))
     phi = np.empty((d, n_states, m))
-    scaled_nodes(node_tables, phi)
+    log_nodes(node_tables, phi)
     if form == "agreement":
-        return Potentials(form, np.exp(edge_tables[:t, 0, 0] - edge_tables[:t, 0, 1]), phi)
+        return Potentials(form, np.exp(edge_tables[:t, 0, 0] - edge_tables[:t, 0, 1]), _exp(phi))
     psi = np.empty((t, 2, n_states, n_states))
-    scaled_edges(edge_tables, psi)
-    return Potentials(form, psi, phi)
+    log_edges(edge_tables, psi)
+    return Potentials(form, _exp(psi), _exp(phi))
+
+
+def _exp(a):
+    """Exponential in place, by numpy, whose loop is vectorised: several times as fast as in a kernel."""
+    return np.exp(a, out=a)
 
 
 @jit
-def binary_odds(edge_tables, node_tables, edges, ratio, base):
-    """Odds of state 1: `ratio` (1 or r,) per edge to a neighbour in state 1, `base` (d, 1 or m) of a node.
+def binary_log_odds(edge_tables, node_tables, edges, ratio, base):
+    """Log odds of state 1: `ratio` (1 or r,) per edge to a neighbour in state 1, `base` (d, 1 or m) of a node.
 
     Log odds of a node beyond 300 are beyond the resolution of a uniform random number, whatever the
     neighbours do; they are kept at 300.
@@ -139,16 +154,16 @@ def binary_odds(edge_tables, node_tables, edges, ratio, base):
         shift[edges[e, 1]] += edge_tables[e, 0, 1] - low
     for e in range(ratio.shape[0]):
         t = edge_tables[e]
-        ratio[e] = np.exp(t[1, 1] - t[1, 0] - t[0, 1] + t[0, 0])
+        ratio[e] = t[1, 1] - t[1, 0] - t[0, 1] + t[0, 0]
     for i in range(base.shape[0]):
         for c in range(base.shape[1]):
             h = node_tables[c, i, 1] - node_tables[c, i, 0] + shift[i]
-            base[i, c] = np.exp(min(max(h, -300.0), 300.0))
+            base[i, c] = min(max(h, -300.0), 300.0)
 
 
 @jit
-def scaled_edges(edge_tables, psi):
-    """Potentials `psi` (1 or r, 2, K, K) of edges with largest entry one, by either end."""
+def log_edges(edge_tables, psi):
+    """Log tables `psi` (1 or r, 2, K, K) of edges with largest entry zero, by either end."""
     n_states = psi.shape[2]
     for e in range(psi.shape[0]):
         top = -np.inf
@@ -157,12 +172,12 @@ def scaled_edges(edge_tables, psi):
                 top = max(top, edge_tables[e, a, b])
         for a in range(n_states):
             for b in range(n_states):
-                psi[e, 0, a, b] = psi[e, 1, b, a] = np.exp(edge_tables[e, a, b] - top)
+                psi[e, 0, a, b] = psi[e, 1, b, a] = edge_tables[e, a, b] - top
 
 
 @jit
-def scaled_nodes(node_tables, phi):
-    """Potentials `phi` (d, K, 1 or m) of nodes with largest entry one."""
+def log_nodes(node_tables, phi):
+    """Log tables `phi` (d, K, 1 or m) of nodes with largest entry zero."""
     n_states = phi.shape[1]
     for i in range(phi.shape[0]):
         for c in range(phi.shape[2]):
@@ -170,4 +185,4 @@ def scaled_nodes(node_tables, phi):
             for a in range(n_states):
                 top = max(top, node_tables[c, i, a])
             for a in range(n_states):
-                phi[i, a, c] = np.exp(node_tables[c, i, a] - top)
+                phi[i, a, c] = node_tables[c, i, a] - top
