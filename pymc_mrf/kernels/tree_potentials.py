@@ -78,8 +78,7 @@ def survey(edge_tables, edges, load):
                     low, high = min(low, cell), max(high, cell)
                     agree &= cell == edge_tables[e, 0, 0 if a == b else 1]
             own = high - low
-            if e == 0:
-                width = own
+            width = own if e == 0 else width
         else:
             own = width
         load[edges[e, 0]] += own
@@ -142,7 +141,7 @@ def _exp(a):
 
 @jit
 def binary_log_odds(edge_tables, node_tables, edges, ratio, base):
-    """Log odds of state 1: `ratio` (1 or r,) per edge to a neighbour in state 1, `base` (d, 1 or m) of a node.
+    """Log odds of state 1: `ratio` (1 or r,) per edge to a neighbour in state 1, `base` (d, 1 or m) by node.
 
     Log odds of a node beyond 300 are beyond the resolution of a uniform random number, whatever the
     neighbours do; they are kept at 300.
