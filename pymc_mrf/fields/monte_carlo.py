@@ -52,6 +52,7 @@ def estimates(
     run: Callable[[np.ndarray], TwoMoments],
     n_bytes: int,
     n_chains: int,
+    least: int = 1,
 ) -> Estimates:
     """Two kinds of marginals and their standard errors, from the variation between chains.
 
@@ -64,8 +65,10 @@ def estimates(
     n_bytes : int
         Of what it keeps for one chain.
     n_chains : int
+    least : int
+        Chains that are moved together whatever they keep.
     """
-    size = min(MOST_CHAINS, max(1, MOST_BYTES // max(1, n_bytes)), n_chains)
+    size = min(MOST_CHAINS, max(least, MOST_BYTES // max(1, n_bytes)), n_chains)
     batches = [min(size, n_chains - done) for done in range(0, n_chains, size)]
     first, second = run(start(batches[0]))
     for m in batches[1:]:

@@ -20,7 +20,7 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.state_counts import fill_moments
+from pymc_mrf.kernels.state_counts import WORD, fill_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,8 @@ class PairwiseField(FixedField[Marginals]):
         else:
             run = partial(self._counted, **sweeps)
             n_bytes = GibbsSimulator.counting_bytes(self.graph, self.n_states, options["n_sweeps"])
-        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])
+        least = WORD if method == "gibbs" else 1
+        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"], least)
         return *means, errors, None
 
     def _counted(self, x, *, n_burn_in: int, n_sweeps: int, rng) -> TwoMoments:

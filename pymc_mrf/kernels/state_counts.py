@@ -18,8 +18,8 @@ from pymc_mrf.kernels.word_vectors import N_WORDS
 SWEEPS_ADDED = 15
 """Sweeps that are added to the counters at once."""
 
-SINGLE_WORDS = 2
-"""Words of chains that are counted one by one; more are padded to vectors."""
+WORD = 64
+"""Chains to a word: fewer take as much room."""
 
 _ONE = np.uint64(1)
 
@@ -79,15 +79,11 @@ def n_places(n_sweeps: int) -> int:
 
 def allocate(n_nodes: int, n_edges: int, n_states: int, n_chains: int, n_sweeps: int) -> StateCounters:
     """Counters at zero."""
-    needed, k, P = -(-n_chains // 64), n_states - 1, n_places(n_sweeps)
-    single = needed <= SINGLE_WORDS
-    W = needed if single else -(-needed // N_WORDS) * N_WORDS
-    all_sweeps = np.zeros((P, W), dtype=np.uint64)
-    for w in range(needed):
-        live = np.uint64(2 ** min(64, n_chains - 64 * w) - 1)
-        all_sweeps[:, w] = np.where(n_sweeps >> np.arange(P) & 1, live, np.uint64(0))
-    kind = Words if single else Vectors
-    width = 1 if single else N_WORDS
+    W, k, P = -(-n_chains // WORD), n_states - 1, n_places(n_sweeps)
+    live = np.array([2 ** min(WORD, n_chains - WORD * w) - 1 for w in range(W)], dtype=np.uint64)
+    all_sweeps = (n_sweeps >> np.arange(P) & 1).astype(np.uint64)[:, None] * live
+    width = 1 if W % N_WORDS else N_WORDS
+    kind = Words if width == 1 else Vectors
     shapes = (
         (SWEEPS_ADDED, k, n_nodes, W),
         (n_nodes, k, P, W),

@@ -10,7 +10,16 @@ EDGES = np.array([[0, 1], [2, 1], [0, 2]])
 
 @pytest.mark.parametrize(
     ("n_states", "n_chains", "n_sweeps"),
-    [(2, 7, 50), (4, 7, 50), (2, 64, 15), (3, 130, 16), (2, 600, 40), (3, 64, 1), (2, 9, 300)],
+    [
+        (2, 7, 50),
+        (4, 7, 50),
+        (2, 64, 15),
+        (3, 130, 16),
+        (2, 512, 40),
+        (3, 500, 20),
+        (3, 64, 1),
+        (2, 9, 300),
+    ],
 )
 def test_moments_are_those_of_the_shares(n_states, n_chains, n_sweeps, rng):
     x = rng.integers(n_states, size=(n_sweeps, 3, n_chains)).astype(np.int8)
