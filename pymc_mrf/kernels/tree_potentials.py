@@ -63,27 +63,22 @@ def survey(edge_tables, edges, load):
     agree : bool
         Whether the entries of each table depend on the agreement of the two states only.
     """
-    equal, agree, width, n_states = True, True, 0.0, edge_tables.shape[1]
+    agree, width, n_states = True, 0.0, edge_tables.shape[1]
+    cells, n_unequal = edge_tables.reshape(-1), 0
+    for i in range(n_states * n_states, cells.shape[0]):  # a loop that is vectorised
+        n_unequal += cells[i] != cells[i - n_states * n_states]
     for e in range(edges.shape[0]):
-        same = True
-        for a in range(n_states):
-            for b in range(n_states):
-                same &= edge_tables[e, a, b] == edge_tables[0, a, b]
-        equal &= same
-        if e == 0 or not same:
+        if e == 0 or n_unequal > 0:
             low, high = np.inf, -np.inf
             for a in range(n_states):
                 for b in range(n_states):
                     cell = edge_tables[e, a, b]
                     low, high = min(low, cell), max(high, cell)
                     agree &= cell == edge_tables[e, 0, 0 if a == b else 1]
-            own = high - low
-            width = own if e == 0 else width
-        else:
-            own = width
-        load[edges[e, 0]] += own
-        load[edges[e, 1]] += own
-    return equal, agree
+            width = high - low
+        load[edges[e, 0]] += width
+        load[edges[e, 1]] += width
+    return n_unequal == 0, agree
 
 
 def _form(agree, load, node_tables, n_chains):
@@ -97,7 +92,7 @@ def _form(agree, load, node_tables, n_chains):
 def representation(edge_tables, node_tables, edges, n_chains):
     """Choose the form; arguments as for `tree_potentials`."""
     load = np.zeros(node_tables.shape[1])
-    _, agree = survey(edge_tables, edges, load)
+    _, agree = survey(np.ascontiguousarray(edge_tables), edges, load)
     return _form(agree, load, node_tables, n_chains)
 
 
@@ -114,7 +109,7 @@ def tree_potentials(edge_tables, node_tables, edges, n_chains, form=None):
     n_chains : int
     form : str, optional
     """
-    load = np.zeros(node_tables.shape[1])
+    load, edge_tables = np.zeros(node_tables.shape[1]), np.ascontiguousarray(edge_tables)
     equal, agree = survey(edge_tables, edges, load)
     form = form or _form(agree, load, node_tables, n_chains)
     if form == "log":
