@@ -257,7 +257,8 @@ class FixedField[M](ExactInference):
             Independent chains, at least 2 (default 64), for "tree" and "gibbs".
         n_sweeps, n_burn_in : int, optional
             Sweeps of each chain that are averaged (default 200) and left out before (default 100).
-            Chains start at independent uniform states, where these are possible.
+            Chains start at independent uniform states, where these are possible. "gibbs" counts states in
+            at least log2(n_sweeps) times the memory of the tables of a `PairwiseField`.
         partition : sequence of collections of node labels or variables, optional
             Tree partition for "tree": every variable in exactly one block (those with evidence may be
             left out), the variables of a block without a cycle through edges, or through factors that

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_BYTES = 2**28
-"""That the sums of the chains moved together may take."""
+"""That the sums of the chains moved together may take, if there is a choice."""
 
 MOST_CHAINS = 512
 """Chains moved together."""
@@ -66,9 +66,10 @@ def estimates(
         Of what it keeps for one chain.
     n_chains : int
     least : int
-        Chains that are moved together whatever they keep.
+        Chains that take as much room as one: so many, or a multiple, are moved together.
     """
-    size = min(MOST_CHAINS, max(least, MOST_BYTES // max(1, n_bytes)), n_chains)
+    size = max(least, MOST_BYTES // max(1, n_bytes))
+    size = min(MOST_CHAINS, size - size % least, n_chains)
     batches = [min(size, n_chains - done) for done in range(0, n_chains, size)]
     first, second = run(start(batches[0]))
     for m in batches[1:]:

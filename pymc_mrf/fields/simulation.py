@@ -327,7 +327,7 @@ class GibbsSimulator:
 
     @staticmethod
     def counting_bytes(graph: PairwiseGraph, n_states: int, n_sweeps: int) -> int:
-        """Memory that `count` needs for each chain, in bytes, if there are `state_counts.WORD` or more."""
+        """Memory that `count` needs for each chain, in bytes, if they fill words of `state_counts.WORD`."""
         k = n_states - 1
         kept = state_counts.SWEEPS_ADDED * k * graph.n_nodes
         counted = state_counts.n_places(n_sweeps) * k * (graph.n_nodes + k * graph.n_edges)

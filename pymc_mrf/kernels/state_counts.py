@@ -235,7 +235,7 @@ def copy(counters, array, i, j):
 
 @lean
 def subtract(counters, array, i, j):
-    """Take the counts at place `i` of `array` from those of counter `j` of the room, which has as many."""
+    """Take the counts at place `i` of `array` from those of counter `j` of the room, no smaller ones."""
     W, size = counters.n_words, counters.n_places * counters.n_words
     for w in range(0, W, counters.width):
         borrow = read(array, i) ^ read(array, i)
@@ -266,10 +266,10 @@ def sum_and_squares(counters, place):
             power += _ONE
     write(sums, 0, total)
     write(sums, counters.width, squares)
-    first, second = np.int64(0), np.int64(0)
+    first, second = 0.0, 0.0
     for k in range(counters.width):
-        first += np.int64(sums.flat[k])
-        second += np.int64(sums.flat[counters.width + k])
+        first += sums.flat[k]
+        second += sums.flat[counters.width + k]
     return first, second
 
 

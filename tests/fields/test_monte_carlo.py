@@ -1,10 +1,13 @@
 """Moments of chains that come in batches."""
 
 import numpy as np
+import pytest
 
 from pymc_mrf.fields import monte_carlo as mc
 from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
+from pymc_mrf.kernels.state_counts import WORD, allocate
 
 
 def test_batches_are_pooled(rng):
@@ -27,3 +30,26 @@ def test_marginals_from_several_batches(monkeypatch, rng):
     for method in ("gibbs", "tree"):
         found = field.marginals(method, n_chains=100, rng=rng)
         assert np.abs((found.nodes - exact) / found.standard_error.nodes).max() < 5.0
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "least", "sizes"),
+    [(1, 64, [512, 188]), (3, 1, [333, 333, 34]), (3, 64, [320, 320, 60]), (900, 64, [64] * 10 + [60])],
+)
+def test_batches_fill_memory_and_words(n_bytes, least, sizes, monkeypatch):
+    monkeypatch.setattr(mc, "MOST_BYTES", 1000)
+    found = []
+
+    def run(x):
+        found.append(len(x))
+        return mc.moments(x, 1, 0), mc.moments(x, 1, 0)
+
+    mc.estimates(lambda m: np.ones((m, 2)), run, n_bytes, 700, least)
+    assert found == sizes
+
+
+def test_bytes_of_counters_are_known():
+    graph = builders.grid(3, 4)
+    counters = allocate(12, graph.n_edges, 3, WORD, 200)
+    arrays = counters.states, counters.nodes, counters.pairs
+    assert WORD * GibbsSimulator.counting_bytes(graph, 3, 200) == sum(a.flat.nbytes for a in arrays)

@@ -73,7 +73,7 @@ def test_advancing_in_place_is_sweeping(case):
 
 
 @pytest.mark.parametrize("n_states", [2, 3])
-@pytest.mark.parametrize("n_chains", [5, 40, 130])
+@pytest.mark.parametrize("n_chains", [5, 40, 130, 512])
 def test_states_are_counted_along_the_chains(n_states, n_chains, rng):
     """More often than a byte can count, in the order of the draws of as many single sweeps."""
     graph, n_sweeps = builders.grid(2, 3), 298

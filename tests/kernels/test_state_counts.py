@@ -47,7 +47,7 @@ def test_moments_are_those_of_the_shares(n_states, n_chains, n_sweeps, rng):
 
 
 @pytest.mark.parametrize("n_chains", [3, 64, 65, 300])
-def test_blocks_of_chains_are_packed_without_those_that_nobody_sees(n_chains, rng):
+def test_blocks_of_chains_are_packed_without_missing_chains(n_chains, rng):
     n_blocks = -(-n_chains // states_gibbs.BLOCK)
     z = rng.integers(4, size=(n_blocks, 5, states_gibbs.BLOCK)).astype(np.int8)
     x = np.concatenate(z, axis=1)[:, :n_chains]

@@ -329,6 +329,21 @@ def agreement_tables(graph, n_states, coupling, rng):
     return edges, nodes
 
 
+@pytest.mark.parametrize("cell", [None, (0, 0, 1), (0, 2, 2), (5, 0, 1), (5, 2, 2)])
+def test_tables_are_surveyed_to_the_last_cell(cell):
+    """Of three states: unequal where one cell differs, and of agreement no longer."""
+    edges, load = np.tile(np.eye(3), (6, 1, 1)), np.zeros(6)
+    if cell is not None:
+        edges[cell] = -1.0
+    assert tree_potentials.survey(edges, GRAPH.edges, load) == (cell is None, cell is None)
+    ranges = np.ptp(edges, axis=(1, 2))
+    np.testing.assert_array_equal(load, [ranges[(GRAPH.edges == i).any(axis=1)].sum() for i in range(6)])
+    columns = np.asfortranarray(edges)
+    found = tree_potentials.tree_potentials(columns, np.zeros((1, 6, 3)), GRAPH.edges, 9)
+    expected = tree_potentials.tree_potentials(edges, np.zeros((1, 6, 3)), GRAPH.edges, 9)
+    np.testing.assert_array_equal(found.edges, expected.edges)
+
+
 @pytest.mark.parametrize("shared", [True, False], ids=["one table", "tables"])
 @pytest.mark.parametrize("form", ["agreement", "scaled"])
 def test_chains_with_tables_of_agreement(form, shared, rng):
