@@ -52,7 +52,7 @@ def estimates(
     run: Callable[[np.ndarray], TwoMoments],
     n_bytes: int,
     n_chains: int,
-    least: int = 1,
+    together: int = 1,
 ) -> Estimates:
     """Two kinds of marginals and their standard errors, from the variation between chains.
 
@@ -63,13 +63,11 @@ def estimates(
     run : callable
         Runs chains from such states, and gives the moments of both kinds of marginals.
     n_bytes : int
-        Of what it keeps for one chain.
-    n_chains : int
-    least : int
-        Chains that take as much room as one: so many, or a multiple, are moved together.
+        Of what it keeps for `together` chains, and for fewer.
+    n_chains, together : int
+        Chains, and those that are moved together at least.
     """
-    size = max(least, MOST_BYTES // max(1, n_bytes))
-    size = min(MOST_CHAINS, size - size % least, n_chains)
+    size = min(MOST_CHAINS, together * max(1, MOST_BYTES // max(1, n_bytes)), n_chains)
     batches = [min(size, n_chains - done) for done in range(0, n_chains, size)]
     first, second = run(start(batches[0]))
     for m in batches[1:]:

@@ -20,7 +20,7 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.state_counts import WORD, fill_moments
+from pymc_mrf.kernels.state_counts import WORD, counter_sizes, fill_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,12 +162,12 @@ class PairwiseField(FixedField[Marginals]):
         if method == "tree":
             partitions = self._partitions(options["partition"], options["n_partitions"], rng)
             run = partial(self._tree_averaged, trees=TreeSimulator(self.graph, partitions), **sweeps)
-            n_bytes = 8 * (tables[0].size + tables[1].size)
+            n_bytes, together = 8 * (tables[0].size + tables[1].size), 1
         else:
             run = partial(self._counted, **sweeps)
-            n_bytes = GibbsSimulator.counting_bytes(self.graph, self.n_states, options["n_sweeps"])
-        least = WORD if method == "gibbs" else 1
-        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"], least)
+            shape = self.graph.n_nodes, self.graph.n_edges, self.n_states
+            n_bytes, together = 8 * sum(counter_sizes(*shape, options["n_sweeps"])), WORD
+        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"], together)
         return *means, errors, None
 
     def _counted(self, x, *, n_burn_in: int, n_sweeps: int, rng) -> TwoMoments:

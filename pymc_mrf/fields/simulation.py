@@ -325,14 +325,6 @@ class GibbsSimulator:
             state_counts.count_states(counters, graph.edges)
         return counters
 
-    @staticmethod
-    def counting_bytes(graph: PairwiseGraph, n_states: int, n_sweeps: int) -> int:
-        """Memory that `count` needs for each chain, in bytes, if they fill words of `state_counts.WORD`."""
-        k = n_states - 1
-        kept = state_counts.SWEEPS_ADDED * k * graph.n_nodes
-        counted = state_counts.n_places(n_sweeps) * k * (graph.n_nodes + k * graph.n_edges)
-        return -(-(kept + counted) // 8)
-
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:
         K = self.n_states
         for name, table, shape in (

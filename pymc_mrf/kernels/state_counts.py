@@ -77,23 +77,21 @@ def n_places(n_sweeps: int) -> int:
     return max(SWEEPS_ADDED, n_sweeps).bit_length()
 
 
+def counter_sizes(n_nodes: int, n_edges: int, n_states: int, n_sweeps: int) -> tuple[int, int, int, int]:
+    """Machine words that the first four of `StateCounters` take for each word of chains."""
+    k, P = n_states - 1, n_places(n_sweeps)
+    return SWEEPS_ADDED * k * n_nodes, n_nodes * k * P, n_edges * k * k * P, (1 + n_states**2) * P
+
+
 def allocate(n_nodes: int, n_edges: int, n_states: int, n_chains: int, n_sweeps: int) -> StateCounters:
     """Counters at zero."""
-    W, k, P = -(-n_chains // WORD), n_states - 1, n_places(n_sweeps)
+    W, P = -(-n_chains // WORD), n_places(n_sweeps)
     live = np.array([2 ** min(WORD, n_chains - WORD * w) - 1 for w in range(W)], dtype=np.uint64)
     all_sweeps = (n_sweeps >> np.arange(P) & 1).astype(np.uint64)[:, None] * live
     width = 1 if W % N_WORDS else N_WORDS
     kind = Words if width == 1 else Vectors
-    shapes = (
-        (SWEEPS_ADDED, k, n_nodes, W),
-        (n_nodes, k, P, W),
-        (n_edges, k, k, P, W),
-        (1 + n_states**2, P, W),
-        (2, width),
-    )
-    states, nodes, pairs, room, sums = (
-        kind(np.zeros(int(np.prod(shape)), dtype=np.uint64)) for shape in shapes
-    )
+    sizes = *(W * size for size in counter_sizes(n_nodes, n_edges, n_states, n_sweeps)), 2 * width
+    states, nodes, pairs, room, sums = (kind(np.zeros(size, dtype=np.uint64)) for size in sizes)
     room.flat[: P * W] = all_sweeps.ravel()
     return StateCounters(states, nodes, pairs, room, sums, n_nodes, n_states, P, W, width)
 

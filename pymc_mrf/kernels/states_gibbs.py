@@ -297,7 +297,7 @@ def pack_blocks(z, n_chains, words):
     octets = own.view(np.uint64)  # eight chains, a byte each
     words[:] = 0
     for w in range(z.shape[0]):
-        missing = np.uint64(max(64 * (w + 1) - n_chains, 0))
+        missing = np.uint64(max(BLOCK * (w + 1) - n_chains, 0))
         live = ~np.uint64(0) >> missing
         for i in range(z.shape[1]):
             for a in range(words.shape[0]):

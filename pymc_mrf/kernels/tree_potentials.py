@@ -81,19 +81,19 @@ def survey(edge_tables, edges, load):
     return n_unequal == 0, agree
 
 
-def _form(agree, load, node_tables, n_chains):
+def _equal_and_form(edge_tables, node_tables, edges, n_chains):
+    load = np.zeros(node_tables.shape[1])
+    equal, agree = survey(np.ascontiguousarray(edge_tables), edges, load)
     if not load.max() <= RANGE:  # infinite, or not a number where all pairs are impossible
-        return "log"
+        return equal, "log"
     if node_tables.shape[2] == 2 and node_tables.min() > -np.inf:
-        return "odds"
-    return "agreement" if agree and n_chains < FEW else "scaled"
+        return equal, "odds"
+    return equal, "agreement" if agree and n_chains < FEW else "scaled"
 
 
 def representation(edge_tables, node_tables, edges, n_chains):
     """Choose the form; arguments as for `tree_potentials`."""
-    load = np.zeros(node_tables.shape[1])
-    _, agree = survey(np.ascontiguousarray(edge_tables), edges, load)
-    return _form(agree, load, node_tables, n_chains)
+    return _equal_and_form(edge_tables, node_tables, edges, n_chains)[1]
 
 
 def tree_potentials(edge_tables, node_tables, edges, n_chains, form=None):
@@ -109,9 +109,8 @@ def tree_potentials(edge_tables, node_tables, edges, n_chains, form=None):
     n_chains : int
     form : str, optional
     """
-    load, edge_tables = np.zeros(node_tables.shape[1]), np.ascontiguousarray(edge_tables)
-    equal, agree = survey(edge_tables, edges, load)
-    form = form or _form(agree, load, node_tables, n_chains)
+    equal, chosen = _equal_and_form(edge_tables, node_tables, edges, n_chains)
+    form = form or chosen
     if form == "log":
         return Potentials(form, edge_tables, node_tables)
     m, d, n_states = node_tables.shape

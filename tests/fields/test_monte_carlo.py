@@ -5,9 +5,8 @@ import pytest
 
 from pymc_mrf.fields import monte_carlo as mc
 from pymc_mrf.fields.pairwise import PairwiseField
-from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels.state_counts import WORD, allocate
+from pymc_mrf.kernels.state_counts import WORD, allocate, counter_sizes
 
 
 def test_batches_are_pooled(rng):
@@ -33,10 +32,15 @@ def test_marginals_from_several_batches(monkeypatch, rng):
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "least", "sizes"),
-    [(1, 64, [512, 188]), (3, 1, [333, 333, 34]), (3, 64, [320, 320, 60]), (900, 64, [64] * 10 + [60])],
+    ("n_bytes", "together", "sizes"),
+    [
+        (64, 64, [512, 188]),
+        (3, 1, [333, 333, 34]),
+        (192, 64, [320, 320, 60]),
+        (5000, 64, [64] * 10 + [60]),
+    ],
 )
-def test_batches_fill_memory_and_words(n_bytes, least, sizes, monkeypatch):
+def test_batches_fill_memory_and_words(n_bytes, together, sizes, monkeypatch):
     monkeypatch.setattr(mc, "MOST_BYTES", 1000)
     found = []
 
@@ -44,12 +48,13 @@ def test_batches_fill_memory_and_words(n_bytes, least, sizes, monkeypatch):
         found.append(len(x))
         return mc.moments(x, 1, 0), mc.moments(x, 1, 0)
 
-    mc.estimates(lambda m: np.ones((m, 2)), run, n_bytes, 700, least)
+    mc.estimates(lambda m: np.ones((m, 2)), run, n_bytes, 700, together)
     assert found == sizes
 
 
-def test_bytes_of_counters_are_known():
+def test_sizes_of_counters_are_known():
     graph = builders.grid(3, 4)
     counters = allocate(12, graph.n_edges, 3, WORD, 200)
-    arrays = counters.states, counters.nodes, counters.pairs
-    assert WORD * GibbsSimulator.counting_bytes(graph, 3, 200) == sum(a.flat.nbytes for a in arrays)
+    sizes = [a.flat.size for a in (counters.states, counters.nodes, counters.pairs, counters.room)]
+    assert sizes == [15 * 2 * 12, 12 * 2 * 8, graph.n_edges * 4 * 8, 10 * 8]
+    assert sizes == list(counter_sizes(12, graph.n_edges, 3, 200))
