@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
 from numba.core import event
 from numba.extending import register_jitable
+
+from pymc_mrf.kernels._compiler import Kernel
 
 PATIENCE = 1.0  # seconds of compilation after which the user is told
 
@@ -48,23 +49,29 @@ event.register("numba:compile", Announcement())
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
 # no kernel is handed to C: wrappers for that took a fifth of the time of compilation
 _OPTIONS: dict[str, Any] = dict(
-    cache=True, nogil=True, error_model="numpy", fastmath=False, no_cfunc_wrapper=True
+    nopython=True, nogil=True, error_model="numpy", fastmath=False, no_cfunc_wrapper=True
 )
+
+
+def _compile(function: Callable, **options: Any) -> Kernel:
+    kernel = Kernel(function, targetoptions=options)
+    kernel.enable_caching()
+    return kernel
 
 
 def jit(function: Callable) -> Any:
     """Compile `function` in nopython mode, cached on disk, without the GIL."""
-    return njit(**_OPTIONS)(function)
+    return _compile(function, **_OPTIONS)
 
 
 def inlined(function: Callable) -> Any:
     """Compile `function` as part of its callers: a call with many arrays takes some hundred nanoseconds."""
-    return njit(**_OPTIONS, forceinline=True)(function)
+    return _compile(function, **_OPTIONS, forceinline=True)
 
 
 def summing(function: Callable) -> Any:
     """Compile a sum over an array, in any order, so that it is vectorised; infinities stay infinite."""
-    return njit(**(_OPTIONS | {"fastmath": _ANY_ORDER}))(function)
+    return _compile(function, **(_OPTIONS | {"fastmath": _ANY_ORDER}))
 
 
 _LEAN: dict[str, Any] = _OPTIONS | {"_nrt": False}
@@ -79,12 +86,12 @@ def lean(function: Callable) -> Any:
     It must not allocate, nor may any kernel that it calls: numba hands the setting on to what is compiled
     on the way.
     """
-    return njit(**_LEAN)(function)
+    return _compile(function, **_LEAN)
 
 
 def lean_summing(function: Callable) -> Any:
     """Compile as `lean` and `summing` do."""
-    return njit(**(_LEAN | {"fastmath": _ANY_ORDER}))(function)
+    return _compile(function, **(_LEAN | {"fastmath": _ANY_ORDER}))
 
 
 def part(function: Callable) -> Any:
@@ -93,7 +100,7 @@ def part(function: Callable) -> Any:
     A kernel of its own is optimised and emitted once more in every kernel above it: deep chains of calls
     take long to compile.
     """
-    return njit(**_LEAN, inline="always")(function)
+    return _compile(function, **_LEAN, inline="always")
 
 
 def either(function: Callable) -> Any:
@@ -107,4 +114,4 @@ def either(function: Callable) -> Any:
 
 def finite(function: Callable) -> Any:
     """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
-    return njit(**(_LEAN | {"fastmath": {"nsz", "nnan"}}))(function)
+    return _compile(function, **(_LEAN | {"fastmath": {"nsz", "nnan"}}))

@@ -31,7 +31,7 @@ def test_long_compilation_is_announced_once(module, patience, told, monkeypatch,
         event.install_listener("numba:compile", _jit.Announcement()),
         caplog.at_level(logging.INFO, logger="pymc"),
     ):
-        kernel = _jit.njit(add)
+        kernel = njit(add)
         assert kernel(1) == 2
         assert kernel(1.5) == 2.5
     # the listener of the process itself may have told already

@@ -1,0 +1,155 @@
+"""How numba compiles kernels that call kernels: once, as a whole.
+
+numba optimises a function together with copies of all that it calls, and makes machine code of them, before its
+caller is compiled in the same way. A function at the end of a chain of calls is compiled once for every function
+above it, which was half the time of a first run. Here what a kernel calls is handed on as it is written, and
+optimised once, in the kernel that Python calls.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import Environment, lookup_environment
+from numba.core.registry import CPUDispatcher
+
+ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
+
+
+class KernelCode(JITCodeLibrary):
+    """Code of a function, which is optimised and made machine code when its address is asked for."""
+
+    _is_emitted = False
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout  # the rest is done with all that it calls
+
+    def _optimize_final_module(self) -> None:
+        pass  # until its address is asked for
+
+    def _finalize_final_module(self) -> None:
+        # addresses of this process, which cannot be kept on disk, are looked for in optimised code: numba
+        # leaves those of ufuncs, which nothing uses, in any other
+        self._finalized = True
+        if self._object_caching_enabled and self._compiled_object:  # from disk
+            self._emit()
+
+    def _emit(self) -> None:
+        self._is_emitted = True
+        super()._finalize_final_module()
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Address of the machine code of `name`, 0 if the library has no such function."""
+        self._ensure_finalized()
+        if not self._is_emitted and any(
+            function.name == name for function in self.get_defined_functions()
+        ):
+            super()._optimize_final_module()
+            self._emit()
+            for variable in self._final_module.global_variables:
+                environment = variable.name.startswith(ENVIRONMENT) and lookup_environment(variable.name)
+                if environment:
+                    self._codegen.set_env(variable.name, environment)
+        return super().get_pointer_to_function(name)
+
+    def serialize_using_object_code(self) -> tuple:
+        """What is kept on disk: machine code if there is any."""
+        return (
+            super().serialize_using_object_code() if self._is_emitted else self.serialize_using_bitcode()
+        )
+
+
+_n_open = 0  # kernels that are being compiled, each on behalf of the one before it
+
+
+@contextmanager
+def _own_code(codegen: Any) -> Iterator[None]:
+    """Have numba keep what it compiles as `KernelCode`; a function without machine code needs no environment."""
+    global _n_open
+
+    def set_environment(name: str, environment: Any) -> None:
+        if codegen._engine.is_symbol_defined(name):
+            type(codegen).set_env(codegen, name, environment)
+
+    with global_compiler_lock:
+        _n_open += 1
+        codegen._library_class, codegen.set_env = KernelCode, set_environment
+        try:
+            yield
+        finally:
+            _n_open -= 1
+            if _n_open == 0:
+                del codegen._library_class, codegen.set_env
+
+
+class _PartOnDisk(CompileResultCacheImpl):
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return super().get_filename_base(f"{fullname}-part", abiflags)
+
+
+class _PartCache(FunctionCache):
+    _impl_class = _PartOnDisk
+
+
+class Part(CPUDispatcher):
+    """A function as other functions call it."""
+
+    def enable_caching(self) -> None:
+        """Keep it on disk beside the kernel that Python calls."""
+        self._cache = _PartCache(self.py_func)
+
+    def compile(self, signature: Any) -> Any:
+        """Compile for types of arguments, unless it has been."""
+        with _own_code(self.targetctx.codegen()):
+            return super().compile(signature)
+
+
+class Kernel(CPUDispatcher):
+    """A function as Python calls it: a `Part`, and what turns Python's objects into its arguments and back."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        self._part = Part(py_func, locals, {**self.targetoptions, "no_cpython_wrapper": True})
+        self._compiler._compile_core = self._wrap
+
+    def _wrap(self, args: Any, return_type: Any) -> Any:
+        self._part.compile(args)
+        part = self._part.overloads[tuple(args)]
+        # objects that are needed to speak to Python; the part on disk knows only those of its own
+        description = copy.copy(part.fndesc)
+        description.env_name += "_entry"
+        environment = Environment.from_fndesc(description)
+        context = self.targetctx.subtarget(enable_nrt=self.targetoptions.get("_nrt", True))
+        library = context.codegen().create_library(part.library.name)
+        library.enable_object_caching()
+        library.add_linking_library(part.library)
+        with context.push_code_library(library):
+            context.create_cpython_wrapper(
+                library, description, environment, part.call_helper, release_gil=True
+            )
+        entry = context.get_executable(library, description, environment)
+        return part._replace(
+            library=library, fndesc=description, environment=environment, entry_point=entry, metadata={}
+        )
+
+    def enable_caching(self) -> None:
+        """Keep it on disk."""
+        super().enable_caching()
+        self._part.enable_caching()
+
+    def compile(self, signature: Any) -> Any:
+        """Compile for types of arguments, unless it has been."""
+        with _own_code(self.targetctx.codegen()):
+            return super().compile(signature)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """How a function calls it."""
+        return self._part.get_call_template(args, kws)
+
+    def get_overload(self, signature: Any) -> Any:
+        """Which compiled function answers a call by another."""
+        return self._part.get_overload(signature)
