@@ -1,16 +1,26 @@
 """How numba compiles kernels that call kernels: once, as a whole.
 
-numba optimises a function together with copies of all that it calls, and makes machine code of them, before its
-caller is compiled in the same way. A function at the end of a chain of calls is compiled once for every function
-above it, which was half the time of a first run. Here what a kernel calls is handed on as it is written, and
-optimised once, in the kernel that Python calls.
+numba optimises a function together with copies of all that it calls, and makes machine code of them, before
+its caller is compiled in the same way. A function at the end of a chain of calls is compiled once for every
+function above it, which was half the time of a first run. Here what a kernel calls is handed on as it is
+written, and optimised once, in the kernel that Python calls.
+
+Functions of others that call kernels, as PyTensor's do, do not contain them: they ask for the address of the
+machine code when they first need it. A new model compiles none of it again.
 """
 
 import copy
-from collections.abc import Iterator
+import ctypes
+import pickle
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils, imputils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
@@ -24,9 +34,6 @@ class KernelCode(JITCodeLibrary):
     """Code of a function, which is optimised and made machine code when its address is asked for."""
 
     _is_emitted = False
-
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout  # the rest is done with all that it calls
 
     def _optimize_final_module(self) -> None:
         pass  # until its address is asked for
@@ -57,7 +64,7 @@ class KernelCode(JITCodeLibrary):
         return super().get_pointer_to_function(name)
 
     def serialize_using_object_code(self) -> tuple:
-        """What is kept on disk: machine code if there is any."""
+        """Give what is kept on disk: machine code if there is any."""
         return (
             super().serialize_using_object_code() if self._is_emitted else self.serialize_using_bitcode()
         )
@@ -68,7 +75,10 @@ _n_open = 0  # kernels that are being compiled, each on behalf of the one before
 
 @contextmanager
 def _own_code(codegen: Any) -> Iterator[None]:
-    """Have numba keep what it compiles as `KernelCode`; a function without machine code needs no environment."""
+    """Have numba keep what it compiles as `KernelCode`.
+
+    A function without machine code needs no environment.
+    """
     global _n_open
 
     def set_environment(name: str, environment: Any) -> None:
@@ -109,7 +119,7 @@ class Part(CPUDispatcher):
 
 
 class Kernel(CPUDispatcher):
-    """A function as Python calls it: a `Part`, and what turns Python's objects into its arguments and back."""
+    """A function as Python calls it: a `Part`, with what turns Python's objects into its arguments."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals, targetoptions)
@@ -146,10 +156,77 @@ class Kernel(CPUDispatcher):
         with _own_code(self.targetctx.codegen()):
             return super().compile(signature)
 
+    @property
+    def _is_called_by_address(self) -> bool:
+        """Whether the function that is being compiled is no kernel, and this one can be found by its name."""
+        return _n_open == 0 and getattr(sys.modules.get(self.__module__), self.__name__, None) is self
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """How a function calls it."""
+        if self._is_called_by_address:
+            return super().get_call_template(args, kws)
         return self._part.get_call_template(args, kws)
 
     def get_overload(self, signature: Any) -> Any:
         """Which compiled function answers a call by another."""
-        return self._part.get_overload(signature)
+        if not self._is_called_by_address:
+            return self._part.get_overload(signature)
+        key, args = f"address of {id(self)}", tuple(signature)
+        call = _call_by_address(self, self.overloads[args])
+        self.targetctx.insert_func_defn([(call, key, args)])
+        return key
+
+    def address(self, args: tuple) -> int:
+        """Where its machine code for types of arguments is."""
+        self.compile(args)
+        result = self.overloads[args]
+        return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+ADDRESS = "pymc_mrf_address_of_kernel"  # what machine code knows `_address_of` by
+
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+def _address_of(name: int, size: int) -> int:
+    """Address of the machine code of a kernel, for module, name and types of arguments, pickled."""
+    module, kernel, args = pickle.loads(ctypes.string_at(name, size))
+    return getattr(import_module(module), kernel).address(args)
+
+
+llvm.add_symbol(ADDRESS, ctypes.cast(_address_of, ctypes.c_void_p).value)
+
+
+def _call_by_address(kernel: Kernel, result: Any) -> Callable:
+    """Make what emits a call of `kernel`: its address is asked for once, and kept in a variable."""
+    description = result.fndesc
+    name = pickle.dumps((kernel.__module__, kernel.__name__, description.argtypes))
+
+    def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        convention, module = context.call_conv, builder.module
+        number, pointer = context.get_value_type(types.intp), cgutils.voidptr_t
+        known = cgutils.add_global_variable(module, pointer, "address_of_kernel")
+        known.linkage, known.initializer = "internal", pointer(None)
+        address = cgutils.alloca_once_value(builder, builder.load(known))
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, builder.load(address))):
+            ask = cgutils.get_or_insert_function(
+                module, ir.FunctionType(pointer, [pointer, number]), ADDRESS
+            )
+            text = cgutils.global_constant(module, "kernel", cgutils.make_bytearray(name))
+            found = builder.call(ask, [builder.bitcast(text, pointer), number(len(name))])
+            builder.store(found, known)
+            builder.store(found, address)
+            with cgutils.if_unlikely(builder, cgutils.is_null(builder, found)):
+                convention.return_user_exc(
+                    builder, RuntimeError, (f"{kernel.__name__} is not compiled",)
+                )
+        of_kernel = convention.get_function_type(description.restype, description.argtypes)
+        function = builder.bitcast(builder.load(address), of_kernel.as_pointer())
+        status, value = convention.call_function(
+            builder, function, description.restype, description.argtypes, args
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return imputils.fix_returning_optional(context, builder, signature, status, value)
+
+    call.signature = description.argtypes
+    return call
