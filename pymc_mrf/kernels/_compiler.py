@@ -26,6 +26,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
 
@@ -137,6 +138,7 @@ class Kernel(CPUDispatcher):
         library = context.codegen().create_library(part.library.name)
         library.enable_object_caching()
         library.add_linking_library(part.library)
+        library.add_linking_library(rtsys.library)  # counts the references to arrays that Python holds
         with context.push_code_library(library):
             context.create_cpython_wrapper(
                 library, description, environment, part.call_helper, release_gil=True
@@ -228,5 +230,5 @@ def _call_by_address(kernel: Kernel, result: Any) -> Callable:
             convention.return_status_propagate(builder, status)
         return imputils.fix_returning_optional(context, builder, signature, status, value)
 
-    call.signature = description.argtypes
+    call.signature = description.argtypes  # type: ignore[attr-defined]
     return call
