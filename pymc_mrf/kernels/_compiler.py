@@ -2,8 +2,8 @@
 
 numba optimises a function together with copies of all that it calls, and makes machine code of them, before
 its caller is compiled in the same way. A function at the end of a chain of calls is compiled once for every
-function above it, which was half the time of a first run. Here what a kernel calls is handed on as it is
-written, and optimised once, in the kernel that Python calls.
+function above it, which was half the time of a first run. Here what a kernel calls is handed on after a
+first, cheap pass over each function, and optimised once, in the kernel that Python calls.
 
 Functions of others that call kernels, as PyTensor's do, do not contain them: they ask for the address of the
 machine code when they first need it. A new model compiles none of it again.

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from numba import config
 from numba.core import event
 from numba.extending import register_jitable
 
@@ -53,7 +54,9 @@ _OPTIONS: dict[str, Any] = dict(
 )
 
 
-def _compile(function: Callable, **options: Any) -> Kernel:
+def _compile(function: Callable, **options: Any) -> Any:
+    if config.DISABLE_JIT:
+        return function
     kernel = Kernel(function, targetoptions=options)
     kernel.enable_caching()
     return kernel
@@ -64,11 +67,6 @@ def jit(function: Callable) -> Any:
     return _compile(function, **_OPTIONS)
 
 
-def inlined(function: Callable) -> Any:
-    """Compile `function` as part of its callers: a call with many arrays takes some hundred nanoseconds."""
-    return _compile(function, **_OPTIONS, forceinline=True)
-
-
 def summing(function: Callable) -> Any:
     """Compile a sum over an array, in any order, so that it is vectorised; infinities stay infinite."""
     return _compile(function, **(_OPTIONS | {"fastmath": _ANY_ORDER}))
@@ -77,7 +75,7 @@ def summing(function: Callable) -> Any:
 _LEAN: dict[str, Any] = _OPTIONS | {"_nrt": False}
 
 PART_OPTIONS: Any = dict(error_model="numpy", fastmath=False, _nrt=False, forceinline=True)
-"""Options of what numba chooses by type (`by_type`): compiled like `lean` kernels, in place."""
+"""Options of what numba chooses by type (`by_type`): compiled as a `part` is."""
 
 
 def lean(function: Callable) -> Any:
@@ -95,12 +93,8 @@ def lean_summing(function: Callable) -> Any:
 
 
 def part(function: Callable) -> Any:
-    """Compile `function` as a part of each caller, by the caller's rules.
-
-    A kernel of its own is optimised and emitted once more in every kernel above it: deep chains of calls
-    take long to compile.
-    """
-    return _compile(function, **_LEAN, inline="always")
+    """Compile `function` in place in its callers, as `lean`: a call with many arrays takes some 100 ns."""
+    return _compile(function, **_LEAN, forceinline=True)
 
 
 def either(function: Callable) -> Any:

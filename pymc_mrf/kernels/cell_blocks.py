@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import inlined, jit
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.log_scores import draw_state
 
 MOST_STATES = 64
@@ -37,7 +37,7 @@ class CellBlocks(NamedTuple):
     rows: np.ndarray
 
 
-@inlined
+@part
 def block_scores(joint, own, link, z, block, edge_tables, node_tables, position, graph):
     """Log scores `joint` (K ** k,) of the states of the k cells `block` given the rest of row `z`.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import inlined, jit
+from pymc_mrf.kernels._jit import jit, part
 
 
 @jit
@@ -39,7 +39,7 @@ def normalise(scores):
     return top + np.log(total)
 
 
-@inlined
+@part
 def draw_state(scores, rng):
     """Draw a state with probability proportional to exp(scores) (K,); the scores are lost."""
     top = largest(scores)

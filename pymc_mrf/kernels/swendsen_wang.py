@@ -9,7 +9,7 @@ near the critical coupling; strong evidence on large clusters lets them seldom c
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import inlined, jit
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.gibbs import gibbs_sweeps
 from pymc_mrf.kernels.log_scores import draw_state
 
@@ -18,7 +18,7 @@ ORDERING = 1.7
 order at 2 or more; far below, sweeps over nodes and trees forget quickly themselves."""
 
 
-@inlined
+@part
 def find_root(parent, i):
     """Root of the tree in which i is, path halved; the root is the smallest index of its cluster."""
     while parent[i] != i:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import inlined, jit
+from pymc_mrf.kernels._jit import jit, part
 
 RANGE = 120.0
 """Largest sum of the ranges of the edge tables around one node outside the log domain: products of
@@ -46,7 +46,7 @@ class Potentials(NamedTuple):
     nodes: np.ndarray
 
 
-@inlined
+@part
 def table_of(link, n_tables):
     """Return the number of the table of the edge of `link`: there is one for each, or one for all."""
     return link >> 1 if n_tables > 1 else 0

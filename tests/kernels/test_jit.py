@@ -60,7 +60,7 @@ def rounded_number(number):
     return (number.x + ROUNDING) - ROUNDING
 
 
-@pytest.mark.parametrize("compile_kernel", [_jit.jit, _jit.inlined, _jit.lean, _jit.either, None])
+@pytest.mark.parametrize("compile_kernel", [_jit.jit, _jit.part, _jit.lean, _jit.either, None])
 def test_a_caller_with_fast_arithmetic_keeps_it_to_itself(compile_kernel):
     """As PyTensor's functions are, by which kernels are compiled on the way and then cached."""
     if compile_kernel is None:

@@ -1,0 +1,99 @@
+"""Kernels are optimised as a whole, and called by address by all functions that are no kernels."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import njit
+
+from pymc_mrf.kernels import _compiler, _jit
+
+
+@_jit.jit
+def root(x):
+    if x < 0.0:
+        raise ValueError("negative")
+    return np.sqrt(x)
+
+
+@_jit.jit
+def sum_of_roots(x):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += root(x[k])
+    return total
+
+
+def caller(kernel):
+    @njit
+    def call(x):
+        return 2.0 * kernel(x)
+
+    return call
+
+
+def test_what_a_kernel_calls_has_no_machine_code_of_its_own():
+    x = np.array([1.0, 4.0, 9.0])
+    assert sum_of_roots(x) == 6.0
+    [inner] = root._part.overloads.values()
+    assert not inner.library._is_emitted
+    assert root(4.0) == 2.0  # until Python calls it
+    with pytest.raises(ValueError, match="negative"):
+        sum_of_roots(-x)
+
+
+def test_other_functions_call_kernels_by_address():
+    call, x = caller(sum_of_roots), np.array([1.0, 4.0, 9.0])
+    assert call(x) == call(x) == 12.0
+    [code] = call.inspect_llvm().values()
+    assert _compiler.ADDRESS in code
+    assert "sqrt" not in code
+    with pytest.raises(ValueError, match="negative"):
+        call(-x)
+
+
+def test_kernels_without_a_name_are_parts_of_their_callers():
+    local = _jit.jit(lambda x: np.sqrt(x))
+    call = caller(local)
+    assert call(4.0) == 4.0
+    [code] = call.inspect_llvm().values()
+    assert _compiler.ADDRESS not in code
+
+
+def test_a_kernel_that_is_not_found_is_an_error(monkeypatch):
+    call = caller(root)
+    monkeypatch.setattr(_compiler.Kernel, "address", lambda self, args: None)
+    with pytest.raises(RuntimeError, match="root is not compiled"):
+        call(4.0)
+
+
+SCRIPT = """
+import numpy as np
+from numba import njit
+from pymc_mrf.kernels.swendsen_wang import may_order, read_attraction
+
+@njit(cache=True)
+def call(tables, coupling):
+    return read_attraction(tables, coupling) and may_order(coupling, 2)
+
+tables, coupling = np.eye(2)[None].repeat(9, axis=0), np.empty(9)
+print(call(tables, coupling), read_attraction(tables, coupling), *coupling[:2])
+print(*(sum(kernel.stats.cache_hits.values()) for kernel in (call, read_attraction, may_order)))
+"""
+
+
+def test_another_process_finds_the_kernels_of_a_cached_function(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    root_folder = Path(_compiler.__file__).parents[2]
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(root_folder)}
+    printed = [
+        subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    first, second = (run.stdout.splitlines() for run in printed)
+    assert first == ["True True 1.0 1.0", "0 0 0"]
+    assert second == ["True True 1.0 1.0", "1 1 1"]
