@@ -40,7 +40,7 @@ class Announcement(event.Listener):
         if own and long and not self._told and multiprocessing.parent_process() is None:
             self._told = True
             logging.getLogger("pymc").info(
-                "pymc_mrf compiles its kernels: some seconds to a minute, only this first time"
+                "pymc_mrf compiles its kernels: some seconds to half a minute, only this first time"
             )
 
 
