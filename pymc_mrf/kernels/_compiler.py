@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, imputils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -27,6 +28,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
+
+from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
 
@@ -133,6 +136,7 @@ class Kernel(CPUDispatcher):
         # objects that are needed to speak to Python; the part on disk knows only those of its own
         description = copy.copy(part.fndesc)
         description.env_name += "_entry"
+        description.argtypes = tuple(FROM_PYTHON if t == GENERATOR else t for t in part.fndesc.argtypes)
         environment = Environment.from_fndesc(description)
         context = self.targetctx.subtarget(enable_nrt=self.targetoptions.get("_nrt", True))
         library = context.codegen().create_library(part.library.name)
@@ -157,6 +161,10 @@ class Kernel(CPUDispatcher):
         """Compile for types of arguments, unless it has been."""
         with _own_code(self.targetctx.codegen()):
             return super().compile(signature)
+
+    def typeof_pyval(self, val: Any) -> Any:
+        """Type of an argument; numba by itself takes longer to know a generator than most kernels run."""
+        return GENERATOR if type(val) is np.random.Generator else super().typeof_pyval(val)
 
     @property
     def _is_called_by_address(self) -> bool:
@@ -200,8 +208,8 @@ llvm.add_symbol(ADDRESS, ctypes.cast(_address_of, ctypes.c_void_p).value)
 
 def _call_by_address(kernel: Kernel, result: Any) -> Callable:
     """Make what emits a call of `kernel`: its address is asked for once, and kept in a variable."""
-    description = result.fndesc
-    name = pickle.dumps((kernel.__module__, kernel.__name__, description.argtypes))
+    description, types_of_arguments = result.fndesc, result.signature.args
+    name = pickle.dumps((kernel.__module__, kernel.__name__, types_of_arguments))
 
     def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         convention, module = context.call_conv, builder.module
@@ -221,14 +229,14 @@ def _call_by_address(kernel: Kernel, result: Any) -> Callable:
                 convention.return_user_exc(
                     builder, RuntimeError, (f"{kernel.__name__} is not compiled",)
                 )
-        of_kernel = convention.get_function_type(description.restype, description.argtypes)
+        of_kernel = convention.get_function_type(description.restype, types_of_arguments)
         function = builder.bitcast(builder.load(address), of_kernel.as_pointer())
         status, value = convention.call_function(
-            builder, function, description.restype, description.argtypes, args
+            builder, function, description.restype, types_of_arguments, args
         )
         with cgutils.if_unlikely(builder, status.is_error):
             convention.return_status_propagate(builder, status)
         return imputils.fix_returning_optional(context, builder, signature, status, value)
 
-    call.signature = description.argtypes  # type: ignore[attr-defined]
+    call.signature = types_of_arguments  # type: ignore[attr-defined]
     return call

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 
 from pymc_mrf.kernels import _compiler, _jit
 
@@ -70,9 +71,33 @@ def test_a_kernel_that_is_not_found_is_an_error(monkeypatch):
         call(4.0)
 
 
+@_jit.jit
+def draws(rng, n):
+    out = np.empty(n)
+    for k in range(n):
+        out[k] = rng.random() + rng.standard_normal() + rng.integers(0, 2**40) + rng.integers(0, 7)
+    return out
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_kernels_draw_from_the_generator_they_are_given(bits):
+    ours, numpys = (np.random.Generator(getattr(np.random, bits)(4)) for _ in range(2))
+    before = sys.getrefcount(ours), sys.getrefcount(ours.bit_generator)
+    for _ in range(3):
+        np.testing.assert_array_equal(draws(ours, 50), draws.py_func(numpys, 50))
+    assert (sys.getrefcount(ours), sys.getrefcount(ours.bit_generator)) == before
+    assert ours.random() == numpys.random()
+
+
+def test_other_arguments_than_generators_are_refused():
+    with pytest.raises(TypingError):
+        draws(np.random.RandomState(1), 3)
+
+
 SCRIPT = """
 import numpy as np
 from numba import njit
+from numba.core.errors import TypingError
 from pymc_mrf.kernels.swendsen_wang import may_order, read_attraction
 
 @njit(cache=True)
