@@ -1,12 +1,13 @@
 """Tree-blocked Gibbs simulation of fields: Rivasseau (2005, figure 4.11), many chains at once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
+from pymc_mrf.graph.forest_arrays import forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import factor_tree_sampling, tree_marginals, tree_sampling
 from pymc_mrf.kernels.swendsen_wang import swendsen_wang_sweeps
@@ -14,17 +15,17 @@ from pymc_mrf.kernels.tree_potentials import tree_potentials
 from pymc_mrf.kernels.tree_sampling import sweep_potentials
 
 
-class TreeSimulator:
-    """Tree-blocked Gibbs sweeps of many chains of one pairwise field.
+class ForestSimulator:
+    """Base of `TreeSimulator` and `FactorTreeSimulator`: tree partitions, and their order.
 
     Leaves the field invariant, given the values of the clamped nodes. With several partitions each
     sweep takes one of them at random: a mixture of kernels, of which each leaves the field invariant.
 
     Parameters
     ----------
-    graph : PairwiseGraph
+    graph : PairwiseGraph or FactorGraph
     partitions : sequence of partitions
-        Each a list of collections of node *indices*, as `forest_arrays` takes it.
+        Each a list of collections of node *indices*, or of variables.
     clamped : collection of int
         Nodes that are in no block and keep their values.
 
@@ -32,6 +33,31 @@ class TreeSimulator:
     ------
     ValueError
         If there is no partition, or one is not valid.
+    """
+
+    _lay_out: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self,
+        graph: Any,
+        partitions: Sequence[Sequence[Iterable[int]]],
+        clamped: Iterable[int] = (),
+    ) -> None:
+        if not partitions:
+            raise ValueError("partitions is empty; at least one tree partition is needed")
+        clamped = list(clamped)
+        self.graph = graph
+        self.forests = [self._lay_out(graph, partition, clamped) for partition in partitions]
+
+    def _schedule(self, n_sweeps: int, rng: np.random.Generator) -> list[tuple[Any, int]]:
+        """Forests to be swept over, and how often each."""
+        if len(self.forests) == 1:
+            return [(self.forests[0], n_sweeps)]
+        return [(self.forests[k], 1) for k in rng.integers(len(self.forests), size=n_sweeps)]
+
+
+class TreeSimulator(ForestSimulator):
+    """Tree-blocked Gibbs sweeps of many chains of one pairwise field, the graph a `PairwiseGraph`.
 
     Examples
     --------
@@ -42,17 +68,8 @@ class TreeSimulator:
     >>> simulator.sweep(x, np.zeros((4, 2, 2)), np.zeros((4, 2)), 10, np.random.default_rng(1))
     """
 
-    def __init__(
-        self,
-        graph: PairwiseGraph,
-        partitions: Sequence[Sequence[Iterable[int]]],
-        clamped: Iterable[int] = (),
-    ) -> None:
-        if not partitions:
-            raise ValueError("partitions is empty; at least one tree partition is needed")
-        clamped = list(clamped)
-        self.graph = graph
-        self.forests = [forest_arrays(graph, partition, clamped) for partition in partitions]
+    graph: PairwiseGraph
+    _lay_out = staticmethod(forest_arrays)
 
     def sweep(
         self,
@@ -123,11 +140,6 @@ class TreeSimulator:
             )
         return node_tables if node_tables.ndim == 3 else node_tables[None]
 
-    def _schedule(self, n_sweeps: int, rng: np.random.Generator) -> list[tuple[ForestArrays, int]]:
-        if len(self.forests) == 1:
-            return [(self.forests[0], n_sweeps)]
-        return [(self.forests[k], 1) for k in rng.integers(len(self.forests), size=n_sweeps)]
-
 
 def sweep_trees_and_clusters(
     x: np.ndarray,
@@ -153,35 +165,14 @@ def sweep_trees_and_clusters(
             sweep_potentials(x, potentials, forest, 1, rng)
 
 
-class FactorTreeSimulator:
-    """Tree-blocked Gibbs sweeps of chains of one factor graph; see `TreeSimulator`.
+class FactorTreeSimulator(ForestSimulator):
+    """Tree-blocked Gibbs sweeps of chains of one `FactorGraph`.
 
     Blocks of single variables give the ordinary Gibbs sampler.
-
-    Parameters
-    ----------
-    graph : FactorGraph
-    partitions : sequence of partitions
-        Each a list of collections of variables, as `factor_forest_arrays` takes it.
-    clamped : collection of int
-
-    Raises
-    ------
-    ValueError
-        If there is no partition, or one is not valid.
     """
 
-    def __init__(
-        self,
-        graph: FactorGraph,
-        partitions: Sequence[Sequence[Iterable[int]]],
-        clamped: Iterable[int] = (),
-    ) -> None:
-        if not partitions:
-            raise ValueError("partitions is empty; at least one tree partition is needed")
-        clamped = list(clamped)
-        self.graph = graph
-        self.forests = [factor_forest_arrays(graph, partition, clamped) for partition in partitions]
+    graph: FactorGraph
+    _lay_out = staticmethod(factor_forest_arrays)
 
     def sweep(self, x: np.ndarray, tables: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
         """Move every row of `x` (m, d) int8 by `n_sweeps` sweeps, in place.
@@ -189,8 +180,7 @@ class FactorTreeSimulator:
         `tables` (T,) are the log tables of all factors one after the other. Each row must have
         positive probability.
         """
-        nothing = np.zeros((0, 0, 0)), np.zeros((0, 0))
-        self._run(x, tables, n_sweeps, rng, *nothing)
+        self.add_marginals(x, tables, n_sweeps, rng, np.zeros((0, 0, 0)), np.zeros((0, 0)))
 
     def add_marginals(
         self,
@@ -206,12 +196,5 @@ class FactorTreeSimulator:
         Per chain, the sums over sweeps are added to `variable_sum` (m, d, largest cardinality) and
         `factor_sum` (m, T).
         """
-        self._run(x, tables, n_sweeps, rng, variable_sum, factor_sum)
-
-    def _run(self, x, tables, n_sweeps, rng, variable_sum, factor_sum):
-        kernel = factor_tree_sampling.factor_tree_sweeps
-        if len(self.forests) == 1:
-            kernel(x, tables, self.forests[0], n_sweeps, rng, variable_sum, factor_sum)
-            return
-        for k in rng.integers(len(self.forests), size=n_sweeps):
-            kernel(x, tables, self.forests[k], 1, rng, variable_sum, factor_sum)
+        for forest, n in self._schedule(n_sweeps, rng):
+            factor_tree_sampling.factor_tree_sweeps(x, tables, forest, n, rng, variable_sum, factor_sum)
