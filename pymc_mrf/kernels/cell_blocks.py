@@ -10,6 +10,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.log_scores import draw_state
+from pymc_mrf.kernels.vector_sums import copy
 
 MOST_STATES = 64
 """Joint states of a block that are enumerated: six binary cells; about a microsecond."""
@@ -50,7 +51,7 @@ def block_scores(joint, own, link, z, block, edge_tables, node_tables, position,
     for j in range(k):
         i = block[j]
         link[j, :j] = -1
-        own[j] = node_tables[i]
+        copy(node_tables[i], own[j])
         for a in range(graph.indptr[i], graph.indptr[i + 1]):
             v, e = graph.neighbors[a], graph.edge_ids[a]
             first = graph.edges[e, 0] == i
