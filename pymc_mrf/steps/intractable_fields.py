@@ -20,8 +20,7 @@ from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels import factor_pseudo_likelihood, pseudo_likelihood
 from pymc_mrf.kernels.configuration_counts import count_cells, count_configurations
 from pymc_mrf.kernels.possible_states import make_possible
-from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
-from pymc_mrf.likelihood.factor_auxiliary import FactorAuxiliarySampler
+from pymc_mrf.likelihood.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.steps.held_data import HeldData, free_cells, observed_data
 
 
