@@ -9,7 +9,9 @@ together.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -36,6 +38,9 @@ def intractable_field(
 class IntractableField(ABC):
     """Data and symbolic parameters of one field.
 
+    Subclasses say how its log tables are laid out: their `_shapes`, and the kernels that take them with the
+    arrays of the graph, which they supply before they call the constructor.
+
     Parameters
     ----------
     rv : TensorVariable
@@ -61,6 +66,12 @@ class IntractableField(ABC):
     held : HeldData
         To be asked at the start of every chain whether data and covariates are still those of the model.
     """
+
+    _pseudo: ModuleType
+    _count: ClassVar[Callable[..., None]]
+    _shapes: tuple[tuple[int, ...], ...]
+    _arrays: Any  # of the graph, for `_pseudo`
+    _cells: Any  # for `_count`: where the cells of a row are
 
     def __init__(self, rv, node, model: pm.Model, step: str, draws: str, n_sweeps: int) -> None:
         op = node.op
@@ -127,26 +138,29 @@ class IntractableField(ABC):
     def _sampler(self, n: int) -> Any:
         """Make a sampler of auxiliary data sets of n rows, which takes the `tables` one by one."""
 
-    @property
-    @abstractmethod
-    def _shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Shapes of the `tables`."""
-
     @abstractmethod
     def is_valid(self, natural: np.ndarray) -> bool:
         """Whether rows of natural parameters are in their domain."""
 
-    @abstractmethod
     def statistics(self, x: np.ndarray) -> np.ndarray:
         """Count over the rows of `x` what the natural parameters multiply, (t,)."""
+        counts = np.empty(sum(int(np.prod(shape)) for shape in self._shapes))
+        self._count(x, self._cells, *self.tables(counts))
+        return counts
 
-    @abstractmethod
     def log_pseudo_likelihood(self, unit: np.ndarray, row: np.ndarray) -> float:
         """Log pseudo-likelihood of the observations `unit` under the natural parameters `row` (t,)."""
+        out = np.empty(len(unit))
+        self._pseudo.log_pseudo_likelihood(self.x[unit], *self.tables(row), self._arrays, out)
+        return float(out.sum())
 
-    @abstractmethod
     def pseudo_gradient(self, unit: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Gradient (t,) of `log_pseudo_likelihood` by `row`."""
+        gradient, weights = np.empty_like(row), np.ones(len(unit))
+        self._pseudo.log_pseudo_likelihood_gradient(
+            self.x[unit], *self.tables(row), self._arrays, weights, *self.tables(gradient)
+        )
+        return gradient
 
     def _set_units(self, units: list[np.ndarray]) -> None:
         self.units = units
@@ -270,8 +284,13 @@ class IntractablePairwiseField(IntractableField):
     `trees`: whether the sweeps of its auxiliary sampler may draw trees.
     """
 
+    _pseudo = pseudo_likelihood
+    _count = staticmethod(count_configurations)
+
     def __init__(self, rv, node, model, step, draws, n_sweeps, trees) -> None:
-        self._trees = trees
+        graph, K = node.op.graph, node.op.family.n_states
+        self._trees, self._arrays, self._cells = trees, graph.arrays, graph.edges
+        self._shapes = (graph.n_edges, K, K), (graph.n_nodes, K)
         super().__init__(rv, node, model, step, draws, n_sweeps)
 
     def _encode(self, rows):
@@ -289,11 +308,6 @@ class IntractablePairwiseField(IntractableField):
         n_states = self._op.family.n_states
         return AuxiliarySampler(self.graph, n_states, n, trees=self._trees, **self._auxiliary)
 
-    @property
-    def _shapes(self):
-        K = self._op.family.n_states
-        return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
-
     def is_valid(self, natural):
         """Whether all are finite where a state is possible."""
         edges, (d, _) = self._shapes
@@ -301,32 +315,16 @@ class IntractablePairwiseField(IntractableField):
         natural = natural[..., np.r_[np.ones(np.prod(edges), dtype=bool), possible.ravel()]]
         return bool(np.isfinite(natural).all())
 
-    def statistics(self, x):
-        """Count the states of edges and nodes."""
-        counts = np.empty(sum(int(np.prod(shape)) for shape in self._shapes))
-        count_configurations(x, self.graph.edges, *self.tables(counts))
-        return counts
-
-    def log_pseudo_likelihood(self, unit, row):
-        """By the kernel of pairwise fields."""
-        out = np.empty(len(unit))
-        pseudo_likelihood.log_pseudo_likelihood(self.x[unit], *self.tables(row), self.graph.arrays, out)
-        return float(out.sum())
-
-    def pseudo_gradient(self, unit, row):
-        """By the kernel of pairwise fields."""
-        gradient, weights = np.empty_like(row), np.ones(len(unit))
-        pseudo_likelihood.log_pseudo_likelihood_gradient(
-            self.x[unit], *self.tables(row), self.graph.arrays, weights, *self.tables(gradient)
-        )
-        return gradient
-
 
 class IntractableFactorGraph(IntractableField):
     """`FactorGraphMRF`; tables may be -inf where a combination is impossible."""
 
+    _pseudo = factor_pseudo_likelihood
+    _count = staticmethod(count_cells)
+
     def __init__(self, rv, node, *args) -> None:
-        self._links = factor_links(node.op.graph)
+        self._links = self._arrays = self._cells = factor_links(node.op.graph)
+        self._shapes = ((int(self._links.table_ptr[-1]),),)
         super().__init__(rv, node, *args)
 
     def _encode(self, rows):
@@ -349,10 +347,6 @@ class IntractableFactorGraph(IntractableField):
     def _sampler(self, n):
         return FactorAuxiliarySampler(self.graph, n, **self._auxiliary)
 
-    @property
-    def _shapes(self):
-        return ((int(self._links.table_ptr[-1]),),)
-
     def is_valid(self, natural):
         """Whether none is NaN or +inf."""
         return bool(np.all(natural < np.inf))
@@ -366,23 +360,3 @@ class IntractableFactorGraph(IntractableField):
                 row = natural[c if len(natural) > 1 else 0]
                 make_possible(self.x[c], free, row, self._links, n_changes, rng)
         super().split(natural)
-
-    def statistics(self, x):
-        """Count the cells of all tables."""
-        counts = np.empty(self._links.table_ptr[-1])
-        count_cells(x, self._links, counts)
-        return counts
-
-    def log_pseudo_likelihood(self, unit, row):
-        """By the kernel of factor graphs."""
-        out = np.empty(len(unit))
-        factor_pseudo_likelihood.log_pseudo_likelihood(self.x[unit], row, self._links, out)
-        return float(out.sum())
-
-    def pseudo_gradient(self, unit, row):
-        """By the kernel of factor graphs."""
-        gradient, weights = np.empty_like(row), np.ones(len(unit))
-        factor_pseudo_likelihood.log_pseudo_likelihood_gradient(
-            self.x[unit], row, self._links, weights, gradient
-        )
-        return gradient
