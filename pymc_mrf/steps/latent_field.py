@@ -93,7 +93,7 @@ class LatentField(ABC):
         self._template, self.free = template[self._rows], free[self._rows]
         cards = self._cards()
         columns = np.nonzero(self.free)[1]
-        self.states = self._decode(np.minimum(np.arange(cards.max()), cards[columns][:, None] - 1))
+        self.states = self._op.decode(np.minimum(np.arange(cards.max()), cards[columns][:, None] - 1))
         self._possible = np.arange(cards.max()) < cards[:, None]  # (d, K)
         self._no_evidence: np.ndarray | None = None
         self._translated: tuple[np.ndarray, np.ndarray] | None = None
@@ -139,10 +139,6 @@ class LatentField(ABC):
     @abstractmethod
     def _encode(self, value: np.ndarray) -> np.ndarray:
         """State indices of values."""
-
-    @abstractmethod
-    def _decode(self, indices: np.ndarray) -> np.ndarray:
-        """Values of state indices."""
 
     @abstractmethod
     def _restricted(self, left: list[int]) -> "PairwiseGraph | FactorGraph":
@@ -235,7 +231,7 @@ class LatentField(ABC):
 
     def value(self, x: np.ndarray, shape: tuple) -> np.ndarray:
         """Value of the variable from state indices (m, d)."""
-        value = self._decode(x[self.free]).astype(self._dtype, copy=False).reshape(shape)
+        value = self._op.decode(x[self.free]).astype(self._dtype, copy=False).reshape(shape)
         self._translated = value.copy(), x
         return value
 
@@ -308,9 +304,6 @@ class PairwiseLatentField(LatentField):
     def _encode(self, value):
         return np.searchsorted(self._op.family.states, value)
 
-    def _decode(self, indices):
-        return self._op.decode(indices)
-
     def _restricted(self, left):
         number = np.full(self._op.n_variables, -1)
         number[left] = np.arange(len(left))
@@ -370,9 +363,6 @@ class FactorLatentField(LatentField):
 
     def _encode(self, value):
         return value.astype(np.int64)
-
-    def _decode(self, indices):
-        return self._op.decode(indices)
 
     def _restricted(self, left):
         number = {v: i for i, v in enumerate(left)}
