@@ -11,8 +11,11 @@ machine code when they first need it. A new model compiles none of it again.
 
 import copy
 import ctypes
+import logging
 import pickle
+import re
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -22,6 +25,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, imputils, types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
@@ -32,6 +36,10 @@ from numba.core.runtime import rtsys
 from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
+
+
+# names of functions must not meet those of other processes, from disk; PyTensor sees to it as well
+FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
 
 
 class KernelCode(JITCodeLibrary):
@@ -101,6 +109,11 @@ def _own_code(codegen: Any) -> Iterator[None]:
 
 
 class _PartOnDisk(CompileResultCacheImpl):
+    def check_cachable(self, result: Any) -> bool:
+        # an address of this process that is used is named where it is, and where it is declared
+        found = re.findall(r"numba\.dynamic\.globals\.[0-9a-f.]+", str(result.library._final_module))
+        return len(found) == len(set(found)) and super().check_cachable(result)
+
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         return super().get_filename_base(f"{fullname}-part", abiflags)
 
@@ -199,8 +212,14 @@ ADDRESS = "pymc_mrf_address_of_kernel"  # what machine code knows `_address_of` 
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 def _address_of(name: int, size: int) -> int:
     """Address of the machine code of a kernel, for module, name and types of arguments, pickled."""
-    module, kernel, args = pickle.loads(ctypes.string_at(name, size))
-    return getattr(import_module(module), kernel).address(args)
+    try:  # what a callback raises, ctypes prints and returns nothing: the caller would jump anywhere
+        module, kernel, args, returned = pickle.loads(ctypes.string_at(name, size))
+        found = getattr(import_module(module), kernel)
+        address = found.address(args)
+        return address if found.overloads[args].signature.return_type == returned else 0
+    except BaseException:
+        logging.getLogger("pymc").exception("a kernel was not found")
+        return 0
 
 
 llvm.add_symbol(ADDRESS, ctypes.cast(_address_of, ctypes.c_void_p).value)
@@ -209,7 +228,7 @@ llvm.add_symbol(ADDRESS, ctypes.cast(_address_of, ctypes.c_void_p).value)
 def _call_by_address(kernel: Kernel, result: Any) -> Callable:
     """Make what emits a call of `kernel`: its address is asked for once, and kept in a variable."""
     description, types_of_arguments = result.fndesc, result.signature.args
-    name = pickle.dumps((kernel.__module__, kernel.__name__, types_of_arguments))
+    name = pickle.dumps((kernel.__module__, kernel.__name__, types_of_arguments, description.restype))
 
     def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         convention, module = context.call_conv, builder.module

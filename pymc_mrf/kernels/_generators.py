@@ -47,7 +47,8 @@ def unbox_generator(kind: Any, generator: Any, c: Any) -> NativeValue:
     bits.fnptr_next_uint64, bits.fnptr_next_uint32 = next_uint64, next_uint32
     bits.fnptr_next_double = next_double
     unboxed.bit_generator, unboxed.parent = bits._getvalue(), generator
-    unboxed.meminfo = api.nrt_meminfo_new_from_pyobject(pointer(None), generator)
+    if c.context.enable_nrt:  # else nobody would give the reference back
+        unboxed.meminfo = api.nrt_meminfo_new_from_pyobject(pointer(None), generator)
     api.decref(capsule)
     api.decref(bit_generator)
     return NativeValue(unboxed._getvalue())
