@@ -138,6 +138,8 @@ def run_on_cluster(
             for future, chain in waiting.items():
                 if future.status == "finished":
                     _keep(folder, chain, future.result())
+            # who catches an error holds futures: a dead worker's would be run again, into the same store
+            client.cancel([given, *futures], force=True)
             stop.clear()
 
 
