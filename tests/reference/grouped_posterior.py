@@ -36,6 +36,13 @@ class GroupedPosterior:
     log_evidence: float
 
 
+def log_sum_exp(a):
+    """Log of the sums of exp(a) (P, m) over the second axis; finite."""
+    top = a.max(axis=1)
+    b = a - top[:, None]
+    return np.log(np.exp(b, out=b).sum(axis=1)) + top
+
+
 def statistics_of(x, edges, statistic):
     """f on every edge, (n, r) in {0, 1}: "agreement" 1[x_u = x_v] or "product" x_u x_v."""
     u, v = np.transpose(edges)
@@ -61,31 +68,32 @@ def integrate_partition(labels, sums, n, patterns, multiplicity, box):
         grids.append(low + 0.5 * (high - low) * (t + 1.0))
         log_weights.append(np.log(0.5 * (high - low) * w))
     group_sums = np.bincount(labels, sums, minlength=k)
-    shape = [len(t)] * k
-    log_f = np.zeros(shape)
+    # sums over patterns of products over groups: a product of two matrices, of half the groups each
+    halves = []
+    for groups in np.array_split(np.arange(k), 2):
+        terms = multiplicity[:, None] if not halves else np.ones((len(patterns), 1))
+        for group in groups:
+            agreements = patterns[:, labels == group].sum(axis=1)
+            odds = grids[group] / (1.0 - grids[group])
+            powers = odds ** agreements[:, None]
+            terms = (terms[:, :, None] * powers[:, None, :]).reshape(len(patterns), -1)
+        halves.append(terms)
+    log_f = (halves[0].T @ halves[1]).reshape([len(t)] * k)
+    np.log(log_f, out=log_f)
+    log_f *= -n
     for group in range(k):
         axis = [1] * k
         axis[group] = len(t)
         eta = np.log(grids[group]) - np.log1p(-grids[group])
-        log_f = log_f + (group_sums[group] * eta + log_weights[group]).reshape(axis)
-    partition_function = np.zeros(shape)
-    for pattern, count in zip(patterns, multiplicity, strict=True):
-        term = np.full([1] * k, count)
-        agreements = np.bincount(labels, pattern.astype(float), minlength=k)
-        for group in range(k):
-            axis = [1] * k
-            axis[group] = len(t)
-            odds = grids[group] / (1.0 - grids[group])
-            term = term * (odds ** agreements[group]).reshape(axis)
-        partition_function += term
-    log_f -= n * np.log(partition_function)
+        log_f += (group_sums[group] * eta + log_weights[group]).reshape(axis)
     top = log_f.max()
-    f = np.exp(log_f - top)
+    log_f -= top
+    f = np.exp(log_f, out=log_f)
     total = f.sum()
     means = []
     for group in range(k):
-        others = tuple(axis for axis in range(k) if axis != group)
-        means.append((f.sum(axis=others) * grids[group]).sum() / total)
+        means.append(f.reshape(len(t), -1).sum(axis=1) @ grids[group] / total)
+        f = f.sum(axis=0)
     return top + np.log(total), np.array(means)
 
 
@@ -157,7 +165,7 @@ def binary_log_likelihood(x, edges, statistic="agreement", entries=None):
     def log_likelihood(eta, bias):
         here = eta[:, entries]
         scores = here @ f.T + np.outer(bias, states.sum(axis=1))
-        return here @ sums + bias * ones - len(x) * np.logaddexp.reduce(scores, axis=1)
+        return here @ sums + bias * ones - len(x) * log_sum_exp(scores)
 
     return log_likelihood
 
@@ -189,21 +197,23 @@ def table_log_likelihood(x, edges, statistic, nodes, *, slope=None, pseudo=False
 
     def log_likelihood(eta, bias):
         of_states = potentials(states, eta, bias)
-        total = -len(x) * np.logaddexp.reduce(of_states, axis=1)
+        total = -len(x) * log_sum_exp(of_states)
         for row, count in zip(rows, counts, strict=True):
             fits = ((row == states) | (row < 0)).all(axis=1)
-            total += count * np.logaddexp.reduce(of_states[:, fits], axis=1)
+            total += count * log_sum_exp(of_states[:, fits])
         return total
 
+    where = {tuple(state): k for k, state in enumerate(states)}
+
     def log_pseudo_likelihood(eta, bias):
+        of_states = potentials(states, eta, bias).T  # (states, P)
         total = np.zeros(len(eta))
         for row, count in zip(rows, counts, strict=True):
-            here = potentials(row[None], eta, bias)[:, 0]
+            total += d * count * of_states[where[tuple(row)]]
             for i in range(d):
-                moved = np.repeat(row[None], K, axis=0)
-                moved[:, i] = np.arange(K)
-                moved = moved[np.isfinite(nodes[i])]
-                total += count * (here - np.logaddexp.reduce(potentials(moved, eta, bias), axis=1))
+                moved = [(*row[:i], a, *row[i + 1 :]) for a in range(K)]
+                fits = [where[state] for state in moved if state in where]
+                total -= count * np.logaddexp.reduce(of_states[fits], axis=0)
         return total
 
     return log_pseudo_likelihood if pseudo else log_likelihood

@@ -50,8 +50,11 @@ def field_log_likelihood(x, edges, family, likelihood):
     flat = table.reshape(-1, table.shape[-1]).T
 
     def normaliser(parameters):
-        scores = (parameters @ flat).reshape(len(parameters), *possible.shape) + possible
-        return special.logsumexp(scores, axis=2) @ weights
+        scores = (parameters @ flat).reshape(len(parameters), *possible.shape)
+        scores += possible
+        top = scores.max(axis=2)
+        scores -= top[:, :, None]
+        return (np.log(np.exp(scores, out=scores).sum(axis=2)) + top) @ weights
 
     def value(parameters):
         pieces = np.array_split(parameters, -(-len(parameters) // 500))
@@ -76,17 +79,18 @@ def gauss_hermite(log_density, dimension, n_nodes):
     """Points, log weights: integral of exp(log_density) over R^dimension, around its mode."""
     if dimension == 0:
         return np.zeros((1, 0)), log_density(np.zeros((1, 0)))
-    found = optimize.minimize(lambda q: -log_density(q[None])[0], np.zeros(dimension), method="BFGS")
     h = 1e-3
     eye = h * np.eye(dimension)
-    hessian = np.empty((dimension, dimension))
-    for i in range(dimension):
-        for j in range(dimension):
-            corners = [
-                found.x + a * eye[i] + b * eye[j] for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
-            ]
-            f = log_density(np.array(corners))
-            hessian[i, j] = (f[0] - f[1] - f[2] + f[3]) / (4 * h * h)
+
+    def negative(q):
+        f = log_density(q + np.concatenate([np.zeros((1, dimension)), eye, -eye]))
+        return -f[0], (f[dimension + 1 :] - f[1 : dimension + 1]) / (2 * h)
+
+    found = optimize.minimize(negative, np.zeros(dimension), jac=True, method="BFGS")
+    signs = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)])
+    steps = signs[:, :1, None, None] * eye[:, None] + signs[:, 1:, None, None] * eye
+    f = log_density((found.x + steps).reshape(-1, dimension))
+    hessian = (np.array([1, -1, -1, 1]) @ f.reshape(4, -1)).reshape(dimension, -1) / (4 * h * h)
     root = np.linalg.cholesky(np.linalg.inv(-hessian))
     t, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
     grid = np.array(list(itertools.product(t, repeat=dimension)))
@@ -96,13 +100,13 @@ def gauss_hermite(log_density, dimension, n_nodes):
     return points, log_weights + log_density(points)
 
 
-def structure_posterior(log_likelihood, r, d, log_prior, log_slab, log_bias=None, bias=None, n_nodes=5):
-    """Sum over all 2^r structures.
+def structure_posteriors(log_likelihood, r, d, log_slab, log_bias=None, bias=None, n_nodes=5):
+    """Sum over all 2^r structures, as a function of their prior.
 
-    `log_prior`: of a structure with k edges; `log_slab` elementwise; `log_bias` elementwise if the
-    biases are random, else `bias` (d,) gives them.
+    `log_slab` elementwise; `log_bias` elementwise if the biases are random, else `bias` (d,) gives them. The
+    prior is a function of the number of edges k: the log probability of a structure that has them.
     """
-    log_total, parts = [], []
+    log_masses, parts = [], []
     for structure in itertools.product((False, True), repeat=r):
         present = np.flatnonzero(structure)
         k = len(present)
@@ -123,12 +127,23 @@ def structure_posterior(log_likelihood, r, d, log_prior, log_slab, log_bias=None
         means = np.exp(log_weights - mass) @ points if points.shape[1] else np.zeros(0)
         weight = np.zeros(r)
         weight[present] = means[:k]
-        log_total.append(mass + log_prior(k))
+        log_masses.append(mass)
         parts.append((np.array(structure, dtype=float), weight, means[k:] if log_bias else bias))
-    p = special.softmax(log_total)
-    inclusion, weight, biases = (sum(p[j] * part[k] for j, part in enumerate(parts)) for k in range(3))
     sizes = np.array([int(part[0].sum()) for part in parts])
-    return StructurePosterior(inclusion, weight, biases, np.bincount(sizes, p, minlength=r + 1))
+
+    def posterior(log_prior):
+        p = special.softmax(log_masses + np.array([log_prior(k) for k in sizes]))
+        inclusion, weight, biases = (
+            sum(p[j] * part[k] for j, part in enumerate(parts)) for k in range(3)
+        )
+        return StructurePosterior(inclusion, weight, biases, np.bincount(sizes, p, minlength=r + 1))
+
+    return posterior
+
+
+def structure_posterior(log_likelihood, r, d, log_prior, log_slab, **options):
+    """`structure_posteriors` with one prior."""
+    return structure_posteriors(log_likelihood, r, d, log_slab, **options)(log_prior)
 
 
 def one_edge_posterior(log_likelihood, d, p, log_slab, bias):

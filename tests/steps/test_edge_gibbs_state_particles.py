@@ -10,7 +10,11 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement, ordinal, potts
 from pymc_mrf.kernels.state_particles import StateParticles
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
+from tests.reference.spike_and_slab import (
+    field_log_likelihood,
+    structure_posterior,
+    structure_posteriors,
+)
 from tests.statistics import Z
 from tests.steps.test_edge_gibbs_particles import ERROR, assert_inclusion, draws_of
 from tests.steps.test_edge_gibbs_states import (
@@ -55,17 +59,15 @@ def test_all_structures_of_four_nodes(family):
     log_likelihood = field_log_likelihood(x, EDGES, family, "exact")
     [w] = draws_of(model, ["w"], n_particles=300)
 
-    def posterior(p):
-        log_slab = stats.norm(0, 0.5).logpdf
-        return structure_posterior(
-            log_likelihood, 6, n_biases, fixed_p(p, 6), log_slab, bias=b.ravel()[:n_biases]
-        )
-
-    exact = posterior(P)
+    log_slab = stats.norm(0, 0.5).logpdf
+    posterior = structure_posteriors(log_likelihood, 6, n_biases, log_slab, bias=b.ravel()[:n_biases])
+    exact = posterior(fixed_p(P, 6))
     assert_inclusion(w, exact.inclusion)
     assert_means(w, exact.weight)
     # negative control: another p is another posterior
-    assert np.abs((w != 0).mean(axis=(0, 1)) - posterior(P + 0.2).inclusion).max() > 3 * ERROR
+    assert (
+        np.abs((w != 0).mean(axis=(0, 1)) - posterior(fixed_p(P + 0.2, 6)).inclusion).max() > 3 * ERROR
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,11 @@ from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from tests.reference import enumeration
-from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
+from tests.reference.spike_and_slab import (
+    field_log_likelihood,
+    structure_posterior,
+    structure_posteriors,
+)
 from tests.statistics import Z
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
@@ -105,14 +109,10 @@ def test_all_structures_of_four_nodes(kind, likelihood):
     log_likelihood = field_log_likelihood(x, EDGES, family, likelihood)
     w, n_biases = draws_of(model), 4 * len(family.node_basis)
 
-    def posterior(p):
-        log_slab = stats.norm(0, 0.5).logpdf
-        return structure_posterior(
-            log_likelihood, 6, n_biases, fixed_p(p, 6), log_slab, bias=b.ravel()[:n_biases]
-        )
-
-    assert gaps(w, posterior(P)).max() < Z
-    assert gaps(w, posterior(P + 0.1)).max() > Z  # negative control
+    log_slab = stats.norm(0, 0.5).logpdf
+    posterior = structure_posteriors(log_likelihood, 6, n_biases, log_slab, bias=b.ravel()[:n_biases])
+    assert gaps(w, posterior(fixed_p(P, 6))).max() < Z
+    assert gaps(w, posterior(fixed_p(P + 0.1, 6))).max() > Z  # negative control
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
@@ -217,19 +217,12 @@ def test_a_difference_between_two_fields(likelihood):
         A = np.block([[eye, factor * eye, np.zeros((2, 2 * size))], [np.zeros((size, 4)), nodes]])
         terms.append((field_log_likelihood(x, PATH.edges.tolist(), family, likelihood), A))
 
-    def posterior(p):
-        return structure_posterior(
-            sum_of_fields(terms),
-            4,
-            2 * size,
-            fixed_p(p, 4),
-            stats.norm(0, 0.5).logpdf,
-            bias=np.concatenate(own),
-        )
-
+    posterior = structure_posteriors(
+        sum_of_fields(terms), 4, 2 * size, stats.norm(0, 0.5).logpdf, bias=np.concatenate(own)
+    )
     w = draws_of(model)
-    assert gaps(w, posterior(P)).max() < Z
-    assert gaps(w, posterior(P + 0.1)).max() > Z
+    assert gaps(w, posterior(fixed_p(P, 4))).max() < Z
+    assert gaps(w, posterior(fixed_p(P + 0.1, 4))).max() > Z
 
 
 @pytest.mark.parametrize(
@@ -312,19 +305,12 @@ def test_covariates_of_rows(likelihood):
         rows = x[z == value]
         terms.append((field_log_likelihood(rows, PATH.edges.tolist(), BOLTZMANN, likelihood), A))
 
-    def posterior(p):
-        return structure_posterior(
-            sum_of_fields(terms),
-            2 * r,
-            6,
-            fixed_p(p, 2 * r),
-            stats.norm(0, 1).logpdf,
-            bias=np.concatenate([b, slope]),
-        )
-
+    posterior = structure_posteriors(
+        sum_of_fields(terms), 2 * r, 6, stats.norm(0, 1).logpdf, bias=np.concatenate([b, slope])
+    )
     draws = draws_of(model)
-    assert gaps(draws, posterior(P)).max() < Z
-    assert gaps(draws, posterior(P + 0.15)).max() > Z
+    assert gaps(draws, posterior(fixed_p(P, 2 * r))).max() < Z
+    assert gaps(draws, posterior(fixed_p(P + 0.15, 2 * r))).max() > Z
 
 
 def test_random_slopes_of_covariates_are_left_to_nuts():
