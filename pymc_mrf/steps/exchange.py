@@ -17,6 +17,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
 from pymc_mrf.likelihood.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
+from pymc_mrf.parts import Parts
 from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.coordinate_blocks import connected, named_blocks, target_acceptance
 from pymc_mrf.steps.exchange_checks import (
@@ -170,8 +171,8 @@ class Exchange(MRFStep):
         above = set(ancestors(rvs)) - set(rvs)
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
-        sizes = [self._point[v.name].size for v in self.vars]
-        self._ends = np.cumsum([0, *sizes])
+        self._parts = Parts(np.shape(self._point[v.name]) for v in self.vars)
+        self._ends = np.cumsum([0, *(self._point[v.name].size for v in self.vars)])
         v = self._coordinates(self._point)
         # parameters that coincide at the start may be parameters of different observations
         jitter = 1e-3 * (1.0 + np.abs(v)) * np.random.default_rng(0).uniform(0.5, 1.0, size=len(v))
@@ -204,11 +205,8 @@ class Exchange(MRFStep):
 
     def _values(self, point, v: np.ndarray) -> dict[str, np.ndarray]:
         """Values of the step's variables at the coordinates `v` (k,), by name."""
-        parts = np.split(v, self._ends[1:-1])
-        return {
-            var.name: part.reshape(np.shape(point[var.name])).astype(var.dtype)
-            for var, part in zip(self.vars, parts, strict=True)
-        }
+        parts = zip(self.vars, self._parts.of(v), strict=True)
+        return {var.name: part.astype(var.dtype, copy=False) for var, part in parts}
 
     def _evaluate(self, point, v: np.ndarray) -> tuple[float, list[np.ndarray]]:
         """Evaluate the log density without the fields, and each field's natural parameters, at `v` (k,)."""

@@ -10,6 +10,7 @@ together.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import prod
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from pymc_mrf.kernels import factor_pseudo_likelihood, pseudo_likelihood
 from pymc_mrf.kernels.configuration_counts import count_cells, count_configurations
 from pymc_mrf.kernels.possible_states import make_possible
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
+from pymc_mrf.parts import Parts
 from pymc_mrf.steps.held_data import HeldData, free_cells, observed_data
 
 
@@ -79,6 +81,7 @@ class IntractableField(ABC):
         self.graph = op.graph
         self.parameters = op.dist_params(node)
         self._op = op
+        self._tables = Parts(self._shapes)
         self._auxiliary = {"draws": draws, "n_sweeps": n_sweeps, "name": self.name}
         self._free: tuple[str, np.ndarray] | None = None
         [free] = [v for v in model.free_RVs if field_node(v) is node] or [None]
@@ -144,7 +147,7 @@ class IntractableField(ABC):
 
     def statistics(self, x: np.ndarray) -> np.ndarray:
         """Count over the rows of `x` what the natural parameters multiply, (t,)."""
-        counts = np.empty(sum(int(np.prod(shape)) for shape in self._shapes))
+        counts = np.empty(self._tables.size)
         self._count(x, self._cells, *self.tables(counts))
         return counts
 
@@ -176,7 +179,7 @@ class IntractableField(ABC):
     def natural(self, parameters: list[np.ndarray]) -> np.ndarray:
         """Natural parameters (1 or n, t) from the values of `parameters`."""
         cores = [p.shape[p.ndim - k :] for p, k in zip(parameters, self._op.ndims_params, strict=True)]
-        shared = all(p.size == np.prod(core) for p, core in zip(parameters, cores, strict=True))
+        shared = all(p.size == prod(core) for p, core in zip(parameters, cores, strict=True))
         n = 1 if shared else len(self.x)
         batch = (1,) if shared else self._batch
         rows = [
@@ -189,9 +192,7 @@ class IntractableField(ABC):
 
     def tables(self, row: np.ndarray) -> list[np.ndarray]:
         """Log tables in one row (t,) of natural parameters: views."""
-        ends = np.cumsum([np.prod(shape, dtype=int) for shape in self._shapes])
-        parts = np.split(row, ends[:-1])
-        return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return self._tables.of(row)
 
     def split(self, natural: np.ndarray) -> None:
         """Take observations with equal rows of `natural` for units."""
@@ -291,6 +292,8 @@ class IntractablePairwiseField(IntractableField):
         graph, K = node.op.graph, node.op.family.n_states
         self._trees, self._arrays, self._cells = trees, graph.arrays, graph.edges
         self._shapes = (graph.n_edges, K, K), (graph.n_nodes, K)
+        possible = node.op.family.possible(graph.n_nodes).ravel()
+        self._finite = np.r_[np.ones(graph.n_edges * K * K, dtype=bool), possible]
         super().__init__(rv, node, model, step, draws, n_sweeps)
 
     def _encode(self, rows):
@@ -310,10 +313,7 @@ class IntractablePairwiseField(IntractableField):
 
     def is_valid(self, natural):
         """Whether all are finite where a state is possible."""
-        edges, (d, _) = self._shapes
-        possible = self._op.family.possible(d)
-        natural = natural[..., np.r_[np.ones(np.prod(edges), dtype=bool), possible.ravel()]]
-        return bool(np.isfinite(natural).all())
+        return bool((np.isfinite(natural) >= self._finite).all())
 
 
 class IntractableFactorGraph(IntractableField):

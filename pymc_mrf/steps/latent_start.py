@@ -16,6 +16,7 @@ from pytensor.graph.traversal import ancestors
 from scipy import sparse
 
 from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.parts import Parts
 from pymc_mrf.steps.intractable_parents import POINT_MASSES
 from pymc_mrf.steps.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent_field import LatentField, PairwiseLatentField
@@ -139,6 +140,7 @@ class _VariationalEM:
     def __init__(self, field, evidence, model: pm.Model, point, names, compile_kwargs) -> None:
         self._field, self._evidence, self._names = field, evidence, names
         self._point = {name: np.asarray(value) for name, value in point.items()}
+        self._parts = Parts(self._point[name].shape for name in names)
         self._prior = _prior(model, names, evidence, compile_kwargs)
         edges, nodes = field.tables(point)
         self._interaction = _interaction(field, edges.mean(axis=0))
@@ -151,13 +153,8 @@ class _VariationalEM:
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters by name."""
-        shapes = [self._point[name].shape for name in self._names]
-        ends = np.cumsum([self._point[name].size for name in self._names])
-        parts = np.split(theta, ends[:-1])
-        return {
-            name: part.reshape(shape).astype(self._point[name].dtype)
-            for name, part, shape in zip(self._names, parts, shapes, strict=True)
-        }
+        parts = zip(self._names, self._parts.of(theta), strict=True)
+        return {name: part.astype(self._point[name].dtype) for name, part in parts}
 
     def _read(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Log density of what no node's state changes, and evidence (N, K)."""

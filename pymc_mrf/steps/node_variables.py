@@ -5,6 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.parts import Parts
 from pymc_mrf.steps.observed_field import ObservedField, children
 
 LEAST_PRECISION = 1e-4
@@ -57,8 +58,8 @@ class NodeVariables:
     ) -> None:
         self._names = [value.name for value in values]
         point = model.initial_point()
-        self._shapes = [np.shape(point[name]) for name in self._names]
-        self.size = sum(int(np.prod(shape)) for shape in self._shapes)
+        self._parts = Parts(np.shape(point[name]) for name in self._names)
+        self.size = self._parts.size
         own = [model.values_to_rvs[value] for value in values]
         names = {field.name for field in fields}
         touched = {child for rv in own for child in children(rv, model) if child.name not in names}
@@ -92,9 +93,7 @@ class NodeVariables:
 
     def unpack(self, v: np.ndarray, point: dict) -> dict:
         """Point with the values `v` (P,)."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])[:-1]
-        parts = zip(self._names, np.split(v, ends), self._shapes, strict=True)
-        return {**point, **{name: part.reshape(shape) for name, part, shape in parts}}
+        return {**point, **dict(zip(self._names, self._parts.of(v), strict=True))}
 
     def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:
         """Log density of everything but the fields that `v` enters, and the node parameters, (d q,) each."""
