@@ -206,8 +206,8 @@ class EdgeEngine:
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Information of the likelihood about every edge (r,) and bias (d q,), roughly."""
-        by_edge, by_bias = np.split(self.information, [len(self.view.w)])
-        return by_edge, by_bias
+        r = len(self.view.w)
+        return self.information[:r], self.information[r:]
 
     def slab_curvatures(self) -> np.ndarray:
         """Curvature of the slab at the weight of every edge relative to its centre, roughly; (r,)."""

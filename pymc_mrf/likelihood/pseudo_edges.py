@@ -18,6 +18,7 @@ from pymc_mrf.likelihood.edge_engine import (
     edge_field,
     node_correlations,
 )
+from pymc_mrf.parts import Parts
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
@@ -73,9 +74,10 @@ class PseudoEdges(EdgeEngine):
         self.view = pseudo_edges.allocate_view(field, len(field.t) if moves_biases else 0, N, n_blocks)
         self._fill_rows(x)
         self._norms = np.zeros(d)
-        self._moments = np.zeros(d * M * M + field.floor.size)
+        self._C, self._variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
         self.information = np.concatenate([C.ravel(), v.ravel(), np.ones(r), np.zeros(2 * d)])
+        self._learnt = Parts([C.shape, v.shape, (r,), (d,), (d,)])
 
     def _fill_rows(self, x: Data) -> None:
         """Fill in what the view holds of every row."""
@@ -97,15 +99,11 @@ class PseudoEdges(EdgeEngine):
         """Recompute all local fields."""
         pseudo_edges.refresh(self.view)
 
-    def _learnt(self) -> list[np.ndarray]:
-        """Parts of `information`: covariances and variances, curvatures, means, mean squares."""
-        sizes = len(self._moments), len(self._curvature), len(self._norms)
-        return np.split(self.information, np.cumsum(sizes))  # views
-
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
-        moments, curvature, mean, square = self._learnt()
-        moments += weight * (self._moments - moments)
+        C, variance, curvature, mean, square = self._learnt.of(self.information)
+        C += weight * (self._C - C)
+        variance += weight * (self._variance - variance)
         # recent draws count for more: norms grow much after the start
         recent = min(RECENT * weight, 1.0)
         weight = recent if square.any() else 1.0
@@ -119,8 +117,9 @@ class PseudoEdges(EdgeEngine):
         If parameters are many for the rows, local fields of a node may all grow together, held back only by
         the prior: the norm of its weights varies far more than one weight given the others.
         """
-        _, _, mean, square = self._learnt()
-        widest = np.quantile(square - mean**2, WIDEST)
+        *_, mean, square = self._learnt.of(self.information)
+        spread = np.sort(square - mean**2)
+        widest = np.interp(WIDEST * (len(spread) - 1), np.arange(len(spread)), spread)
         return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
@@ -133,22 +132,21 @@ class PseudoEdges(EdgeEngine):
 
     def slab_curvatures(self) -> np.ndarray:
         """As learnt."""
-        return self._learnt()[1]
+        return self._learnt.of(self.information)[2]
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """From the learnt covariances and variances."""
         view, G = self.view, self.view.field.basis
-        C, variance = np.split(self._learnt()[0], [view.Z2.size])
-        C = C.reshape(view.Z2.shape)
+        C, variance, *_ = self._learnt.of(self.information)
         u, v = view.field.edges.T
-        by_bias = variance.reshape(len(C), -1) @ (G - G[:, :1]).T ** 2
+        by_bias = variance @ (G - G[:, :1]).T ** 2
         return (C[u] * view.Z2[v] + C[v] * view.Z2[u]).sum(axis=(1, 2)), by_bias.ravel()
 
     def remember(self) -> None:
         """Covariances and variances at the present parameters."""
         if not pseudo_edges.is_up_to_date(self.view):  # after a rejection
             pseudo_edges.refresh(self.view)
-        self._moments[:] = np.concatenate([self.view.now.C.ravel(), self.view.now.v.ravel()])
+        self._C[:], self._variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""

@@ -27,6 +27,7 @@ from pymc_mrf.kernels.densities import (
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.kernels.series import Series
 from pymc_mrf.likelihood.base_density import LOG_ZERO, tabulate
+from pymc_mrf.parts import Parts
 from pymc_mrf.steps.observed_field import ObservedField
 from pymc_mrf.steps.point_inputs import PointFunction
 from pymc_mrf.steps.scalar_prior import ScalarPrior
@@ -260,6 +261,7 @@ class EdgePriorReader:
         self._op = rv.owner.op
         self._name = rv.name
         self._nodes, self._factors = nodes, factors
+        self._parts = Parts((node.size,) for node in nodes)
         slab = self._op.scalar
         _, p, *parameters = self._op.shape_and_arguments(rv.owner.inputs)
         self._slab: TabulatedPrior | None = None
@@ -288,10 +290,9 @@ class EdgePriorReader:
         """Entries of the point that node parameters `b`, as of `read`, are read from."""
         if self._factors is not None:
             b = np.linalg.solve(self._factors, b.reshape(len(self._factors), -1)).ravel()
-        parts = np.split(b, np.cumsum([node.size for node in self._nodes])[:-1])
         return {
             node.name: own.reshape(np.shape(point[node.name]))
-            for node, own in zip(self._nodes, parts, strict=True)
+            for node, own in zip(self._nodes, self._parts.of(b), strict=True)
             if node.name
         }
 
