@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import part
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.edge_terms import add_levels, add_term
 from pymc_mrf.kernels.group_labels import describe, follow
+from pymc_mrf.kernels.junction_tree import log_partition_and_marginals
 from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
 from pymc_mrf.kernels.junction_tree_loops import log_add
 
@@ -103,3 +104,44 @@ def describe_fixed(view, e, x, terms):
 def follow_fixed(view, e, x, value):
     """Nothing follows."""
     return False
+
+
+@lean
+def group_log_likelihood(tree, work, marginals, node_tables, statistic, s, n, groups, x, gradient):
+    """Log-likelihood of the values of groups but for what the node tables add, by a pass over the tree.
+
+    Parameters
+    ----------
+    tree : TreeArrays
+    work : Work
+    marginals : (T,) array
+        Room for work.
+    node_tables : (d, K) array
+    statistic : (K * K,) array
+    s : (edges,) array
+        Sum of f over the n rows.
+    n : float
+    groups : (edges,) int64 array
+        Group of each edge.
+    x : (G,) array
+        Values of the groups.
+    gradient : (G,) array
+        Overwritten.
+    """
+    size, (d, K) = statistic.shape[0], node_tables.shape
+    for e in range(groups.shape[0]):
+        for c in range(size):
+            work.tables[e * size + c] = x[groups[e]] * statistic[c]
+    for i in range(d):
+        for a in range(K):
+            work.tables[groups.shape[0] * size + i * K + a] = node_tables[i, a]
+    value = -n * log_partition_and_marginals(tree, work.tables, work, marginals)
+    for g in range(x.shape[0]):
+        gradient[g] = 0.0
+    for e in range(groups.shape[0]):
+        mean = 0.0
+        for c in range(size):
+            mean += marginals[e * size + c] * statistic[c]
+        value += s[e] * x[groups[e]]
+        gradient[groups[e]] += s[e] - n * mean
+    return value

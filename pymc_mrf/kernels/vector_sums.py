@@ -128,13 +128,6 @@ def product(a):
     return s
 
 
-@jit
-def copy_row(source, target, k):
-    """Copy `source` (N,) to row k of `target` (., N); ten times as fast as by slices."""
-    for j in range(target.shape[1]):
-        target[k, j] = source[j]
-
-
 @part
 def copy(source, target):
     """Copy an array (N,) to another, as slices do, but for them numba allocates memory."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels import junction_tree as kernels
-from pymc_mrf.kernels.exact_groups import ExactView, FixedView
+from pymc_mrf.kernels.exact_groups import ExactView, FixedView, group_log_likelihood
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus, start
 from pymc_mrf.likelihood.group_engine import N_REFERENCE, ComputedLikelihood
 
@@ -50,18 +50,33 @@ class ExactLikelihood(ComputedLikelihood):
 
     def log_likelihood(self, eta):
         """One pass over the junction tree in both directions."""
-        self._pack(eta)
-        log_partition = kernels.log_partition_and_marginals(
-            self._tree, self._work.tables, self._work, self._marginals
+        return self._of_groups(self.entries, eta, self._node_score())
+
+    def grouped(self, labels, values):
+        """As `log_likelihood`, in terms of the groups."""
+        groups, constant = labels[self.entries], self._node_score()
+        return lambda x: self._of_groups(groups, x, constant)
+
+    def _of_groups(self, groups: np.ndarray, x: np.ndarray, constant: float) -> tuple[float, np.ndarray]:
+        gradient = np.empty(len(x))
+        value = group_log_likelihood(
+            self._tree,
+            self._work,
+            self._marginals,
+            self.node_tables,
+            self._view.statistic,
+            self.s,
+            self._view.n,
+            groups,
+            x,
+            gradient,
         )
-        pairs = self._marginals[: self.graph.n_edges * self.statistic.size]
-        moments = pairs.reshape(-1, self.statistic.size) @ self.statistic.ravel()
-        value = self.s @ eta[self.entries] - self.n * log_partition
-        value += self._node_score() if self.node_tables.any() else 0.0
-        return float(value), self._to_entries(self.s - self.n * moments)
+        return value + constant, gradient
 
     def _node_score(self) -> float:
         """Sum of the node tables over the data: a constant, which makes logp comparable."""
+        if not self.node_tables.any():
+            return 0.0
         return float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
 
     def learn(self, eta, rng):

@@ -138,11 +138,13 @@ class GroupEngine(ABC):
         sums = np.empty((n_groups, N), dtype=np.int32 if self.is_binary else np.float64)
         group_labels.sum_groups(self.reference, labels[self.entries], sums)
         sums = np.concatenate([sums, self.node_reference]) if len(self.node_reference) else sums
-        sums = sums - sums.mean(axis=1, keepdims=True)
-        covariance = sums @ sums.T / N
+        sums = sums - sums.sum(axis=1)[:, None] / N
+        information = sums @ sums.T * (self.n / N)
         # of as many groups as states nothing would be left but noise
-        shrink = N / (N + len(sums))
-        return self.n * (shrink * covariance + (1.0 - shrink) * np.diag(np.diag(covariance)))
+        variances = information.diagonal().copy()
+        information *= N / (N + len(sums))
+        np.einsum("kk->k", information)[:] = variances
+        return information
 
     def _to_entries(self, values: np.ndarray) -> np.ndarray:
         """Spread values of the edges over the r parameters, zero where there is no edge."""

@@ -316,26 +316,24 @@ class ParticleLikelihood(GroupEngine):
         penalty = self.n * (axes * gain) @ axes.T
         mode = np.linalg.solve(C, data / self.n - mean)
 
-        reach = 50.0 / np.ptp(self.levels)
+        found = kernels.GroupedParticles(
+            values=values,
+            data=data,
+            mean=mean,
+            n=float(self.n),
+            rows=np.flatnonzero(~rare),
+            sums=T,
+            rare=rare_groups,
+            shares=shares,
+            levels=self.levels,
+            reach=50.0 / np.ptp(self.levels),
+            penalty=penalty,
+            mode=mode,
+            weight=np.empty(m),
+        )
 
         def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
-            D = x - values
-            tilt = D[~rare] @ T
-            top = tilt.max()
-            weights = np.exp(tilt - top)
-            total = weights.sum()
-            log_partition = top + np.log(total / m) + D[~rare] @ mean[~rare]
-            expected = np.zeros(size)
-            expected[~rare] = mean[~rare] + T @ weights / total
-            if of_rare.any():
-                gaps = np.clip(D, -reach, reach)[rare_groups, None] * self.levels
-                tilted = shares * np.exp(gaps - gaps.max(axis=1, keepdims=True))
-                norm = tilted.sum(axis=1)
-                log_partition += (np.log(norm) + gaps.max(axis=1)).sum()
-                means = np.bincount(rare_groups, tilted @ self.levels / norm, minlength=size)
-                expected[rare] = means[rare]
-            beyond = penalty @ (D - mode)
-            value = D @ data - self.n * log_partition - 0.5 * (D - mode) @ beyond
-            return float(value), data - self.n * expected - beyond
+            gradient = np.empty(size)
+            return kernels.grouped_log_likelihood(found, x, gradient), gradient
 
         return log_likelihood

@@ -184,9 +184,8 @@ class BaseMeasureReader:
 
     def density(self, base: BaseMeasure) -> BaseDensity:
         """Return the density of the base over eta; it is tabulated anew only when its parameters change."""
-        from scipy.special import betaln, log_expit
-
         if self._density is None or self._density[0].parameters != base.parameters:
+            from scipy.special import betaln, log_expit
 
             def log_density(eta):
                 if base.beta is not None:  # accurate up to both ends, unlike a density of theta

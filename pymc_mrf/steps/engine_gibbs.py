@@ -1,14 +1,14 @@
 """Base of the group samplers that ask a likelihood engine: label sweeps and Hamiltonian moves of values."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from pymc_mrf.kernels import group_labels
 from pymc_mrf.kernels.edge_terms import allocate_level_terms, allocate_terms
-from pymc_mrf.kernels.series import add_log_densities
+from pymc_mrf.kernels.series import BaseDensity, add_log_densities
 from pymc_mrf.steps.base_measure import BaseMeasure
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.group_values import GroupValues
@@ -131,44 +131,37 @@ class EngineGibbs(GroupGibbs):
     def _draw_values(self, labels, eta, base):
         if self.values.learns(self.tune):
             self._learn(eta[labels])
-        series = self._prior.density(base).series
-        precision = base.precision(self._prior.density(base))
-
-        def log_base(x: np.ndarray, slope: np.ndarray) -> float:
-            return add_log_densities(series, x, slope)
-
-        eta, rate = self._move_values(labels, eta, log_base, precision)
+        eta, rate = self._move_values(labels, eta, self._prior.density(base))
         return eta, {"group_gibbs_acceptance": rate}
 
     def _move_values(
-        self,
-        labels: np.ndarray,
-        eta: np.ndarray,
-        log_base: Callable[[np.ndarray, np.ndarray], float],
-        precision: float,
+        self, labels: np.ndarray, eta: np.ndarray, base: BaseDensity
     ) -> tuple[np.ndarray, float]:
-        """Move the group values `eta` (K,) given labels, and the node variables; the acceptance.
-
-        ``log_base(x, slope)`` is the sum of the base's log density over x; it adds the derivatives to
-        `slope`. `precision` is of the order of its curvature.
-        """
+        """Move the group values `eta` (K,) given labels, and the node variables; the acceptance."""
         nodes, K, point = self._nodes, len(eta), self._at
         v = nodes.pack(point)
         likelihoods = [
             engine.grouped(labels, np.concatenate([eta, node]))
             for engine, node in zip(self._engines, nodes.evaluate(v, point)[1], strict=True)
         ]
-        metric = np.diag(np.concatenate([np.full(K, precision), self.node_precision]))
-        for engine in self._engines:
-            metric += engine.information(labels, K)
+        metric = sum(engine.information(labels, K) for engine in self._engines)
+        diagonal = np.einsum("kk->k", metric)  # a view
+        diagonal[:K] += BaseMeasure.precision(base)
+        diagonal[K:] += self.node_precision
 
         def density(x: np.ndarray) -> tuple[float, np.ndarray]:
             slope = np.zeros(len(x))
-            value = log_base(x[:K], slope[:K])
+            value = add_log_densities(base.series, x[:K], slope[:K])
             log_density, node_parameters = nodes.evaluate(x[K:], point)
             value += log_density
-            if not np.isfinite(value):
-                return -np.inf, slope
+            if not isfinite(value):
+                return -inf, slope
+            if not nodes.size:
+                for likelihood in likelihoods:
+                    log_likelihood, gradient = likelihood(x)
+                    value += log_likelihood
+                    slope += gradient
+                return value, slope
             cotangents = []
             for likelihood, node in zip(likelihoods, node_parameters, strict=True):
                 log_likelihood, gradient = likelihood(np.concatenate([x[:K], node]))
