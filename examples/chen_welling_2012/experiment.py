@@ -166,11 +166,12 @@ class TestSet:
         """Take the truth as reference."""
         return replace(self, reference=self.score(truth.candidates, truth.weight, truth.bias))
 
-    def score(self, graph: pmrf.PairwiseGraph, weight: np.ndarray, bias: np.ndarray) -> float:
-        """Mean CLL under the mean probability of the draws (s, r), (s, d), or under one estimate."""
-        weight, bias = np.atleast_2d(weight), np.atleast_2d(bias)
+    def log_likelihoods(
+        self, graph: pmrf.PairwiseGraph, weight: np.ndarray, bias: np.ndarray
+    ) -> xr.DataArray:
+        """CLL of every test case under every one of s estimates (s, r), (s, d)."""
         labels = graph.nodes
-        out = np.empty(len(self.x))
+        out = np.empty((1, len(weight), len(self.x)))
         for nodes, rows in self.groups:
             values = pmrf.conditional_log_likelihood(
                 self.x[rows],
@@ -181,8 +182,13 @@ class TestSet:
                 node=xr.DataArray(bias[None], dims=("chain", "draw", "node")),
                 per_observation=True,
             )
-            out[rows] = pmrf.log_predictive(values).values
-        return float(out.mean()) - self.reference
+            out[:, :, rows] = values
+        return xr.DataArray(out, dims=("chain", "draw", "obs"))
+
+    def score(self, graph: pmrf.PairwiseGraph, weight: np.ndarray, bias: np.ndarray) -> float:
+        """Mean CLL under the mean probability of the draws (s, r), (s, d), or under one estimate."""
+        found = self.log_likelihoods(graph, np.atleast_2d(weight), np.atleast_2d(bias))
+        return float(pmrf.log_predictive(found).mean()) - self.reference
 
 
 @dataclass(frozen=True)
@@ -246,6 +252,7 @@ def score_paths(
         named = {MLE: path} if combine == "joint" else {MAX: path, MIN: path.combined("min")}
         for name, one in named.items():
             paths[name] = one
+            cll = test.log_likelihoods(graph, one.parameter, one.node_parameter).mean(("chain", "obs"))
             for k in range(len(one.penalties)):
                 weight = one.parameter[k]
                 scores.append(
@@ -253,7 +260,7 @@ def score_paths(
                         name,
                         setting=float(one.penalties[k]),
                         density=float(np.mean(weight != 0)),
-                        cll=test.score(graph, weight, one.node_parameter[k]),
+                        cll=float(cll[k]) - test.reference,
                         **_parts(structure(weight, truth), seconds),
                         **where,
                     )
