@@ -151,7 +151,9 @@ class FactorGraphRV(FieldRV):
                     x[c, i] = int(rng.random() * cards[i])
                 if not make_possible(x[c], free, tables, links, n_changes, rng):
                     raise ValueError(IMPOSSIBLE)
-            factor_tree_sweeps(x, tables, forest, n_sweeps, rng, np.zeros((0, 0, 0)), np.zeros((0, 0)))
+            factor_tree_sweeps(
+                x, tables, forest, n_sweeps, False, rng, np.zeros((0, 0, 0)), np.zeros((0, 0))
+            )
 
         return fill
 

@@ -165,6 +165,9 @@ def sweep_trees_and_clusters(
             sweep_potentials(x, potentials, forest, 1, rng)
 
 
+_NO_SUMS = np.zeros((0, 0, 0)), np.zeros((0, 0))
+
+
 class FactorTreeSimulator(ForestSimulator):
     """Tree-blocked Gibbs sweeps of chains of one `FactorGraph`.
 
@@ -180,7 +183,12 @@ class FactorTreeSimulator(ForestSimulator):
         `tables` (T,) are the log tables of all factors one after the other. Each row must have
         positive probability.
         """
-        self.add_marginals(x, tables, n_sweeps, rng, np.zeros((0, 0, 0)), np.zeros((0, 0)))
+        self.add_marginals(x, tables, n_sweeps, rng, *_NO_SUMS)
+
+    def sweep_there_and_back(self, x: np.ndarray, tables: np.ndarray, n: int, rng) -> None:
+        """As `sweep`, `n` times over the blocks of a partition and back again: reversible."""
+        for forest, times in self._schedule(n, rng):
+            factor_tree_sampling.factor_tree_sweeps(x, tables, forest, 2 * times, True, rng, *_NO_SUMS)
 
     def add_marginals(
         self,
@@ -197,4 +205,6 @@ class FactorTreeSimulator(ForestSimulator):
         `factor_sum` (m, T).
         """
         for forest, n in self._schedule(n_sweeps, rng):
-            factor_tree_sampling.factor_tree_sweeps(x, tables, forest, n, rng, variable_sum, factor_sum)
+            factor_tree_sampling.factor_tree_sweeps(
+                x, tables, forest, n, False, rng, variable_sum, factor_sum
+            )

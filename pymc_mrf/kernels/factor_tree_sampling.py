@@ -240,7 +240,7 @@ def add_marginals(messages, z, factors, forest, b, variable_sum, factor_sum):
 
 
 @jit
-def factor_tree_sweeps(x, tables, forest, n_sweeps, rng, variable_sum, factor_sum):
+def factor_tree_sweeps(x, tables, forest, n_sweeps, turns, rng, variable_sum, factor_sum):
     """Move every row of `x` by `n_sweeps` sweeps over the blocks of `forest`, in place.
 
     Parameters
@@ -250,6 +250,8 @@ def factor_tree_sweeps(x, tables, forest, n_sweeps, rng, variable_sum, factor_su
     tables : (T,) array
     forest : FactorForestArrays
     n_sweeps : int
+    turns : bool
+        Whether every second sweep takes the blocks from the last to the first, so that two are reversible.
     rng : numpy.random.Generator
     variable_sum : (m, d, largest cardinality) array
     factor_sum : (m, T) array
@@ -268,10 +270,12 @@ def factor_tree_sweeps(x, tables, forest, n_sweeps, rng, variable_sum, factor_su
     messages = Messages(
         np.empty((d, n_most)), np.empty((d, n_most)), np.empty(n_cells), np.empty(n_cells)
     )
+    n_blocks = forest.block_ptr.shape[0] - 1
     for c in range(x.shape[0]):
         z = x[c]
-        for _ in range(n_sweeps):
-            for b in range(forest.block_ptr.shape[0] - 1):
+        for k in range(n_sweeps):
+            for j in range(n_blocks):
+                b = n_blocks - 1 - j if turns and k % 2 else j
                 filter_block(messages, z, factors, forest, b)
                 if variable_sum.shape[0] > 0:
                     add_marginals(messages, z, factors, forest, b, variable_sum[c], factor_sum[c])

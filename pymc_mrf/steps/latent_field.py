@@ -374,17 +374,12 @@ class FactorLatentField(LatentField):
         return sum(int(np.prod(shape)) for shape in self._op.graph.table_shapes)
 
     def _simulator(self, partitions, clamped):
-        both = [
-            [FactorTreeSimulator(self._extended, [order], clamped) for order in (trees, trees[::-1])]
-            for trees in partitions
-        ]
+        simulator = FactorTreeSimulator(self._extended, partitions, clamped)
 
         def sweep(x, tables, evidence, n_sweeps, rng):
-            for k in rng.integers(len(both), size=n_sweeps):
-                for c in range(len(x)):
-                    flat = self._flat(tables, evidence, c)
-                    for simulator in both[k]:
-                        simulator.sweep(x[c : c + 1], flat, 1, rng)
+            for c in range(len(x)):
+                flat = self._flat(tables, evidence, c)
+                simulator.sweep_there_and_back(x[c : c + 1], flat, n_sweeps, rng)
 
         return sweep
 

@@ -71,7 +71,7 @@ def test_one_sweep_leaves_the_enumerated_field_invariant(partition, rng):
     np.testing.assert_allclose(p @ matrix, p, atol=1e-10)
     start = np.abs(matrix - p).sum(axis=1).argmax()
     x = np.tile(configs[start].astype(np.int8), (20_000, 1))
-    kernel.factor_tree_sweeps(x, factor_tables(field), forest, 1, rng, *NOTHING)
+    kernel.factor_tree_sweeps(x, factor_tables(field), forest, 1, False, rng, *NOTHING)
     assert_frequencies(counted(x, configs), matrix[start])
     assert chi_square_pvalue(counted(x, configs), p) < 1e-10  # control: the start is not forgotten
 
@@ -95,7 +95,7 @@ def test_a_factor_tree_is_drawn_exactly_by_one_sweep(scale, rng):
     field = random_field(rng, TREE, TREE_CARDS, scale)
     forest = factor_forest_arrays(field.graph, [range(8)])
     x = np.zeros((30_000, 8), dtype=np.int8)
-    kernel.factor_tree_sweeps(x, factor_tables(field), forest, 1, rng, *NOTHING)
+    kernel.factor_tree_sweeps(x, factor_tables(field), forest, 1, False, rng, *NOTHING)
     configs, p = enumerated(field)
     assert_frequencies(counted(x, configs), p)
 
@@ -104,7 +104,7 @@ def add_up(field, x, forest, n_sweeps, rng):
     tables = factor_tables(field)
     shape = len(x), field.graph.n_variables, max(field.graph.cardinalities)
     variable_sum, factor_sum = np.zeros(shape), np.zeros((len(x), len(tables)))
-    kernel.factor_tree_sweeps(x, tables, forest, n_sweeps, rng, variable_sum, factor_sum)
+    kernel.factor_tree_sweeps(x, tables, forest, n_sweeps, False, rng, variable_sum, factor_sum)
     return variable_sum / n_sweeps, factor_sum / n_sweeps
 
 
@@ -150,7 +150,7 @@ def test_strong_and_impossible_combinations(rng):
     assert field.marginals().variables[0][0] == pytest.approx(by_hand)
     forest = factor_forest_arrays(field.graph, [range(4)])
     x = np.zeros((20_000, 4), dtype=np.int8)
-    kernel.factor_tree_sweeps(x, factor_tables(field), forest, 1, rng, *NOTHING)
+    kernel.factor_tree_sweeps(x, factor_tables(field), forest, 1, False, rng, *NOTHING)
     configs, p = enumerated(field)
     counts = counted(x, configs)
     assert counts[p < 1e-100].sum() == 0
@@ -168,10 +168,23 @@ def test_compiled_equals_python_and_repeats(rng):
     function = kernel.factor_tree_sweeps
     for f in (function, function.py_func, function):
         x = start.copy()
-        f(x, factor_tables(field), forest, 2, np.random.default_rng(1), *NOTHING)
+        f(x, factor_tables(field), forest, 2, True, np.random.default_rng(1), *NOTHING)
         runs.append(x)
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[0], runs[2])
+
+
+def test_every_second_sweep_turns(rng):
+    field = random_field(rng)
+    there, back = (factor_forest_arrays(field.graph, order) for order in (PARTITION, PARTITION[::-1]))
+    expected, other, found = np.zeros((3, 1, 6), dtype=np.int8)
+    one, two, three = (np.random.default_rng(1) for _ in range(3))
+    for forest in (there, back, there, back):
+        kernel.factor_tree_sweeps(expected, factor_tables(field), forest, 1, False, one, *NOTHING)
+    kernel.factor_tree_sweeps(found, factor_tables(field), there, 4, True, two, *NOTHING)
+    np.testing.assert_array_equal(found, expected)
+    kernel.factor_tree_sweeps(other, factor_tables(field), there, 4, False, three, *NOTHING)
+    assert np.any(other != expected)
 
 
 def test_a_clique_of_ten_variables(rng):
