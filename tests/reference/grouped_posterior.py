@@ -7,6 +7,7 @@ is uniform for theta = sigmoid(eta), eta being the natural parameter of a statis
 
 import itertools
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.optimize import minimize
@@ -127,11 +128,19 @@ def grouped_posterior(x, edges, alpha, statistic="agreement", bias=None):
 
     `x` (n, d) in {0, 1}; `edges` (r, 2), r <= 5; `statistic` as in `statistics_of`; fixed `bias` (d,).
     """
-    edges = np.asarray(edges)
+    edges = tuple((int(u), int(v)) for u, v in edges)
+    return _grouped_posterior(
+        tuple(map(tuple, x.tolist())), edges, alpha, statistic, bias if bias is None else tuple(bias)
+    )
+
+
+@cache  # several tests sample the same data
+def _grouped_posterior(x, edges, alpha, statistic, bias):
+    x, edges = np.array(x), np.array(edges)
     n, d = x.shape
     r = len(edges)
     patterns, multiplicity = distinct_patterns(
-        edges, d, statistic, np.zeros(d) if bias is None else bias
+        edges, d, statistic, np.zeros(d) if bias is None else np.array(bias)
     )
     sums = statistics_of(x, edges, statistic).sum(axis=0).astype(float)
     box = marginal_box(sums, n, patterns.astype(float), multiplicity)
