@@ -46,7 +46,7 @@ def entries_of_dims(dims: Any, name: str) -> tuple[int, ...]:
             "pm.Model(coords=pymc_mrf.coords(graph)), or shape="
         )
     lengths = shape_from_dims(names, model)
-    return tuple(int(pt.as_tensor(length).eval()) for length in lengths)
+    return tuple(int(pt.as_tensor(length).eval(mode="FAST_COMPILE")) for length in lengths)
 
 
 def entries_of_shape(shape: Any) -> tuple[int, ...]:

@@ -103,7 +103,7 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
     if isinstance(observed, SharedVariable):
         observed = observed.get_value()
     elif isinstance(observed, pt.TensorVariable):
-        observed = observed.eval()
+        observed = observed.eval(mode="FAST_COMPILE")
     mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
     data = np.ma.getdata(observed) if mask is not None else observed
     values = numeric_array(data, f"{name}: observed")

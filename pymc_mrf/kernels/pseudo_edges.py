@@ -448,6 +448,13 @@ def keep(view, e, terms):
 
 
 @lean
+def catch_up(view):
+    """Recompute the terms of all nodes, if they do not belong to the view's parameters."""
+    if not is_up_to_date(view):
+        refresh(view)
+
+
+@lean
 def is_up_to_date(view):
     """Whether the terms of the nodes belong to the view's parameters."""
     for e in range(view.w.shape[0]):
@@ -462,8 +469,7 @@ def is_up_to_date(view):
 @hamiltonian.add_slopes.register(PseudoEdges)
 def add_slopes_by_rows(view, active, slope):
     """Log pseudo-likelihood and its slopes, from the local fields."""
-    if not is_up_to_date(view):
-        refresh(view)
+    catch_up(view)
     field, now, k, value = view.field, view.now, active.shape[0], 0.0
     for i in range(view.tables.shape[0]):
         value -= now.A[i]

@@ -97,7 +97,8 @@ class PseudoEdges(EdgeEngine):
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
-        pseudo_edges.refresh(self.view)
+        self.view.now.w[:] = np.nan  # one kernel for both: another takes a second to compile
+        pseudo_edges.catch_up(self.view)
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
@@ -144,8 +145,7 @@ class PseudoEdges(EdgeEngine):
 
     def remember(self) -> None:
         """Covariances and variances at the present parameters."""
-        if not pseudo_edges.is_up_to_date(self.view):  # after a rejection
-            pseudo_edges.refresh(self.view)
+        pseudo_edges.catch_up(self.view)  # after a rejection
         self._C[:], self._variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:

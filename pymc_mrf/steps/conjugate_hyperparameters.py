@@ -3,7 +3,8 @@
 Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -19,6 +20,7 @@ from pytensor.tensor.basic import Alloc, tensor_copy
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
 from pytensor.tensor.shape import SpecifyShape
+from scipy.special import logit
 
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -32,6 +34,8 @@ EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
 
 TRANSFORMS = {BetaRV: LogOddsTransform, GammaRV: LogTransform, InvGammaRV: LogTransform}
 """Of the whole support: PyMC's own."""
+
+FORWARD = {LogOddsTransform: logit, LogTransform: np.log, type(None): float}
 
 MAX_DRAWS = 100  # until a value that double precision can hold
 
@@ -135,27 +139,23 @@ class Update(NamedTuple):
         Of the variable and of its value.
     prior : type
         Op of the prior.
-    inputs : list of str
-        What `read` and `forward` take.
-    read : callable
+    read : PointFunction
         The two parameters of the full conditional.
     forward : callable
-        Value of the value variable, from that of the variable and `inputs`.
+        Value of the value variable, from that of the variable.
     """
 
     rv: str
     name: str
     prior: type
-    inputs: list[str]
-    read: Any
-    forward: Any
+    read: PointFunction
+    forward: Callable[[float], float]
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
         """Put a draw from the full conditional into `point`."""
-        values = [point[name] for name in self.inputs]
-        first, second = self.read(*values)
-        new = np.asarray(self._draw(float(first), float(second), rng))
-        point[self.name] = np.asarray(self.forward(new, *values), dtype=point[self.name].dtype)
+        first, second = self.read(point)
+        new = self._draw(float(first), float(second), rng)
+        point[self.name] = np.asarray(self.forward(new), dtype=point[self.name].dtype)
 
     def _draw(self, first: float, second: float, rng: np.random.Generator) -> float:
         """Draw a value, none that double precision rounds to the ends."""
@@ -248,8 +248,11 @@ class ConjugateHyperparameters(MRFStep):
                 )
         self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in rvs]
         values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
-        present = pt.constant(0) + sum(pt.neq(value, 0.0).sum() for value in values)
-        self._count = PointFunction(present, model, self._compile_kwargs)
+        self._free = [value.name for value in values if value in model.value_vars]
+        known = pt.constant(0) + sum(
+            pt.neq(value, 0.0).sum() for value in values if value not in model.value_vars
+        )
+        self._count_known = PointFunction(known, model)
         self._warm_up()
 
     @staticmethod
@@ -264,7 +267,8 @@ class ConjugateHyperparameters(MRFStep):
 
     def _update(self, point):
         """Draw one variable after the other."""
-        point, n_present = dict(point), self._count(point)
+        point = dict(point)
+        n_present = self._count_known(point) + sum(np.count_nonzero(point[name]) for name in self._free)
         for update in self._updates:
             update.draw(point, self.rng)
         return point, {"conjugate_n_present": int(n_present)}, True
@@ -289,19 +293,10 @@ def compile_update(rv, model: pm.Model, kwargs) -> Update:
         unit = graph_replace(sigma, {rv: one}, strict=False)  # what multiplies the power
         first = first + 0.5 * k
         second = second + 0.5 * pt.switch(here, ((value - mu) / unit) ** 2, 0.0).sum()
-    new = rv.type("new")
-    transform = model.rvs_to_transforms[rv]
-    forward = new if transform is None else transform.forward(new, *rv.owner.inputs)
-    outputs = model.replace_rvs_by_values([v.astype("float64") for v in (first, second)])
-    [forward] = model.replace_rvs_by_values([forward])
-    needed = set(ancestors([*outputs, forward]))
-    inputs = [v for v in model.value_vars if v in needed]
-    kwargs = {"trust_input": True, **kwargs, "on_unused_input": "ignore", "point_fn": False}
     return Update(
         rv.name,
         model.rvs_to_values[rv].name,
         type(rv.owner.op),
-        [v.name for v in inputs],
-        model.compile_fn(outputs, inputs=inputs, **kwargs),
-        model.compile_fn(forward, inputs=[new, *inputs], **kwargs),
+        PointFunction([v.astype("float64") for v in (first, second)], model, kwargs),
+        FORWARD[type(model.rvs_to_transforms[rv])],
     )

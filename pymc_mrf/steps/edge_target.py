@@ -68,7 +68,7 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     shapes = {node.op.family.node_shape(node.op.graph.n_nodes) for node in nodes}
     movable = len({bias.rv for bias in free}) == len(nodes) and all(
         has_readable_prior(bias.rv)
-        and tuple(bias.rv.shape.eval()) in shapes
+        and tuple(bias.rv.shape.eval(mode="FAST_COMPILE")) in shapes
         and all(any(field_node(child) is node for node in nodes) for child in children(bias.rv, model))
         for bias in free
     )
@@ -82,7 +82,7 @@ def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
 
     None if there is none that tells the terms from the parameters, or their shapes differ.
     """
-    shapes = {tuple(term.shape.eval()) for term in terms}
+    shapes = {tuple(term.shape.eval(mode="FAST_COMPILE")) for term in terms}
     if len(shapes) != 1 or len(parameters) != len(terms):
         return None
     [shape], rng = shapes, np.random.default_rng(0)

@@ -22,7 +22,9 @@ def observed_data(rv, model: pm.Model, n_variables: int) -> np.ndarray:
         If their last dimension is not `n_variables`, which `pymc.set_data` lets pass.
     """
     value = model.rvs_to_values[rv]
-    data = np.asarray(value.get_value() if isinstance(value, SharedVariable) else value.eval())
+    data = np.asarray(
+        value.get_value() if isinstance(value, SharedVariable) else value.eval(mode="FAST_COMPILE")
+    )
     if data.ndim == 0 or data.shape[-1] != n_variables:
         raise ValueError(
             f"the data of {rv.name} have the shape {data.shape}, but their last dimension must be the "
@@ -42,8 +44,8 @@ def free_cells(rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
         return np.ones(shape, dtype=bool), np.zeros(0, dtype=np.int64)
     mask = rv.owner.inputs[1]
     [known] = (v for v in model.observed_RVs if field_node(v) is node)
-    values = np.asarray(model.rvs_to_values[known].eval())
-    return np.asarray(mask.eval() if mask.owner else mask.data), values
+    values = np.asarray(model.rvs_to_values[known].eval(mode="FAST_COMPILE"))
+    return np.asarray(mask.eval(mode="FAST_COMPILE") if mask.owner else mask.data), values
 
 
 class MissingCells:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.block_sweep import BlockSweep, cell_blocks
@@ -174,14 +173,16 @@ class LatentField(ABC):
 
     def _compile(self, node, model: pm.Model, compile_kwargs) -> Callable[[dict], list]:
         """Return a function of the point that gives the log tables by row: see `tables`."""
-        f = PointFunction(self._op.log_tables(self._op.dist_params(node), pt), model, compile_kwargs)
+        f = PointFunction(list(self._op.dist_params(node)), model, compile_kwargs)
         inputs = PointInputs(f.names, f.variables)
         last: list = []
 
         def read(point):
             if inputs.changed(point):
-                tables = zip(f(point), self._op.table_ndims, strict=True)
-                last[:] = [self._by_row(table, ndim) for table, ndim in tables]
+                with np.errstate(invalid="ignore"):
+                    tables = self._op.log_tables(f(point))
+                ndims = self._op.table_ndims
+                last[:] = [self._by_row(*of_kind) for of_kind in zip(tables, ndims, strict=True)]
             return last
 
         return read

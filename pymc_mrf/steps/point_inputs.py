@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.basic import Alloc
 
 
 class PointFunction:
     """Compiled function of a point of the sampler.
+
+    A number that fills an array is filled in outside, which numba takes three seconds to compile; what reads
+    no entry of the point, and so is evaluated once, is not compiled by numba at all.
 
     Parameters
     ----------
@@ -32,16 +36,37 @@ class PointFunction:
         self.variables = set(ancestors(replaced))
         inputs = [v for v in model.value_vars if v in self.variables]
         self.names = [v.name for v in inputs]
+        self._is_list = isinstance(outputs, list)
+        self._shapes = [v.type.shape if is_filled(v) else None for v in replaced]
+        options = {"trust_input": True, **(compile_kwargs or {})}
+        if not inputs:
+            options["mode"] = "FAST_COMPILE"
         self._f = model.compile_fn(
-            replaced if isinstance(outputs, list) else replaced[0],
+            [v.owner.inputs[0] if is_filled(v) else v for v in replaced],
             inputs=inputs,
             point_fn=False,
-            **{"trust_input": True, **(compile_kwargs or {})},
+            **options,
         )
 
     def __call__(self, point: Mapping[str, np.ndarray]) -> Any:
         """Evaluate at `point`."""
-        return self._f(*(point[name] for name in self.names))
+        # of one type always: numba compiles a number, a column of a matrix and a vector apart
+        found = self._f(*(np.asarray(point[name], order="C") for name in self.names))
+        values = [
+            value if shape is None else np.full(shape, value)
+            for value, shape in zip(found, self._shapes, strict=True)
+        ]
+        return values if self._is_list else values[0]
+
+
+def is_filled(v: Any) -> bool:
+    """Whether a variable is an array of known shape of which all entries are one scalar."""
+    return (
+        v.owner is not None
+        and isinstance(v.owner.op, Alloc)
+        and v.owner.inputs[0].type.ndim == 0
+        and None not in v.type.shape
+    )
 
 
 class PointInputs:
