@@ -124,7 +124,7 @@ class GroupedParticles(NamedTuple):
         Probabilities of the levels of these edges.
     levels : (L,) array
     reach : float
-        Largest |D| of these.
+        |D| at which it is cut for the groups shown too rarely.
     penalty : (G, G) array, mode : (G,) array
         (D - mode)' penalty (D - mode) / 2 is subtracted.
     weight : (m,) array

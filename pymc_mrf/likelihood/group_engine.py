@@ -140,9 +140,8 @@ class GroupEngine(ABC):
         sums = np.concatenate([sums, self.node_reference]) if len(self.node_reference) else sums
         sums = sums - sums.sum(axis=1)[:, None] / N
         information = sums @ sums.T * (self.n / N)
-        # of as many groups as states nothing would be left but noise
         variances = information.diagonal().copy()
-        information *= N / (N + len(sums))
+        information *= N / (N + len(sums))  # of as many groups as states nothing would be left but noise
         np.einsum("kk->k", information)[:] = variances
         return information
 

@@ -316,7 +316,7 @@ class ParticleLikelihood(GroupEngine):
         penalty = self.n * (axes * gain) @ axes.T
         mode = np.linalg.solve(C, data / self.n - mean)
 
-        found = kernels.GroupedParticles(
+        grouped = kernels.GroupedParticles(
             values=values,
             data=data,
             mean=mean,
@@ -334,6 +334,6 @@ class ParticleLikelihood(GroupEngine):
 
         def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
             gradient = np.empty(size)
-            return kernels.grouped_log_likelihood(found, x, gradient), gradient
+            return kernels.grouped_log_likelihood(grouped, x, gradient), gradient
 
         return log_likelihood

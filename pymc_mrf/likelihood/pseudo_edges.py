@@ -74,10 +74,10 @@ class PseudoEdges(EdgeEngine):
         self.view = pseudo_edges.allocate_view(field, len(field.t) if moves_biases else 0, N, n_blocks)
         self._fill_rows(x)
         self._norms = np.zeros(d)
-        self._C, self._variance = np.zeros((d, M, M)), np.zeros((d, K))
+        self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
         self.information = np.concatenate([C.ravel(), v.ravel(), np.ones(r), np.zeros(2 * d)])
-        self._learnt = Parts([C.shape, v.shape, (r,), (d,), (d,)])
+        self._places = Parts([C.shape, v.shape, (r,), (d,), (d,)])
 
     def _fill_rows(self, x: Data) -> None:
         """Fill in what the view holds of every row."""
@@ -97,14 +97,15 @@ class PseudoEdges(EdgeEngine):
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
-        self.view.now.w[:] = np.nan  # one kernel for both: another takes a second to compile
+        # one kernel for both: another takes half a second to compile
+        self.view.now.w[:], self.view.now.beta[:] = np.nan, np.nan
         pseudo_edges.catch_up(self.view)
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
-        C, variance, curvature, mean, square = self._learnt.of(self.information)
-        C += weight * (self._C - C)
-        variance += weight * (self._variance - variance)
+        C, variance, curvature, mean, square = self._places.of(self.information)
+        C += weight * (self._seen_C - C)
+        variance += weight * (self._seen_variance - variance)
         # recent draws count for more: norms grow much after the start
         recent = min(RECENT * weight, 1.0)
         weight = recent if square.any() else 1.0
@@ -118,7 +119,7 @@ class PseudoEdges(EdgeEngine):
         If parameters are many for the rows, local fields of a node may all grow together, held back only by
         the prior: the norm of its weights varies far more than one weight given the others.
         """
-        *_, mean, square = self._learnt.of(self.information)
+        *_, mean, square = self._places.of(self.information)
         spread = np.sort(square - mean**2)
         widest = np.interp(WIDEST * (len(spread) - 1), np.arange(len(spread)), spread)
         return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
@@ -133,12 +134,12 @@ class PseudoEdges(EdgeEngine):
 
     def slab_curvatures(self) -> np.ndarray:
         """As learnt."""
-        return self._learnt.of(self.information)[2]
+        return self._places.of(self.information)[2]
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """From the learnt covariances and variances."""
         view, G = self.view, self.view.field.basis
-        C, variance, *_ = self._learnt.of(self.information)
+        C, variance, *_ = self._places.of(self.information)
         u, v = view.field.edges.T
         by_bias = variance @ (G - G[:, :1]).T ** 2
         return (C[u] * view.Z2[v] + C[v] * view.Z2[u]).sum(axis=(1, 2)), by_bias.ravel()
@@ -146,7 +147,7 @@ class PseudoEdges(EdgeEngine):
     def remember(self) -> None:
         """Covariances and variances at the present parameters."""
         pseudo_edges.catch_up(self.view)  # after a rejection
-        self._C[:], self._variance[:] = self.view.now.C, self.view.now.v
+        self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
         """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""

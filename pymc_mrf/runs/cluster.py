@@ -133,14 +133,17 @@ def run_on_cluster(
         if client.status == "running":
             client.unsubscribe_topic(topic)
             stop.set()
-            with suppress(CancelledError):
-                wait(futures)
-            for future, chain in waiting.items():
-                if future.status == "finished":
-                    _keep(folder, chain, future.result())
-            # who catches an error holds futures: a dead worker's would be run again, into the same store
-            client.cancel([given, *futures], force=True)
-            stop.clear()
+            try:
+                with suppress(CancelledError):
+                    wait(futures)
+                for future, chain in waiting.items():
+                    if future.status == "finished":
+                        _keep(folder, chain, future.result())
+            finally:
+                if client.status == "running":
+                    # who catches an error holds futures: a dead worker's would be run again, into this store
+                    client.cancel([given, *futures], force=True)
+                    stop.clear()
 
 
 def in_turn(function: Callable, *args: Any) -> Any:

@@ -99,11 +99,11 @@ class BaseMeasure:
     center: float
     beta: tuple[float, float] | None
 
-    @staticmethod
-    def precision(density: BaseDensity) -> float:
-        """Curvature of the order of the base's: of a Gaussian with the same quartiles."""
-        q1, q3 = np.interp([0.25, 0.75], density.cumulative, density.upper)
-        return float((1.349 / max(q3 - q1, 1e-12)) ** 2)
+
+def precision_of(density: BaseDensity) -> float:
+    """Curvature of the order of the base's: of a Gaussian with the same quartiles."""
+    q1, q3 = np.interp([0.25, 0.75], density.cumulative, density.upper)
+    return float((1.349 / max(q3 - q1, 1e-12)) ** 2)
 
 
 class BaseMeasureReader:

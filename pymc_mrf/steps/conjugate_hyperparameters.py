@@ -104,7 +104,7 @@ def is_conjugate(rv, model: pm.Model) -> bool:
     """
     if rv.owner is None or not isinstance(rv.owner.op, BetaRV | GammaRV | InvGammaRV) or rv.ndim:
         return False
-    if not isinstance(model.rvs_to_transforms[rv], TRANSFORMS[type(rv.owner.op)] | None):
+    if type(model.rvs_to_transforms[rv]) not in (TRANSFORMS[type(rv.owner.op)], type(None)):
         return False  # another transform may cut the prior off
     found = children(rv, model)
     return bool(found) and all(_is_conjugate_to(rv, child, model) for child in found)

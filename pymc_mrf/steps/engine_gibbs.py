@@ -9,7 +9,7 @@ import numpy as np
 from pymc_mrf.kernels import group_labels
 from pymc_mrf.kernels.edge_terms import allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.series import BaseDensity, add_log_densities
-from pymc_mrf.steps.base_measure import BaseMeasure
+from pymc_mrf.steps.base_measure import BaseMeasure, precision_of
 from pymc_mrf.steps.group_gibbs import GroupGibbs, k_means_start
 from pymc_mrf.steps.group_values import GroupValues
 from pymc_mrf.steps.node_variables import NodeVariables, NoNodeVariables
@@ -135,9 +135,12 @@ class EngineGibbs(GroupGibbs):
         return eta, {"group_gibbs_acceptance": rate}
 
     def _move_values(
-        self, labels: np.ndarray, eta: np.ndarray, base: BaseDensity
+        self, labels: np.ndarray, eta: np.ndarray, density: BaseDensity
     ) -> tuple[np.ndarray, float]:
-        """Move the group values `eta` (K,) given labels, and the node variables; the acceptance."""
+        """Move the group values `eta` (K,) given labels, and the node variables; the acceptance.
+
+        `density` is that of the base.
+        """
         nodes, K, point = self._nodes, len(eta), self._at
         v = nodes.pack(point)
         likelihoods = [
@@ -146,12 +149,12 @@ class EngineGibbs(GroupGibbs):
         ]
         metric = sum(engine.information(labels, K) for engine in self._engines)
         diagonal = np.einsum("kk->k", metric)  # a view
-        diagonal[:K] += BaseMeasure.precision(base)
+        diagonal[:K] += precision_of(density)
         diagonal[K:] += self.node_precision
 
-        def density(x: np.ndarray) -> tuple[float, np.ndarray]:
+        def log_posterior(x: np.ndarray) -> tuple[float, np.ndarray]:
             slope = np.zeros(len(x))
-            value = add_log_densities(base.series, x[:K], slope[:K])
+            value = add_log_densities(density.series, x[:K], slope[:K])
             log_density, node_parameters = nodes.evaluate(x[K:], point)
             value += log_density
             if not isfinite(value):
@@ -171,7 +174,7 @@ class EngineGibbs(GroupGibbs):
             slope[K:] = nodes.slope(x[K:], point, cotangents)
             return value, slope
 
-        x, rate = self.values.move(density, np.concatenate([eta, v]), metric, self.tune, self.rng)
+        x, rate = self.values.move(log_posterior, np.concatenate([eta, v]), metric, self.tune, self.rng)
         if nodes.size:
             self._read_point(nodes.unpack(x[K:], point))
         return x[:K], rate

@@ -172,7 +172,6 @@ class Exchange(MRFStep):
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
         self._parts = Parts(np.shape(self._point[v.name]) for v in self.vars)
-        self._ends = np.cumsum([0, *(self._point[v.name].size for v in self.vars)])
         v = self._coordinates(self._point)
         # parameters that coincide at the start may be parameters of different observations
         jitter = 1e-3 * (1.0 + np.abs(v)) * np.random.default_rng(0).uniform(0.5, 1.0, size=len(v))
@@ -182,7 +181,7 @@ class Exchange(MRFStep):
         if blocks is None:
             self._blocks = connected(self._fit.touched)
         else:
-            self._blocks = named_blocks(blocks, self.vars, self._ends, model)
+            self._blocks = named_blocks(blocks, self.vars, self._parts.ends, model)
         self._warm_up()
 
     def _compile(self, model: pm.Model) -> None:
@@ -204,7 +203,7 @@ class Exchange(MRFStep):
         return np.concatenate([np.asarray(point[v.name], np.float64).ravel() for v in self.vars])
 
     def _values(self, point, v: np.ndarray) -> dict[str, np.ndarray]:
-        """Values of the step's variables at the coordinates `v` (k,), by name."""
+        """Values of the step's variables at the coordinates `v` (k,), by name: views where types allow."""
         parts = zip(self.vars, self._parts.of(v), strict=True)
         return {var.name: part.astype(var.dtype, copy=False) for var, part in parts}
 
@@ -299,7 +298,7 @@ class Exchange(MRFStep):
 
     def _warn_at_end(self) -> list[str]:
         names = [v.name for v in self.vars]
-        return self._short_chains() + standstill(names, self.moved, self._ends, self.count.n_draws)
+        return self._short_chains() + standstill(names, self.moved, self._parts.ends, self.count.n_draws)
 
     def _repeated(self, block, small: int):
         """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
@@ -381,7 +380,7 @@ class Exchange(MRFStep):
         noise = np.linalg.solve(root.T, self.rng.standard_normal(len(fit.mode)))
         for v in (fit.mode + noise, fit.mode):
             if self._is_valid(self._evaluate(point, v), possible=True):
-                return {**point, **self._values(point, v)}
+                return {**point, **self._values(point, v.copy())}
         return point
 
     def _factor(self) -> np.ndarray:

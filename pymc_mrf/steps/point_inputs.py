@@ -12,8 +12,8 @@ from pytensor.tensor.basic import Alloc
 class PointFunction:
     """Compiled function of a point of the sampler.
 
-    A number that fills an array is filled in outside, which numba takes three seconds to compile; what reads
-    no entry of the point, and so is evaluated once, is not compiled by numba at all.
+    Arrays of which all entries are one number are filled outside the compiled function: numba takes three
+    seconds for that. Functions that read no entry of the point are seldom evaluated, and run in Python.
 
     Parameters
     ----------
@@ -31,22 +31,17 @@ class PointFunction:
     """
 
     def __init__(self, outputs: Any, model: pm.Model, compile_kwargs: dict | None = None) -> None:
-        listed = outputs if isinstance(outputs, list) else [outputs]
-        replaced = model.replace_rvs_by_values(listed)
-        self.variables = set(ancestors(replaced))
+        self._is_list = isinstance(outputs, list)
+        replaced = model.replace_rvs_by_values(outputs if self._is_list else [outputs])
+        self._shapes = [v.type.shape if is_filled(v) else None for v in replaced]
+        compiled = [v.owner.inputs[0] if is_filled(v) else v for v in replaced]
+        self.variables = set(ancestors(compiled))
         inputs = [v for v in model.value_vars if v in self.variables]
         self.names = [v.name for v in inputs]
-        self._is_list = isinstance(outputs, list)
-        self._shapes = [v.type.shape if is_filled(v) else None for v in replaced]
         options = {"trust_input": True, **(compile_kwargs or {})}
         if not inputs:
-            options["mode"] = "FAST_COMPILE"
-        self._f = model.compile_fn(
-            [v.owner.inputs[0] if is_filled(v) else v for v in replaced],
-            inputs=inputs,
-            point_fn=False,
-            **options,
-        )
+            options.setdefault("mode", "FAST_COMPILE")
+        self._f = model.compile_fn(compiled, inputs=inputs, point_fn=False, **options)
 
     def __call__(self, point: Mapping[str, np.ndarray]) -> Any:
         """Evaluate at `point`."""

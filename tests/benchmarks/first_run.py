@@ -127,7 +127,9 @@ def run(case: str, n_kernels: int) -> None:
         first.append(time.process_time())
 
     options = {"tune": 5, "draws": 5, "chains": 1, "cores": 1, "random_seed": 1, "quiet": True}
-    with model:  # else NUTS moves p: conjugate hyperparameters are known in the context of the model only
+    with (
+        model
+    ):  # else NUTS moves p: conjugate hyperparameters are known in the context of the model only
         pm.sample(callback=note_first, compute_convergence_checks=False, **options)
     own = {name: s for name, s in times.seconds.items() if name.startswith("pymc_mrf.kernels")}
     print(

@@ -115,7 +115,9 @@ def test_gradient_by_finite_differences(likelihood, per_row, mode, rng):
     x = rng.choice([-1, 1], size=(6, 4))
     model = ising_model(x, likelihood, per_row)
     point = {name: rng.normal(size=value.shape) for name, value in model.initial_point().items()}
-    f = model.compile_fn([model.logp(), model.dlogp()], inputs=model.value_vars, mode=mode)  # compiled once
+    f = model.compile_fn(
+        [model.logp(), model.dlogp()], inputs=model.value_vars, mode=mode
+    )  # compiled once
     gradient = f(point)[1]
     numeric = []
     for name in point:

@@ -75,7 +75,7 @@ def test_separable_pair(joint, corrected, rng):
     engine = PseudoEdges(SEPARABLE, graph, BOLTZMANN, False)
     prior = EdgePrior(np.zeros(1), student(0.0, 2.0, 1.0), flat(2))
     if joint:
-        *_, square = engine._learnt.of(engine.information)
+        *_, square = engine._places.of(engine.information)
         square[:] = 36.0
         assert engine.stretch() == 6.0
     w, draws = np.zeros(1), np.empty(20_000)
