@@ -12,6 +12,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import numeric_array, whole_number
+from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.mrf_rv import FieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed
 from pymc_mrf.distributions.parents import field_node, tag_parents
@@ -103,7 +104,7 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
     if isinstance(observed, SharedVariable):
         observed = observed.get_value()
     elif isinstance(observed, pt.TensorVariable):
-        observed = observed.eval(mode="FAST_COMPILE")
+        observed = value_of(observed)
     mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
     data = np.ma.getdata(observed) if mask is not None else observed
     values = numeric_array(data, f"{name}: observed")

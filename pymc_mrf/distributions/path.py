@@ -21,7 +21,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.arguments import entries_of_dims
 from pymc_mrf.distributions.entries import EntriesRV
-from pymc_mrf.distributions.symbolic_tables import core
+from pymc_mrf.distributions.symbolic_tables import core, filling_number
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.coupling_path import CouplingPath
@@ -235,10 +235,7 @@ def shared_number(parameter: Any) -> Any:
     if isinstance(parameter, Constant):
         values = np.unique(parameter.data)
         return pt.constant(values[0]) if len(values) == 1 else None
-    node = parameter.owner
-    if node is not None and isinstance(node.op, Alloc) and node.inputs[0].type.ndim == 0:
-        return node.inputs[0]
-    return None
+    return filling_number(parameter)
 
 
 def rows_of(x: np.ndarray | None, options: dict[str, Any], name: str) -> int:

@@ -6,6 +6,14 @@ once for all of them.
 """
 
 import pytensor.tensor as pt
+from pytensor.tensor.basic import Alloc
+
+
+def filling_number(array):
+    """Scalar, symbolic, with which an array is filled, as `pytensor.tensor.full` does; None if with none."""
+    node = array.owner
+    filled = node is not None and isinstance(node.op, Alloc) and node.inputs[0].type.ndim == 0
+    return node.inputs[0] if filled else None
 
 
 def at_states(parameter, states: list, n_states: int):

@@ -17,6 +17,7 @@ from pymc_mrf.fields.monte_carlo import estimates, moments
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import JunctionTree
+from pymc_mrf.parts import Parts
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -186,12 +187,9 @@ class FactorGraphField(FixedField[FactorMarginals]):
 
     def _split(self, variables: np.ndarray, factors: np.ndarray) -> tuple[Arrays, Arrays]:
         """Tuples of arrays from (d, largest cardinality) and (T,)."""
-        shapes = self.graph.table_shapes
-        ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])[:-1]
-        parts = np.split(factors, ends) if shapes else []
         return (
             tuple(row[:k].copy() for row, k in zip(variables, self.graph.cardinalities, strict=True)),
-            tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
+            tuple(Parts(self.graph.table_shapes).of(factors)),
         )
 
     def _nothing_free(self) -> tuple:

@@ -71,19 +71,6 @@ class DataSampler(ABC):
         Sweeps behind each draw of "gibbs".
     name : str
         Of the field, for messages.
-
-    Attributes
-    ----------
-    draws : str
-        The kind of draws: "exact", "perfect" or "gibbs".
-    n_sweeps : int
-        Sweeps behind each draw; 0 if draws are exact.
-
-    Raises
-    ------
-    ValueError
-        If a number or the kind of draws is not valid, "exact" is asked for and the junction tree is too
-        wide, or "perfect" is asked for and the field does not allow it.
     """
 
     _simulator: Any

@@ -11,6 +11,7 @@ from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.families import Family
@@ -68,7 +69,7 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     shapes = {node.op.family.node_shape(node.op.graph.n_nodes) for node in nodes}
     movable = len({bias.rv for bias in free}) == len(nodes) and all(
         has_readable_prior(bias.rv)
-        and tuple(bias.rv.shape.eval(mode="FAST_COMPILE")) in shapes
+        and tuple(value_of(bias.rv.shape)) in shapes
         and all(any(field_node(child) is node for node in nodes) for child in children(bias.rv, model))
         for bias in free
     )
@@ -82,7 +83,7 @@ def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
 
     None if there is none that tells the terms from the parameters, or their shapes differ.
     """
-    shapes = {tuple(term.shape.eval(mode="FAST_COMPILE")) for term in terms}
+    shapes = {tuple(value_of(term.shape)) for term in terms}
     if len(shapes) != 1 or len(parameters) != len(terms):
         return None
     [shape], rng = shapes, np.random.default_rng(0)

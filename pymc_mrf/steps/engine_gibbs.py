@@ -159,12 +159,6 @@ class EngineGibbs(GroupGibbs):
             value += log_density
             if not isfinite(value):
                 return -inf, slope
-            if not nodes.size:
-                for likelihood in likelihoods:
-                    log_likelihood, gradient = likelihood(x)
-                    value += log_likelihood
-                    slope += gradient
-                return value, slope
             cotangents = []
             for likelihood, node in zip(likelihoods, node_parameters, strict=True):
                 log_likelihood, gradient = likelihood(np.concatenate([x[:K], node]))

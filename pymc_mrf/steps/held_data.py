@@ -10,6 +10,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import TensorType
 
+from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import field_node
 
 
@@ -22,9 +23,7 @@ def observed_data(rv, model: pm.Model, n_variables: int) -> np.ndarray:
         If their last dimension is not `n_variables`, which `pymc.set_data` lets pass.
     """
     value = model.rvs_to_values[rv]
-    data = np.asarray(
-        value.get_value() if isinstance(value, SharedVariable) else value.eval(mode="FAST_COMPILE")
-    )
+    data = np.asarray(value.get_value()) if isinstance(value, SharedVariable) else value_of(value)
     if data.ndim == 0 or data.shape[-1] != n_variables:
         raise ValueError(
             f"the data of {rv.name} have the shape {data.shape}, but their last dimension must be the "
@@ -44,8 +43,7 @@ def free_cells(rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
         return np.ones(shape, dtype=bool), np.zeros(0, dtype=np.int64)
     mask = rv.owner.inputs[1]
     [known] = (v for v in model.observed_RVs if field_node(v) is node)
-    values = np.asarray(model.rvs_to_values[known].eval(mode="FAST_COMPILE"))
-    return np.asarray(mask.eval(mode="FAST_COMPILE") if mask.owner else mask.data), values
+    return value_of(mask), value_of(model.rvs_to_values[known])
 
 
 class MissingCells:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.basic import Alloc
+
+from pymc_mrf.distributions.symbolic_tables import filling_number
 
 
 class PointFunction:
@@ -33,8 +34,11 @@ class PointFunction:
     def __init__(self, outputs: Any, model: pm.Model, compile_kwargs: dict | None = None) -> None:
         self._is_list = isinstance(outputs, list)
         replaced = model.replace_rvs_by_values(outputs if self._is_list else [outputs])
-        self._shapes = [v.type.shape if is_filled(v) else None for v in replaced]
-        compiled = [v.owner.inputs[0] if is_filled(v) else v for v in replaced]
+        numbers = [filling_number(v) if None not in v.type.shape else None for v in replaced]
+        compiled = [v if one is None else one for v, one in zip(replaced, numbers, strict=True)]
+        self._shapes = [
+            None if one is None else v.type.shape for v, one in zip(replaced, numbers, strict=True)
+        ]
         self.variables = set(ancestors(compiled))
         inputs = [v for v in model.value_vars if v in self.variables]
         self.names = [v.name for v in inputs]
@@ -52,16 +56,6 @@ class PointFunction:
             for value, shape in zip(found, self._shapes, strict=True)
         ]
         return values if self._is_list else values[0]
-
-
-def is_filled(v: Any) -> bool:
-    """Whether a variable is an array of known shape of which all entries are one scalar."""
-    return (
-        v.owner is not None
-        and isinstance(v.owner.op, Alloc)
-        and v.owner.inputs[0].type.ndim == 0
-        and None not in v.type.shape
-    )
 
 
 class PointInputs:
