@@ -3,7 +3,6 @@
 Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -141,21 +140,21 @@ class Update(NamedTuple):
         Op of the prior.
     read : PointFunction
         The two parameters of the full conditional.
-    forward : callable
-        Value of the value variable, from that of the variable.
+    transform : type
+        That of the value variable, as in `FORWARD`.
     """
 
     rv: str
     name: str
     prior: type
     read: PointFunction
-    forward: Callable[[float], float]
+    transform: type  # pickled by name, as functions of scipy are not
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
         """Put a draw from the full conditional into `point`."""
         first, second = self.read(point)
         new = self._draw(float(first), float(second), rng)
-        point[self.name] = np.asarray(self.forward(new), dtype=point[self.name].dtype)
+        point[self.name] = np.asarray(FORWARD[self.transform](new), dtype=point[self.name].dtype)
 
     def _draw(self, first: float, second: float, rng: np.random.Generator) -> float:
         """Draw a value, none that double precision rounds to the ends."""
@@ -249,10 +248,8 @@ class ConjugateHyperparameters(MRFStep):
         self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in rvs]
         values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
         self._free = [value.name for value in values if value in model.value_vars]
-        known = pt.constant(0) + sum(
-            pt.neq(value, 0.0).sum() for value in values if value not in model.value_vars
-        )
-        self._count_known = PointFunction(known, model)
+        known = [value for value in values if value not in model.value_vars]
+        self._known = [PointFunction(value, model) for value in known]
         self._warm_up()
 
     @staticmethod
@@ -268,7 +265,8 @@ class ConjugateHyperparameters(MRFStep):
     def _update(self, point):
         """Draw one variable after the other."""
         point = dict(point)
-        n_present = self._count_known(point) + sum(np.count_nonzero(point[name]) for name in self._free)
+        vectors = [point[name] for name in self._free] + [read(point) for read in self._known]
+        n_present = sum(map(np.count_nonzero, vectors))
         for update in self._updates:
             update.draw(point, self.rng)
         return point, {"conjugate_n_present": int(n_present)}, True
@@ -298,5 +296,5 @@ def compile_update(rv, model: pm.Model, kwargs) -> Update:
         model.rvs_to_values[rv].name,
         type(rv.owner.op),
         PointFunction([v.astype("float64") for v in (first, second)], model, kwargs),
-        FORWARD[type(model.rvs_to_transforms[rv])],
+        type(model.rvs_to_transforms[rv]),
     )
