@@ -11,8 +11,9 @@ import numpy as np
 from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.kernels.pseudo_likelihood import (
-    log_pseudo_likelihood_gradient,
+    binary_gradient,
     pseudo_scores_and_information,
+    states_gradient,
 )
 
 
@@ -34,10 +35,11 @@ def maximise(
     weights = counts / counts.sum()
     grad_edge = np.empty((graph.n_edges, family.n_states, family.n_states))
     grad_node = np.empty((graph.n_nodes, family.n_states))
+    of_log_pseudo_likelihood = binary_gradient if family.n_states == 2 else states_gradient
 
     def objective(parameters):
         tables = problem.tables(parameters)
-        lpl = log_pseudo_likelihood_gradient(rows, *tables, graph.arrays, weights, grad_edge, grad_node)
+        lpl = of_log_pseudo_likelihood(rows, *tables, graph.arrays, weights, grad_edge, grad_node)
         gradient = problem.collect(np.tensordot(grad_edge, family.edge_statistic, axes=2), grad_node)
         value = lpl - 0.5 * ridge * parameters @ parameters
         return -value, ridge * parameters - gradient

@@ -11,6 +11,7 @@ machine code when they first need it. A new model compiles none of it again.
 
 import copy
 import ctypes
+import gc
 import logging
 import pickle
 import re
@@ -46,6 +47,14 @@ class KernelCode(JITCodeLibrary):
     """Code of a function, which is optimised and made machine code when its address is asked for."""
 
     _is_emitted = False
+
+    def _optimize_functions(self, module: Any) -> None:
+        # one cheap pass, made once: numba makes a full one anew for each function, even those only declared
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager(opt=1)
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         pass  # until its address is asked for
@@ -99,6 +108,8 @@ def _own_code(codegen: Any) -> Iterator[None]:
 
     with global_compiler_lock:
         _n_open += 1
+        collects = gc.isenabled()
+        gc.disable()  # the compiler makes millions of small objects, which are looked at again and again
         codegen._library_class, codegen.set_env = KernelCode, set_environment
         try:
             yield
@@ -106,6 +117,8 @@ def _own_code(codegen: Any) -> Iterator[None]:
             _n_open -= 1
             if _n_open == 0:
                 del codegen._library_class, codegen.set_env
+            if collects:
+                gc.enable()
 
 
 class _PartOnDisk(CompileResultCacheImpl):
@@ -160,6 +173,9 @@ class Kernel(CPUDispatcher):
             context.create_cpython_wrapper(
                 library, description, environment, part.call_helper, release_gil=True
             )
+        wrapper = library._final_module.get_function(description.llvm_cpython_wrapper_name)
+        for attribute in ("optnone", "noinline"):  # to optimise what unpacks objects saves 1 us per call
+            wrapper.add_function_attribute(attribute)
         entry = context.get_executable(library, description, environment)
         return part._replace(
             library=library, fndesc=description, environment=environment, entry_point=entry, metadata={}

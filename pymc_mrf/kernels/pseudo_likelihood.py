@@ -120,59 +120,52 @@ def log_pseudo_likelihood(x, edge_tables, node_tables, graph, out):
 
 
 @jit
-def log_pseudo_likelihood_gradient(
-    x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node
-):
-    """Return ``sum_c row_weights[c] * lpl(x[c])`` and write its gradient by the log tables.
+def binary_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node):
+    """Do what `log_pseudo_likelihood_gradient` does, for two states."""
+    n, d = x.shape
+    grad_edge[:] = 0.0
+    grad_node[:] = 0.0
+    lpl = 0.0
+    weight, bias = binary_form(edge_tables, node_tables, graph.edges)
+    lanes = min(n, LANES)
+    T, R = np.empty((d, lanes)), np.empty((d, lanes))
+    value, factor, rows = np.empty(lanes), np.empty(lanes), np.zeros(lanes)
+    for first in range(0, n, LANES):
+        local_fields(x, first, weight, bias, graph, T, R)
+        log_conditionals(T, R, value, factor)
+        for k in range(lanes):  # lanes without a row count nothing
+            rows[k] = row_weights[first + k] if first + k < n else 0.0
+        lpl += dot(rows, value)
+        for i in range(d):
+            for k in range(lanes):
+                R[i, k] = rows[k] * (T[i, k] - R[i, k])
+                grad_node[i, 1] += R[i, k]
+        for e in range(graph.edges.shape[0]):
+            u, v = graph.edges[e, 0], graph.edges[e, 1]
+            if lanes == 1:
+                grad_edge[e, 1, 1] += R[u, 0] * T[v, 0] + R[v, 0] * T[u, 0]
+            else:
+                grad_edge[e, 1, 1] += pair_dot(R[u], T[v], R[v], T[u])
+    # so far the gradient by weights and biases: pull it back through `binary_form`
+    for i in range(d):
+        grad_node[i, 0] = -grad_node[i, 1]
+    for e in range(graph.edges.shape[0]):
+        g_u, g_v = grad_node[graph.edges[e, 0], 1], grad_node[graph.edges[e, 1], 1]
+        g = grad_edge[e, 1, 1]
+        grad_edge[e, 1, 0] = g_u - g
+        grad_edge[e, 0, 1] = g_v - g
+        grad_edge[e, 0, 0] = g - g_u - g_v
+    return lpl
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    row_weights : (n,) array
-    grad_edge : (r, K, K) array
-        Overwritten.
-    grad_node : (d, K) array
-        Overwritten.
-    """
+
+@jit
+def states_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node):
+    """Do what `log_pseudo_likelihood_gradient` does, for any number of states."""
     n, d = x.shape
     n_states = node_tables.shape[1]
     grad_edge[:] = 0.0
     grad_node[:] = 0.0
     lpl = 0.0
-    if n_states == 2:
-        weight, bias = binary_form(edge_tables, node_tables, graph.edges)
-        lanes = min(n, LANES)
-        T, R = np.empty((d, lanes)), np.empty((d, lanes))
-        value, factor, rows = np.empty(lanes), np.empty(lanes), np.zeros(lanes)
-        for first in range(0, n, LANES):
-            local_fields(x, first, weight, bias, graph, T, R)
-            log_conditionals(T, R, value, factor)
-            for k in range(lanes):  # lanes without a row count nothing
-                rows[k] = row_weights[first + k] if first + k < n else 0.0
-            lpl += dot(rows, value)
-            for i in range(d):
-                for k in range(lanes):
-                    R[i, k] = rows[k] * (T[i, k] - R[i, k])
-                    grad_node[i, 1] += R[i, k]
-            for e in range(graph.edges.shape[0]):
-                u, v = graph.edges[e, 0], graph.edges[e, 1]
-                if lanes == 1:
-                    grad_edge[e, 1, 1] += R[u, 0] * T[v, 0] + R[v, 0] * T[u, 0]
-                else:
-                    grad_edge[e, 1, 1] += pair_dot(R[u], T[v], R[v], T[u])
-        # so far the gradient by weights and biases: pull it back through `binary_form`
-        for i in range(d):
-            grad_node[i, 0] = -grad_node[i, 1]
-        for e in range(graph.edges.shape[0]):
-            g_u, g_v = grad_node[graph.edges[e, 0], 1], grad_node[graph.edges[e, 1], 1]
-            g = grad_edge[e, 1, 1]
-            grad_edge[e, 1, 0] = g_u - g
-            grad_edge[e, 0, 1] = g_v - g
-            grad_edge[e, 0, 0] = g - g_u - g_v
-        return lpl
     scores = np.empty(n_states)
     for c in range(n):
         for i in range(d):
@@ -190,6 +183,29 @@ def log_pseudo_likelihood_gradient(
                     else:
                         grad_edge[e, b, a] += scores[a]
     return lpl
+
+
+@jit
+def log_pseudo_likelihood_gradient(
+    x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node
+):
+    """Return ``sum_c row_weights[c] * lpl(x[c])`` and write its gradient by the log tables.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+    edge_tables : (r, K, K) array
+    node_tables : (d, K) array
+    graph : GraphArrays
+    row_weights : (n,) array
+    grad_edge : (r, K, K) array
+        Overwritten.
+    grad_node : (d, K) array
+        Overwritten.
+    """
+    if node_tables.shape[1] == 2:
+        return binary_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node)
+    return states_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node)
 
 
 class Statistics(NamedTuple):
