@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.kernels import grouped_particles
 from pymc_mrf.kernels import particle_groups as kernels
 from pymc_mrf.likelihood.group_engine import N_REFERENCE, GroupEngine
 
@@ -266,10 +267,10 @@ class ParticleLikelihood(GroupEngine):
         for t in range(n_snapshots):
             if t > 0:
                 self.move(rng)
-            kernels.group_sums(self._view, groups, sums[:n_groups])
+            grouped_particles.group_sums(self._view, groups, sums[:n_groups])
             sums[n_groups:] = self._node_statistics(self._view.z)
             average += sums / n_snapshots
-        kernels.group_means(self._view, groups, means, shares)
+        grouped_particles.group_means(self._view, groups, means, shares)
         noise = np.cov(average, ddof=0)
         mean = average.mean(axis=1)
         if not n_nodes:
@@ -316,7 +317,7 @@ class ParticleLikelihood(GroupEngine):
         penalty = self.n * (axes * gain) @ axes.T
         mode = np.linalg.solve(C, data / self.n - mean)
 
-        grouped = kernels.GroupedParticles(
+        grouped = grouped_particles.GroupedParticles(
             values=values,
             data=data,
             mean=mean,
@@ -334,6 +335,6 @@ class ParticleLikelihood(GroupEngine):
 
         def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
             gradient = np.empty(size)
-            return kernels.grouped_log_likelihood(grouped, x, gradient), gradient
+            return grouped_particles.grouped_log_likelihood(grouped, x, gradient), gradient
 
         return log_likelihood
