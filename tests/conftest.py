@@ -2,6 +2,8 @@ import gc
 import os
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two workers would wait for each other's threads
+
 import numpy as np
 import pytest
 

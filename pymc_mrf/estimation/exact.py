@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.graph.junction_tree import check_tractable, junction_tree
 from pymc_mrf.kernels import junction_tree as kernel
@@ -123,14 +124,10 @@ class _Likelihood:
 
     def maximize(self) -> ExactEstimate:
         """L-BFGS-B, then Newton steps as far as the Hessian can be afforded."""
-        from scipy.optimize import minimize
-
         n = len(self._problem.x)
-        result = minimize(
+        result = minimise(
             self.value_and_gradient,
             np.zeros(self._problem.n_parameters),
-            jac=True,
-            method="L-BFGS-B",
             options=dict(maxiter=10_000, maxfun=20_000, maxcor=20, ftol=1e-15, gtol=0.1 * GAP),
         )
         parameters, error = result.x, None

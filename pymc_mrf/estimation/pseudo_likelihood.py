@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from pymc_mrf.checks import whole_number
+from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.kernels.pseudo_likelihood import (
     binary_gradient,
@@ -28,8 +29,6 @@ def maximise(
     converged : bool
     n_iterations : int
     """
-    from scipy.optimize import minimize
-
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
     (rows, counts, _), graph, family = problem.distinct_rows, problem.graph, problem.family
     weights = counts / counts.sum()
@@ -44,11 +43,9 @@ def maximise(
         value = lpl - 0.5 * ridge * parameters @ parameters
         return -value, ridge * parameters - gradient
 
-    found = minimize(
+    found = minimise(
         objective,
         np.zeros(problem.n_parameters),
-        jac=True,
-        method="L-BFGS-B",
         bounds=[(-PARAMETER_MAX, PARAMETER_MAX)] * problem.n_parameters,
         options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-14, "gtol": 1e-8},
     )

@@ -16,6 +16,7 @@ from pytensor.graph.traversal import ancestors
 from scipy import sparse
 
 from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.intractable_parents import POINT_MASSES
 from pymc_mrf.steps.latent_evidence import LatentEvidence
@@ -191,10 +192,7 @@ class _VariationalEM:
 
     def _maximise(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Parameters for these probabilities of states."""
-        from scipy.optimize import minimize
-
-        options = {"maxiter": ITERATIONS}
-        return minimize(self._objective, theta, (q,), jac=True, method="L-BFGS-B", options=options).x
+        return minimise(self._objective, theta, args=(q,), options={"maxiter": ITERATIONS}).x
 
     def _mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Probabilities of states for these parameters, from `q` on; half-way, lest they oscillate."""
