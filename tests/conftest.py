@@ -2,6 +2,9 @@ import gc
 import os
 from pathlib import Path
 
+# read when NumPy is imported, also by workers: on busy cores its threads wait longer than they compute
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 
