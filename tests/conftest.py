@@ -2,7 +2,8 @@ import gc
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two workers would wait for each other's threads
+# read when NumPy is imported, also by workers: threads of a busy core wait longer than they compute
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

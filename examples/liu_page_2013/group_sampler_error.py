@@ -50,14 +50,14 @@ def samplers(n: int) -> dict:
     }
 
 
-def errors(x, graph, exact, step, draws, seed):
+def errors(x, graph, exact, step, draws, tune, seed):
     """Largest error of P(number of groups), of E[theta], of co-clustering; error of E[groups]."""
     with pm.Model(coords=pmrf.coords(graph)):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), dims="edge")
         pmrf.AgreementMRF("x", theta, graph=graph, observed=x)
         idata = pm.sample(
             draws,
-            tune=200,
+            tune=tune,
             chains=2,
             cores=1,
             step=step([theta]),
@@ -81,6 +81,7 @@ def main(arguments=None):
     """Compare the samplers with the exact posterior and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--tune", type=int, default=200)
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--seed", type=int, default=2013)
@@ -97,7 +98,8 @@ def main(arguments=None):
             x = pm.draw(truth, random_seed=seed)
             exact = grouped_posterior(x, EDGES, 1.0)
             for name, step in steps.items():
-                found[name].append(errors(x, graph, exact, step, options.draws, seed))
+                length = options.draws, options.tune
+                found[name].append(errors(x, graph, exact, step, *length, seed))
         for name in steps:
             mean = np.mean(found[name], axis=0)
             worst = np.max(np.abs(found[name]), axis=0)

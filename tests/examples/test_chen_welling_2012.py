@@ -43,7 +43,7 @@ WORDS = {
         ),
         (
             simulated,
-            ["--model", "lattice", "--side", "4", "--replicates", "2", "--sizes", "50"],
+            ["--model", "lattice", "--side", "3", "--replicates", "2", "--sizes", "100"],
             "lattice",
             ["lattice", "lattice_precision_recall", "lattice_weights"],
         ),
@@ -53,7 +53,14 @@ WORDS = {
     ],
     ids=["block", "lattice", "inference", "mnist", "scale"],
 )
-def test_script_writes_report_and_figures(script, options, report, names, tmp_path, figures):
+def test_script_writes_report_and_figures(
+    script, options, report, names, tmp_path, figures, monkeypatch
+):
+    monkeypatch.setattr(mnist, "SHAPE", (4, 9))  # the upper pixels only
+    monkeypatch.setattr(mnist, "P0", [0.03])
+    monkeypatch.setattr(simulated, "P0", {"block": [0.03, 0.6], "lattice": [0.03, 0.5]})
+    monkeypatch.setattr(inference, "P0", [0.3])
+    monkeypatch.setattr(inference, "PER_ROW", (5, 10))
     script.main(["--draws", "20", *options, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / f"chen_welling_{report}.md").read_text(encoding="utf-8")
     assert "nan" not in text

@@ -6,12 +6,11 @@ import pytest
 from examples import denoise
 
 
-@pytest.mark.compiled
-def test_denoise(tmp_path, figures):
-    arguments = ["--block", "40", "--draws", "20", "--chains", "2", "--output", str(tmp_path)]
+def test_denoise(tmp_path, figures, few_starts):
+    arguments = ["--block", "60", "--draws", "6", "--chains", "2", "--output", str(tmp_path)]
     denoise.main(arguments)
     text = (tmp_path / "_results" / "denoise.md").read_text(encoding="utf-8")
-    assert "A photograph of 15 x 12 pixels" in text
+    assert "A photograph of 10 x 8 pixels" in text
     assert "| Potts field |" in text
     titles = {"photograph", "with noise", "each pixel alone", "Potts field", "Gaussian filter"}
     assert figures["denoise.png"] == titles

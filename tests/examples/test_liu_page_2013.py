@@ -38,7 +38,7 @@ def test_metropolis_steps_must_be_positive(tmp_path):
 
 def test_group_samplers_are_compared_with_the_exact_posterior(tmp_path):
     rows = group_sampler_error.main(
-        ["--draws", "50", "--replicates", "1", "--sizes", "60", "--output", str(tmp_path)]
+        ["--draws", "10", "--tune", "10", "--sizes", "60", "--output", str(tmp_path)]
     )
     assert [row[1] for row in rows] == list(group_sampler_error.samplers(60))
     assert "nan" not in (tmp_path / "_results" / "group_sampler_error.md").read_text(encoding="utf-8")

@@ -28,17 +28,15 @@ def no_convergence_warnings():
         yield
 
 
-@pytest.mark.compiled
 def test_hierarchical_field(tmp_path, figures, no_convergence_warnings):
-    size = ["--side", "3", "--n", "20", "--draws", "20", "--tune", "50", "--chains", "2"]
+    size = ["--side", "2", "--n", "20", "--draws", "10", "--tune", "10", "--chains", "2"]
     hierarchical_field.main([*size, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "hierarchical_field.md").read_text(encoding="utf-8")
-    assert "3 x 3 grid (12 couplings), 20 observations" in text
+    assert "2 x 2 grid (4 couplings), 20 observations" in text
     legend = {"b0 + b1 covariate, 90 %", "posterior, 90 %", "truth"}
     assert figures["hierarchical_field.png"] == legend | {"covariate of the edge", "coupling"}
 
 
-@pytest.mark.compiled
 def test_edge_covariates(tmp_path, no_convergence_warnings):
     size = ["--nodes", "6", "--n", "40", "--draws", "20", "--tune", "20", "--chains", "2"]
     edge_covariates.main([*size, "--output", str(tmp_path)])
@@ -75,7 +73,7 @@ def test_pseudo_likelihood_calibration(tmp_path, figures):
 
 
 def test_pseudo_likelihood_coverage(tmp_path):
-    size = ["--side", "3", "--nodes", "3", "--data-sets", "1", "--draws", "200"]
+    size = ["--side", "3", "--nodes", "3", "--data-sets", "1", "--draws", "50"]
     pseudo_likelihood_coverage.main([*size, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "pseudo_likelihood_coverage.md").read_text(encoding="utf-8")
     assert text.count('| `"exact"` |') == 4
@@ -124,7 +122,7 @@ def test_quickstart(tmp_path, figures, no_convergence_warnings, capsys):
 
 
 def test_senate(tmp_path, no_convergence_warnings):
-    rows = senate.main(["--steps", "10", "--burn-in", "2", "--output", str(tmp_path)])
+    rows = senate.main(["--steps", "6", "--burn-in", "2", "--output", str(tmp_path)])
     assert len(rows) == 10
     assert "nan" not in (tmp_path / "_results" / "senate.md").read_text(encoding="utf-8")
 
