@@ -234,7 +234,7 @@ def test_separable_data_with_a_vague_base(base):
 def test_bases_that_pymc_composes(base):
     """The uniform density in three disguises; PyMC does not tell the support of the last."""
     x = agreement_data(60, seed=1)
-    theta = sample_theta(agreement_model(x, base=base()), pmrf.ExactGibbs, draws=2000)
+    theta = sample_theta(agreement_model(x, base=base()), pmrf.ExactGibbs, draws=1200)
     gaps = standardised_gaps(theta, grouped_posterior(x, EDGES, 1.0))
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
