@@ -77,7 +77,7 @@ def test_posterior_of_partitions(collapsed):
         else:
             both = [model["p_within"], model["p_between"]]
             methods = [CommunityGibbs([model["z"]], n_rounds=1), ConjugateHyperparameters(both)]
-    points = chain_of(model, methods, 2500 if collapsed else 7500, 1)
+    points = chain_of(model, methods, 1500 if collapsed else 4500, 1)
     thinned = points if collapsed else points[::6]
     prior = partition_probabilities(4, 0.8, 1.6)
     exact = posterior_of_partitions(prior, EDGES, W != 0, WITHIN, BETWEEN)
@@ -104,7 +104,7 @@ def test_probabilities_that_are_given():
     model = community_model(make_p=make_p)
     with model:
         step = CommunityGibbs([model["z"]], n_rounds=8)
-    counts = counts_of(column(chain_of(model, [step], 2500, 2), "z"))
+    counts = counts_of(column(chain_of(model, [step], 1500, 2), "z"))
     offset = -0.5 + np.linspace(-1, 1, 6)
     fixed = [(1 / (1 + np.exp(-o - 1.5)), 1 / (1 + np.exp(-o))) for o in offset]
     prior = partition_probabilities(4, 0.8, 1.6)
@@ -122,7 +122,7 @@ def test_two_vectors_of_edges():
         p = pt.stack([0.2, 0.7])[pt.cast(same, "int64")]
         SpikeAndSlab("v", p, SLAB, shape=2, observed=np.array([1.0, 0.0]))
         step = CommunityGibbs([model["z"], model["p_between"], model["p_within"]], n_rounds=8)
-    counts = counts_of(column(chain_of(model, [step], 2500, 3), "z"))
+    counts = counts_of(column(chain_of(model, [step], 1500, 3), "z"))
     edges, present = [*EDGES, (2, 3), (1, 0)], [*(W != 0), True, False]
     fixed = [None] * 6 + [(0.7, 0.2)] * 2
     prior = partition_probabilities(4, 0.8, 1.6)
@@ -144,13 +144,13 @@ def test_joint_distribution():
         here = rng.random(6) < np.where(same, p["within"], p["between"])
         return {**point, "w": np.where(here, rng.standard_normal(6), 0.0)}
 
-    points = chain_of(model, [step], 6000, 4, redraw_edges)[::4]
+    points = chain_of(model, [step], 3000, 4, redraw_edges)[::4]
     prior = partition_probabilities(4, 0.8, 1.6)
     assert_frequencies(counts_of(column(points, "z")), prior)
     for name, (a, b) in (("p_within", WITHIN), ("p_between", BETWEEN)):
         p = 1 / (1 + np.exp(-column(points[::2], f"{name}_logodds__")))
         assert stats.kstest(p, stats.beta(a, b).cdf).pvalue > ALPHA
-    wrong = chain_of(model, [step], 6000, 4, lambda *args: redraw_edges(*args, flip=True))[::4]
+    wrong = chain_of(model, [step], 3000, 4, lambda *args: redraw_edges(*args, flip=True))[::4]
     assert chi_square_pvalue(counts_of(column(wrong, "z")), prior) < ALPHA  # negative control
 
 

@@ -107,7 +107,7 @@ def test_draws(kind, spelling):
         step = ConjugateHyperparameters([model["p"], model[kind]])
     step.setup_chain(np.random.default_rng(3), 0, 1)
     a, point, draws = 1.7, at(model), []
-    for _ in range(4000):
+    for _ in range(1500):
         new, [stats_] = step.step(point)
         draws.append((special.expit(new["p_logodds__"]), np.exp(new[f"{kind}_log__"])))
     assert stats_ == {"conjugate_n_present": 5, "warning": None}
@@ -128,7 +128,7 @@ def test_without_transforms():
         SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=6)
         step = ConjugateHyperparameters([p], rng=1)
     point = {**model.initial_point(), "w": W}
-    draws = [step.step(point)[0]["p"] for _ in range(2000)]
+    draws = [step.step(point)[0]["p"] for _ in range(1000)]
     assert stats.kstest(draws, stats.beta(2 + 3, 3 + 3).cdf).pvalue > ALPHA
 
 
@@ -150,7 +150,7 @@ def test_probabilities_of_some_entries():
     expected = {"p": (2 + k, 3 + 3 - k), "q": (1 + k_q, 2 + of_q.sum() + 4 - k_q)}
     logp, z = model.compile_logp(), np.linspace(-2.0, 1.5, 6)
     step.setup_chain(np.random.default_rng(3), 0, 1)
-    points = [step.step(point)[0] for _ in range(2000)]
+    points = [step.step(point)[0] for _ in range(1000)]
     for name, (a, b) in expected.items():
         found = [logp({**point, f"{name}_logodds__": np.array(value)}) for value in z]
         np.testing.assert_allclose(np.diff(found), np.diff(log_prior_of_two(a, b)(z)), rtol=1e-8)
@@ -206,7 +206,7 @@ def test_conjugate_draws_against_quadrature(quadrature):
     with model:
         methods = [EdgeGibbs([model["w"]]), ConjugateHyperparameters([model["p"], model["tau"]])]
         step = CompoundStep(methods)
-    chains = np.array([chain_of(step, model, 4000, seed) for seed in (1, 2)])  # (chain, draw, 4)
+    chains = np.array([chain_of(step, model, 2000, seed) for seed in (1, 2)])  # (chain, draw, 4)
     chains[:, :, 0] = special.expit(chains[:, :, 0])
     draws = np.moveaxis(chains, -1, 0)
     assert assert_agrees(draws, quadrature((2.0, 3.0)))
@@ -218,7 +218,7 @@ def test_nuts_agrees(quadrature):
     model = field_model()
     with model:
         step = [EdgeGibbs([model["w"]]), pm.NUTS([model["p"], model["tau"]])]
-        idata = pm.sample(1500, tune=300, step=step, random_seed=1, **SAMPLE)
+        idata = pm.sample(750, tune=200, step=step, random_seed=1, **SAMPLE)
     post = idata.posterior
     included = np.moveaxis(post.w.values != 0, -1, 0).astype(float)
     assert assert_agrees([post.p.values, np.log(post.tau.values), *included], quadrature((2.0, 3.0)))

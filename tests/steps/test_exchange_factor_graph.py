@@ -69,12 +69,12 @@ def exact_moments(x, n_states):
     return quadrature(lambda v: v * total - len(x) * logsumexp(v * f) - 0.5 * v**2, GRID)
 
 
-@pytest.mark.parametrize(("n_states", "auxiliary"), [(2, "gibbs"), (3, "exact"), (3, "gibbs")])
+@pytest.mark.parametrize(("n_states", "auxiliary"), [(2, "exact"), (3, "gibbs")])
 def test_posterior_is_exact(n_states, auxiliary):
     x = draw_data(0.3, 8, n_states, seed=1)
     model = strength_model(x, n_states)
     step = Exchange(model.free_RVs, model=model, draws=auxiliary, n_sweeps=10)
-    draws = run(step, model.initial_point(), 1200, tune=50)[:, 0]
+    draws = run(step, model.initial_point(), 800, tune=50)[:, 0]
     assert max(np.abs(moments_gaps(draws, *exact_moments(x, n_states)))) < Z
 
 
@@ -116,7 +116,7 @@ def test_impossible_combinations(auxiliary):
     x = np.array([[0, 0, 0, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]] * 2)
     model = noisy_or(x)
     step = Exchange(model.free_RVs, model=model, draws=auxiliary, n_sweeps=10)
-    draws = run(step, model.initial_point(), 1200, tune=50)[:, 0]
+    draws = run(step, model.initial_point(), 800, tune=50)[:, 0]
     logp = noisy_or(x, "exact").compile_logp()
     exact = quadrature(
         lambda v: float(logp({"leak_logodds__": np.asarray(v)})), np.linspace(-12, 5, 601)
@@ -134,7 +134,7 @@ def test_tables_that_make_the_data_impossible_are_refused():
             likelihood="particles", observed=[[1, 0], [1, 1], [0, 1]],
         )  # fmt: skip
     step = Exchange(model.free_RVs, model=model)
-    draws = run(step, {"v": np.array(0.3)}, 1200, tune=50)[:, 0]
+    draws = run(step, {"v": np.array(0.3)}, 800, tune=50)[:, 0]
     grid = np.linspace(1e-6, 5, 2001)
     exact = quadrature(lambda v: v - 3 * np.log1p(np.exp(0.5 * v)) - 0.5 * v**2, grid)
     assert draws.min() > 0
@@ -184,7 +184,7 @@ def test_latent_field_with_random_tables():
         )  # fmt: skip
         pm.Normal("y", x, np.float64(0.5), observed=y)
         options = {"tune": 200, "chains": 2, "cores": 1, "random_seed": 1, **SAMPLE}
-        idata = pm.sample(1000, compute_convergence_checks=False, **options)
+        idata = pm.sample(500, **options)
         few = idata.isel(draw=slice(4))
         predictive = pm.sample_posterior_predictive(
             few, var_names=["x", "y"], sample_vars=["x", "y"], random_seed=1, progressbar=False

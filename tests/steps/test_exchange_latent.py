@@ -54,7 +54,7 @@ def test_coupling_of_a_latent_field():
         J = pm.Normal("J", np.float64(0.0), np.float64(1.0))
         x = pmrf.Ising("x", J, graph=GRAPH, shape=(12, 3), likelihood="particles")
         pm.Normal("y", x, np.float64(0.9), observed=y)
-        idata = pm.sample(2500, tune=400, random_seed=1, **SAMPLE)
+        idata = pm.sample(1000, tune=300, random_seed=1, **SAMPLE)
     assert {"exchange_accept", "tree_gibbs_changed"} <= set(idata.sample_stats)
     logs = stats.norm(STATES[None], 0.9).logpdf(y[:, None]).sum(axis=2)
     assert_mean(idata.posterior["J"].values, posterior_mean(logs))
@@ -70,7 +70,7 @@ def test_coupling_of_a_field_with_missing_cells():
         J = pm.Normal("J", np.float64(0.0), np.float64(1.0))
         x = np.ma.masked_array(data, mask)
         pmrf.Ising("x", J, graph=GRAPH, observed=x, likelihood="particles")
-        idata = pm.sample(2500, tune=400, random_seed=1, **SAMPLE)
+        idata = pm.sample(1000, tune=300, random_seed=1, **SAMPLE)
     fits = ((STATES[None] == data[:, None]) | mask[:, None]).all(axis=2)
     with np.errstate(divide="ignore"):
         logs = np.log(fits)

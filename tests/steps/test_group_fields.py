@@ -35,7 +35,7 @@ def draw(graph, eta, statistic, n, seed, bias=0.0):
 def sample(model, draws=None, seed=1):
     """Whatever step pm.sample chooses; those of ExactGibbs have several rounds."""
     if draws is None:
-        draws = 1200 if field_node(model.observed_RVs[0]).op.likelihood == "exact" else 3000
+        draws = 600 if field_node(model.observed_RVs[0]).op.likelihood == "exact" else 3000
     idata = pm.sample(draws, tune=150, chains=2, cores=1, random_seed=seed, model=model, **OPTIONS)
     assert 0.5 < float(idata.sample_stats["group_gibbs_acceptance"].mean()) <= 1.0
     return idata.posterior
@@ -111,7 +111,7 @@ def test_a_random_bias_moved_by_nuts():
         bias = pm.Normal("bias", 0, 1)
         weight = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=4)
         pmrf.BoltzmannMachine("x", weight, bias, graph=CYCLE, observed=x)
-    found = sample(model, draws=3000)  # weights and bias go together, and are moved in turn
+    found = sample(model, draws=1800)  # weights and bias go together, and are moved in turn
     log_likelihood = reference.binary_log_likelihood(x, EDGES, "product")
     exact, mean = reference.posterior_of(log_likelihood, 4, 1.0, random_bias=True)
     theta = special.expit(found["theta"].values)
@@ -127,7 +127,7 @@ def test_particles_of_two_fields():
     model = shared("particles", *two_fields())
     with model:
         step = pmrf.ParticleRatioGibbs([model["theta"]], n_particles=1000)
-        idata = pm.sample(800, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
+        idata = pm.sample(400, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
     theta, exact = idata.posterior["theta"].values, posterior_of_two_fields(False)
     error = np.array([float(az.mcse(theta[..., e])) for e in range(4)])
     assert np.all(np.abs(theta.mean(axis=(0, 1)) - exact.mean) < 0.005 + Z * error)
@@ -141,7 +141,7 @@ def test_entries_of_no_field_follow_the_prior():
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1e6, pm.Uniform.dist(0, 1), shape=3)
         pmrf.AgreementMRF("x", theta[[2, 0]], graph=pmrf.graphs.chain(3), observed=x)
-    theta = sample(model, draws=1500)["theta"].values
+    theta = sample(model)["theta"].values
     agreements = (x[:, 1:] == x[:, :-1]).sum(axis=0)
     expected = np.array([(agreements[1] + 1) / 42, 0.5, (agreements[0] + 1) / 42])
     error = np.array([float(az.mcse(theta[..., e])) for e in range(3)])

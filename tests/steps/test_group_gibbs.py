@@ -22,7 +22,7 @@ from tests.statistics import Z
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
 GRAPH = PairwiseGraph(range(4), EDGES)
 THETA = np.array([0.8, 0.8, 0.35, 0.35, 0.6])
-SAMPLE = {"progressbar": False, "quiet": True}
+SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
 
 
 def agreement_data(n, seed, edges=EDGES, theta=THETA):
@@ -60,7 +60,7 @@ def standardised_gaps(theta, exact):
     return gaps
 
 
-def sample_theta(model, step, draws=6000, seed=1, chains=2):
+def sample_theta(model, step, draws=3000, seed=1, chains=2):
     with model:
         method = step([model["theta"]])
         idata = pm.sample(
@@ -75,9 +75,8 @@ def sample_theta(model, step, draws=6000, seed=1, chains=2):
     return idata.posterior["theta"].values
 
 
-@pytest.mark.parametrize("n", [60, 200])
-def test_exact_gibbs_samples_the_exact_posterior(n):
-    x = agreement_data(n, seed=1)
+def test_exact_gibbs_samples_the_exact_posterior():
+    x = agreement_data(200, seed=1)
     gaps = standardised_gaps(
         sample_theta(agreement_model(x), pmrf.ExactGibbs), grouped_posterior(x, EDGES, 1.0)
     )
@@ -153,7 +152,7 @@ def test_trees(step):
 
 def test_geweke_joint_distribution():
     """x | theta and theta | x in turn leave the prior of the number of groups invariant."""
-    alpha, n_data, n_steps = 1.5, 2, 4_000
+    alpha, n_data, n_steps = 1.5, 2, 2_000
     x = agreement_data(n_data, seed=1)
     model = agreement_model(x, alpha=alpha)
     with model:
@@ -197,7 +196,7 @@ def test_automatic_choice_and_random_hyperparameters():
             a = pm.Gamma("a", 4.0, 2.0)
             theta = pmrf.DirichletProcess("theta", alpha, pm.Beta.dist(a, 2.0), dims="edge")
             pmrf.AgreementMRF("x", theta, graph=GRAPH, observed=x, likelihood=likelihood)
-            idata = pm.sample(50, tune=50, chains=2, cores=1, random_seed=3, **SAMPLE)
+            idata = pm.sample(50, tune=50, chains=1, cores=1, random_seed=3, **SAMPLE)
         assert statistic in idata.sample_stats
         assert idata.posterior.alpha.std() > 0.1 and idata.posterior.a.std() > 0.1
         assert idata.posterior.theta.dims == ("chain", "draw", "edge")
@@ -234,8 +233,8 @@ def test_separable_data_with_a_vague_base(base):
 )
 def test_bases_that_pymc_composes(base):
     """The uniform density in three disguises; PyMC does not tell the support of the last."""
-    x = agreement_data(60, seed=3)
-    theta = sample_theta(agreement_model(x, base=base()), pmrf.ExactGibbs, draws=3000)
+    x = agreement_data(60, seed=1)
+    theta = sample_theta(agreement_model(x, base=base()), pmrf.ExactGibbs, draws=1200)
     gaps = standardised_gaps(theta, grouped_posterior(x, EDGES, 1.0))
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 

@@ -69,7 +69,7 @@ def test_random_biases_moved_by_the_particles():
             pmrf.ParticleRatioGibbs([w, bias], n_particles=1000),
             pmrf.TreeGibbs([model["x_unobserved"]]),
         ]
-        idata = pm.sample(400, tune=100, chains=2, cores=1, step=steps, random_seed=1, **OPTIONS)
+        idata = pm.sample(250, tune=100, chains=2, cores=1, step=steps, random_seed=1, **OPTIONS)
     theta = special.expit(idata.posterior["w"].values)
     found = posteriors(x, TRIANGLE.edges, statistic, np.zeros((3, 2)), slope=np.arange(2))
     assert near(theta, found[0])

@@ -81,7 +81,7 @@ def test_posterior_by_enumeration(kind, graph, likelihood):
     _, _, statistic, nodes = make(kind, graph)
     pseudo = likelihood == "pseudo"
     model = model_of(kind, graph, data(graph, statistic, nodes), likelihood)
-    theta = special.expit(sample(model, draws=2000 if pseudo else 700)["theta"].values)
+    theta = special.expit(sample(model, draws=1000)["theta"].values)
     assert gaps_of(theta, exact_posterior(kind, graph, pseudo)) < Z
     # negative controls: other terms, and the other likelihood
     assert gaps_of(theta, exact_posterior(kind, graph, pseudo, plain=True)) > Z
@@ -105,7 +105,7 @@ def test_particles_are_near_the_posterior(kind):
     model = model_of(kind, TRIANGLE, data(TRIANGLE, statistic, nodes), "particles")
     with model:
         step = pmrf.ParticleRatioGibbs([model["theta"]], n_particles=1000)
-        idata = pm.sample(800, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
+        idata = pm.sample(400, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
     theta = special.expit(idata.posterior["theta"].values)
     assert near(theta, exact_posterior(kind, TRIANGLE, False))
     assert not near(theta, exact_posterior(kind, TRIANGLE, False, plain=True))
@@ -122,7 +122,7 @@ def test_random_thresholds(likelihood):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=3)
         options = {"graph": TRIANGLE, "n_states": CARDS[:3], "scores": SCORES, "observed": x}
         pmrf.OrdinalMRF("x", theta, bias * np.arange(1.0, K), likelihood=likelihood, **options)
-    found = sample(model, draws=800)
+    found = sample(model, draws=400)
     log_likelihood = reference.table_log_likelihood(
         x, TRIANGLE.edges, statistic, nodes, slope=np.arange(K)
     )

@@ -23,7 +23,7 @@ TOLERANCE_MEAN = 0.005  # of E[theta]
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
 
 
-def sample(model, draws=3000, seed=1, **options):
+def sample(model, draws=1000, seed=1, **options):
     with model:
         step = ParticleRatioGibbs([model[model.free_RVs[0].name]], **options)
         return pm.sample(draws, tune=100, chains=2, cores=1, step=step, random_seed=seed, **SAMPLE)
@@ -73,7 +73,7 @@ def test_a_strong_edge_with_few_data():
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=1)
         pmrf.AgreementMRF("x", theta, graph=pmrf.graphs.chain(2), observed=x, likelihood="particles")
-    draws = sample(model, draws=2000).posterior["theta"].values[..., 0]
+    draws = sample(model).posterior["theta"].values[..., 0]
     exact = stats.beta(59, 3)
     assert abs(draws.mean() - exact.mean()) < Z * float(az.mcse(draws))
     assert abs(draws.std() - exact.std()) < Z * float(az.mcse(draws, method="sd"))
@@ -129,7 +129,7 @@ def boltzmann():
 @pytest.mark.parametrize("make", [ising, boltzmann])
 def test_other_families_and_constant_node_parameters(make):
     model, exact, theta_of = make()
-    assert excess(sample(model, draws=2000), exact, theta_of) < 0
+    assert excess(sample(model), exact, theta_of) < 0
 
 
 def test_three_states_against_the_exact_sampler(rng):
@@ -139,9 +139,9 @@ def test_three_states_against_the_exact_sampler(rng):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
         pmrf.AgreementMRF("x", theta, graph=GRAPH, n_states=3, observed=x)
         exact = pm.sample(
-            2000, tune=50, chains=2, cores=1, step=pmrf.ExactGibbs([theta]), random_seed=2, **SAMPLE
+            500, tune=50, chains=2, cores=1, step=pmrf.ExactGibbs([theta]), random_seed=2, **SAMPLE
         )
-    (found, found_error), (share, share_error) = map(share_of_groups, (sample(model, draws=2000), exact))
+    (found, found_error), (share, share_error) = map(share_of_groups, (sample(model), exact))
     assert np.all(np.abs(found - share) <= Z * np.hypot(found_error, share_error) + TOLERANCE)
 
 

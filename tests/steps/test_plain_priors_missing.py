@@ -32,8 +32,8 @@ def test_means(likelihood):
         w, b = pm.Normal("w", 0, 1), pm.Normal("b", 0, 1)
         options = {"graph": CYCLE, "observed": x, "likelihood": likelihood}
         pmrf.BoltzmannMachine("x", w * np.ones(4), b * np.ones(4), **options)
-        draws = {"exact": 500, "particles": 3000}[likelihood]
-        idata = pm.sample(draws, tune=300, chains=2, cores=1, random_seed=1, **OPTIONS)
+        draws = {"exact": 250, "particles": 1000}[likelihood]
+        idata = pm.sample(draws, tune=150, chains=2, cores=1, random_seed=1, **OPTIONS)
     found = np.array([idata.posterior[name].mean() for name in "wb"])
     error = Z * np.array([float(az.mcse(idata.posterior[name].values)) for name in "wb"])
     assert np.all(np.abs(found - posterior_means(x.filled(MISSING))) < error)
