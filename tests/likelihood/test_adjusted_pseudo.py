@@ -179,7 +179,7 @@ def covers(draws, log_weights, z):
 
 def test_intervals_cover_with_many_rows(rng):
     """Parameters from the prior, so that the posterior is calibrated; the pseudo-likelihood is too narrow."""
-    n_fields, m, precision = 40, 1000, np.r_[np.full(6, 1.5), np.full(4, 0.5)] ** -2.0
+    n_fields, m, precision = 80, 2000, np.r_[np.full(6, 1.5), np.full(4, 0.5)] ** -2.0
     covered = {"adjusted": [], "pseudo": []}
     for _ in range(n_fields):
         z, x = machine_data(300, rng)
