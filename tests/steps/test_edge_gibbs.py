@@ -107,7 +107,7 @@ def beta_p(a, b, r=6):
     return lambda k: special.betaln(a + k, b + r - k) - special.betaln(a, b)
 
 
-def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=4):
+def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=5):
     log_likelihood = REFERENCES[likelihood](x, EDGES, states)
     log_slab = stats.norm(0, sd).logpdf
     return structure_posterior(log_likelihood, 6, 4, log_prior, log_slab, bias=bias, n_nodes=n_nodes)
@@ -115,7 +115,7 @@ def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_node
 
 def test_the_reference_has_converged():
     x = boltzmann_data(80, seed=1)
-    coarse, fine = (reference(x, "exact", fixed_p(0.4), n_nodes=n) for n in (4, 6))
+    coarse, fine = (reference(x, "exact", fixed_p(0.4), n_nodes=n) for n in (5, 7))
     np.testing.assert_allclose(coarse.inclusion, fine.inclusion, atol=1e-4)
     np.testing.assert_allclose(coarse.weight, fine.weight, atol=1e-4)
 
