@@ -32,20 +32,19 @@ def field_log_likelihood(x, edges, family, likelihood):
         nodes = [g[rows[..., i]] for i in range(d) for g in G]
         return np.stack(pairs + nodes, axis=-1)
 
-    rows, counts = np.unique(x, axis=0, return_counts=True)
+    data, weights = statistics(x).sum(axis=0), np.array([len(x)])
     if likelihood == "exact":
         choices = np.array(list(itertools.product(range(K), repeat=d)))[None]  # (1, m, d)
-    else:  # every node of every distinct row in every state
-        choices = np.repeat(rows, d, axis=0)[:, None].repeat(K, axis=1)
-        for cell in range(len(choices)):
-            choices[cell, :, cell % d] = np.arange(K)
+    else:  # every node in every state, given the rest: the same for all rows with this rest
+        rest = np.insert(np.repeat(x, d, axis=0), 0, np.tile(np.arange(d), len(x)), axis=1)
+        rest[np.arange(len(rest)), rest[:, 0] + 1] = 0
+        rest, weights = np.unique(rest, axis=0, return_counts=True)
+        choices = rest[:, None, 1:].repeat(K, axis=1)
+        choices[np.arange(len(rest)), :, rest[:, 0]] = np.arange(K)
+        data = d * data
     table = statistics(choices)
     possible = np.zeros(choices.shape[:2])
     possible[~family.possible(d)[np.arange(d), choices].all(axis=-1)] = -np.inf
-    total = statistics(rows)
-    data, weights = counts @ total, np.array([len(x)])
-    if likelihood == "pseudo":
-        data, weights = d * data, np.repeat(counts, d)
 
     flat = table.reshape(-1, table.shape[-1]).T
 
@@ -93,8 +92,8 @@ def gauss_hermite(log_density, dimension, n_nodes):
     hessian = (np.array([1, -1, -1, 1]) @ f.reshape(4, -1)).reshape(dimension, -1) / (4 * h * h)
     root = np.linalg.cholesky(np.linalg.inv(-hessian))
     t, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
-    grid = np.array(list(itertools.product(t, repeat=dimension)))
-    log_weights = np.array(list(itertools.product(np.log(weights), repeat=dimension))).sum(axis=1)
+    index = np.indices((n_nodes,) * dimension).reshape(dimension, -1).T
+    grid, log_weights = t[index], np.log(weights)[index].sum(axis=1)
     points = found.x + grid @ root.T
     log_weights += 0.5 * (grid**2).sum(axis=1) + np.log(np.diag(root)).sum()
     return points, log_weights + log_density(points)

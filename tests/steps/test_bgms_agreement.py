@@ -42,13 +42,13 @@ def assert_agreement(z, doubtful):
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ["anes96", "ordinal10"])
 def test_ordinal_items(name):
-    assert_agreement(*compared(name, 500, 200))
+    assert_agreement(*compared(name, 300, 150))
 
 
 @pytest.mark.compiled
 def test_another_prior_disagrees():
     with pytest.raises(AssertionError, match=r"standard errors|mean square"):
-        assert_agreement(*compared("ordinal10", 500, 200, p=0.2))
+        assert_agreement(*compared("ordinal10", 300, 150, p=0.2))
 
 
 @pytest.mark.slow

@@ -214,7 +214,6 @@ def test_biases_without_their_edges_go_to_another_step():
             pm.sample(10, tune=10, step=edges, chains=1, cores=1, **SAMPLE)
 
 
-@pytest.mark.compiled
 def test_biases_that_feed_another_likelihood_go_to_nuts():
     """Two nodes, one edge: posterior means on a grid."""
     graph, x, z = pmrf.graphs.complete(2), data()[:20, :2], np.array([1.5, -1.5])
@@ -231,7 +230,7 @@ def test_biases_that_feed_another_likelihood_go_to_nuts():
     idata = pm.sample(10, tune=10, model=model, **run)  # without a context
     assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)
     with model:
-        idata = pm.sample(2000, tune=500, target_accept=0.9, **run)
+        idata = pm.sample(600, tune=200, target_accept=0.9, **run)
     assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)
     b0, b1, w = np.meshgrid(*[np.linspace(-4, 4, 81)] * 3, indexing="ij")
     log_normal = np.log1p(np.exp(b0) + np.exp(b1) + np.exp(b0 + b1 + w))

@@ -58,7 +58,7 @@ def model_of(family, x, likelihood, moves_biases):
     return model
 
 
-def draws_of(model, n_draws=4000, tune=300, n_chains=2, **options):
+def draws_of(model, n_draws=1500, tune=200, n_chains=2, **options):
     """Draws (n_chains, n_draws, 2) of the weights, missing cells being drawn in turn."""
     with model:
         edges = EdgeGibbs([rv for rv in model.free_RVs if rv.name in ("w", "b")], **options)

@@ -57,8 +57,8 @@ def test_one_edge(name, likelihood, rng):
     odds = np.exp(gain).mean()
     expected = {"inclusion": odds / (1 + odds), "weight": (np.exp(gain) * values).mean() / (1 + odds)}
 
-    step.setup_chain(rng, 200, 3000)
-    point, draws = model.initial_point(), np.empty(3000)
+    step.setup_chain(rng, 200, 1500)
+    point, draws = model.initial_point(), np.empty(1500)
     for _ in range(200):
         point, _ = step.step(point)
     step.stop_tuning()

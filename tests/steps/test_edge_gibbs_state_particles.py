@@ -59,8 +59,8 @@ def test_all_structures_of_four_nodes(family):
     log_likelihood = field_log_likelihood(x, EDGES, family, "exact")
     [w] = draws_of(model, ["w"], n_particles=300)
 
-    log_slab = stats.norm(0, 0.5).logpdf
-    posterior = structure_posteriors(log_likelihood, 6, n_biases, log_slab, bias=b.ravel()[:n_biases])
+    options = {"bias": b.ravel()[:n_biases], "n_nodes": 4}
+    posterior = structure_posteriors(log_likelihood, 6, n_biases, stats.norm(0, 0.5).logpdf, **options)
     exact = posterior(fixed_p(P, 6))
     assert_inclusion(w, exact.inclusion)
     assert_means(w, exact.weight)
@@ -93,7 +93,7 @@ def test_node_parameters_that_move_with_the_edges(family):
             fixed_p(P, 2),
             stats.norm(0, 0.7).logpdf,
             log_bias=stats.norm(0, bias_sd).logpdf,
-            n_nodes=4 if q == 2 else 3,
+            n_nodes=3,
         )
 
     exact = posterior(1.0)

@@ -60,7 +60,7 @@ def declare(name, family, weight, b, graph, x, likelihood):
     return pmrf.OrdinalMRF(name, weight, b, n_states=states, scores=family.scores or None, **options)
 
 
-def draws_of(model, n_draws=4000, tune=300, n_chains=2, seed=1):
+def draws_of(model, n_draws=1500, tune=200, n_chains=2, seed=1):
     """Draws (n_chains, n_draws, r) of the sparse variables that EdgeGibbs moves, with all it can move."""
     with model:
         step = EdgeGibbs(list(model.free_RVs))
@@ -98,7 +98,7 @@ def fixed_p(p, r):
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("kind", ["mixed", "scores", "potts", "agreement"])
 def test_all_structures_of_four_nodes(kind, likelihood):
     family = FAMILIES[kind]
     b = node_parameters(family, 4)
@@ -109,16 +109,14 @@ def test_all_structures_of_four_nodes(kind, likelihood):
     log_likelihood = field_log_likelihood(x, EDGES, family, likelihood)
     w, n_biases = draws_of(model), 4 * len(family.node_basis)
 
-    log_slab = stats.norm(0, 0.5).logpdf
-    posterior = structure_posteriors(log_likelihood, 6, n_biases, log_slab, bias=b.ravel()[:n_biases])
+    options = {"bias": b.ravel()[:n_biases], "n_nodes": 4}
+    posterior = structure_posteriors(log_likelihood, 6, n_biases, stats.norm(0, 0.5).logpdf, **options)
     assert gaps(w, posterior(fixed_p(P, 6))).max() < Z
     assert gaps(w, posterior(fixed_p(P + 0.1, 6))).max() > Z  # negative control
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize(
-    "family", [ordinal(3), ordinal([3, 2, 3]), potts(3)], ids=["ordinal", "mixed", "potts"]
-)
+@pytest.mark.parametrize("family", [ordinal([3, 2, 3]), potts(3)], ids=["mixed", "potts"])
 def test_node_parameters_that_move_with_the_edges(family, likelihood):
     """Meaningless thresholds are integrated over their prior: they are not in the likelihood."""
     d, q = 3, len(family.node_basis)
@@ -134,7 +132,7 @@ def test_node_parameters_that_move_with_the_edges(family, likelihood):
         fixed_p(P, 2),
         stats.norm(0, 0.7).logpdf,
         log_bias=stats.norm(0, 1).logpdf,
-        n_nodes=4 if q == 2 else 3,
+        n_nodes=3,
     )
     assert gaps(draws_of(model), exact).max() < Z
 
@@ -176,7 +174,7 @@ def test_a_scale_for_each_edge():
             fixed_p(P, r),
             stats.norm(0, 0.7).logpdf,
             log_bias=stats.norm(0, 1).logpdf,
-            n_nodes=4,
+            n_nodes=3,
         )
 
     z = draws_of(model)
@@ -226,11 +224,11 @@ def test_a_difference_between_two_fields(likelihood):
 
 
 @pytest.mark.parametrize(
-    ("likelihood", "factors"),
-    [("exact", [[1, 0], [0, 1]]), ("exact", [[1, 0.5], [1, -0.5]]), ("pseudo", [[1, 0], [1, 1]])],
+    "factors",
+    [[[1, 0], [0, 1]], [[1, 0.5], [1, -0.5]], [[1, 0], [1, 1]]],
     ids=["own", "difference", "change"],
 )
-def test_biases_of_two_fields_move_with_both_vectors(likelihood, factors):
+def test_biases_of_two_fields_move_with_both_vectors(factors):
     """The biases are those of each field, or sums of two common ones."""
     pair, family, scales = PairwiseGraph(range(2), [(0, 1)]), BOLTZMANN, np.array([1.0, 0.2])
     xs = [
@@ -243,7 +241,7 @@ def test_biases_of_two_fields_move_with_both_vectors(likelihood, factors):
         b = [pm.Normal(f"b_{k}", 0, scale, shape=2) for k, scale in enumerate(scales)]
         for name, half, own, x in zip("xy", (0.5, -0.5), factors, xs, strict=True):
             bias = own[0] * b[0] + own[1] * b[1] if all(own) else b[own.index(1)]
-            declare(name, family, w + half * delta, bias, pair, x, likelihood)
+            declare(name, family, w + half * delta, bias, pair, x, "exact")
         moved = {v.name for v in EdgeGibbs(model.free_RVs).vars}
     assert moved == {"w", "delta", "b_0", "b_1"}
 
@@ -253,7 +251,7 @@ def test_biases_of_two_fields_move_with_both_vectors(likelihood, factors):
             A = np.zeros((3, 6))
             A[0, :2] = 1.0, half
             A[1:, 2:] = np.kron(own, np.eye(2))
-            terms.append((field_log_likelihood(x, [(0, 1)], family, likelihood), A))
+            terms.append((field_log_likelihood(x, [(0, 1)], family, "exact"), A))
         return structure_posterior(
             sum_of_fields(terms),
             2,

@@ -14,7 +14,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.latent_start import _interaction, _VariationalEM
 
-GRID = builders.grid(24, 24)
+GRID = builders.grid(18, 18)
 N_STATES = 3
 
 
@@ -40,6 +40,13 @@ def hidden_picture(y=None, **options):
     return model
 
 
+@cache
+def fitted_picture():
+    """The model of the picture as PyMC starts it, and a step that has been made for it."""
+    model = hidden_picture()
+    return model, pmrf.TreeGibbs([model["x"]], model=model)
+
+
 def first_step(step, model):
     step.setup_chain(np.random.default_rng(3), 10, 10)
     return step.step(model.initial_point())[0]
@@ -50,20 +57,17 @@ def misclassified(x):
     return min(np.mean(np.array(names)[x] != picture()[0]) for names in permutations(range(N_STATES)))
 
 
-def test_classes_that_start_alike_are_told_apart():
-    model = hidden_picture()
-    step = pmrf.TreeGibbs([model["x"]], model=model)
+def test_classes_that_start_alike_are_told_apart(monkeypatch):
+    model, step = fitted_picture()
     point = first_step(step, model)
     with_truth = {"level": np.arange(3.0), "noise_log__": np.log(0.5)}
-    step._classes = with_truth
+    monkeypatch.setattr(step, "_classes", with_truth)
     best = misclassified(first_step(step, model)["x"])
     assert np.abs(np.sort(point["level"]) - np.arange(3.0)).max() < 0.3
     assert abs(np.exp(point["noise_log__"]) - 0.5) < 0.05
     assert misclassified(point["x"]) < best + 0.03
-    step._classes = {}
+    monkeypatch.setattr(step, "_classes", {})
     assert misclassified(first_step(step, model)["x"]) > 0.5  # PyMC's default says nothing
-    again = pmrf.TreeGibbs([model["x"]], model=model)  # all chains have the same names for the classes
-    np.testing.assert_array_equal(again._classes["level"], point["level"])
 
 
 def test_starts_of_the_user_are_kept():
@@ -72,11 +76,10 @@ def test_starts_of_the_user_are_kept():
     assert set(step._classes) == {"noise_log__"}
     np.testing.assert_array_equal(first_step(step, model)["level"], [2.0, 1.0, 0.0])
 
-    model = hidden_picture()  # as by pm.sample(initvals=...)
+    model, step = fitted_picture()  # as by pm.sample(initvals=...)
     start = {**model.initial_point(), "level": np.array([0.0, 0.5, 1.0]), "noise_log__": np.array(-1.0)}
     assert pmrf.TreeGibbs([model["x"]], model=model, initial_point=start)._classes == {}
 
-    step = pmrf.TreeGibbs([model["x"]], model=model)
     states = np.arange(GRID.n_nodes) % N_STATES  # where the states are given, nothing else is moved
     step.setup_chain(np.random.default_rng(3), 10, 10)
     assert step.step({**model.initial_point(), "x": states})[0]["level"].any() == np.False_
@@ -102,7 +105,9 @@ def test_all_chains_start_at_the_fit():
         pm.Normal("y", level[x], 2.0, observed=y)
         options = {"quiet": True, "compute_convergence_checks": False, "random_seed": 1}
         idata = pm.sample(3, tune=0, chains=3, cores=1, **options)
+        again = pmrf.TreeGibbs([x])  # another step has the same names for the classes
     found = idata.posterior["level"].values[:, 0]
+    np.testing.assert_array_equal(found[0], again._classes["level"])
     np.testing.assert_array_equal(found, np.tile(found[0], (3, 1)))
     assert np.abs(np.sort(found[0]) - [-4.0, 4.0]).max() < 0.7
 
@@ -133,8 +138,8 @@ def test_a_fit_that_is_no_better_than_the_start_is_left_out():
 
 def test_observed_neighbours_are_known():
     """Of a picture with missing pixels that is too large to be drawn at once."""
-    rng, truth = np.random.default_rng(4), np.repeat([1, -1], 288)
-    gaps = rng.random(576) < 0.15
+    rng, truth = np.random.default_rng(4), np.repeat([1, -1], GRID.n_nodes // 2)
+    gaps = rng.random(GRID.n_nodes) < 0.15
     with pm.Model() as model:
         with pytest.warns(pm.exceptions.ImputationWarning):
             x = pmrf.Ising("x", 0.6, graph=GRID, observed=np.ma.masked_array(truth, gaps))

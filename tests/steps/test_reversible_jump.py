@@ -82,7 +82,7 @@ def test_exact_jumps_alone_reach_every_value():
         bias = np.array([0.3, -0.4])
         pmrf.BoltzmannMachine("x", model["w"], bias, graph=graph, observed=x, likelihood="exact")
         step = ReversibleJump([model["w"]])
-    [w] = draws_of(model, [step], ["w"], 5000)
+    [w] = draws_of(model, [step], ["w"], 2500)
     log_likelihood = exact_log_likelihood(x, [(0, 1)], (0, 1))
     inclusion, mean = one_edge_posterior(log_likelihood, 2, 0.4, stats.norm(0, 1).logpdf, bias)
     included = (w[..., 0] != 0).astype(float)
@@ -101,12 +101,12 @@ def test_exact_with_random_biases_agrees_with_quadrature_and_with_edge_gibbs():
         stats.norm(0, 1).logpdf,
         log_bias=stats.norm(0, 2).logpdf,
     )
-    w, b = draws_of(model, steps_of(model, ["w", "b"], EXACT), ["w", "b"], 6000)
+    w, b = draws_of(model, steps_of(model, ["w", "b"], EXACT), ["w", "b"], 5000)
     gaps = standardised_gaps(w, exact)
     assert max(np.abs(list(gaps.values()))) < Z, gaps
     with model:
         other = EdgeGibbs([model["w"], model["b"]])
-    v, c = draws_of(model, [other], ["w", "b"], 3000)
+    v, c = draws_of(model, [other], ["w", "b"], 1500)
     for i in range(3):
         pairs = (b[..., i], c[..., i]), (w[..., i], v[..., i]), (w[..., i] != 0, v[..., i] != 0)
         for ours, theirs in pairs:
@@ -180,7 +180,7 @@ def test_one_edge_under_any_slab(slab, log_slab):
         w = SpikeAndSlab("w", 0.4, slab(), shape=1)
         graph = PairwiseGraph(range(2), [(0, 1)])
         pmrf.BoltzmannMachine("x", w, bias, graph=graph, observed=x, likelihood="exact")
-    [w] = draws_of(model, steps_of(model, ["w"], EXACT), ["w"], 4000)
+    [w] = draws_of(model, steps_of(model, ["w"], EXACT), ["w"], 2000)
     inclusion, mean = one_edge_posterior(
         exact_log_likelihood(x, [(0, 1)], (0, 1)), 2, 0.4, log_slab, bias
     )
