@@ -8,9 +8,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
-# matrices here are small: a second thread takes CPU time and saves none. Read when numpy is imported
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import numpy as np
 
 from tests.numba_cache import cache_folder
