@@ -8,8 +8,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
-import numpy as np
-
 from tests.numba_cache import cache_folder
 
 # read when numba is imported, and so before any import of the package; processes started from here inherit it
