@@ -139,10 +139,12 @@ def test_fields_whose_trees_hold_all_ties_are_drawn_tree_by_tree(monkeypatch):
     for k in range(4):  # a cycle: some edge is in no tree
         tables = [EQUAL if e == k else WEAK for e in range(4)]
         model = square_model(tables)
-        step, counts = frequencies(model, 5000)
+        step, _ = frequencies(model, 1)
         assert step._field.exact is bool(step._field.ties)
-        found.add(step._field.exact)
-        assert_frequencies(counts, square_posterior(tables))
+        if step._field.exact not in found:
+            found.add(step._field.exact)
+            _, counts = frequencies(model, 10_000)
+            assert_frequencies(counts, square_posterior(tables))
     assert found == {True, False}
 
 
