@@ -163,7 +163,9 @@ def test_nuts_of_a_noisy_or():
             observed=x,
             dims=("obs", "finding"),
         )
-        idata = pm.sample(400, tune=200, chains=2, cores=1, random_seed=2, progressbar=False, quiet=True)
+        idata = pm.sample(
+            1000, tune=500, chains=2, cores=1, random_seed=2, progressbar=False, quiet=True
+        )
         predictive = pm.sample_posterior_predictive(
             idata.isel(draw=slice(5)), random_seed=1, progressbar=False
         )
