@@ -119,12 +119,7 @@ def enumerated(name, x, draws):
 DRAWS = np.random.default_rng(5).normal(0.0, 1.5, (2, 3, 8))
 
 
-SEVERAL = pytest.param(("bias by row", "factor graph"), marks=pytest.mark.compiled)
-
-
-@pytest.mark.parametrize(
-    "names", [*((name,) for name in FIELDS), ("ising", "potts"), SEVERAL], ids="+".join
-)
+@pytest.mark.parametrize("names", [*((name,) for name in FIELDS), ("ising", "potts")], ids="+".join)
 def test_probability_of_the_observed_cells(names):
     observed = {name: data(name) for name in names}
     model = observed_model(observed)

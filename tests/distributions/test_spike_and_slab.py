@@ -31,7 +31,6 @@ def test_density(p, slab, log_slab):
     np.testing.assert_allclose(pytensor.function([value], pm.logp(w, value))(X), expected)
 
 
-@pytest.mark.compiled
 def test_draws(rng):
     w = SpikeAndSlab.dist([0.2, 0.7, 0.5], pm.Normal.dist(1, 2), shape=(4000, 3))
     draws = pm.draw(w, random_seed=rng)
@@ -40,9 +39,7 @@ def test_draws(rng):
         assert stats.kstest(column[column != 0], stats.norm(1, 2).cdf).pvalue > 1e-5
     both = np.bincount((draws[:, 0] != 0) * 2 + (draws[:, 1] != 0), minlength=4)
     assert_frequencies(both, np.outer([0.8, 0.2], [0.3, 0.7]).ravel())
-    assert pytensor.function(
-        [], SpikeAndSlab.dist(0.5, pm.Normal.dist(), shape=3), mode="FAST_COMPILE"
-    )().shape == (3,)
+    assert pm.draw(SpikeAndSlab.dist(0.5, pm.Normal.dist(), shape=3)).shape == (3,)
 
 
 def hierarchical_model():
@@ -53,7 +50,6 @@ def hierarchical_model():
     return model
 
 
-@pytest.mark.compiled
 def test_gradients_by_hyperparameters_and_none_by_the_value():
     model = hierarchical_model()
     point = {**model.initial_point(), "w": X, "p_logodds__": np.array(0.3), "sigma_log__": np.array(0.2)}
@@ -79,16 +75,13 @@ def test_model_basics():
     assert 0 < (prior.prior.w == 0).mean() < 1
 
 
-@pytest.mark.compiled
 def test_p_given_the_weights_is_beta():
     """NUTS moves p given observed indicators; the posterior is conjugate."""
     w = np.array([0.0, 0.3, -1.0, 0.0, 0.0, 0.0, 0.2, 0.0])
     with pm.Model():
         p = pm.Beta("p", 2, 3)
         SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=8, observed=w)
-        idata = pm.sample(
-            1500, tune=500, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True
-        )
+        idata = pm.sample(800, tune=300, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True)
     draws = idata.posterior.p.values
     exact = stats.beta(2 + 3, 3 + 5)
     error = exact.std() / np.sqrt(draws.size / 4)

@@ -247,7 +247,7 @@ def test_work_is_linear_on_sparse_graphs(method):
         graph = nx.grid_2d_graph(side, side)
         return n_calls(lambda: tree_partition(graph, rng=np.random.default_rng(1), method=method))
 
-    small, large = work(20), work(80)  # 16 times the nodes
+    small, large = work(15), work(60)  # 16 times the nodes
     assert large < 2 * 16 * small  # quadratic work would be 256 times
 
 

@@ -139,10 +139,12 @@ def test_fields_whose_trees_hold_all_ties_are_drawn_tree_by_tree(monkeypatch):
     for k in range(4):  # a cycle: some edge is in no tree
         tables = [EQUAL if e == k else WEAK for e in range(4)]
         model = square_model(tables)
-        step, counts = frequencies(model, 10_000)
+        step, _ = frequencies(model, 1)
         assert step._field.exact is bool(step._field.ties)
-        found.add(step._field.exact)
-        assert_frequencies(counts, square_posterior(tables))
+        if step._field.exact not in found:
+            found.add(step._field.exact)
+            _, counts = frequencies(model, 10_000)
+            assert_frequencies(counts, square_posterior(tables))
     assert found == {True, False}
 
 
@@ -229,7 +231,7 @@ def test_hard_core_fields_have_no_ties(monkeypatch):
     apart = np.array([[0.0, 0.0], [0.0, -np.inf]])
     with pm.Model() as model:
         x = pmrf.FactorGraphMRF("x", [apart] * 12, scopes=scopes, cardinalities=[2] * 9)
-    step = TreeGibbs([x], model=model, rng=2)
+    step = TreeGibbs([x], model=model, rng=2, n_sweeps=5)
     assert step._field.ties == [] and not step._field.exact
     sets = [
         states

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import integrate, special, stats
 
 from pymc_mrf.kernels import edge_terms as kernels
@@ -78,7 +79,7 @@ def log_integral(log_density, bounds, data):
     """Log of the integral of base times likelihood, by scipy, in pieces about the mode."""
     low, high = max(bounds[0], -3000.0), min(bounds[1], 3000.0)
     grid = np.concatenate(
-        [np.linspace(low, high, 300_001), np.linspace(max(low, -30), min(high, 30), 300_001)]
+        [np.linspace(low, high, 30_001), np.linspace(max(low, -30), min(high, 30), 30_001)]
     )
     with np.errstate(divide="ignore"):
         values = log_density(grid) + log_likelihood(grid, *data)
@@ -144,6 +145,22 @@ def test_shapes_have_mode_and_curvature_of_the_likelihood(data):
     assert curvature * 0.999 <= c * c * a * b / (a + b) <= 1.001 * curvature + prior**2
 
 
+@njit
+def log_weights_of(x, terms, proposal, base):
+    """Loops in machine code, as each call from Python takes longer than the kernel."""
+    return np.array([kernels.log_weight(v, terms, proposal, base) for v in x])
+
+
+@njit
+def series_values(series, x):
+    return np.array([series_value(series, v) for v in x])
+
+
+@njit
+def draws_of(n, proposal, base, rng):
+    return np.array([kernels.draw_value(proposal, base, rng) for _ in range(n)])
+
+
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", BASES)
 def test_weights_average_to_the_integral(name, data, rng):
@@ -151,10 +168,7 @@ def test_weights_average_to_the_integral(name, data, rng):
     base = envelope(tabulate(log_density, bounds, center))
     terms = terms_of(*DATA[data])
     proposal = kernels.fit_proposal(terms, base)
-    log_weights = np.empty(8000)
-    for k in range(len(log_weights)):
-        x = kernels.draw_value(proposal, base, rng)
-        log_weights[k] = kernels.log_weight(x, terms, proposal, base)
+    log_weights = log_weights_of(draws_of(8000, proposal, base, rng), terms, proposal, base)
     expected = log_integral(log_density, bounds, DATA[data])
     weights = np.exp(log_weights - expected)
     assert_mean_close(weights, 1.0)
@@ -176,9 +190,9 @@ def test_weights_are_bounded_as_documented(name, data):
     # for separable data the supremum is reached in the limit
     likelihood = log_likelihood(np.r_[x, -1e6, 1e6], *DATA[data])
     bound = likelihood.max() - np.log(kernels.BASE_SHARE) + base.log_excess
-    weights = np.array([kernels.log_weight(v, terms, proposal, base) for v in x])
+    weights = log_weights_of(x, terms, proposal, base)
     assert not np.isnan(weights).any()
-    prior = np.array([series_value(base.series, v) for v in x])
+    prior = series_values(base.series, x)
     # differences of large numbers, far out, are rounded
     assert np.all(weights <= bound + 1e-6 + 1e-12 * np.abs(np.where(prior > -np.inf, prior, 0.0)))
 
@@ -231,7 +245,7 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
 
     share = 1.0 if proposal.a == 0.0 else kernels.BASE_SHARE  # without data all come from the base
     ends, mass = np.r_[base.lower[0], base.upper], np.r_[0.0, base.cumulative]
-    draws = np.array([kernels.draw_value(proposal, base, rng) for _ in range(4000)])
+    draws = draws_of(4000, proposal, base, rng)
 
     def cdf(x):
         return (1.0 - share) * shaped_cdf(x) + share * np.interp(x, ends, mass)

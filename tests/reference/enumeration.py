@@ -1,23 +1,20 @@
 """Exact answers on small pairwise fields by listing every configuration."""
 
-import itertools
-
 import numpy as np
 
 
 def configurations(n_nodes, n_states):
     """All K ** d configurations as state indices, (K ** d, d), last node fastest."""
-    return np.array(list(itertools.product(range(n_states), repeat=n_nodes)), dtype=np.int64)
+    return np.indices((n_states,) * n_nodes, dtype=np.int64).reshape(n_nodes, -1).T.copy()
 
 
 def log_potentials(configs, edges, edge_tables, node_tables):
     """Unnormalised log probability of each configuration."""
-    total = np.zeros(len(configs))
-    for row, z in enumerate(configs):
-        for e, (u, v) in enumerate(edges):
-            total[row] += edge_tables[e][z[u]][z[v]]
-        for i, a in enumerate(z):
-            total[row] += node_tables[i][a]
+    states, total = np.asarray(configs, dtype=np.int64).T, np.zeros(len(configs))
+    for table, (u, v) in zip(edge_tables, edges, strict=True):
+        total += np.asarray(table)[states[u], states[v]]
+    for table, a in zip(node_tables, states, strict=True):
+        total += np.asarray(table)[a]
     return total
 
 
@@ -40,15 +37,14 @@ def probabilities(edges, edge_tables, node_tables):
 def marginals(edges, edge_tables, node_tables):
     """Node marginals (d, K) and edge marginals (r, K, K)."""
     n_nodes, n_states = node_tables.shape
-    configs = configurations(n_nodes, n_states)
+    states = configurations(n_nodes, n_states).T
     p = probabilities(edges, edge_tables, node_tables)
     node = np.zeros((n_nodes, n_states))
     edge = np.zeros((len(edges), n_states, n_states))
-    for z, weight in zip(configs, p, strict=True):
-        for i, a in enumerate(z):
-            node[i, a] += weight
-        for e, (u, v) in enumerate(edges):
-            edge[e, z[u], z[v]] += weight
+    for i, a in enumerate(states):
+        np.add.at(node[i], a, p)
+    for e, (u, v) in enumerate(edges):
+        np.add.at(edge[e], (states[u], states[v]), p)
     return node, edge
 
 
