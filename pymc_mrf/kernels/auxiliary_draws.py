@@ -1,88 +1,135 @@
 """Sufficient statistics of auxiliary data sets, drawn from a field whose edge parameters change all the time.
 
 `draw_statistics` is what auxiliary-variable moves need of a simulation: sums of f over as many rows as
-were observed. How they are drawn is fixed beforehand, in `Auxiliary.kind`.
+were observed. The type of its first argument says how they are drawn (`by_type`). Exact draws can also be of
+one edge alone.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.coupling_from_the_past import perfect_draws_packed
 from pymc_mrf.kernels.dense_gibbs import gibbs_sweeps_dense
+from pymc_mrf.kernels.edge_terms import sigmoid
 from pymc_mrf.kernels.gibbs import binary_form, gibbs_sweeps
 from pymc_mrf.kernels.junction_tree import collect
-from pymc_mrf.kernels.junction_tree_counts import draw_edge_statistics
+from pymc_mrf.kernels.junction_tree_counts import binomial, draw_edge_statistics
+from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
+from pymc_mrf.kernels.junction_tree_loops import log_add
 from pymc_mrf.kernels.packed_gibbs import gibbs_sweeps_packed
 from pymc_mrf.kernels.pair_counts import pair_counts, pair_counts_packed
 from pymc_mrf.kernels.states_gibbs import gibbs_sweeps_states_blocked
-
-EXACT, PERFECT, PACKED, DENSE, STATES, PLAIN = range(6)
-"""Counts down a junction tree; coupling from the past; and four kernels for Gibbs chains that start at the
-data, see `pymc_mrf.fields.simulation.GibbsSimulator`."""
 
 MAX_SWEEPS = 2**14
 """Horizon at which coupling from the past gives up."""
 
 
-class Auxiliary(NamedTuple):
-    """What drawing the statistics of an auxiliary data set needs; parts that `kind` does not use are small.
+class ExactDraws(NamedTuple):
+    """Counts down a junction tree.
 
     Attributes
     ----------
-    kind : int
-        `EXACT`, `PERFECT`, `PACKED`, `DENSE`, `STATES` or `PLAIN`.
-    n : int
-        Rows of the data.
-    n_sweeps : int
-        Sweeps of the Gibbs chains.
     statistic : (K, K) array with values in {0, 1}
         Table of f.
     tables : (r K K + d K,) array
         Log tables, edges first; those of the edges are overwritten.
     order : (r,) int64 array
         Order in which a sampler should visit edges.
-    graph : GraphArrays
-    pairs : (r, K, K) int64 array
-        Counts of state pairs, overwritten.
+    n : float
+        Rows of the data.
     mirrored : bool
-        `EXACT`: see `junction_tree_counts`.
+        See `junction_tree_counts`.
     tree : TreeArrays
     work : Workspace
     focus : Focus
     counts : (T,) array
-        `EXACT`.
-    x, z : (n, d) int8 arrays
-        The data, and room for rows.
-    plan : PackedPlan
-    packed : PackedTables
-    words, z_words : (d, W) uint64 arrays
-        `PACKED`: the data, and room.
-    failed : (1,) bool array
-        Set when coupling from the past gave up.
+    log_table, delta : (K K,) arrays
+        Room for work.
     """
 
-    kind: int
-    n: int
-    n_sweeps: int
     statistic: np.ndarray
     tables: np.ndarray
     order: np.ndarray
-    graph: Any
-    pairs: np.ndarray
+    n: float
     mirrored: bool
     tree: Any
     work: Any
     focus: Any
     counts: np.ndarray
-    x: np.ndarray
-    z: np.ndarray
+    log_table: np.ndarray
+    delta: np.ndarray
+
+
+class PackedDraws(NamedTuple):
+    """Gibbs chains that start at the data, 64 to a machine word.
+
+    Attributes
+    ----------
+    statistic, tables, order
+        As of `ExactDraws`.
+    graph : GraphArrays
+    pairs : (r, K, K) int64 array
+        Counts of state pairs, overwritten.
+    n : int
+        Rows of the data.
+    n_sweeps : int
+    plan : PackedPlan
+    packed : PackedTables
+    words, z_words : (d, W) uint64 arrays
+        The data, and room.
+    """
+
+    statistic: np.ndarray
+    tables: np.ndarray
+    order: np.ndarray
+    graph: Any
+    pairs: np.ndarray
+    n: int
+    n_sweeps: int
     plan: Any
     packed: Any
     words: np.ndarray
     z_words: np.ndarray
+
+
+class PlainDraws(NamedTuple):
+    """Gibbs chains that start at the data, by `gibbs.gibbs_sweeps`.
+
+    Attributes
+    ----------
+    statistic, tables, order, graph, pairs, n_sweeps
+        As of `PackedDraws`.
+    x, z : (n, d) int8 arrays
+        The data, and room for rows.
+    failed : (1,) bool array
+        Set when coupling from the past gave up.
+    """
+
+    statistic: np.ndarray
+    tables: np.ndarray
+    order: np.ndarray
+    graph: Any
+    pairs: np.ndarray
+    n_sweeps: int
+    x: np.ndarray
+    z: np.ndarray
     failed: np.ndarray
+
+
+class DenseDraws(PlainDraws):
+    """The same by `dense_gibbs`."""
+
+
+class StatesDraws(PlainDraws):
+    """The same by `states_gibbs`."""
+
+
+class PerfectDraws(PlainDraws):
+    """Rows by coupling from the past."""
 
 
 @jit
@@ -96,52 +143,162 @@ def set_edge_tables(aux, eta):
 
 
 @jit
-def simulate_pairs(aux, n_edges, rng):
-    """Simulate a data set at the present log tables and count its state pairs into ``aux.pairs``."""
-    k = aux.statistic.shape[0]
-    n_cells = n_edges * k * k
-    edge_tables = aux.tables[:n_cells].reshape(n_edges, k, k)
-    node_tables = aux.tables[n_cells:].reshape(aux.x.shape[1], k)
-    if aux.kind == PACKED:
-        aux.z_words[:] = aux.words
-        gibbs_sweeps_packed(
-            aux.z_words, edge_tables, node_tables, aux.graph, aux.plan, aux.packed, aux.n_sweeps, rng
-        )
-        pair_counts_packed(aux.z_words, aux.n, aux.graph.edges, aux.pairs)
-        return
+def split_tables(aux):
+    """Log tables of edges (r, K, K) and of nodes (d, K)."""
+    r, K, _ = aux.pairs.shape
+    return aux.tables[: r * K * K].reshape(r, K, K), aux.tables[r * K * K :].reshape(-1, K)
+
+
+@partial(by_type, allocates=True)
+def draw_pairs(aux: Any, edge_tables: Any, node_tables: Any, rng: Any) -> Any:
+    """Draw a data set and count its state pairs into ``aux.pairs``."""
+
+
+@draw_pairs.register(PackedDraws)
+def draw_pairs_packed(aux, edge_tables, node_tables, rng):
+    """All chains move at once."""
+    aux.z_words[:] = aux.words
+    gibbs_sweeps_packed(
+        aux.z_words, edge_tables, node_tables, aux.graph, aux.plan, aux.packed, aux.n_sweeps, rng
+    )
+    pair_counts_packed(aux.z_words, aux.n, aux.graph.edges, aux.pairs)
+
+
+@draw_pairs.register(PlainDraws)
+def draw_pairs_plain(aux, edge_tables, node_tables, rng):
+    """Row by row."""
     aux.z[:] = aux.x
-    if aux.kind == PERFECT:
-        weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
-        seed = np.uint64(rng.integers(0, 1 << 62))
-        if perfect_draws_packed(aux.z, weight, bias, aux.graph, MAX_SWEEPS, seed) < aux.n:
-            aux.failed[0] = True
-    elif aux.kind == DENSE:
-        weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
-        gibbs_sweeps_dense(aux.z, weight, bias, aux.graph, aux.n_sweeps, rng)
-    elif aux.kind == STATES:
-        gibbs_sweeps_states_blocked(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
-    else:
-        gibbs_sweeps(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
+    gibbs_sweeps(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
     pair_counts(aux.z, aux.graph.edges, aux.pairs)
 
 
-@jit
-def draw_statistics(aux, eta, out, rng):
+@draw_pairs.register(DenseDraws)
+def draw_pairs_dense(aux, edge_tables, node_tables, rng):
+    """Rows side by side."""
+    aux.z[:] = aux.x
+    weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
+    gibbs_sweeps_dense(aux.z, weight, bias, aux.graph, aux.n_sweeps, rng)
+    pair_counts(aux.z, aux.graph.edges, aux.pairs)
+
+
+@draw_pairs.register(StatesDraws)
+def draw_pairs_states(aux, edge_tables, node_tables, rng):
+    """Blocks of rows."""
+    aux.z[:] = aux.x
+    gibbs_sweeps_states_blocked(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
+    pair_counts(aux.z, aux.graph.edges, aux.pairs)
+
+
+@draw_pairs.register(PerfectDraws)
+def draw_pairs_perfectly(aux, edge_tables, node_tables, rng):
+    """Independent rows, or ``aux.failed`` is set."""
+    weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
+    seed = np.uint64(rng.integers(0, 1 << 62))
+    if perfect_draws_packed(aux.z, weight, bias, aux.graph, MAX_SWEEPS, seed) < aux.z.shape[0]:
+        aux.failed[0] = True
+    pair_counts(aux.z, aux.graph.edges, aux.pairs)
+
+
+@partial(by_type, allocates=True)
+def draw_statistics(aux: Any, eta: Any, out: Any, rng: Any) -> Any:
     """Sum f over an auxiliary data set drawn at `eta` (r,), into `out` (r,)."""
+
+
+@draw_statistics.register(ExactDraws)
+def draw_statistics_exactly(aux, eta, out, rng):
+    """Down the junction tree, without rows."""
     set_edge_tables(aux, eta)
-    if aux.kind == EXACT:
-        collect(aux.tree, aux.tables, aux.work)
-        draw_edge_statistics(
-            aux.tree,
-            aux.work,
-            aux.statistic.ravel(),
-            float(aux.n),
-            aux.mirrored,
-            aux.counts,
-            out,
-            rng,
-        )
-        return
-    simulate_pairs(aux, eta.shape[0], rng)
+    collect(aux.tree, aux.tables, aux.work)
+    draw_edge_statistics(
+        aux.tree, aux.work, aux.statistic.ravel(), aux.n, aux.mirrored, aux.counts, out, rng
+    )
+
+
+@draw_statistics.register(object)
+def draw_statistics_of_rows(aux, eta, out, rng):
+    """From the state pairs of rows."""
+    set_edge_tables(aux, eta)
+    edge_tables, node_tables = split_tables(aux)
+    draw_pairs(aux, edge_tables, node_tables, rng)
     for e in range(eta.shape[0]):
         out[e] = np.sum(aux.statistic * aux.pairs[e])
+
+
+@partial(by_type, allocates=True)
+def knows_edges(aux: Any, eta: Any) -> Any:
+    """Whether the statistic of one edge is Binomial, of known probability; prepares that at `eta` (r,)."""
+
+
+@partial(by_type, allocates=True)
+def logit_at_zero(aux: Any, e: int, eta: float) -> Any:
+    """Logit of P(f = 1) if the parameter of edge e, which is `eta`, were 0."""
+
+
+@partial(by_type, allocates=True)
+def draw_edge(aux: Any, logit: float, rng: Any) -> Any:
+    """Draw the statistic of an edge whose P(f = 1) has this logit."""
+
+
+@partial(by_type, allocates=True)
+def follow(aux: Any, e: int, old: float, new: float) -> Any:
+    """Change the parameter of edge e in what `logit_at_zero` asks."""
+
+
+@knows_edges.register(ExactDraws)
+def calibrate_edges(aux, eta):
+    """By the junction tree."""
+    set_edge_tables(aux, eta)
+    calibrate(aux.tree, aux.tables, aux.focus)
+    return True
+
+
+@logit_at_zero.register(ExactDraws)
+def exact_logit_at_zero(aux, e, eta):
+    """In logs, because the rest of the field may force the edge."""
+    factor_log_table(aux.tree, aux.focus, e, aux.log_table)
+    one, zero = -np.inf, -np.inf
+    flat = aux.statistic.ravel()
+    for c in range(flat.shape[0]):
+        if flat[c] == 1.0:
+            one = log_add(one, aux.log_table[c])
+        else:
+            zero = log_add(zero, aux.log_table[c])
+    return one - zero - eta
+
+
+@draw_edge.register(ExactDraws)
+def draw_binomial(aux, logit, rng):
+    """One Binomial variable."""
+    return binomial(aux.n, sigmoid(logit), rng)
+
+
+@follow.register(ExactDraws)
+def follow_in_tree(aux, e, old, new):
+    """Change the clique in focus."""
+    flat = aux.statistic.ravel()
+    for c in range(flat.shape[0]):
+        aux.delta[c] = flat[c] * (new - old)
+    update_factor(aux.tree, aux.focus, e, aux.delta)
+
+
+@knows_edges.register(object)
+def knows_no_edges(aux, eta):
+    """Rows are drawn, not edges."""
+    return False
+
+
+@logit_at_zero.register(object)
+def unknown_logit(aux, e, eta):
+    """Nothing is known."""
+    return np.nan
+
+
+@draw_edge.register(object)
+def draw_no_edge(aux, logit, rng):
+    """Nothing is known."""
+    return np.nan
+
+
+@follow.register(object)
+def follow_nothing(aux, e, old, new):
+    """Nothing follows."""

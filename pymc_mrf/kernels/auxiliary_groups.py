@@ -15,13 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part
-from pymc_mrf.kernels.auxiliary_draws import EXACT, draw_statistics, set_edge_tables
+from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.auxiliary_draws import (
+    draw_edge,
+    draw_statistics,
+    follow,
+    knows_edges,
+    logit_at_zero,
+)
 from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import sigmoid
-from pymc_mrf.kernels.junction_tree_counts import binomial
-from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
-from pymc_mrf.kernels.junction_tree_loops import log_add
 from pymc_mrf.kernels.series import draw_base, series_value
 
 
@@ -68,21 +71,6 @@ def accept(log_ratio, rng):
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
-@part
-def logit_at_zero(log_table, statistic, eta):
-    """Logit of P(f = 1) if the edge's parameter were 0, from its log marginal table at `eta`.
-
-    `log_table` and `statistic` (K * K,). In logs, because the rest of the field may force the edge.
-    """
-    one, zero = -np.inf, -np.inf
-    for c in range(statistic.shape[0]):
-        if statistic[c] == 1.0:
-            one = log_add(one, log_table[c])
-        else:
-            zero = log_add(zero, log_table[c])
-    return one - zero - eta
-
-
 @jit
 def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, base, aux, rng):
     """Move the label of every edge in turn, `n_proposals` times, by proposals from its prior.
@@ -104,7 +92,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         s(Z), for `moller` only.
     base : BaseDensity
         Base measure over eta.
-    aux : Auxiliary
+    aux : what `draw_statistics` takes
     rng : numpy.random.Generator
 
     Returns
@@ -119,14 +107,8 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         here[e] = eta[labels[e]]
     proposal[:] = here
     # with exact draws, exchange needs one Binomial variable per proposal: the edge's own statistic
-    single = aux.kind == EXACT and not moller
-    flat = aux.statistic.ravel()
-    log_table, delta = np.empty(flat.size), np.empty(flat.size)
-    n = float(aux.n)
-    lam = 0.0
-    if single:
-        set_edge_tables(aux, here)
-        calibrate(aux.tree, aux.tables, aux.focus)
+    single = not moller and knows_edges(aux, here)
+    logit = 0.0
     n_new = n_accepted = n_changes = 0
     for e in aux.order:
         old = here[e]
@@ -136,8 +118,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         n_groups = groups.n_groups[0]
         k = n_groups if alone else k
         if single:
-            factor_log_table(aux.tree, aux.focus, e, log_table)
-            lam = logit_at_zero(log_table, flat, old)
+            logit = logit_at_zero(aux, e, old)
         for _ in range(n_proposals):
             u = rng.random() * (r - 1 + alpha)
             if u < r - 1:
@@ -152,7 +133,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
             if single:
                 log_ratio = 0.0
                 if change:
-                    s_new[e] = binomial(n, sigmoid(lam + value), rng)
+                    s_new[e] = draw_edge(aux, logit + value, rng)
                     log_ratio = (value - here[e]) * (s[e] - s_new[e])
             else:
                 proposal[e] = value
@@ -174,8 +155,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         n_new += k == n_groups and here[e] != old
         add_label(e, k, here[e], groups)
         if single and here[e] != old:
-            delta[:] = flat * (here[e] - old)
-            update_factor(aux.tree, aux.focus, e, delta)
+            follow(aux, e, old, here[e])
     return n_new, n_accepted, n_changes
 
 
@@ -215,7 +195,7 @@ def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
     moller : bool
     reference : (r,) array
         The tied eta~ of this grouping, at which Y is drawn to begin with; for `moller` only.
-    aux : Auxiliary
+    aux : what `draw_statistics` takes
     rng : numpy.random.Generator
 
     Returns

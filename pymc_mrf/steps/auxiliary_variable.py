@@ -9,13 +9,11 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import auxiliary_draws, gibbs, packed_gibbs, pcd
+from pymc_mrf.kernels import auxiliary_draws, gibbs, pcd
 from pymc_mrf.kernels import auxiliary_groups as kernels
 from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
-from pymc_mrf.kernels.junction_tree import allocate
-from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 from pymc_mrf.likelihood.auxiliary import check_draws
+from pymc_mrf.likelihood.auxiliary_statistics import auxiliary_statistics
 from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.base_measure import LOGIT_BOUNDS, BaseMeasure
 from pymc_mrf.steps.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
@@ -24,7 +22,6 @@ from pymc_mrf.steps.intractable_fields import intractable_field
 from pymc_mrf.steps.observed_field import ObservedField
 from pymc_mrf.steps.statistics import Statistic, Statistics, acceptance
 
-SIMULATORS = {auxiliary_draws.EXACT: "exact", auxiliary_draws.PERFECT: "perfect"}  # the others: "gibbs"
 SLOPES = {"agreement": 0.0, "ising": 2.0, "boltzmann": 1.0}  # see `kernels.auxiliary_groups.log_prior`
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
@@ -169,8 +166,9 @@ class AuxiliaryVariableMH(GroupGibbs):
             )
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         kind = _kind(field, draws)
-        self._aux = _auxiliary(field, node_tables, statistic, kind, n_sweeps)
-        self._draws = SIMULATORS.get(kind, "gibbs")
+        self._aux = auxiliary_statistics(kind, field.x, field.graph, statistic, node_tables, n_sweeps)
+        self._draws = kind if kind in ("exact", "perfect") else "gibbs"
+        self._n_sweeps = n_sweeps if self._draws == "gibbs" else 0
         self._intractable = None
         if self._draws == "gibbs":
             rv = self._model[field.name]
@@ -191,7 +189,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         self.complaints: list[str] = []
 
     def _begin(self, eta, base: BaseMeasure):
-        if self._aux.kind == auxiliary_draws.PERFECT and base.bounds[0] < 0.0:
+        if self._draws == "perfect" and base.bounds[0] < 0.0:
             raise ValueError(
                 'draws="perfect" needs an attractive field whatever the parameters, but the base of '
                 f"{self._name} allows parameters below the one of independence; use a base above it (for "
@@ -209,7 +207,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         return eta
 
     def _check_draws(self) -> None:
-        if self._aux.failed[0]:
+        if self._draws == "perfect" and self._aux.failed[0]:
             self._aux.failed[0] = False
             raise RuntimeError(
                 f"perfect sampling did not end within {auxiliary_draws.MAX_SWEEPS} sweeps: the couplings "
@@ -256,7 +254,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             "auxiliary_mh_label_acceptance": self._label_acceptance,
             "auxiliary_mh_value_acceptance": n_accepted / self._n_value_steps,
             "auxiliary_mh_draws": self._draws,
-            "auxiliary_mh_n_sweeps": self._aux.n_sweeps,
+            "auxiliary_mh_n_sweeps": self._n_sweeps,
         }
 
     def _short_chains(self, labels: np.ndarray, eta: np.ndarray) -> list[str]:
@@ -299,11 +297,11 @@ class AuxiliaryVariableMH(GroupGibbs):
         return tied
 
 
-def _kind(field: ObservedField, draws: str) -> int:
-    """Which sampler of auxiliary data serves this field."""
+def _kind(field: ObservedField, draws: str) -> str:
+    """Which sampler of auxiliary data serves this field, as `auxiliary_statistics` calls it."""
     graph, n_states = field.graph, field.family.n_states
     if draws == "exact" or (draws == "auto" and is_cheap(field_tree(graph, n_states))):
-        return auxiliary_draws.EXACT
+        return "exact"
     if draws == "perfect":
         degree = int(np.diff(graph.arrays.indptr).max())
         if n_states != 2 or degree > PACKED_DEGREE:
@@ -311,53 +309,8 @@ def _kind(field: ObservedField, draws: str) -> int:
                 f'draws="perfect" needs two states and at most {PACKED_DEGREE} neighbours per node, but '
                 f'{field.name} has {n_states} states and up to {degree} neighbours; use draws="gibbs"'
             )
-        return auxiliary_draws.PERFECT
-    kernel = GibbsSimulator(graph, n_states, len(field.x)).kernel
-    return {
-        "packed": auxiliary_draws.PACKED,
-        "dense": auxiliary_draws.DENSE,
-        "states": auxiliary_draws.STATES,
-        "plain": auxiliary_draws.PLAIN,
-    }[kernel]
-
-
-def _auxiliary(
-    field: ObservedField, node_tables: np.ndarray, statistic: np.ndarray, kind: int, n_sweeps: int
-) -> auxiliary_draws.Auxiliary:
-    """Prepare the working arrays of the sampler of auxiliary data."""
-    graph, n_states, n = field.graph, field.family.n_states, len(field.x)
-    exact, packed = kind == auxiliary_draws.EXACT, kind == auxiliary_draws.PACKED
-    # parts that this kind does not use belong to a graph of two nodes
-    small = PairwiseGraph([0, 1], [(0, 1)])
-    tree = field_tree(graph if exact else small, n_states)
-    order = tree.factor_order if exact else np.arange(graph.n_edges)
-    plan = packed_gibbs.plan((graph if packed else small).arrays)
-    words = np.zeros((graph.n_nodes, packed_gibbs.n_words(n)), dtype=np.uint64)
-    if packed:
-        packed_gibbs.pack(field.x, words)
-    symmetric = np.array_equal(statistic, statistic[::-1, ::-1])
-    return auxiliary_draws.Auxiliary(
-        kind=kind,
-        n=n,
-        n_sweeps=0 if kind in (auxiliary_draws.EXACT, auxiliary_draws.PERFECT) else n_sweeps,
-        statistic=statistic,
-        tables=np.concatenate([np.zeros(graph.n_edges * n_states**2), node_tables.ravel()]),
-        order=order[order < graph.n_edges],  # the other factors are single nodes
-        graph=graph.arrays,
-        pairs=np.zeros((graph.n_edges, n_states, n_states), dtype=np.int64),
-        mirrored=bool(n_states == 2 and symmetric and not np.any(np.diff(node_tables))),
-        tree=tree.arrays,
-        work=allocate(tree.arrays),
-        focus=allocate_focus(tree.arrays),
-        counts=np.zeros(tree.arrays.n_factor_cells),
-        x=field.x,
-        z=np.zeros_like(field.x),
-        plan=plan,
-        packed=packed_gibbs.allocate(plan, n),
-        words=words,
-        z_words=np.zeros_like(words),
-        failed=np.zeros(1, dtype=np.bool_),
-    )
+        return "perfect"
+    return GibbsSimulator(graph, n_states, len(field.x)).kernel
 
 
 def _estimate(
