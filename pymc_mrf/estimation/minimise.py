@@ -12,8 +12,8 @@ def minimise(
 ) -> Any:
     """Minimise a function of `start` (p,) that returns its value and gradient (p,).
 
-    On one thread of BLAS: the optimiser solves systems of a few rows, which keep all others spinning. On two
-    busy cores that took two thirds of the time of a fit.
+    All on one thread of BLAS: the optimiser solves systems of a few rows, which keep the others spinning. On
+    two busy cores that took two thirds of the time of a fit.
 
     Returns
     -------

@@ -96,9 +96,10 @@ _n_open = 0  # kernels that are being compiled, each on behalf of the one before
 
 @contextmanager
 def _own_code(codegen: Any) -> Iterator[None]:
-    """Have numba keep what it compiles as `KernelCode`.
+    """Have numba keep what it compiles as `KernelCode`, and no garbage be collected meanwhile.
 
-    A function without machine code needs no environment.
+    A function without machine code needs no environment. The compiler makes millions of small objects, which
+    the collector would look at again and again.
     """
     global _n_open
 
@@ -107,18 +108,18 @@ def _own_code(codegen: Any) -> Iterator[None]:
             type(codegen).set_env(codegen, name, environment)
 
     with global_compiler_lock:
-        _n_open += 1
         collects = gc.isenabled()
-        gc.disable()  # the compiler makes millions of small objects, which are looked at again and again
-        codegen._library_class, codegen.set_env = KernelCode, set_environment
         try:
+            _n_open += 1
+            gc.disable()
+            codegen._library_class, codegen.set_env = KernelCode, set_environment
             yield
         finally:
+            if collects:
+                gc.enable()
             _n_open -= 1
             if _n_open == 0:
                 del codegen._library_class, codegen.set_env
-            if collects:
-                gc.enable()
 
 
 class _PartOnDisk(CompileResultCacheImpl):

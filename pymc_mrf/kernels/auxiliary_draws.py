@@ -105,8 +105,6 @@ class PlainDraws(NamedTuple):
         As of `PackedDraws`.
     x, z : (n, d) int8 arrays
         The data, and room for rows.
-    failed : (1,) bool array
-        Set when coupling from the past gave up.
     """
 
     statistic: np.ndarray
@@ -117,7 +115,6 @@ class PlainDraws(NamedTuple):
     n_sweeps: int
     x: np.ndarray
     z: np.ndarray
-    failed: np.ndarray
 
 
 class DenseDraws(PlainDraws):
@@ -128,8 +125,26 @@ class StatesDraws(PlainDraws):
     """The same by `states_gibbs`."""
 
 
-class PerfectDraws(PlainDraws):
-    """Rows by coupling from the past."""
+class PerfectDraws(NamedTuple):
+    """Rows by coupling from the past.
+
+    Attributes
+    ----------
+    statistic, tables, order, graph, pairs
+        As of `PackedDraws`.
+    z : (n, d) int8 array
+        Room for rows.
+    failed : (1,) bool array
+        Set when coupling from the past gave up.
+    """
+
+    statistic: np.ndarray
+    tables: np.ndarray
+    order: np.ndarray
+    graph: Any
+    pairs: np.ndarray
+    z: np.ndarray
+    failed: np.ndarray
 
 
 @jit
@@ -225,7 +240,7 @@ def draw_statistics_of_rows(aux, eta, out, rng):
 
 
 @partial(by_type, allocates=True)
-def knows_edges(aux: Any, eta: Any) -> Any:
+def prepare_edges(aux: Any, eta: Any) -> Any:
     """Whether the statistic of one edge is Binomial, of known probability; prepares that at `eta` (r,)."""
 
 
@@ -240,11 +255,11 @@ def draw_edge(aux: Any, logit: float, rng: Any) -> Any:
 
 
 @partial(by_type, allocates=True)
-def follow(aux: Any, e: int, old: float, new: float) -> Any:
+def follow_edge(aux: Any, e: int, old: float, new: float) -> Any:
     """Change the parameter of edge e in what `logit_at_zero` asks."""
 
 
-@knows_edges.register(ExactDraws)
+@prepare_edges.register(ExactDraws)
 def calibrate_edges(aux, eta):
     """By the junction tree."""
     set_edge_tables(aux, eta)
@@ -272,7 +287,7 @@ def draw_binomial(aux, logit, rng):
     return binomial(aux.n, sigmoid(logit), rng)
 
 
-@follow.register(ExactDraws)
+@follow_edge.register(ExactDraws)
 def follow_in_tree(aux, e, old, new):
     """Change the clique in focus."""
     flat = aux.statistic.ravel()
@@ -281,7 +296,7 @@ def follow_in_tree(aux, e, old, new):
     update_factor(aux.tree, aux.focus, e, aux.delta)
 
 
-@knows_edges.register(object)
+@prepare_edges.register(object)
 def knows_no_edges(aux, eta):
     """Rows are drawn, not edges."""
     return False
@@ -299,6 +314,6 @@ def draw_no_edge(aux, logit, rng):
     return np.nan
 
 
-@follow.register(object)
+@follow_edge.register(object)
 def follow_nothing(aux, e, old, new):
     """Nothing follows."""

@@ -19,9 +19,9 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.auxiliary_draws import (
     draw_edge,
     draw_statistics,
-    follow,
-    knows_edges,
+    follow_edge,
     logit_at_zero,
+    prepare_edges,
 )
 from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import sigmoid
@@ -92,7 +92,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         s(Z), for `moller` only.
     base : BaseDensity
         Base measure over eta.
-    aux : what `draw_statistics` takes
+    aux : a namedtuple of `auxiliary_draws`
     rng : numpy.random.Generator
 
     Returns
@@ -107,7 +107,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         here[e] = eta[labels[e]]
     proposal[:] = here
     # with exact draws, exchange needs one Binomial variable per proposal: the edge's own statistic
-    single = not moller and knows_edges(aux, here)
+    single = not moller and prepare_edges(aux, here)
     logit = 0.0
     n_new = n_accepted = n_changes = 0
     for e in aux.order:
@@ -155,7 +155,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         n_new += k == n_groups and here[e] != old
         add_label(e, k, here[e], groups)
         if single and here[e] != old:
-            follow(aux, e, old, here[e])
+            follow_edge(aux, e, old, here[e])
     return n_new, n_accepted, n_changes
 
 
@@ -195,7 +195,7 @@ def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
     moller : bool
     reference : (r,) array
         The tied eta~ of this grouping, at which Y is drawn to begin with; for `moller` only.
-    aux : what `draw_statistics` takes
+    aux : a namedtuple of `auxiliary_draws`
     rng : numpy.random.Generator
 
     Returns

@@ -55,6 +55,6 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
     def choose(first, *others):
         return answer_for(first.instance_class).py_func
 
-    options: Any = {"error_model": "numpy"} if allocates else PART_OPTIONS
+    options: Any = {"error_model": "numpy", "fastmath": False} if allocates else PART_OPTIONS
     overload(ask, jit_options=options, strict=False)(choose)
     return ask

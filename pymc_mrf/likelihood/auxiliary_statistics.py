@@ -11,8 +11,7 @@ from pymc_mrf.kernels import packed_gibbs
 from pymc_mrf.kernels.junction_tree import allocate
 from pymc_mrf.kernels.junction_tree_focus import allocate_focus
 
-ROWS = {
-    "perfect": draws.PerfectDraws,
+CHAINS = {
     "dense": draws.DenseDraws,
     "states": draws.StatesDraws,
     "plain": draws.PlainDraws,
@@ -60,8 +59,10 @@ def auxiliary_statistics(
             delta=np.zeros(K * K),
         )
     common = statistic, tables, np.arange(r), graph.arrays, np.zeros((r, K, K), dtype=np.int64)
+    if kind == "perfect":
+        return draws.PerfectDraws(*common, z=np.zeros_like(x), failed=np.zeros(1, dtype=np.bool_))
     if kind != "packed":
-        return ROWS[kind](*common, n_sweeps, x, np.zeros_like(x), np.zeros(1, dtype=np.bool_))
+        return CHAINS[kind](*common, n_sweeps=n_sweeps, x=x, z=np.zeros_like(x))
     plan = packed_gibbs.plan(graph.arrays)
     words = np.zeros((graph.n_nodes, packed_gibbs.n_words(len(x))), dtype=np.uint64)
     packed_gibbs.pack(x, words)

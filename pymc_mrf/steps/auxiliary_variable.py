@@ -101,7 +101,7 @@ class AuxiliaryVariableMH(GroupGibbs):
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (edges that opened a group),
     ``auxiliary_mh_label_acceptance`` (share accepted of the proposed labels with another value),
     ``auxiliary_mh_value_acceptance``, ``auxiliary_mh_draws`` (the sampler of the auxiliary data: "exact",
-    "perfect" or "gibbs") and ``auxiliary_mh_n_sweeps`` (0 for exact draws). A warning at the end of a chain
+    "perfect" or "gibbs") and ``auxiliary_mh_n_sweeps`` (of "gibbs", else 0). A warning at the end of a chain
     says if, at the end of tuning, 3 `n_sweeps` would have made a difference
     (`pymc_mrf.steps.exchange_checks`), or if nothing changed in 50 draws or more.
 
