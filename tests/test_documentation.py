@@ -8,7 +8,6 @@ import pytest
 
 import pymc_mrf as pmrf
 from examples import pages
-from pymc_mrf.steps import latent_start
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -33,8 +32,7 @@ def saved_figures(code: list[str]) -> set[str]:
     "ignore::pymc.exceptions.ImputationWarning",
 )
 @pytest.mark.parametrize("name", pages.TUTORIALS)
-def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(latent_start, "MOST_STARTS", 2)  # where the fit of a hidden field begins
+def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path, few_starts):
     page = DOCS / f"{name}.md"
     plt.switch_backend("Agg")
     _, printed = pages.run(page, tmp_path, compute_convergence_checks=False, **SHORT)

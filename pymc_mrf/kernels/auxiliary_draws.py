@@ -179,39 +179,47 @@ def draw_pairs_packed(aux, edge_tables, node_tables, rng):
     pair_counts_packed(aux.z_words, aux.n, aux.graph.edges, aux.pairs)
 
 
-@draw_pairs.register(PlainDraws)
-def draw_pairs_plain(aux, edge_tables, node_tables, rng):
-    """Row by row."""
-    aux.z[:] = aux.x
-    gibbs_sweeps(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
+@draw_pairs.register(object)
+def draw_pairs_of_rows(aux, edge_tables, node_tables, rng):
+    """From rows of states."""
+    draw_rows(aux, edge_tables, node_tables, rng)
     pair_counts(aux.z, aux.graph.edges, aux.pairs)
 
 
-@draw_pairs.register(DenseDraws)
-def draw_pairs_dense(aux, edge_tables, node_tables, rng):
-    """Rows side by side."""
+@partial(by_type, allocates=True)
+def draw_rows(aux: Any, edge_tables: Any, node_tables: Any, rng: Any) -> Any:
+    """Draw the rows ``aux.z``."""
+
+
+@draw_rows.register(PlainDraws)
+def draw_rows_plainly(aux, edge_tables, node_tables, rng):
+    """One after the other."""
+    aux.z[:] = aux.x
+    gibbs_sweeps(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
+
+
+@draw_rows.register(DenseDraws)
+def draw_rows_densely(aux, edge_tables, node_tables, rng):
+    """Side by side."""
     aux.z[:] = aux.x
     weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
     gibbs_sweeps_dense(aux.z, weight, bias, aux.graph, aux.n_sweeps, rng)
-    pair_counts(aux.z, aux.graph.edges, aux.pairs)
 
 
-@draw_pairs.register(StatesDraws)
-def draw_pairs_states(aux, edge_tables, node_tables, rng):
-    """Blocks of rows."""
+@draw_rows.register(StatesDraws)
+def draw_rows_in_blocks(aux, edge_tables, node_tables, rng):
+    """As columns of blocks."""
     aux.z[:] = aux.x
     gibbs_sweeps_states_blocked(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
-    pair_counts(aux.z, aux.graph.edges, aux.pairs)
 
 
-@draw_pairs.register(PerfectDraws)
-def draw_pairs_perfectly(aux, edge_tables, node_tables, rng):
-    """Independent rows, or ``aux.failed`` is set."""
+@draw_rows.register(PerfectDraws)
+def draw_rows_perfectly(aux, edge_tables, node_tables, rng):
+    """Independent ones, or ``aux.failed`` is set."""
     weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
     seed = np.uint64(rng.integers(0, 1 << 62))
     if perfect_draws_packed(aux.z, weight, bias, aux.graph, MAX_SWEEPS, seed) < aux.z.shape[0]:
         aux.failed[0] = True
-    pair_counts(aux.z, aux.graph.edges, aux.pairs)
 
 
 @partial(by_type, allocates=True)

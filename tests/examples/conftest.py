@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pymc_mrf.steps import latent_start
-
 
 def words(figure):
     """Titles, labels, legends and other texts of a figure."""
@@ -25,12 +23,6 @@ def n_marks(ax):
     marks = sum(int(np.isfinite(np.ma.filled(array, np.nan)).all(axis=-1).sum()) for array in arrays)
     pictures = [np.asarray(image.get_array(), dtype=float) for image in ax.images]
     return marks + sum(picture.size for picture in pictures if np.nanmax(picture) > np.nanmin(picture))
-
-
-@pytest.fixture
-def few_starts(monkeypatch):
-    """The fit that hidden fields start from begins in few places: good starts are tested elsewhere."""
-    monkeypatch.setattr(latent_start, "MOST_STARTS", 2)
 
 
 @pytest.fixture
