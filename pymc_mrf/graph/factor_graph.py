@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import sequence
+from pymc_mrf.graph.frozen import Frozen
 
 MAX_SCOPE = 10
 """Largest number of variables in one factor."""
 
 
-class FactorGraph:
+class FactorGraph(Frozen):
     """Scopes of factors over variables 0..d-1 with given numbers of states, frozen.
 
     Parameters
@@ -72,11 +73,7 @@ class FactorGraph:
                     "table (numpy.diagonal) and name the variable once"
                 )
             checked.append(variables)
-        self.__dict__["scopes"] = tuple(checked)
-        self.__dict__["cardinalities"] = cards
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("FactorGraph is frozen; build a new one instead")
+        self.__dict__.update(scopes=tuple(checked), cardinalities=cards)
 
     @property
     def n_variables(self) -> int:
@@ -99,17 +96,10 @@ class FactorGraph:
         return hashlib.sha256(repr((self.scopes, self.cardinalities)).encode()).hexdigest()
 
     def __repr__(self) -> str:
-        # PyTensor's compilation cache keys on repr: it must identify the content
         return (
             f"FactorGraph({self.n_variables} variables, {self.n_factors} factors, "
             f"sha256={self.digest[:16]})"
         )
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FactorGraph) and self.digest == other.digest
 
     def __reduce__(self):
         return (FactorGraph, (self.scopes, self.cardinalities))

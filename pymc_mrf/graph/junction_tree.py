@@ -19,6 +19,7 @@ from pymc_mrf.graph.elimination import (
     order_cost,
 )
 from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.frozen import Frozen
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_arrays import TreeArrays, tree_arrays
 
@@ -31,7 +32,7 @@ MAX_CELLS = 2**25
 and 0.5 GB. A binary 16 x 16 grid needs a fifth of it."""
 
 
-class JunctionTree:
+class JunctionTree(Frozen):
     """Junction tree of a discrete field, frozen: cliques, costs and flat arrays for the kernels.
 
     Building one allocates no table, so that `width`, `n_cells` and `n_bytes` can be looked at
@@ -85,15 +86,13 @@ class JunctionTree:
             )
         else:
             cost = order_cost(adjacency, cards, order)
-        values = self.__dict__
-        values["cardinalities"] = cards
-        values["n_scopes"] = len(scopes)
-        values["_given"] = scopes
-        values["order"] = tuple(map(int, order))
-        values["_cost"] = cost
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("JunctionTree is frozen; build a new one instead")
+        self.__dict__.update(
+            cardinalities=cards,
+            n_scopes=len(scopes),
+            order=tuple(map(int, order)),
+            _given=scopes,
+            _cost=cost,
+        )
 
     @property
     def n_variables(self) -> int:
@@ -156,12 +155,6 @@ class JunctionTree:
             f"JunctionTree({self.n_variables} variables, width {self.width}, "
             f"{self.n_cells} cells, sha256={self.digest[:16]})"
         )
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, JunctionTree) and self.digest == other.digest
 
     def __reduce__(self):
         return (JunctionTree, (self.scopes[: self.n_scopes], self.cardinalities, self.order))

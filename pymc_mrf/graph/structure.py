@@ -13,6 +13,7 @@ import numpy as np
 
 from pymc_mrf.checks import sequence
 from pymc_mrf.graph.coloring import color_classes
+from pymc_mrf.graph.frozen import Frozen
 from pymc_mrf.graph.read_only import read_only
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class GraphArrays(NamedTuple):
         return read_only, (type(self), *self)
 
 
-class PairwiseGraph:
+class PairwiseGraph(Frozen):
     """Undirected simple graph with ordered nodes and ordered edges, frozen.
 
     Its attribute `nodes` holds labels; its attribute `edges`, (r, 2), holds no labels but the positions in
@@ -125,11 +126,7 @@ class PairwiseGraph:
             ends += (i, j)
         array = np.array(ends, dtype=np.int64).reshape(-1, 2)
         array.setflags(write=False)
-        object.__setattr__(self, "_nodes", nodes)
-        object.__setattr__(self, "_edges", array)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("PairwiseGraph is frozen; build a new one instead")
+        self.__dict__.update(_nodes=nodes, _edges=array)
 
     @property
     def nodes(self) -> tuple[Hashable, ...]:
@@ -212,14 +209,7 @@ class PairwiseGraph:
         return graph
 
     def __repr__(self) -> str:
-        # PyTensor's compilation cache keys on repr: it must identify the content
         return f"PairwiseGraph({self.n_nodes} nodes, {self.n_edges} edges, sha256={self.digest[:16]})"
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PairwiseGraph) and self.digest == other.digest
 
     def __reduce__(self):
         labels = self._nodes
