@@ -49,13 +49,14 @@ def rng(request):
 
 @pytest.fixture(autouse=True)
 def mode_of_pytensor(request):
-    """Graphs run in Python, but for `compiled` tests and long ones: numba compiles some seconds for each."""
+    """Graphs run in Python, but for `compiled` tests: numba compiles some seconds for each."""
     import pytensor
 
-    if any(request.node.get_closest_marker(name) for name in ("compiled", "slow", "benchmark")):
+    if any(request.node.get_closest_marker(name) for name in ("compiled", "benchmark")):
         yield
     else:
-        with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        # to note for every variable where it was made takes a tenth of the time of a graph
+        with pytensor.config.change_flags(mode="FAST_COMPILE", traceback__limit=0):
             yield
 
 

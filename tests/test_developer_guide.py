@@ -94,6 +94,7 @@ def test_a_chain_that_stands_still_is_warned_of(steps):
     assert "x never moved in 60 draws; use a smaller width" in stats["warning"].message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [BOLTZMANN, ordinal([3, 2, 4, 3, 2])], ids=["binary", "ordinal"])
 def test_the_engine_of_couples_moves_as_the_exact_one(family, steps):
     """Same order of edges, same random numbers: the same chain, joint moves included."""

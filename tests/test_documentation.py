@@ -24,6 +24,7 @@ def saved_figures(code: list[str]) -> set[str]:
 
 
 # so short a run warms up badly, which NumPy notices, and has few draws, which ArviZ does
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:overflow:RuntimeWarning",
     "ignore:invalid value:RuntimeWarning",
@@ -88,6 +89,7 @@ def test_code_of_the_choosing_page_runs(tmp_path):
     assert n_bytes > n_cells
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_code_of_the_page_on_long_runs_runs(tmp_path):
     namespace, [*_, progress, _, _] = pages.run(DOCS / "long_runs.md", tmp_path)

@@ -15,6 +15,7 @@ import pymc_mrf as pmrf
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_readme_code_runs(monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)

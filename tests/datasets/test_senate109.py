@@ -70,6 +70,7 @@ def test_free_fit_converges():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_shipped_graph_is_what_the_script_makes(tmp_path):
     spec = importlib.util.spec_from_file_location("senate_graph", SCRIPT)
     script = importlib.util.module_from_spec(spec)

@@ -144,6 +144,7 @@ def test_ten_variables_and_auto():
         field([np.zeros((2, 2))] * len(more), more, [2] * 30, likelihood="exact")
 
 
+@pytest.mark.slow
 def test_nuts_of_a_noisy_or():
     """Posterior of the leak, on a grid; tables are computed from it. Predictive draws, pickling."""
     rng = np.random.default_rng(3)

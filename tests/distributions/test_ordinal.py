@@ -357,6 +357,7 @@ def test_latent_fields_start_in_the_first_state_and_data_may_change():
         assert logp(point) == -np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 def test_nuts_posterior_with_missing_cells_and_predictive_draws():
     """One shared weight: the posterior on a grid of its values, every configuration enumerated."""

@@ -8,6 +8,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions import path
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph import builders
+from tests.marks import slow
 from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z
 
@@ -55,7 +56,7 @@ def error_of(found):
     return 0.05
 
 
-@pytest.mark.parametrize("make", [ising, agreement, potts, ising_in_a_field, potts_in_a_field])
+@pytest.mark.parametrize("make", [ising, agreement, potts, ising_in_a_field, slow(potts_in_a_field)])
 def test_density_is_the_exact_one_within_its_error(make):
     densities = {}
     for likelihood in ("path", "exact"):
@@ -80,6 +81,7 @@ def test_density_is_the_exact_one_within_its_error(make):
     assert np.ptp(found[:, 1]) > 2 * Z * error
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_compiled_is_as_in_python():
     with pm.Model() as model:

@@ -179,6 +179,7 @@ def test_two_states_are_an_agreement_field_and_an_ising_model(rng):
     np.testing.assert_allclose(c, d, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_nuts_posterior_and_predictive_draws():
     """One shared coupling: the posterior on a grid of its values, every configuration enumerated."""
     x = potts(0.8, size=(25,)).eval(mode="FAST_COMPILE")

@@ -32,6 +32,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "options", "report", "names"),
     [

@@ -1,9 +1,12 @@
 """The example of paths of couplings runs at tiny size."""
 
+import pytest
+
 from examples import coupling_path
 from pymc_mrf.distributions import path
 
 
+@pytest.mark.slow
 def test_example_writes_its_table(tmp_path, monkeypatch, few_starts):
     monkeypatch.setattr(path, "folder", lambda: tmp_path)
     monkeypatch.setattr(coupling_path, "CASES", coupling_path.CASES[2:])  # a grid has a path in it

@@ -6,6 +6,7 @@ import pytest
 from examples import denoise
 
 
+@pytest.mark.slow
 def test_denoise(tmp_path, figures, few_starts):
     arguments = ["--block", "60", "--draws", "6", "--chains", "2", "--output", str(tmp_path)]
     denoise.main(arguments)

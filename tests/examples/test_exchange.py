@@ -1,8 +1,11 @@
 """The example of the exchange step runs at tiny size."""
 
+import pytest
+
 from examples import exchange
 
 
+@pytest.mark.slow
 def test_example_writes_its_tables(tmp_path):
     exchange.main(
         [

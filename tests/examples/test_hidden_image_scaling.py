@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from examples import hidden_image_scaling
 from pymc_mrf.distributions import path
 
 
+@pytest.mark.slow
 def test_example_writes_its_tables_and_goes_on(tmp_path, monkeypatch, few_starts):
     monkeypatch.setattr(path, "folder", lambda: tmp_path)
     monkeypatch.setattr(hidden_image_scaling, "LARGEST_PATH", {2: 3})

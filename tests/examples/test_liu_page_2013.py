@@ -12,6 +12,7 @@ GROUPS = {"number of groups", "training sample size n"}
 TINY = ["--replicates", "1", "--steps", "10", "--sizes", "100"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "options", "report", "words"),
     [
@@ -36,6 +37,7 @@ def test_metropolis_steps_must_be_positive(tmp_path):
         small_grid.main([*TINY, "--metropolis-steps", "0", "--output", str(tmp_path)])
 
 
+@pytest.mark.slow
 def test_group_samplers_are_compared_with_the_exact_posterior(tmp_path):
     rows = group_sampler_error.main(
         ["--draws", "10", "--tune", "10", "--sizes", "60", "--output", str(tmp_path)]

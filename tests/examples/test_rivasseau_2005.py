@@ -58,6 +58,7 @@ def test_bad_runs_are_refused(capsys, tmp_path):
     assert "--runs must be positive, not 0" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_marginal_error(tmp_path, figures):
     marginal_error.main(["--tiny", "--runs", "2", "--seconds", "0.02", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "rivasseau_marginals.md").read_text(encoding="utf-8")
@@ -121,6 +122,7 @@ def test_long_runs_that_disagree_are_discarded(rng, monkeypatch):
         marginal_error.compare(lattice, 1, 0.005, 1)
 
 
+@pytest.mark.slow
 def test_noisy_or(tmp_path, figures):
     arguments = ["--runs", "2", "--seconds", "0.02", "--diseases", "12", "--findings", "4"]
     noisy_or.main([*arguments, "--output", str(tmp_path)])

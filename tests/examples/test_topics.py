@@ -28,6 +28,7 @@ def no_convergence_warnings():
         yield
 
 
+@pytest.mark.slow
 def test_hierarchical_field(tmp_path, figures, no_convergence_warnings):
     size = ["--side", "2", "--n", "20", "--draws", "10", "--tune", "10", "--chains", "2"]
     hierarchical_field.main([*size, "--output", str(tmp_path)])
@@ -37,6 +38,7 @@ def test_hierarchical_field(tmp_path, figures, no_convergence_warnings):
     assert figures["hierarchical_field.png"] == legend | {"covariate of the edge", "coupling"}
 
 
+@pytest.mark.slow
 def test_edge_covariates(tmp_path, no_convergence_warnings):
     size = ["--nodes", "6", "--n", "40", "--draws", "20", "--tune", "20", "--chains", "2"]
     edge_covariates.main([*size, "--output", str(tmp_path)])
@@ -59,6 +61,7 @@ def test_missing_cells(tmp_path):
     assert text.count("\n| ") == 5 and "| all data |" in text and "1 data sets of 400 rows" in text
 
 
+@pytest.mark.slow
 def test_pseudo_likelihood_calibration(tmp_path, figures):
     size = ["--fields-10", "1", "--sizes", "30", "60", "--draws", "20", "--tune", "10"]
     pseudo_likelihood_calibration.main([*size, "--output", str(tmp_path)])
@@ -72,6 +75,7 @@ def test_pseudo_likelihood_calibration(tmp_path, figures):
     assert figures["pseudo_likelihood_calibration.png"] == words | {'"exact"', '"pseudo"'}
 
 
+@pytest.mark.slow
 def test_pseudo_likelihood_coverage(tmp_path):
     size = ["--side", "3", "--nodes", "3", "--data-sets", "1", "--draws", "50"]
     pseudo_likelihood_coverage.main([*size, "--output", str(tmp_path)])
@@ -114,6 +118,7 @@ def test_costs_of_exact_inference():
     assert left.get_ylabel() == "log-partition and all marginals, ms"
 
 
+@pytest.mark.slow
 def test_quickstart(tmp_path, figures, no_convergence_warnings, capsys):
     quickstart.main(["--draws", "10", "--tune", "10", "--chains", "2", "--output", str(tmp_path)])
     assert "posterior mean" in capsys.readouterr().out
@@ -121,6 +126,7 @@ def test_quickstart(tmp_path, figures, no_convergence_warnings, capsys):
     assert {"R", "D", "I", "McCain (R-AZ)"} <= figures["senate_groups.png"]  # parties and names
 
 
+@pytest.mark.slow
 def test_senate(tmp_path, no_convergence_warnings):
     rows = senate.main(["--steps", "6", "--burn-in", "2", "--output", str(tmp_path)])
     assert len(rows) == 10

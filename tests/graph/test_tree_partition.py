@@ -252,6 +252,7 @@ def test_work_is_linear_on_sparse_graphs(method):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize(("method", "most"), [("paper", 24), ("pockets", 22)])
 def test_large_random_graph(method, most):
     graph = builders.random(10_000, 0.01, rng=np.random.default_rng(3))

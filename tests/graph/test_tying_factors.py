@@ -152,6 +152,7 @@ def triple(x):
     pm.Potential("triple", -0.7 * (x[0] + x[1]) * x[2])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw x at once")
 def test_tied_fields_are_proposed_as_a_whole_too():
     _, counts = frequencies(square_model(child=triple), 8000)

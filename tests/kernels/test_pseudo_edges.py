@@ -18,6 +18,7 @@ from pymc_mrf.kernels.densities import LAPLACE, STUDENT, Density
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edge_prior import flat
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import pseudo_log_likelihood
@@ -69,7 +70,7 @@ def pair_conditional(b):
 
 
 @pytest.mark.parametrize("joint", [False, True], ids=["edge moves", "and long trajectories"])
-@pytest.mark.parametrize("corrected", [True, False])
+@pytest.mark.parametrize("corrected", [True, slow(False)])
 def test_separable_pair(joint, corrected, rng):
     graph, b = PairwiseGraph(range(2), [(0, 1)]), np.array([-0.3, 0.2])
     engine = PseudoEdges(SEPARABLE, graph, BOLTZMANN, False)

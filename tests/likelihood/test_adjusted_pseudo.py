@@ -177,6 +177,7 @@ def covers(draws, log_weights, z):
     return inside / len(z)
 
 
+@pytest.mark.slow
 def test_intervals_cover_with_many_rows(rng):
     """Parameters from the prior, so that the posterior is calibrated; the pseudo-likelihood is too narrow."""
     n_fields, m, precision = 80, 2000, np.r_[np.full(6, 1.5), np.full(4, 0.5)] ** -2.0

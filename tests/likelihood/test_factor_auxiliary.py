@@ -11,6 +11,7 @@ from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels.configuration_counts import count_cells
 from pymc_mrf.kernels.possible_states import make_possible
 from pymc_mrf.likelihood.auxiliary import FactorAuxiliarySampler
+from tests.marks import slow
 from tests.reference import factor_graph as reference
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
 
@@ -47,7 +48,7 @@ def test_counts_match_a_twin(rng):
 
 
 @pytest.mark.parametrize("method", ["exact", "gibbs"])
-@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("hard", [slow(False), True])
 def test_draws_follow_the_field(method, hard, rng):
     sampler = FactorAuxiliarySampler(GRAPH, 20_000, draws=method, n_sweeps=30)
     assert (sampler.draws, sampler.n_sweeps) == (method, 30 if method == "gibbs" else 0)

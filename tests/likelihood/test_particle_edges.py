@@ -164,6 +164,7 @@ def test_edges_that_compete_for_the_same_data_are_not_found_too_rarely(rng):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_from_far_away_it_finds_the_posterior_of_the_exact_engine(rng):
     """Strong biases and edges, started from nothing: pieces of joint moves have to be shortened first."""
     x = data(300)

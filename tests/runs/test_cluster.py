@@ -75,6 +75,7 @@ def die_after(n, once):
     Writer.add = add_and_die
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_one_machine(client, model, expected, tmp_path):
     """With one worker, which dies: without a store its chain starts again."""
     client.run(die_after, TUNE, tmp_path / "died")
@@ -84,6 +85,7 @@ def test_draws_are_those_of_one_machine(client, model, expected, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("n_workers", [2, 4])
 def test_draws_do_not_depend_on_the_number_of_workers(n_workers, model, expected, monkeypatch):
     monkeypatch.setattr("pytensor.config.mode", "FAST_COMPILE")

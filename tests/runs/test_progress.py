@@ -107,6 +107,7 @@ def test_time_left_counts_waiting_chains():
     assert math.isnan(seconds_left([none] * 4, run))
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_its_target_is_reached(model, tmp_path, caplog):
     """After a number of draws that depends on the draws alone: with one process, two, and resumed."""
     whole = pmrf.sample(100, model=model, **QUICK)

@@ -45,6 +45,7 @@ def test_exchange_samples_the_exact_posterior():
     assert set(idata.sample_stats["auxiliary_mh_draws"].values.ravel()) == {"exact"}
 
 
+@pytest.mark.slow
 def test_moller_samples_the_exact_posterior():
     x = agreement_data(60, seed=1)
     idata = sample(agreement_model(x), 4000, auxiliary="moller", n_value_steps=20, sigma=0.1)
@@ -65,6 +66,7 @@ def test_a_wrong_ratio_is_told_apart():
     assert abs(gap) > 2 * Z * float(az.mcse(first))
 
 
+@pytest.mark.slow
 def test_simulated_draws_after_many_sweeps_are_as_good_as_exact():
     x = agreement_data(60, seed=1)
     model = agreement_model(x, likelihood="particles")
@@ -96,6 +98,7 @@ def test_a_base_on_part_of_the_range_and_random_hyperparameters():
     assert idata.posterior["alpha"].std() > 0.1
 
 
+@pytest.mark.slow
 def test_ising_is_the_agreement_field_in_other_words():
     """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1); the walk is on J."""
     x = agreement_data(60, seed=1)
@@ -109,6 +112,7 @@ def test_ising_is_the_agreement_field_in_other_words():
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
+@pytest.mark.slow
 def test_boltzmann_machine_with_known_biases():
     bias = np.array([0.5, -0.3, 0.2, -0.6])
     x = agreement_data(60, seed=2)
@@ -128,6 +132,7 @@ def attractive_model(x):
     return model
 
 
+@pytest.mark.slow
 def test_perfect_draws_agree_with_exact_ones():
     x = agreement_data(40, seed=1, theta=np.array([0.8, 0.8, 0.6, 0.6, 0.7]))
     means, errors = [], []
@@ -222,6 +227,7 @@ def test_perfect_sampling_that_does_not_end_is_reported():
         step.step(model.initial_point())
 
 
+@pytest.mark.slow
 def test_potts_like_fields_use_plain_chains():
     rng = np.random.default_rng(1)
     with pm.Model():

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from tests.marks import slow
 from tests.reference import bgms
 from tests.statistics import Z
 
@@ -40,11 +41,12 @@ def assert_agreement(z, doubtful):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["anes96", "ordinal10"])
+@pytest.mark.parametrize("name", [slow("anes96"), "ordinal10"])
 def test_ordinal_items(name):
     assert_agreement(*compared(name, 300, 150))
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_another_prior_disagrees():
     with pytest.raises(AssertionError, match=r"standard errors|mean square"):
@@ -52,12 +54,14 @@ def test_another_prior_disagrees():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["lattice100", "senate05"])
 def test_binary_items(name):
     assert_agreement(*compared(name, 500, 250))
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_another_prior_disagrees_on_binary_items():
     with pytest.raises(AssertionError, match=r"standard errors|mean square"):
         assert_agreement(*compared("lattice100", 300, 150, p=0.3))

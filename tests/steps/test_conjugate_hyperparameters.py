@@ -213,6 +213,7 @@ def test_conjugate_draws_against_quadrature(quadrature):
     assert not assert_agrees(draws, quadrature((3.0, 3.0)))  # negative control
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_nuts_agrees(quadrature):
     model = field_model()

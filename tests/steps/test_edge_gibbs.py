@@ -180,6 +180,7 @@ def test_random_p_by_nuts(likelihood):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_ising_is_the_boltzmann_machine_in_other_words(likelihood):
     """y = (1 + x) / 2: w = 4 J, b_i = 2 h_i - 2 sum_j J_ij; an Ising field with constant h."""
@@ -233,6 +234,7 @@ def test_one_edge_under_any_slab(name, likelihood):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_geweke_joint_distribution():
     """x | w, b and (w, b) | x in turn leave the prior invariant."""
     n_data, n_steps, p = 3, 12_000, 0.4

@@ -214,6 +214,7 @@ def test_biases_without_their_edges_go_to_another_step():
             pm.sample(10, tune=10, step=edges, chains=1, cores=1, **SAMPLE)
 
 
+@pytest.mark.slow
 def test_biases_that_feed_another_likelihood_go_to_nuts():
     """Two nodes, one edge: posterior means on a grid."""
     graph, x, z = pmrf.graphs.complete(2), data()[:20, :2], np.array([1.5, -1.5])

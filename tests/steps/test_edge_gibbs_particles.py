@@ -92,6 +92,7 @@ def test_random_biases():
         assert gap < 0.1 * b[..., i].std() + Z * float(az.mcse(b[..., i]))
 
 
+@pytest.mark.slow
 def test_noise_does_not_widen_the_posterior():
     """Few particles, long joint moves: the correction for their noise keeps the spread."""
     x = boltzmann_data(300, 5, EDGES, np.array([2.0, 0.5, -1.0, 0.5, 1.0, -0.5]), BIAS)

@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement, ordinal, potts
 from pymc_mrf.kernels.state_particles import StateParticles
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.marks import slow
 from tests.reference.spike_and_slab import (
     field_log_likelihood,
     structure_posterior,
@@ -47,7 +48,7 @@ def assert_means(draws, expected):
 
 @pytest.mark.parametrize(
     "family",
-    [MIXED, FAMILIES["scores"], potts(3), potts(2), agreement(3)],
+    [MIXED, slow(FAMILIES["scores"]), slow(potts(3)), slow(potts(2)), agreement(3)],
     ids=["mixed", "scores", "potts", "two states", "agreement"],
 )
 def test_all_structures_of_four_nodes(family):
@@ -72,7 +73,7 @@ def test_all_structures_of_four_nodes(family):
 
 @pytest.mark.parametrize(
     "family",
-    [ordinal([3, 2, 3]), ordinal(2, [0.5, 2.0]), potts(3)],
+    [slow(ordinal([3, 2, 3])), slow(ordinal(2, [0.5, 2.0])), potts(3)],
     ids=["mixed", "two scores", "potts"],
 )
 def test_node_parameters_that_move_with_the_edges(family):
@@ -105,6 +106,7 @@ def test_node_parameters_that_move_with_the_edges(family):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_noise_does_not_widen_the_posterior():
     """Few particles, long joint moves of thresholds: the correction for their noise keeps the spread."""
     family = ordinal([3, 2, 4, 3])

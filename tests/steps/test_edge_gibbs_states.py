@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     field_log_likelihood,
@@ -202,7 +203,7 @@ def sum_of_fields(terms):
     return lambda q: sum(value(q @ A.T) for value, A in terms)
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
 def test_a_difference_between_two_fields(likelihood):
     family = ordinal(3)
     model, xs, b = two_fields(likelihood, family)
@@ -225,8 +226,11 @@ def test_a_difference_between_two_fields(likelihood):
 
 @pytest.mark.parametrize(
     "factors",
-    [[[1, 0], [0, 1]], [[1, 0.5], [1, -0.5]], [[1, 0], [1, 1]]],
-    ids=["own", "difference", "change"],
+    [
+        slow([[1, 0], [0, 1]], id="own"),
+        slow([[1, 0.5], [1, -0.5]], id="difference"),
+        pytest.param([[1, 0], [1, 1]], id="change"),
+    ],
 )
 def test_biases_of_two_fields_move_with_both_vectors(factors):
     """The biases are those of each field, or sums of two common ones."""
@@ -280,7 +284,7 @@ def test_biases_that_are_sums_of_vectors_of_other_lengths_are_left_to_nuts():
     }
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo"])
 def test_covariates_of_rows(likelihood):
     """Biases b + z slope and weights w + z delta: rows with the same z are a field of their own."""
     z = np.random.default_rng(3).permutation(np.repeat([-1.0, 0.0, 1.0], [20, 30, 25]))

@@ -145,6 +145,7 @@ def test_detailed_balance_on_a_grid_of_couplings(n):
     np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_geweke_joint_distribution():
     """x | J exactly and J | x in turn leave the prior of the coupling invariant."""
     n_data, n_steps = 3, 4500
@@ -166,6 +167,7 @@ def test_geweke_joint_distribution():
     assert abs(gap(draws**4, 3 * 0.7**4)) < Z
 
 
+@pytest.mark.slow
 def test_covariates_and_vectors():
     """A regression of the couplings, and per-edge couplings with a random external field."""
     model = regression()
@@ -215,6 +217,7 @@ def potts_model(x, likelihood):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [agreement_model, boltzmann_model, potts_model])
 def test_other_families_agree_with_the_exact_likelihood(make):
     """Transformed variables, Jacobians and node parameters: same posterior as by the exact logp."""
@@ -266,6 +269,7 @@ def test_groups_with_nuts_on_the_hyperparameters():
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
+@pytest.mark.slow
 def test_rows_with_different_parameters():
     """One field of (n, r) parameters is the same model as one field per group of rows."""
     label = np.repeat([0, 1], [10, 20])
@@ -310,6 +314,7 @@ def test_blocks():
     assert [list(b) for b in connected(touched)] == [[0, 1, 3], [2], [4]]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_many_coordinates_in_random_parts():
     """More coordinates than fit in one proposal: couplings of their own against the exact posterior."""
@@ -363,6 +368,7 @@ def one_edge(n=50):
     return x, lambda J: (x[:, 0] * x[:, 1]).sum() * J - n * np.log(2 * np.cosh(J))
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_hyperparameter_of_a_transform_moves_with_it():
     """J ~ Uniform(0, b) is sampled as a share of b: whoever moves b moves J, and the field."""

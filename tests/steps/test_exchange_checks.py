@@ -87,6 +87,7 @@ def test_a_far_start_is_forgotten():
     assert draws.std() / 1.5 < np.sqrt(step.covariances[0][0, 0]) < 1.5 * draws.std()
 
 
+@pytest.mark.slow
 def test_short_chains_of_a_factor_graph_are_reported():
     """Coupled triples, one observation per row; the same chain with enough sweeps is not reported."""
     x = draw_data(0.5, 20, seed=1)

@@ -64,6 +64,7 @@ def test_adaptation_stops_with_tuning():
     np.testing.assert_array_equal(step.covariances[0], learnt[1])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow():
     model = regression()
     step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=1, n_updates=1)

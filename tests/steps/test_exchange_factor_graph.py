@@ -14,6 +14,7 @@ from scipy.stats import norm
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.intractable_fields import IntractableField
+from tests.marks import slow
 from tests.reference import factor_graph as reference
 from tests.reference.exchange import quadrature
 from tests.statistics import Z
@@ -69,7 +70,7 @@ def exact_moments(x, n_states):
     return quadrature(lambda v: v * total - len(x) * logsumexp(v * f) - 0.5 * v**2, GRID)
 
 
-@pytest.mark.parametrize(("n_states", "auxiliary"), [(2, "exact"), (3, "gibbs")])
+@pytest.mark.parametrize(("n_states", "auxiliary"), [(2, "exact"), slow(3, "gibbs")])
 def test_posterior_is_exact(n_states, auxiliary):
     x = draw_data(0.3, 8, n_states, seed=1)
     model = strength_model(x, n_states)
@@ -111,7 +112,7 @@ def noisy_or(x, likelihood="particles"):
     return model
 
 
-@pytest.mark.parametrize("auxiliary", ["exact", "gibbs"])
+@pytest.mark.parametrize("auxiliary", ["exact", slow("gibbs")])
 def test_impossible_combinations(auxiliary):
     x = np.array([[0, 0, 0, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]] * 2)
     model = noisy_or(x)
@@ -170,6 +171,7 @@ def test_contract():
     assert not np.array_equal(runs[0], runs[2])
 
 
+@pytest.mark.slow
 def test_latent_field_with_random_tables():
     """`TreeGibbs` draws the field and `Exchange` its parameter; predictive draws of the field."""
     states, f = features(2, agreements(2))

@@ -60,6 +60,7 @@ def test_coupling_of_a_latent_field():
     assert_mean(idata.posterior["J"].values, posterior_mean(logs))
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 def test_coupling_of_a_field_with_missing_cells():
@@ -91,6 +92,7 @@ def near_criticality():
     return model
 
 
+@pytest.mark.slow
 def test_short_chains_of_a_latent_field_are_reported_where_they_are_short():
     """And what tuning learns of two parameters is their posterior's spread: the start is forgotten."""
     model = near_criticality()

@@ -11,6 +11,7 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph.structure import PairwiseGraph
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
@@ -79,7 +80,7 @@ def test_the_brute_force_reference_agrees_with_the_other():
     np.testing.assert_allclose(again.mean, two.mean, atol=1e-8)
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo"])
 def test_two_fields_of_the_same_parameters(likelihood):
     pseudo = likelihood == "pseudo"
     theta = sample(shared(likelihood, *two_fields()))["theta"].values
@@ -89,7 +90,7 @@ def test_two_fields_of_the_same_parameters(likelihood):
     assert gaps_of(theta, posterior_of_two_fields(not pseudo)) > Z
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
 def test_three_states(likelihood):
     edges = TRIANGLE.edges
     x = draw(TRIANGLE, special.logit(THETA[[0, 1, 2]]) + 0.5, np.eye(3), 60, 3)
@@ -103,6 +104,7 @@ def test_three_states(likelihood):
     assert gaps_of(draws, reference.posterior_of(other, 3, 1.0)[0]) > Z
 
 
+@pytest.mark.slow
 @pytest.mark.compiled  # many leapfrog steps
 def test_a_random_bias_moved_by_nuts():
     product = np.array([[0.0, 0.0], [0.0, 1.0]])
@@ -122,6 +124,7 @@ def test_a_random_bias_moved_by_nuts():
     assert gaps_of(theta, reference.posterior_of(log_likelihood, 4, 1.0)[0]) > Z
 
 
+@pytest.mark.slow
 def test_particles_of_two_fields():
     """Near the exact posterior, within the tolerance of `ParticleRatioGibbs`."""
     model = shared("particles", *two_fields())

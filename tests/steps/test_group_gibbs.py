@@ -14,6 +14,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
@@ -93,6 +94,7 @@ def test_stripped_beta_does_not():
     assert max(np.abs(list(gaps.values()))) > 2 * Z
 
 
+@pytest.mark.slow
 def test_exact_gibbs_on_a_four_edge_cycle_with_a_quadrature_base():
     graph = PairwiseGraph(range(4), EDGES[:4])
     x = agreement_data(40, seed=3, edges=EDGES[:4], theta=THETA[:4])
@@ -110,6 +112,7 @@ def test_exact_gibbs_on_a_four_edge_cycle_with_a_quadrature_base():
     assert max(np.abs(list(gaps.values()))) > Z  # another base is another posterior
 
 
+@pytest.mark.slow
 def test_ising_is_the_agreement_field_in_other_words():
     """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
     x = agreement_data(60, seed=1)
@@ -121,6 +124,7 @@ def test_ising_is_the_agreement_field_in_other_words():
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
+@pytest.mark.slow
 def test_boltzmann_machine_with_known_biases():
     bias = np.array([0.5, -0.3, 0.2, -0.6])
     x = agreement_data(60, seed=2)
@@ -133,7 +137,7 @@ def test_boltzmann_machine_with_known_biases():
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
-@pytest.mark.parametrize("step", [pmrf.ExactGibbs, pmrf.StrippedBetaGibbs])
+@pytest.mark.parametrize("step", [pmrf.ExactGibbs, slow(pmrf.StrippedBetaGibbs)])
 def test_trees(step):
     """ExactGibbs by closed forms; the stripped Beta is exact there but for the estimation noise."""
     edges = EDGES[:3]
@@ -150,6 +154,7 @@ def test_trees(step):
         assert np.all(np.abs(theta.mean(axis=(0, 1)) - exact.mean) < 0.02 + Z * error)
 
 
+@pytest.mark.slow
 def test_geweke_joint_distribution():
     """x | theta and theta | x in turn leave the prior of the number of groups invariant."""
     alpha, n_data, n_steps = 1.5, 2, 2_000
@@ -184,6 +189,7 @@ def small_model(likelihood):
     return agreement_model(agreement_data(50, seed=1), likelihood=likelihood)
 
 
+@pytest.mark.slow
 def test_automatic_choice_and_random_hyperparameters():
     x = agreement_data(100, seed=1)
     for likelihood, statistic in (
@@ -220,6 +226,7 @@ def test_separable_data_with_a_vague_base(base):
     assert np.median(point["theta"]) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "base",
     [

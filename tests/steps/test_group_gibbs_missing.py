@@ -33,6 +33,7 @@ def posteriors(x, edges, statistic, nodes, **options):
     return [reference.posterior_of(f, len(edges), 1.0, random_bias=random_bias)[0] for f in likelihoods]
 
 
+@pytest.mark.slow
 def test_agreement_on_a_cycle_of_four_nodes():
     x = masked(draw(CYCLE, [1.5, 1.5, -1.0, 0.5], np.eye(2), 40, 1))
     with pm.Model() as model:
@@ -54,6 +55,7 @@ def test_nodes_with_states_of_their_own():
     assert gaps_of(theta, imputed) > Z  # negative control
 
 
+@pytest.mark.slow
 def test_random_biases_moved_by_the_particles():
     """With the group values: given the cells, as the labels are."""
     statistic = np.array([[0.0, 0.0], [0.0, 1.0]])

@@ -111,6 +111,7 @@ def test_particles_are_near_the_posterior(kind):
     assert not near(theta, exact_posterior(kind, TRIANGLE, False, plain=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["exact", "particles"])
 def test_random_thresholds(likelihood):
     """Linear in the state: moved by NUTS, or with the group values by the particles."""
@@ -136,6 +137,7 @@ def test_random_thresholds(likelihood):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_questionnaire_by_default():
     """Four chains of all that is random agree, and groups are found by the functions for groups."""
     rng = np.random.default_rng(4)

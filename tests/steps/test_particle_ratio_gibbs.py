@@ -60,12 +60,14 @@ def test_posterior_of_few_data_is_close_to_exact():
     assert excess(few_data(), grouped_posterior(agreement_data(60, seed=1), EDGES, 1.0)) < 0
 
 
+@pytest.mark.slow
 def test_posterior_of_many_data_is_close_to_exact():
     x = agreement_data(200, seed=1)
     idata = sample(agreement_model(x), n_particles=2000)
     assert excess(idata, grouped_posterior(x, EDGES, 1.0)) < 0
 
 
+@pytest.mark.slow
 def test_a_strong_edge_with_few_data():
     """One edge alone: the posterior is a Beta distribution; few particles show its rare disagreements."""
     x = np.zeros((60, 2), dtype=np.int8)
@@ -101,6 +103,7 @@ def test_the_same_comparison_detects_frozen_unweighted_particles(monkeypatch):
     assert excess(idata, grouped_posterior(x, EDGES, 1.0)) > 0
 
 
+@pytest.mark.slow
 def test_doubling_the_particles_moves_nothing():
     more = sample(agreement_model(agreement_data(60, seed=1)), n_particles=1200, seed=2)
     (few, few_error), (many, many_error) = map(share_of_groups, (few_data(), more))
@@ -126,12 +129,14 @@ def boltzmann():
     return model, grouped_posterior(x, EDGES, 1.0, "product", bias), special.expit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [ising, boltzmann])
 def test_other_families_and_constant_node_parameters(make):
     model, exact, theta_of = make()
     assert excess(sample(model), exact, theta_of) < 0
 
 
+@pytest.mark.slow
 def test_three_states_against_the_exact_sampler(rng):
     x = rng.integers(3, size=(60, 4))
     x[:, 1] = np.where(rng.random(60) < 0.6, x[:, 0], x[:, 1])

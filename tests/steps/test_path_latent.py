@@ -30,6 +30,7 @@ def posterior_moments(log_likelihoods):
     return p @ GRID / p.sum(), np.sqrt(p @ GRID**2 / p.sum() - (p @ GRID / p.sum()) ** 2)
 
 
+@pytest.mark.slow
 def test_coupling_of_a_hidden_field(tmp_path, monkeypatch):
     monkeypatch.setattr(path, "folder", lambda: tmp_path)
     rng = np.random.default_rng(3)
@@ -57,6 +58,7 @@ def test_coupling_of_a_hidden_field(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow  # a further variant: grids are in `test_path.py`, and the steps are those of the test above
+@pytest.mark.compiled
 def test_coupling_and_field_of_a_hidden_field(tmp_path, monkeypatch):
     """J ~ HalfNormal(1), h ~ Normal(0, 1) of an Ising field, against sums over its 64 states."""
     monkeypatch.setattr(path, "folder", lambda: tmp_path)

@@ -25,6 +25,7 @@ def posterior_means(x):
     return np.array([w, b]) @ p / p.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["exact", "particles"], ids=["NUTS", "Exchange"])
 def test_means(likelihood):
     x = masked(draw(CYCLE, [1.5] * 4, PRODUCT, 50, 2, bias=-0.8))

@@ -12,6 +12,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.reversible_jump import ReversibleJump
+from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, one_edge_posterior, structure_posterior
 from tests.reference.views import use_junction_tree
 from tests.statistics import Z
@@ -90,6 +91,7 @@ def test_exact_jumps_alone_reach_every_value():
     assert abs(w.mean() - mean) < Z * float(az.mcse(w[..., 0]))
 
 
+@pytest.mark.slow
 def test_exact_with_random_biases_agrees_with_quadrature_and_with_edge_gibbs():
     x = boltzmann_data(60, 3, TRIANGLE.edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
     model = random_bias_model(x)
@@ -115,6 +117,7 @@ def test_exact_with_random_biases_agrees_with_quadrature_and_with_edge_gibbs():
         assert abs(b[..., i].mean() - exact.bias[i]) < Z * float(az.mcse(b[..., i]))
 
 
+@pytest.mark.slow
 def test_particles_on_four_nodes():
     """At these settings 160,000 steps were off by 0.013 at most (standard errors 0.005-0.007).
 
@@ -135,6 +138,7 @@ def test_particles_on_four_nodes():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [80, 600])
 def test_particles_near_the_settings_of_the_paper(n):
     """The paper's n = 100, N_Gibbs = 1 and alpha = 0.9; a step and a width that leave time to mix."""
@@ -167,8 +171,8 @@ def test_ising_and_random_p_by_nuts():
 @pytest.mark.parametrize(
     ("slab", "log_slab"),
     [
-        (lambda: pm.Cauchy.dist(0, 1), stats.cauchy(0, 1).logpdf),
-        (lambda: pm.Laplace.dist(0, 0.7), stats.laplace(0, 0.7).logpdf),
+        slow(lambda: pm.Cauchy.dist(0, 1), stats.cauchy(0, 1).logpdf),
+        slow(lambda: pm.Laplace.dist(0, 0.7), stats.laplace(0, 0.7).logpdf),
         (lambda: pm.HalfNormal.dist(1.5), stats.halfnorm(0, 1.5).logpdf),
     ],
     ids=["Cauchy", "Laplace", "HalfNormal"],

@@ -200,6 +200,7 @@ def test_slabs_that_end_need_an_accept_step():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_slabs_that_do_not_end_need_none():
     model = edge_model("particles", slab=pm.Uniform.dist(-1, 1))
     with pytest.raises(ValueError, match="slab of w is not known to be positive on the whole line"):

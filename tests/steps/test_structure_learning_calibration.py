@@ -20,6 +20,7 @@ from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edge_prior import closed_form, flat
 from pymc_mrf.steps.point_inputs import PointFunction
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
@@ -95,6 +96,7 @@ def parameters(point):
     )
 
 
+@pytest.mark.slow
 def test_without_data_the_prior_is_recovered():
     """No observations: all statistics are zero, and every move must leave the prior invariant."""
     sampler = Sampler(some_data(10))
@@ -175,6 +177,7 @@ def p_values(found, n_bins=10, n_ranks=20):
     return np.array([stats.chisquare(np.bincount(column, minlength=n_bins)).pvalue for column in bins.T])
 
 
+@pytest.mark.slow
 def test_simulation_based_calibration():
     """Talts et al. (2018), with ranks randomised at the point masses of absent edges."""
     sampler, rng = Sampler(some_data(10)), np.random.default_rng(11)
@@ -327,9 +330,9 @@ def largest_gap(changes):
     "declare",
     [
         ordinal_field,
-        row_covariates,
-        pytest.param(two_fields, marks=pytest.mark.slow),
-        pytest.param(communities, marks=pytest.mark.slow),
+        slow(row_covariates),
+        slow(two_fields),
+        slow(communities),
     ],
 )
 def test_a_draw_of_the_posterior_stays_one(declare):
@@ -342,7 +345,7 @@ def test_a_draw_of_the_posterior_stays_one(declare):
     assert largest_gap(ExchangedData(declare, (6.0, 2.0)).changes(truths[:100], 2)) > Z
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
 def test_random_p_on_all_structures_of_four_nodes(likelihood):
     x, bias = some_data(80), np.array([-0.5, 0.3, 0.2, -0.4])
     with pm.Model() as model:

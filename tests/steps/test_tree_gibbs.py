@@ -12,6 +12,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps import latent_field
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import latent_field as reference
 from tests.statistics import Z, assert_frequencies, assert_mean_close
@@ -108,6 +109,7 @@ def test_exact_draws_are_independent(potts_posterior):
     assert_frequencies(counts, first)
 
 
+@pytest.mark.slow
 def test_unknown_means_in_pm_sample():
     prior, edges = np.array([-0.7, 0.8]), GRID.edges
     with pm.Model():
@@ -192,7 +194,7 @@ def test_rows_with_parameters_of_their_own(monkeypatch, exact):
         assert_marginals(draws[:, row], configs, p, graph.edges, 2)
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "particles"])
+@pytest.mark.parametrize("likelihood", [slow("exact"), "particles"])
 def test_random_coupling(likelihood):
     graph, y = builders.grid(2, 2), np.array([0.8, 0.5, -0.2, 0.9])
     with pm.Model():
@@ -229,7 +231,7 @@ def product_of_two(x):
     return lambda z: 0.7 * z[0] * z[1] + reference.normal(Y, z, 1.0)
 
 
-@pytest.mark.parametrize("rest", [sum_of_means, product_of_two])
+@pytest.mark.parametrize("rest", [sum_of_means, slow(product_of_two)])
 def test_terms_on_several_nodes_are_corrected_for(rest):
     with pm.Model() as model:
         log_likelihood = rest(pmrf.Potts("x", np.float64(0.4), graph=GRID, n_states=3))
