@@ -1,8 +1,9 @@
 """The one place for numba options: kernels are compiled by `jit`, or else by one of the others.
 
-`fastmath` is off, and said to be: numba hands the caller's setting on to a kernel that is compiled on the way
-and does not say. PyTensor's functions have it on, and what it made of `vector_sums.exp_negative` was wrong by
-a third, in that process and in the cache on disk.
+`fastmath` and `forceinline` are off, and said to be: numba hands the caller's setting on to a kernel that is
+compiled on the way and does not say. PyTensor's functions have the one on, and what it made of
+`vector_sums.exp_negative` was wrong by a third, in that process and in the cache on disk. Of the other, the
+junction tree was copied to every place from which a `part` calls it, and took half a minute to compile.
 """
 
 import logging
@@ -50,7 +51,12 @@ event.register("numba:compile", Announcement())
 _ANY_ORDER = {"reassoc", "contract", "nsz"}
 # no kernel is handed to C: wrappers for that took a fifth of the time of compilation
 _OPTIONS: dict[str, Any] = dict(
-    nopython=True, nogil=True, error_model="numpy", fastmath=False, no_cfunc_wrapper=True
+    nopython=True,
+    nogil=True,
+    error_model="numpy",
+    fastmath=False,
+    forceinline=False,
+    no_cfunc_wrapper=True,
 )
 
 
@@ -94,7 +100,12 @@ def lean_summing(function: Callable) -> Any:
 
 def part(function: Callable) -> Any:
     """Compile `function` in place in its callers, as `lean`: a call with many arrays takes some 100 ns."""
-    return _compile(function, **_LEAN, forceinline=True)
+    return _compile(function, **(_LEAN | {"forceinline": True}))
+
+
+def part_summing(function: Callable) -> Any:
+    """Compile as `part` and `summing` do."""
+    return _compile(function, **(_LEAN | {"forceinline": True, "fastmath": _ANY_ORDER}))
 
 
 def either(function: Callable) -> Any:
@@ -103,7 +114,8 @@ def either(function: Callable) -> Any:
     A kernel that calls no others than these can be run by the interpreter as its ``py_func``, where that
     takes less time than to compile it.
     """
-    return register_jitable(error_model="numpy", fastmath=False, nogil=True, _nrt=False)(function)
+    options = {key: _LEAN[key] for key in ("error_model", "fastmath", "forceinline", "nogil", "_nrt")}
+    return register_jitable(**options)(function)
 
 
 def finite(function: Callable) -> Any:

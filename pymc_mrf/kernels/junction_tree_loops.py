@@ -6,7 +6,7 @@ Tables are given as an array and a first cell, and indices are unsigned, so that
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean_summing, part
+from pymc_mrf.kernels._jit import lean_summing, part, part_summing
 
 SET, MULTIPLY, ADD, SUM, LOG_SUM = np.arange(5)
 """Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one;
@@ -16,9 +16,12 @@ ZERO = np.int64(0)
 """Numba would compile kernels anew for a literal 0, and for each of the kinds if they were literals."""
 
 
-@lean_summing
+@part_summing
 def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
     """Let cells start:stop of the large table that begins at `first` meet the small one at `at`.
+
+    In place, so that the kind is known where it is compiled: as a call, a pass over the tree of a binary
+    10 x 10 grid took a fifth longer.
 
     Parameters
     ----------
