@@ -34,9 +34,8 @@ def plain() -> pm.Model:
     return model
 
 
-def _edges(likelihood: str, n_nodes: int) -> pm.Model:
-    graph = pmrf.graphs.complete(n_nodes)
-    x = np.random.default_rng(0).integers(0, 2, (200, n_nodes))
+def _edges(likelihood: str, graph) -> pm.Model:
+    x = np.random.default_rng(0).integers(0, 2, (200, graph.n_nodes))
     with pm.Model(coords=pmrf.coords(graph)) as model:
         slab = pm.Normal.dist(0, 1)
         weight = pmrf.SpikeAndSlab("weight", pm.Beta("p", 1, 1), slab, dims="edge")
@@ -47,12 +46,17 @@ def _edges(likelihood: str, n_nodes: int) -> pm.Model:
 
 def edges_pseudo() -> pm.Model:
     """`SpikeAndSlab` under the pseudo-likelihood."""
-    return _edges("pseudo", 12)
+    return _edges("pseudo", pmrf.graphs.complete(12))
 
 
 def edges_exact() -> pm.Model:
-    """`SpikeAndSlab` under the exact likelihood."""
-    return _edges("exact", 8)
+    """`SpikeAndSlab` under the exact likelihood, by enumeration."""
+    return _edges("exact", pmrf.graphs.complete(8))
+
+
+def edges_tree() -> pm.Model:
+    """`SpikeAndSlab` under the exact likelihood, by junction tree."""
+    return _edges("exact", pmrf.graphs.grid(5, 5))
 
 
 def groups_exact() -> pm.Model:
@@ -87,7 +91,10 @@ def nuts() -> pm.Model:
     return model
 
 
-CASES = {case.__name__: case for case in (plain, edges_pseudo, edges_exact, groups_exact, image, nuts)}
+CASES = {
+    case.__name__: case
+    for case in (plain, edges_pseudo, edges_exact, edges_tree, groups_exact, image, nuts)
+}
 
 
 class CompileTimes(numba_event.Listener):
