@@ -79,9 +79,20 @@ def summing(function: Callable) -> Any:
 
 
 _LEAN: dict[str, Any] = _OPTIONS | {"_nrt": False}
+_PART: dict[str, Any] = _LEAN | {"forceinline": True}
 
-PART_OPTIONS: Any = dict(error_model="numpy", fastmath=False, _nrt=False, forceinline=True)
-"""Options of what numba chooses by type (`by_type`): compiled as a `part` is."""
+
+def _inherited(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of `options` that numba takes of functions which it compiles itself."""
+    names = ("error_model", "fastmath", "forceinline", "nogil", "_nrt")
+    return {name: options[name] for name in names if name in options}
+
+
+BY_TYPE = _inherited(_PART)
+"""Options of what numba chooses by type, compiled as a `part` is."""
+
+ALLOCATING_BY_TYPE = _inherited(_OPTIONS)
+"""Options of what numba chooses by type and allocates memory, compiled as by `jit`."""
 
 
 def lean(function: Callable) -> Any:
@@ -100,12 +111,12 @@ def lean_summing(function: Callable) -> Any:
 
 def part(function: Callable) -> Any:
     """Compile `function` in place in its callers, as `lean`: a call with many arrays takes some 100 ns."""
-    return _compile(function, **(_LEAN | {"forceinline": True}))
+    return _compile(function, **_PART)
 
 
 def part_summing(function: Callable) -> Any:
     """Compile as `part` and `summing` do."""
-    return _compile(function, **(_LEAN | {"forceinline": True, "fastmath": _ANY_ORDER}))
+    return _compile(function, **(_PART | {"fastmath": _ANY_ORDER}))
 
 
 def either(function: Callable) -> Any:
@@ -114,8 +125,7 @@ def either(function: Callable) -> Any:
     A kernel that calls no others than these can be run by the interpreter as its ``py_func``, where that
     takes less time than to compile it.
     """
-    options = {key: _LEAN[key] for key in ("error_model", "fastmath", "forceinline", "nogil", "_nrt")}
-    return register_jitable(**options)(function)
+    return register_jitable(**_inherited(_LEAN))(function)
 
 
 def finite(function: Callable) -> Any:

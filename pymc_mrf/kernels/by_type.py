@@ -5,7 +5,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from pymc_mrf.kernels._jit import PART_OPTIONS, jit, lean
+from pymc_mrf.kernels._jit import ALLOCATING_BY_TYPE, BY_TYPE, jit, lean
 
 
 def by_type(question: Callable, allocates: bool = False) -> Any:
@@ -55,6 +55,5 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
     def choose(first, *others):
         return answer_for(first.instance_class).py_func
 
-    options: Any = {"error_model": "numpy", "fastmath": False} if allocates else PART_OPTIONS
-    overload(ask, jit_options=options, strict=False)(choose)
+    overload(ask, jit_options=ALLOCATING_BY_TYPE if allocates else BY_TYPE, strict=False)(choose)
     return ask

@@ -34,7 +34,7 @@ def plain() -> pm.Model:
     return model
 
 
-def _edges(likelihood: str, graph) -> pm.Model:
+def _edges(likelihood: str, graph: pmrf.PairwiseGraph) -> pm.Model:
     x = np.random.default_rng(0).integers(0, 2, (200, graph.n_nodes))
     with pm.Model(coords=pmrf.coords(graph)) as model:
         slab = pm.Normal.dist(0, 1)

@@ -11,6 +11,7 @@ from pymc_mrf.fields.families import ISING, agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders, junction_tree
 from pymc_mrf.graph.lattice_partition import comb_partition
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies
 
@@ -134,7 +135,7 @@ def test_all_known(pairwise, factors):
     assert np.all(factors.sample(3, "gibbs", evidence=dict.fromkeys(range(5), 1)) == 1)
 
 
-@pytest.mark.parametrize("size", [5, 8, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [5, 8, slow(12)])
 def test_grid_of_three_states_against_the_junction_tree(size, rng, monkeypatch):
     # 12 x 12 needs 50 million cells, half as many again as the limit
     monkeypatch.setattr(junction_tree.check_tractable, "__defaults__", (2**26,))

@@ -113,7 +113,7 @@ def test_other_arguments_than_generators_are_refused():
 
 SCRIPT = """
 import numpy as np
-from numba import njit, types
+from numba import njit
 from numba.core.errors import TypingError
 from pymc_mrf.kernels.swendsen_wang import may_order, read_attraction
 

@@ -21,6 +21,7 @@ from pymc_mrf.runs.chain import Plan, Writer, run_chain
 from pymc_mrf.runs.prepare import prepare
 from pymc_mrf.runs.store import Run, Store, read_draws
 from pymc_mrf.runs.workers import run_in_processes
+from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings(
     # zarr and progress bars have threads of their own, which forked processes do not use
@@ -175,7 +176,7 @@ def kills(seed, n):
 
 @pytest.mark.parametrize(
     "kind, k, moment",
-    [*kills(1, 4), *(pytest.param(*case, marks=pytest.mark.slow) for case in kills(2, 20))],
+    [*kills(1, 4), *(slow(*case) for case in kills(2, 20))],
 )
 def test_killed_and_resumed_is_as_never_stopped(kind, k, moment, prepared, uninterrupted, tmp_path):
     plan = plan_of(prepared, tmp_path)

@@ -14,6 +14,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
@@ -121,7 +122,7 @@ def test_the_reference_has_converged():
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("n", [80, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [80, slow(600)])
 def test_all_structures_of_four_nodes(likelihood, n):
     x = boltzmann_data(n, seed=1)
     n_draws = 2000 if n == 80 else 5000

@@ -11,6 +11,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior
 from tests.statistics import Z
 from tests.steps.test_edge_gibbs import (
@@ -61,8 +62,8 @@ def assert_inclusion(w, expected):
     ("n", "m"),
     [
         (80, 400),
-        pytest.param(80, 80, marks=pytest.mark.slow),
-        pytest.param(600, 3000, marks=pytest.mark.slow),
+        slow(80, 80),
+        slow(600, 3000),
     ],
 )
 def test_all_structures_of_four_nodes(n, m):

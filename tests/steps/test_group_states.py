@@ -10,6 +10,7 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
@@ -70,8 +71,8 @@ def exact_posterior(kind, graph, pseudo, *, plain=False):
 CASES = [
     pytest.param("potts", TRIANGLE, id="Potts, 3 edges"),
     pytest.param("ordinal", TRIANGLE, id="ordinal, 3 edges"),
-    pytest.param("potts", CYCLE, id="Potts, 4 edges", marks=pytest.mark.slow),
-    pytest.param("ordinal", CYCLE, id="ordinal, 4 edges", marks=pytest.mark.slow),
+    slow("potts", CYCLE, id="Potts, 4 edges"),
+    slow("ordinal", CYCLE, id="ordinal, 4 edges"),
 ]
 
 
