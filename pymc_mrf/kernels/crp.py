@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, lean
 
 
 class Groups(NamedTuple):
@@ -21,19 +21,26 @@ class Groups(NamedTuple):
     sizes : (r,) int64 array
     n_groups : (1,) int64 array
         Number of groups.
+    weights : (r + room,) array
+        Room for the weights of the labels that an item may get.
     """
 
     labels: np.ndarray
     values: np.ndarray
     sizes: np.ndarray
     n_groups: np.ndarray
+    weights: np.ndarray
 
 
 def make_groups(labels: np.ndarray, values: np.ndarray, room: int = 0) -> Groups:
     """Return the `Groups` of items with labels (r,), which are copied, and values (K,) of their groups."""
     r, k = len(labels), len(values)
     groups = Groups(
-        np.array(labels, dtype=np.int64), np.zeros(r + room), np.zeros(r, dtype=np.int64), np.array([k])
+        labels=np.array(labels, dtype=np.int64),
+        values=np.zeros(r + room),
+        sizes=np.zeros(r, dtype=np.int64),
+        n_groups=np.array([k]),
+        weights=np.zeros(r + room),
     )
     groups.values[:k] = values
     groups.sizes[:k] = np.bincount(labels, minlength=k)
@@ -69,7 +76,7 @@ def tie_counts(x):
     return counts
 
 
-@jit
+@lean
 def remove_label(e, groups):
     """Take item e out of its group."""
     labels, sizes, values = groups.labels, groups.sizes, groups.values
@@ -85,7 +92,7 @@ def remove_label(e, groups):
         groups.n_groups[0] = last
 
 
-@jit
+@lean
 def add_label(e, k, value, groups):
     """Put item e, which is in no group, into group k; if that is a new one, it has this value."""
     if k == groups.n_groups[0]:

@@ -4,48 +4,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
+from pymc_mrf.kernels import edge_moves as moves
+from pymc_mrf.kernels._jit import part
 from pymc_mrf.kernels.edge_terms import add_levels, add_term
+from pymc_mrf.kernels.exact_edges import TreeEdges, rows_of
 from pymc_mrf.kernels.group_labels import describe, follow
-from pymc_mrf.kernels.junction_tree import log_partition_and_marginals
-from pymc_mrf.kernels.junction_tree_focus import Focus, factor_log_table, update_factor
 from pymc_mrf.kernels.junction_tree_loops import log_add
 
 
 class ExactView(NamedTuple):
-    """A field and its data, the marginals by an incremental calibration of the junction tree.
+    """A field of which some entries of a vector are the edges.
 
     Attributes
     ----------
     edge_of : (r,) int64 array
         Edge of the field that each entry parametrises, -1 for none.
-    s : (edges,) array
-        Sum of f over the n rows.
-    n : float
-    statistic : (K * K,) array
-        f.
+    edges : TreeEdges
+        Its edges one by one, biases at rest.
     levels : (L,) array
-        Its different values, increasing.
+        Different values of the statistic, increasing.
     level : (K * K,) int64 array
         Which of them each pair of states has.
-    tree : TreeArrays
-    focus : Focus
-        Calibrated at the present parameters.
-    log_table, delta : (K * K,) arrays
     log_mass : (L,) array
         Room for work.
     """
 
     edge_of: np.ndarray
-    s: np.ndarray
-    n: float
-    statistic: np.ndarray
+    edges: TreeEdges
     levels: np.ndarray
     level: np.ndarray
-    tree: NamedTuple
-    focus: Focus
-    log_table: np.ndarray
-    delta: np.ndarray
     log_mass: np.ndarray
 
 
@@ -71,24 +58,24 @@ def log_masses(log_table, level, out):
 
 @describe.register(ExactView)
 def describe_exact(view, e, x, terms):
-    """Identity (A1)."""
+    """Identity (A1), from the pair's table without the edge."""
     edge = view.edge_of[e]
     if edge < 0:
         return
-    factor_log_table(view.tree, view.focus, edge, view.log_table)
-    log_masses(view.log_table, view.level, view.log_mass)
-    terms.total[0] += view.s[edge]
-    add_levels(terms, view.n, view.log_mass, view.levels, x, 0.0)
+    field = view.edges.field
+    moves.look_at(view.edges, edge, x)
+    log_masses(view.edges.log_p, view.level, view.log_mass)
+    terms.total[0] += field.s[edge]
+    add_levels(terms, rows_of(field, edge), view.log_mass, view.levels, 0.0, 0.0)
 
 
 @follow.register(ExactView)
 def follow_exact(view, e, x, value):
-    """Change the clique table in focus."""
+    """As of a single edge."""
     edge = view.edge_of[e]
     if edge >= 0:
-        for c in range(view.statistic.shape[0]):
-            view.delta[c] = view.statistic[c] * (value - x)
-        update_factor(view.tree, view.focus, edge, view.delta)
+        view.edges.w[edge] = value
+        moves.follow(view.edges, edge, x, value)
     return False
 
 
@@ -104,44 +91,3 @@ def describe_fixed(view, e, x, terms):
 def follow_fixed(view, e, x, value):
     """Nothing follows."""
     return False
-
-
-@lean
-def group_log_likelihood(tree, work, marginals, node_tables, statistic, s, n, groups, x, gradient):
-    """Log-likelihood of the values of groups but for what the node tables add, by a pass over the tree.
-
-    Parameters
-    ----------
-    tree : TreeArrays
-    work : Work
-    marginals : (T,) array
-        Room for work.
-    node_tables : (d, K) array
-    statistic : (K * K,) array
-    s : (edges,) array
-        Sum of f over the n rows.
-    n : float
-    groups : (edges,) int64 array
-        Group of each edge.
-    x : (G,) array
-        Values of the groups.
-    gradient : (G,) array
-        Overwritten.
-    """
-    size, (d, K) = statistic.shape[0], node_tables.shape
-    for e in range(groups.shape[0]):
-        for c in range(size):
-            work.tables[e * size + c] = x[groups[e]] * statistic[c]
-    for i in range(d):
-        for a in range(K):
-            work.tables[groups.shape[0] * size + i * K + a] = node_tables[i, a]
-    value = -n * log_partition_and_marginals(tree, work.tables, work, marginals)
-    for g in range(x.shape[0]):
-        gradient[g] = 0.0
-    for e in range(groups.shape[0]):
-        mean = 0.0
-        for c in range(size):
-            mean += marginals[e * size + c] * statistic[c]
-        value += s[e] * x[groups[e]]
-        gradient[groups[e]] += s[e] - n * mean
-    return value

@@ -9,11 +9,9 @@ Engines are views: namedtuples of arrays that tell, by `describe` and `follow`, 
 one edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
 """
 
-from functools import partial
-
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part
+from pymc_mrf.kernels._jit import jit, lean, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import (
@@ -33,12 +31,12 @@ N_AUXILIARY = 2
 """Auxiliary values per label. With one, an edge that is a group of its own keeps its value."""
 
 
-@partial(by_type, allocates=True)
+@by_type
 def describe(view, e, x, terms):
     """Add the terms of entry e, whose present value is x, to `terms`."""
 
 
-@partial(by_type, allocates=True)
+@by_type
 def follow(view, e, x, value):
     """Move entry e from x to another value; whether the view has to be renewed before it is asked again."""
 
@@ -122,7 +120,7 @@ def sharpen(terms, groups, log_alpha, base, weights):
             terms.n[t] += terms.more[t]
 
 
-@jit
+@lean
 def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
     """Redraw the labels of the entries in `order` in turn, until the views have to be renewed.
 
@@ -144,8 +142,7 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
     n_visited, n_new : int
         Entries visited, and those that opened a group.
     """
-    labels, values, sizes = groups.labels, groups.values, groups.sizes
-    weights = np.empty(values.shape[0])
+    labels, values, sizes, weights = groups.labels, groups.values, groups.sizes, groups.weights
     n_new = 0
     for place in range(order.shape[0]):
         e = order[place]

@@ -28,10 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.edge_terms import add_levels
 from pymc_mrf.kernels.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import normalise
+from pymc_mrf.kernels.vector_sums import copy, largest
 
 MAX_NOISE = 0.5  # variance ratio up to which an estimated likelihood is corrected
 MAX_CONFIGURATIONS = 4096  # of the neighbours of an edge, beyond which particles are visited one by one
@@ -70,8 +71,8 @@ class ParticleView(NamedTuple):
     log_weight, weight : (m,) arrays
     cell : (m,) int64 array
     conditionals : (4, C, K) array, log_norm : (4, C) array
-    pair : (C, L + 1) array, mass : (2, C) array, share, log_mass : (L,) arrays
-        Room for work, for the tables of up to C configurations of the neighbours of an edge.
+    pair : (C or m, L + 1) array, mass : (2, C or m) array, share, log_mass : (L,) arrays
+        Room for work, for up to C configurations of the neighbours of an edge, or for m particles.
     record : (4,) array
         Sum of noise ratios, their number, smallest relative effective size since they were reset; whether the
         last effective size was below `least_size`.
@@ -103,7 +104,7 @@ class ParticleView(NamedTuple):
     record: np.ndarray
 
 
-@jit
+@lean
 def sharpening(variance_ratio):
     """Factor by which observations are multiplied to correct for noise; see the module's docstring."""
     return 1.0 / (1.0 - min(variance_ratio, MAX_NOISE))
@@ -144,24 +145,19 @@ def nearby_edges(graph, chunk_of, most):
     return ptr, out[:n_out].copy()
 
 
-@jit
+@lean
 def add_log_weight(view, f, out):
     """Add (eta_f - eta0_f) f_f(z) of every particle to `out` (m,)."""
     delta = view.eta[f] - view.anchor[f]
-    K = view.statistic.shape[0]
-    table = np.empty(K * K)
-    for a in range(K):
-        for b in range(K):
-            table[a * K + b] = delta * view.statistic[a, b]
     z_u, z_v = view.z[view.graph.edges[f, 0]], view.z[view.graph.edges[f, 1]]
     for c in range(out.shape[0]):
-        out[c] += table[z_u[c] * K + z_v[c]]
+        out[c] += delta * view.statistic[z_u[c], z_v[c]]
 
 
-@jit
+@lean
 def local_conditional(view, eta, i, e, c, out):
     """Conditional of node i of particle c at `eta`, edge e left out, into `out` (K,); its log norm."""
-    out[:] = view.node_tables[i]
+    copy(view.node_tables[i], out)
     for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
         f = view.graph.edge_ids[k]
         if f != e:
@@ -171,7 +167,7 @@ def local_conditional(view, eta, i, e, c, out):
     return normalise(out)
 
 
-@jit
+@lean
 def tabulate_end(view, eta, i, e, out, log_norm):
     """Conditionals of node i at `eta` given its neighbours except along edge e, one per configuration.
 
@@ -179,7 +175,7 @@ def tabulate_end(view, eta, i, e, out, log_norm):
     the number of configurations.
     """
     K = view.statistic.shape[0]
-    out[0] = view.node_tables[i]
+    copy(view.node_tables[i], out[0])
     size = 1
     for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
         f = view.graph.edge_ids[k]
@@ -195,7 +191,7 @@ def tabulate_end(view, eta, i, e, out, log_norm):
     return size
 
 
-@jit
+@lean
 def find_cells(view, i, e, stride):
     """Add `stride` times the configuration of the neighbours of node i, edge e left out, to the cells."""
     K = view.statistic.shape[0]
@@ -208,19 +204,19 @@ def find_cells(view, i, e, stride):
             stride *= K
 
 
-@jit
+@lean
 def n_configurations(view, e):
     """Count the configurations of the neighbours of edge e; 0 if there are too many to be tabulated."""
     count = 1
     for i in view.graph.edges[e]:
         for _ in range(view.graph.indptr[i + 1] - view.graph.indptr[i] - 1):
             count *= view.statistic.shape[0]
-            if count > view.pair.shape[0]:
+            if count > view.conditionals.shape[1]:
                 return 0
     return count
 
 
-@jit
+@lean
 def ends_changed(view, e):
     """Whether an edge that touches e, or e itself, has moved from its anchor."""
     for i in view.graph.edges[e]:
@@ -231,7 +227,7 @@ def ends_changed(view, e):
     return False
 
 
-@jit
+@lean
 def level_probabilities(view, P_u, P_v, eta, out):
     """Probabilities of the levels of f, into `out` (L + 1,), and their log norm into its last entry.
 
@@ -254,7 +250,7 @@ def level_probabilities(view, P_u, P_v, eta, out):
     out[L] = high + np.log(total)
 
 
-@jit
+@lean
 def particle_pair(view, e, c, changed, out):
     """Probabilities of the levels of edge e given the rest of particle c; the log of the pair's weight.
 
@@ -274,7 +270,7 @@ def particle_pair(view, e, c, changed, out):
     out[L] = ratio + norm + out[L] if changed else 0.0
 
 
-@jit
+@lean
 def tabulate_edge(view, e, changed):
     """As `particle_pair` for every configuration of the neighbours, into `pair`; fills `cell`."""
     u, v = view.graph.edges[e]
@@ -297,7 +293,7 @@ def tabulate_edge(view, e, changed):
     find_cells(view, v, e, n_u)
 
 
-@jit
+@lean
 def weigh(view, e):
     """Weights of the particles by changed edges near edge e that do not touch it; whether there are any."""
     log_weight, weight = view.log_weight, view.weight
@@ -310,13 +306,13 @@ def weigh(view, e):
                 found = True
             add_log_weight(view, f, log_weight)
     if found:
-        top = np.max(log_weight)
+        top = largest(log_weight)
         for c in range(weight.shape[0]):
             weight[c] = np.exp(log_weight[c] - top)
     return found
 
 
-@jit
+@lean
 def edge_marginal(view, e):
     """Probabilities of the levels of edge e, into ``view.share`` (L,), and how well they are known.
 
@@ -328,9 +324,9 @@ def edge_marginal(view, e):
     m, L = view.z.shape[1], view.levels.shape[0]
     weighted, changed = weigh(view, e), ends_changed(view, e)
     rows = n_configurations(view, e)
-    mass = view.mass
+    mass, shares = view.mass, view.pair
+    first, second = mass[0], mass[1]
     if rows > 0:
-        shares = view.pair
         tabulate_edge(view, e, changed)
         mass[:, :rows] = 0.0
         if weighted:
@@ -341,7 +337,7 @@ def edge_marginal(view, e):
         else:
             for c in range(m):
                 mass[0, view.cell[c]] += 1.0
-            mass[1, :rows] = mass[0, :rows]
+            copy(mass[0, :rows], mass[1, :rows])
         if changed:
             top = -np.inf  # of configurations that particles have: one of them is left with a weight
             for k in range(rows):
@@ -351,18 +347,17 @@ def edge_marginal(view, e):
                 ratio = np.exp(shares[k, L] - top) if mass[0, k] > LEAST_MASS else 0.0
                 mass[0, k] *= ratio
                 mass[1, k] *= ratio * ratio
-        first, second = mass[0], mass[1]
     else:
-        shares, first, rows = np.empty((m, L + 1)), np.empty(m), m
+        rows = m
         for c in range(m):
             particle_pair(view, e, c, changed, shares[c])
             first[c] = shares[c, L]
             if weighted:
                 first[c] += view.log_weight[c]
-        top = np.max(first)
+        top = largest(first[:m])
         for c in range(m):
             first[c] = np.exp(first[c] - top)
-        second = first * first
+            second[c] = first[c] * first[c]
     total, squares = 0.0, 0.0
     share = view.share
     share[:] = 0.0
@@ -391,7 +386,7 @@ def edge_marginal(view, e):
     return spread, variance / (total * total), total * total / (squares * m)
 
 
-@jit
+@lean
 def possible_levels(view, e, out):
     """Log of ``view.share``, into `out` (L,): -inf for levels that are impossible, finite for all others."""
     u, v = view.graph.edges[e]
@@ -432,7 +427,7 @@ def follow_particles(view, e, x, value):
     return view.record[3] > 0.0
 
 
-@jit
+@lean
 def total_log_weights(view, nodes, out):
     """Log weights (m,) of all particles by all changed edges, and changes `nodes` (d, K) of node tables."""
     out[:] = 0.0
@@ -440,7 +435,10 @@ def total_log_weights(view, nodes, out):
         if view.eta[f] != view.anchor[f]:
             add_log_weight(view, f, out)
     for i in range(nodes.shape[0]):
-        if np.any(nodes[i] != 0.0):
+        changed = False
+        for a in range(nodes.shape[1]):
+            changed = changed or nodes[i, a] != 0.0
+        if changed:
             for c in range(out.shape[0]):
                 out[c] += nodes[i, view.z[i, c]]
 
@@ -465,7 +463,7 @@ def resample(z, weights, rng):
         z[i] = row
 
 
-@jit
+@lean
 def edge_means(view, e, out):
     """Write the mean of f of edge e given the other nodes, in every particle, to `out` (m,).
 
@@ -491,7 +489,7 @@ def edge_means(view, e, out):
             for a in range(L):
                 share[a] += mass[k] * view.pair[k, a]
         return
-    row = np.empty(L + 1)
+    row = view.pair[0]
     for c in range(m):
         particle_pair(view, e, c, False, row)
         out[c] = 0.0

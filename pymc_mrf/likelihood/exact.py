@@ -4,8 +4,11 @@ import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels import junction_tree as kernels
-from pymc_mrf.kernels.exact_groups import ExactView, FixedView, group_log_likelihood
-from pymc_mrf.kernels.junction_tree_focus import allocate_focus, start
+from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.exact_edges import calibrate_tree
+from pymc_mrf.kernels.exact_groups import ExactView, FixedView
+from pymc_mrf.kernels.hamiltonian import add_slopes
+from pymc_mrf.likelihood.exact_edges import tree_view
 from pymc_mrf.likelihood.group_engine import N_REFERENCE, ComputedLikelihood
 
 
@@ -21,63 +24,63 @@ class ExactLikelihood(ComputedLikelihood):
     def __init__(self, x, graph, statistic, node_tables, entries, n_entries) -> None:
         super().__init__(x, graph, statistic, node_tables, entries, n_entries)
         tree = field_tree(graph, len(statistic))
-        self._tree = tree.arrays
         edges = tree.factor_order[tree.factor_order < graph.n_edges]  # the others are single nodes
         others = np.flatnonzero(self.edge_of < 0)
         self.order = np.concatenate([entries[edges], others])
-        self._work = kernels.allocate(self._tree)
-        self._marginals = np.empty_like(self._work.tables)
-        size = statistic.size
+        self._all_edges = np.arange(graph.n_edges)
+        field = self._field_of_edges(edges)
         self._view = ExactView(
-            self.edge_of,
-            self.s,
-            float(self.n),
-            statistic.ravel().copy(),
-            self.levels,
-            self.level.ravel(),
-            self._tree,
-            allocate_focus(self._tree),
-            np.empty(size),
-            np.empty(size),
-            np.empty(self.n_levels),
+            edge_of=self.edge_of,
+            edges=tree_view(field, 0, tree, [self.x[0].astype(np.int64)]),
+            levels=self.levels,
+            level=self.level.ravel(),
+            log_mass=np.empty(self.n_levels),
         )
+
+    def _field_of_edges(self, order: np.ndarray) -> Field:
+        """Describe the field to the kernels for single edges, visited in `order`; biases are not theirs."""
+        (d, K), nothing = self.node_tables.shape, np.zeros(0)
+        cells = np.tile(self.statistic.ravel(), (self.graph.n_edges, 1))
+        return Field(
+            edges=self.graph.edges,
+            order=order,
+            n=np.full(d, float(self.n)),
+            features=np.zeros((0, K)),
+            basis=np.zeros((0, K)),
+            floor=self.node_tables.copy(),
+            m=nothing,
+            lift=np.zeros((0, 0)),
+            s=self.s,
+            sums=self.s,
+            t=nothing,
+            statistic=self.statistic.ravel().copy(),
+            cells=cells,
+            contrast=np.nan,
+        )
+
+    def set_node_tables(self, node_tables):
+        """Take them over into the view as well."""
+        super().set_node_tables(node_tables)
+        self._view.edges.field.floor[:] = node_tables
 
     def view(self, eta):
         """Calibrated anew, so that rounding errors do not add up over the chain."""
-        self._pack(eta)
-        start(self._tree, self._work.tables, self._view.focus)
+        self._view.edges.w[:] = eta[self.entries]
+        calibrate_tree(self._view.edges)
         return self._view
 
     def log_likelihood(self, eta):
         """One pass over the junction tree in both directions."""
-        return self._of_groups(self.entries, eta, self._node_score())
+        value, slope = self._of_edges(eta)
+        if self.node_tables.any():  # else 0: a constant, which makes values comparable
+            value += float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
+        return value, self._to_entries(slope)
 
-    def grouped(self, labels, values):
-        """As `log_likelihood`, in terms of the groups."""
-        groups, constant = labels[self.entries], self._node_score()
-        return lambda x: self._of_groups(groups, x, constant)
-
-    def _of_groups(self, groups: np.ndarray, x: np.ndarray, constant: float) -> tuple[float, np.ndarray]:
-        gradient = np.empty(len(x))
-        value = group_log_likelihood(
-            self._tree,
-            self._work,
-            self._marginals,
-            self.node_tables,
-            self._view.statistic,
-            self.s,
-            self._view.n,
-            groups,
-            x,
-            gradient,
-        )
-        return value + constant, gradient
-
-    def _node_score(self) -> float:
-        """Sum of the node tables over the data: a constant, which makes logp comparable."""
-        if not self.node_tables.any():
-            return 0.0
-        return float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
+    def _of_edges(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log-likelihood but for the node tables, and its slopes by the edges; leaves the work of a pass."""
+        edges, slope = self._view.edges, np.zeros(self.graph.n_edges)
+        edges.w[:] = eta[self.entries]
+        return add_slopes(edges, self._all_edges, slope), slope
 
     def learn(self, eta, rng):
         """Exact draws at `eta`."""
@@ -87,16 +90,11 @@ class ExactLikelihood(ComputedLikelihood):
 
     def draw(self, eta: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         """Independent states (n, d) int8 of the field at `eta` (r,)."""
-        self._pack(eta)
-        # more than draws need, but compiled for `log_likelihood` already, as `collect` is not
-        kernels.log_partition_and_marginals(self._tree, self._work.tables, self._work, self._marginals)
+        # more than draws need, but compiled already, as a pass in one direction is not
+        self._of_edges(eta)
         z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
-        kernels.draw(self._tree, self._work, z, rng)
+        kernels.draw(self._view.edges.tree, self._view.edges.work, z, rng)
         return z
-
-    def _pack(self, eta: np.ndarray) -> None:
-        tables = eta[self.entries][:, None, None] * self.statistic
-        kernels.pack_pairwise(tables, self.node_tables, self._work.tables)
 
 
 class ForestLikelihood(ComputedLikelihood):

@@ -38,7 +38,7 @@ def run(views, s, n, alpha, rng, n_kept=8000, thin=5, n_proposals=3):
     """Counts of partitions, and values of the first edge, every `thin` sweeps."""
     index = {labels: i for i, labels in enumerate(PARTITIONS)}
     groups = make_groups(np.arange(R), np.zeros(R), kernels.N_AUXILIARY)
-    labels, values, sizes, count = groups
+    labels, values, sizes, count, _ = groups
     terms = allocate_terms(len(views))
     counts, first = np.zeros(len(PARTITIONS)), np.empty(n_kept)
     for t in range(n_kept * thin):
