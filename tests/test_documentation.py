@@ -76,6 +76,7 @@ def test_landing_page_and_readme_have_the_same_example():
     assert [code.strip() for code in readme] == [code.strip() for code in landing]
 
 
+@pytest.mark.slow
 def test_code_of_the_choosing_page_runs(tmp_path):
     namespace, output = pages.run(DOCS / "choosing.md", tmp_path)
     [printed] = filter(None, output)

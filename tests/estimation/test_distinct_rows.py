@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.estimation.problem import FitProblem
@@ -80,13 +81,17 @@ def test_rows_side_by_side_are_those_one_by_one(n, rng):
 
 def test_nodes_beyond_one_logarithm(rng):
     """Products of factors are flushed before they overflow."""
-    d = 1100
+    d, n = 1100, 3
     graph = pmrf.graphs.chain(d)
-    x = rng.integers(0, 2, size=(1, d)).astype(np.int8)  # the twin takes 4 s a row
+    x = rng.integers(0, 2, size=(n, d)).astype(np.int8)
     edge_tables, node_tables = rng.normal(size=(d - 1, 2, 2)), np.zeros((d, 2))
-    out = np.empty(1)
+    out = np.empty(n)
     kernel.log_pseudo_likelihood(x, edge_tables, node_tables, graph.arrays, out)
-    expected = naive.log_pseudo_likelihood(x, graph.edges, edge_tables, node_tables)
+    edges, scores = np.arange(d - 1), np.zeros((n, d, 2))
+    scores[:, 1:] += edge_tables[edges, x[:, :-1]]
+    scores[:, :-1] += edge_tables[edges, :, x[:, 1:]]
+    log_p = scores - special.logsumexp(scores, axis=2, keepdims=True)
+    expected = np.take_along_axis(log_p, x[:, :, None].astype(int), axis=2).sum(axis=(1, 2))
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 

@@ -50,13 +50,13 @@ def test_counts_match_a_twin(rng):
 @pytest.mark.parametrize("method", ["exact", "gibbs"])
 @pytest.mark.parametrize("hard", [slow(False), True])
 def test_draws_follow_the_field(method, hard, rng):
-    sampler = FactorAuxiliarySampler(GRAPH, 20_000, draws=method, n_sweeps=30)
+    sampler = FactorAuxiliarySampler(GRAPH, 8_000, draws=method, n_sweeps=30)
     assert (sampler.draws, sampler.n_sweeps) == (method, 30 if method == "gibbs" else 0)
     expected = []
     for _ in range(2):  # two fields, by the same object
         found = tables(rng, hard)
         p = np.array(list(reference.probabilities(SCOPES, CARDS, found).values()))
-        start = np.tile(STATES[p.argmax()].astype(np.int8), (20_000, 1))
+        start = np.tile(STATES[p.argmax()].astype(np.int8), (8_000, 1))
         copy = start.copy()
         x = sampler.draw(flat(found), rng, start=start)
         np.testing.assert_array_equal(start, copy)

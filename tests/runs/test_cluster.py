@@ -75,7 +75,6 @@ def die_after(n, once):
     Writer.add = add_and_die
 
 
-@pytest.mark.slow
 def test_draws_are_those_of_one_machine(client, model, expected, tmp_path):
     """With one worker, which dies: without a store its chain starts again."""
     client.run(die_after, TUNE, tmp_path / "died")
@@ -102,6 +101,7 @@ def test_draws_do_not_depend_on_the_number_of_workers(n_workers, model, expected
         assert_same(pmrf.sample(DRAWS, client=client, model=model, **RUN), expected)
 
 
+@pytest.mark.slow
 def test_interrupts_deaths_and_other_workers_change_no_draw(
     cluster, model, expected, tmp_path, tmp_path_factory, monkeypatch
 ):
@@ -179,6 +179,7 @@ def test_too_many_deaths_are_told(cluster, model, tmp_path, monkeypatch):
 def test_chains_stop_when_nobody_waits_for_them(cluster, model, tmp_path, monkeypatch):
     """As when the process that samples is killed: Dask then cancels its tasks."""
     cluster, client = cluster
+    cluster.scale(2)
     client.wait_for_workers(2)
     client.run(report_every_step)
 

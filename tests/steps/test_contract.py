@@ -16,6 +16,7 @@ from pymc.step_methods.state import equal_dataclass_values
 import pymc_mrf as pmrf
 from pymc_mrf.steps import latent_field
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from tests.marks import slow
 from tests.steps import test_community_gibbs as communities
 from tests.steps import test_conjugate_hyperparameters as conjugate
 from tests.steps import test_edge_gibbs_contract as edges
@@ -37,7 +38,6 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     start: dict[str, Any] = field(default_factory=dict)
     beside: Callable[[], list] = list  # other steps, of what `pm.sample` has no step for
-    spawned: bool = False  # try new processes as well, which are slow to start
 
     def build(self, model):
         return self.step([model[name] for name in self.names], model=model, **self.options)
@@ -68,11 +68,9 @@ EDGES, THETA = ("w", "b"), ("theta",)
 CASES = {
     "exact groups": Case(pmrf.ExactGibbs, agreement("exact"), THETA),
     "pseudo groups": Case(pmrf.PseudoGibbs, agreement("pseudo"), THETA),
-    "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA, spawned=True),
+    "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA),
     "stripped beta": Case(pmrf.StrippedBetaGibbs, agreement("particles"), THETA),
-    "moller": Case(
-        AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}, spawned=True
-    ),
+    "moller": Case(AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}),
     "simulated auxiliary": Case(
         AuxiliaryVariableMH, agreement("auto"), THETA, {"draws": "gibbs", **QUICK}
     ),
@@ -95,7 +93,7 @@ CASES = {
     "particle Langevin": Case(pmrf.PersistentLangevin, edge_model("particles"), EDGES, FAST, START),
     "exact exchange": Case(pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "exact"}),
     "simulated exchange": Case(
-        pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}, spawned=True
+        pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}
     ),
     "exchange of groups": Case(
         pmrf.Exchange, functools.partial(exchange.groups, n_groups=2), ("J", "field")
@@ -103,7 +101,7 @@ CASES = {
     "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
     "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
     "communities": Case(
-        pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between"), spawned=True
+        pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
     ),
     "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
 }
@@ -201,24 +199,35 @@ def test_points_and_data_are_left_alone_and_chains_start_anew(case):
         np.testing.assert_array_equal(array, copy)
 
 
+def run(case, model, context=None):
+    """Two chains, in processes that begin as `context` says if it is given."""
+    options = {"chains": 2, "cores": 1 if context is None else 2, "mp_ctx": context, **SAMPLE}
+    steps = [case.build(model), *case.beside()]
+    return pm.sample(20, tune=10, step=steps, model=model, initvals=case.start or None, **options)
+
+
+def assert_same_draws(one, other):
+    for name, draws in one.posterior.items():
+        np.testing.assert_array_equal(draws.values, other.posterior[name].values)
+
+
+@pytest.mark.parametrize(
+    "name", ["particle groups", slow("moller"), slow("simulated exchange"), slow("communities")]
+)
+def test_new_processes_draw_the_same(name):
+    assert_same_draws(*(run(CASES[name], model_of(name), context) for context in (None, "spawn")))
+
+
 def test_one_seed_gives_one_result_whatever_the_processes(case):
     case, model = case
-    runs = []
-    for context in (None, "fork", "spawn") if case.spawned else (None, "fork"):
-        options = {"chains": 2, "cores": 1 if context is None else 2, "mp_ctx": context, **SAMPLE}
-        start = case.start or None
-        steps = [case.build(model), *case.beside()]
-        idata = pm.sample(20, tune=10, step=steps, model=model, initvals=start, **options)
-        runs.append(idata)
-    for other in runs[1:]:
-        for name, draws in runs[0].posterior.items():
-            np.testing.assert_array_equal(draws.values, other.posterior[name].values)
-    first, second = (runs[0].posterior.isel(chain=chain) for chain in (0, 1))
+    alone = run(case, model)
+    assert_same_draws(alone, run(case, model, "fork"))
+    first, second = (alone.posterior.isel(chain=chain) for chain in (0, 1))
     assert differ(first, second, case.names)
     for name, (dtype, shape) in case.step.stats_dtypes_shapes.items():
         if name == "warning":
             continue  # PyMC logs it and leaves it out
-        found = runs[0].sample_stats[name]
+        found = alone.sample_stats[name]
         kind = np.dtype(dtype)
         assert found.dtype == kind or (kind.kind == "U" and found.dtype.kind == "U"), (name, found.dtype)
         assert found.dims[:2] == ("chain", "draw")

@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.kernels import slab_cells
 from pymc_mrf.likelihood.base_density import tabulate
 from pymc_mrf.steps.edge_prior import cells_of, interval_masses
+from tests.marks import slow
 from tests.statistics import Z
 
 SLABS = {
@@ -38,7 +39,7 @@ def log_likelihood(w, x, likelihood):
     return n_11 * w - n * np.log(3.0 + np.exp(w))
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo"), slow("particles")])
 @pytest.mark.parametrize("name", SLABS)
 def test_one_edge(name, likelihood, rng):
     """Without the cells an edge changed once in a thousand sweeps, or never, under half of these slabs."""
@@ -126,11 +127,10 @@ def test_cells_of_slabs_with_inner_jumps(a, bounds):
 @pytest.mark.parametrize(
     "slab",
     [
-        lambda: pm.Normal.dist(0.0, 2.5),
-        lambda: pm.Cauchy.dist(0.0, 2.5),
-        lambda: pm.Uniform.dist(-20.0, 20.0),
+        pytest.param(lambda: pm.Normal.dist(0.0, 2.5), id="normal"),
+        pytest.param(lambda: pm.Cauchy.dist(0.0, 2.5), id="cauchy"),
+        slow(lambda: pm.Uniform.dist(-20.0, 20.0), id="tabulated"),
     ],
-    ids=["normal", "cauchy", "tabulated"],
 )
 def test_an_edge_between_rare_states_is_found(slab, likelihood, rng):
     """One per cent each, and mostly together: at 0 the likelihood has hardly any curvature."""
