@@ -40,6 +40,12 @@ MAX_CELLS = 2**20  # of the tables of these configurations
 LEAST_MASS = 1e-100  # of particles, relative to the one with the largest weight, that count at all
 TINY = 1e-300
 
+TALLY = np.dtype(
+    [("noise", float), ("n_noise", np.int64), ("least_size", float), ("is_stale", np.bool_)]
+)
+"""Sum of the ratios of noise and their number; the smallest effective size, relative to the number of
+particles; whether the last one was too small."""
+
 
 class ParticleView(NamedTuple):
     """Particles of a field, its data and its present parameters.
@@ -70,12 +76,11 @@ class ParticleView(NamedTuple):
         Effective size, relative to m, below which the particles have to be renewed.
     log_weight, weight : (m,) arrays
     cell : (m,) int64 array
-    conditionals : (4, C, K) array, log_norm : (4, C) array
+    conditionals, anchored : (2, C, K) arrays, log_norm, anchored_norm : (2, C) arrays
+        Conditionals of both ends, now and at the anchor, for up to C configurations of their neighbours.
     pair : (C or m, L + 1) array, mass : (2, C or m) array, share, log_mass : (L,) arrays
-        Room for work, for up to C configurations of the neighbours of an edge, or for m particles.
-    record : (4,) array
-        Sum of noise ratios, their number, smallest relative effective size since they were reset; whether the
-        last effective size was below `least_size`.
+        Room for work, by configurations or by particles.
+    tally : (1,) record array of `TALLY`
     """
 
     edge_of: np.ndarray
@@ -96,12 +101,14 @@ class ParticleView(NamedTuple):
     weight: np.ndarray
     cell: np.ndarray
     conditionals: np.ndarray
+    anchored: np.ndarray
     log_norm: np.ndarray
+    anchored_norm: np.ndarray
     pair: np.ndarray
     mass: np.ndarray
     share: np.ndarray
     log_mass: np.ndarray
-    record: np.ndarray
+    tally: np.ndarray
 
 
 @lean
@@ -274,18 +281,19 @@ def particle_pair(view, e, c, changed, out):
 def tabulate_edge(view, e, changed):
     """As `particle_pair` for every configuration of the neighbours, into `pair`; fills `cell`."""
     u, v = view.graph.edges[e]
-    P, log_norm, L = view.conditionals, view.log_norm, view.levels.shape[0]
+    P, Q, L = view.conditionals, view.anchored, view.levels.shape[0]
+    log_norm, log_norm_Q = view.log_norm, view.anchored_norm
     n_u = tabulate_end(view, view.eta, u, e, P[0], log_norm[0])
     n_v = tabulate_end(view, view.eta, v, e, P[1], log_norm[1])
     if changed:
-        tabulate_end(view, view.anchor, u, e, P[2], log_norm[2])
-        tabulate_end(view, view.anchor, v, e, P[3], log_norm[3])
+        tabulate_end(view, view.anchor, u, e, Q[0], log_norm_Q[0])
+        tabulate_end(view, view.anchor, v, e, Q[1], log_norm_Q[1])
     for b in range(n_v):
         for a in range(n_u):
             row, ratio = view.pair[a + n_u * b], 0.0
             if changed:
-                level_probabilities(view, P[2, a], P[3, b], view.anchor[e], row)
-                ratio = log_norm[0, a] + log_norm[1, b] - log_norm[2, a] - log_norm[3, b] - row[L]
+                level_probabilities(view, Q[0, a], Q[1, b], view.anchor[e], row)
+                ratio = log_norm[0, a] + log_norm[1, b] - log_norm_Q[0, a] - log_norm_Q[1, b] - row[L]
             level_probabilities(view, P[0, a], P[1, b], view.eta[e], row)
             row[L] = ratio + row[L] if changed else 0.0
     view.cell[:] = 0
@@ -407,11 +415,11 @@ def describe_particles(view, e, x, terms):
         return
     spread, variance, size = edge_marginal(view, edge)
     ratio = view.n * variance / max(spread, TINY)
-    record = view.record
-    record[0] += ratio
-    record[1] += 1.0
-    record[2] = min(record[2], size)
-    record[3] = size < view.least_size
+    tally = view.tally[0]
+    tally.noise += ratio
+    tally.n_noise += 1
+    tally.least_size = min(tally.least_size, size)
+    tally.is_stale = size < view.least_size
     terms.total[0] += view.s[edge]
     possible_levels(view, edge, view.log_mass)
     add_levels(terms, view.n, view.log_mass, view.levels, x, view.n * (sharpening(ratio) - 1.0))
@@ -424,7 +432,7 @@ def follow_particles(view, e, x, value):
     if edge < 0:
         return False
     view.eta[edge] = value
-    return view.record[3] > 0.0
+    return view.tally[0].is_stale
 
 
 @lean

@@ -77,13 +77,15 @@ class ParticleLikelihood(GroupEngine):
             log_weight=np.zeros(m),
             weight=np.zeros(m),
             cell=np.zeros(m, dtype=np.int64),
-            conditionals=np.zeros((4, size, K)),
-            log_norm=np.zeros((4, size)),
+            conditionals=np.zeros((2, size, K)),
+            anchored=np.zeros((2, size, K)),
+            log_norm=np.zeros((2, size)),
+            anchored_norm=np.zeros((2, size)),
             pair=np.zeros((max(size, m), L + 1)),
             mass=np.zeros((2, max(size, m))),
             share=np.zeros(L),
             log_mass=np.zeros(L),
-            record=np.zeros(4),
+            tally=np.zeros(1, kernels.TALLY).view(np.recarray),
         )
         self._node_anchor = self._view.node_tables.copy()
         # variance of f where it hardly varies: half an observation in n is a typical step of the levels away
@@ -122,12 +124,13 @@ class ParticleLikelihood(GroupEngine):
 
         Root mean square over the labels drawn since `reset_statistics`.
         """
-        return float(np.sqrt(self._view.record[0] / max(self._view.record[1], 1.0)))
+        tally = self._view.tally[0]
+        return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
 
     @property
     def least_size(self) -> float:
         """Smallest effective size of an edge's marginal, relative to m, since `reset_statistics`."""
-        return float(self._view.record[2])
+        return float(self._view.tally[0].least_size)
 
     def edge_noise(self) -> float:
         """`noise` at the present parameters, over all edges."""
@@ -137,7 +140,7 @@ class ParticleLikelihood(GroupEngine):
 
     def reset_statistics(self) -> None:
         """Start counting anew."""
-        self._view.record[:] = 0.0, 0.0, 1.0, 0.0
+        self._view.tally[0] = 0.0, 0, 1.0, False
         self.n_renewals = 0
 
     def get_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
