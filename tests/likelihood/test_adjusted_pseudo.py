@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.fields.pairwise import PairwiseField
@@ -9,13 +10,22 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.pseudo_likelihood import log_pseudo_likelihood
 from pymc_mrf.likelihood import adjusted_pseudo
-from pymc_mrf.likelihood.adjusted_pseudo import TOLERANCE, Adjustment, AffineProblem, _Simulation, adjust
+from pymc_mrf.likelihood.adjusted_pseudo import (
+    BATCH,
+    TOLERANCE,
+    Adjustment,
+    AffineProblem,
+    _Simulation,
+    adjust,
+)
 from tests.reference import enumeration
 from tests.reference.pseudo_likelihood import finite_difference
 from tests.reference.pseudo_likelihood import log_pseudo_likelihood as reference
 from tests.statistics import Z
 
 COMPLETE, LATTICE = as_graph(builders.complete(4)), as_graph(builders.grid(6, 6))
+# weights and biases of a machine of 4 nodes that are mostly in the same state, either one
+TOGETHER = np.r_[np.full(6, 1.2), np.full(4, -1.8)]
 
 
 def random_points(size, function, rng):
@@ -102,21 +112,28 @@ def test_statistics_and_scores_are_derivatives(name, rng):
     np.testing.assert_allclose(information, -finite_difference(total, z), atol=1e-6)
 
 
+def covariance(f, p):
+    """Of the columns of `f` (c, k), whose rows have probabilities `p` (c,)."""
+    return (f * p[:, None]).T @ f - np.outer(p @ f, p @ f)
+
+
+def configurations(problem, z):
+    """Statistics (16, k) and probabilities of the states of 4 binary nodes; the log-partition function."""
+    f = problem.row_statistics(enumeration.configurations(4, 2).astype(np.int8))
+    log_partition = special.logsumexp(f @ z)
+    return f, np.exp(f @ z - log_partition), log_partition
+
+
 def likelihood(problem, z):
-    """Log-likelihood, its gradient and negative Hessian by enumeration of a machine of 4 nodes."""
-    configs = enumeration.configurations(4, 2).astype(np.int8)
-    f = problem.row_statistics(configs)
-    scores = f @ z
-    a = scores.max() + np.log(np.exp(scores - scores.max()).sum())
-    p = np.exp(scores - a)
+    """Log-likelihood, its gradient and negative Hessian by enumeration."""
+    f, p, a = configurations(problem, z)
     total, n = problem.row_statistics(problem.x).sum(axis=0), len(problem.x)
-    covariance = (f * p[:, None]).T @ f - np.outer(p @ f, p @ f)
-    return z @ total - n * a, total - n * (p @ f), n * covariance
+    return z @ total - n * a, total - n * (p @ f), n * covariance(f, p)
 
 
-def machine_data(n, rng):
-    """Parameters and data of a strongly coupled machine; a few rows of all kinds keep estimates finite."""
-    z = np.r_[rng.normal(0, 1.5, 6), rng.normal(0, 0.5, 4)]
+def machine_data(n, rng, z=None):
+    """Parameters and data of a strongly coupled machine."""
+    z = np.r_[rng.normal(0, 1.5, 6), rng.normal(0, 0.5, 4)] if z is None else z
     field = PairwiseField(COMPLETE, BOLTZMANN.edge_tables(z[:6]), BOLTZMANN.node_tables(z[6:]))
     return z, field.sample(n, rng=rng)
 
@@ -133,7 +150,7 @@ def exact_mode(problem, precision=0.0):
 
 
 def test_mode_and_curvature_are_those_of_the_likelihood(rng):
-    _, x = machine_data(600, rng)
+    _, x = machine_data(600, rng, TOGETHER)
     problem = free_machine(x)
     adjusted = adjust(problem, "x")
     z_ml, information = exact_mode(problem)
@@ -144,13 +161,22 @@ def test_mode_and_curvature_are_those_of_the_likelihood(rng):
         assert np.abs((found - z_ml) / scale).max() < 5 * TOLERANCE
     H = problem.scores_and_information(*problem.distinct_rows[:2], adjusted.z_pl)[1]
     root = np.linalg.inv(np.linalg.cholesky(information))
-    curvature = np.linalg.eigvalsh(root @ adjusted.W @ H @ adjusted.W @ root.T)
-    np.testing.assert_allclose(curvature, 1.0, atol=0.3)  # of a covariance of 10 statistics in 1000 rows
-    assert np.abs(np.linalg.eigvalsh(root @ H @ root.T) - 1).max() > 0.6
+
+    def extremes(curvature):
+        return np.linalg.eigvalsh(root @ curvature @ root.T)[[0, -1]]
+
+    # as of covariances from independent rows of one batch
+    f, p, _ = configurations(problem, z_ml)
+    drawn = [extremes(600 * covariance(f, rng.multinomial(BATCH, p) / BATCH)) for _ in range(1000)]
+    (low, _), (_, high) = np.min(drawn, axis=0), np.max(drawn, axis=0)
+    least, most = extremes(adjusted.W @ H @ adjusted.W)
+    assert low < least and most < high
+    least, most = extremes(H)  # of the pseudo-likelihood itself
+    assert not (low < least and most < high)
 
 
 def test_the_same_data_are_adjusted_in_the_same_way(rng):
-    _, x = machine_data(300, rng)
+    _, x = machine_data(300, rng, TOGETHER)
     problem = free_machine(x)
     a, b = adjust(problem, "x"), adjust(problem, "x")
     np.testing.assert_array_equal(a.z_ml, b.z_ml)
@@ -227,9 +253,13 @@ def test_posterior_of_one_lattice_is_that_of_the_likelihood(rng):
     """The pseudo-likelihood is too wide, and about another value."""
     A = np.array([lattice_field(J).log_partition() for J in GRID])
     found = {"adjusted": [], "pseudo": []}
-    for x in lattice_field(0.35).sample(12, rng=rng)[:, None]:
+    for x in lattice_field(0.35).sample(60, rng=rng)[:, None]:
         problem = shared_coupling(x)
-        adjusted = adjust(problem, "x")
+        try:
+            adjusted = adjust(problem, "x")
+        except ValueError as error:  # nearly all pixels agree
+            assert "finite maximum" in str(error)
+            continue
         statistic = problem.row_statistics(x)[0, 0]
         mean, sd = moments(GRID * statistic - A)
         for name in found:
@@ -244,9 +274,9 @@ def test_posterior_of_one_lattice_is_that_of_the_likelihood(rng):
     shift, width = np.mean(found["adjusted"], axis=0)
     assert shift < 0.35
     assert abs(width) < 0.1
-    shift, width = np.mean(found["pseudo"], axis=0)
-    assert shift > 0.7
-    assert width > 0.15
+    worse = np.abs(found["pseudo"]) - np.abs(found["adjusted"])
+    assert len(worse) > 50
+    assert np.all(worse.mean(axis=0) > 2.0 * worse.std(axis=0) / np.sqrt(len(worse)))
 
 
 def test_data_without_a_maximum(rng):
