@@ -57,7 +57,8 @@ def standardised_gaps(theta, exact):
     for name, (draws, value) in quantities.items():
         draws = draws.astype(float)
         assert az.ess(draws) > 200, name
-        gaps[name] = (draws.mean() - value) / float(az.mcse(draws))
+        gap, error = draws.mean() - value, float(az.mcse(draws))
+        gaps[name] = gap / error if error else np.copysign(np.inf, gap)  # of an event never seen, or always
     return gaps
 
 
