@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 LEAST = 1e-12  # of what is divided by: a field without edges, or frozen to the last one
 
@@ -57,6 +56,8 @@ class CouplingPath:
     @cached_property
     def _hermite(self) -> tuple[np.ndarray, np.ndarray]:
         """Increasing means, and slopes under which the cubics increase."""
+        from scipy.optimize import isotonic_regression
+
         weights = np.maximum(self.errors, LEAST) ** -2.0
         means = isotonic_regression(np.clip(self.means, 0.0, self.n_edges), weights=weights).x
         secants = np.diff(means) / np.diff(self.knots)

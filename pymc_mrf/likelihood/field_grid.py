@@ -23,7 +23,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 DEGREE = 4
 LEAST = 1e-12  # of what is divided by: a field frozen to the last node
@@ -105,6 +104,8 @@ class FieldGrid:
     @cached_property
     def _pieces(self) -> list[np.ndarray]:
         """Splines that are not 0 in each interval, as polynomials of the way from its start, axis by axis."""
+        from scipy.interpolate import BSpline
+
         pieces = []
         for axis in self.axes:
             n = len(axis) + DEGREE - 1

@@ -13,7 +13,6 @@ from itertools import combinations_with_replacement, permutations, product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import BSpline
 from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.sparse import csc_array, csr_array, diags_array, kron, triu, vstack
 from scipy.special import logsumexp
@@ -220,6 +219,8 @@ def regular(variances: np.ndarray, n_rows: int) -> np.ndarray:
 
 def _splines(axis: np.ndarray, order: int) -> csr_array:
     """Evaluate a derivative of all splines along an axis at its grid points."""
+    from scipy.interpolate import BSpline
+
     n = len(axis) + DEGREE - 1
     return csr_array(BSpline(spline_knots(axis), np.eye(n), DEGREE)(axis, nu=order))
 

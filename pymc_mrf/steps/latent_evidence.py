@@ -62,6 +62,8 @@ class LatentEvidence:
         Names of the random variables and potentials that depend on the field.
     parameters : list of str
         Names of the other values that these terms depend on.
+    rest : list of (TensorVariable, TensorVariable)
+        Random variables and potentials that do not depend on the field, and their terms.
     separable : bool
         Whether every cell was found to depend on one node at most.
     ignores_states : bool
@@ -75,7 +77,9 @@ class LatentEvidence:
         rest = [v for v in [*model.basic_RVs, *model.potentials] if v not in own]
         # in terms of values, transforms included: bounds of an interval may depend on the field
         logps = model.logp(vars=rest, sum=False) if rest else []
-        found = [(v, t) for v, t in zip(rest, logps, strict=True) if value in set(ancestors([t]))]
+        terms = list(zip(rest, logps, strict=True))
+        found = [(v, t) for v, t in terms if value in set(ancestors([t]))]
+        self.rest = [(v, t) for v, t in terms if value not in set(ancestors([t]))]
         self.terms = [v.name for v, _ in found]
         for v, _ in found:
             node = field_node(v)

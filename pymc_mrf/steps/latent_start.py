@@ -4,19 +4,21 @@ Means and scales of classes start at values of their priors, which say nothing o
 all classes alike; nodes drawn from such evidence are noise, or all in one class, and chains may stay
 there. So they are first fitted by variational EM: nodes are independent given the mean field of their
 neighbours, and the lower bound of the log density of the data chooses among several starts (Celeux, Forbes &
-Peyrard, 2003). Only starts follow from it.
+Peyrard, 2003). Steps of the parameters learn the curvature of the bound, so that few are needed. Only starts
+follow from it.
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 from scipy import sparse
 
 from pymc_mrf.distributions.parents import field_node, free_parents
-from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.intractable_parents import POINT_MASSES
 from pymc_mrf.steps.latent_evidence import LatentEvidence
@@ -30,14 +32,17 @@ MOST_STARTS, FEWEST_STARTS = 24, 12
 STARTED_NODES = 500_000
 """Nodes of all starts together, between the two: fewer starts in large fields."""
 
-ROUNDS = 4
-"""After which the better half goes on; the last ones until they converge, or three times as long."""
+ROUND, MOST_STEPS = 2, 40
+"""Steps of the optimiser after which the better half of the starts goes on, and of the last ones at most."""
 
-MEAN_FIELDS, ITERATIONS = 10, 4
-"""Updates of the mean field in a round, and iterations of the optimiser."""
+SHORTENINGS = 12
+"""Of a step that does not raise the bound, before the parameters stay."""
 
-CONVERGED = 0.5
-"""Difference of the bound from one round to the next that ends them."""
+MEAN_FIELDS = 10
+"""Updates of the mean field after each step."""
+
+CONVERGED = 0.1
+"""Rise of the bound by one step that ends them."""
 
 SMOOTH = 1.7
 """Neighbours that a node is joined to, on average, by the attraction that is assumed where the coupling is
@@ -111,11 +116,12 @@ def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point, default) -> 
 
 
 class _Found(NamedTuple):
-    """Lower bound, parameters (k,), and probabilities of states (N, K)."""
+    """Parameters (k,), probabilities of states (N, K), inverse curvature (k, k), and lower bound."""
 
-    bound: float
     theta: np.ndarray
     q: np.ndarray
+    inverse: np.ndarray
+    bound: float = -np.inf
 
 
 def _interaction(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.csr_array:
@@ -136,7 +142,7 @@ def _interaction(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.
 
 
 class _VariationalEM:
-    """Parameters and a mean field, improved in turns."""
+    """Parameters, improved step by step, and a mean field that follows each step."""
 
     def __init__(self, field, evidence, model: pm.Model, point, names, compile_kwargs) -> None:
         self._field, self._evidence, self._names = field, evidence, names
@@ -147,6 +153,7 @@ class _VariationalEM:
         self._interaction = _interaction(field, edges.mean(axis=0))
         possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf where free
         self._nodes = np.broadcast_to(nodes, possible.shape)[field.free] + possible[field.free]
+        self._free = np.flatnonzero(field.free)
         self._observed = (field.fixed[..., None] == np.arange(possible.shape[2])) * 1.0
         self._said_by_observed = self._sum_around(self._observed)
         dtypes = [self._point[name].dtype for name in names]
@@ -166,12 +173,12 @@ class _VariationalEM:
     def _sum_around(self, full: np.ndarray) -> np.ndarray:
         """Sum what the neighbours of each free node say of its states, (N, K)."""
         said = (self._interaction @ full.reshape(len(full), -1).T).T
-        return said.reshape(full.shape)[self._field.free]
+        return said.reshape(-1, full.shape[2]).take(self._free, axis=0)
 
     def _said(self, q: np.ndarray) -> np.ndarray:
         """Sum what neighbours say, free ones by their probabilities of states (N, K)."""
         full = self._observed.copy()
-        full[self._field.free] = q
+        full.reshape(-1, q.shape[1])[self._free] = q
         return self._sum_around(full)
 
     def _average(self, theta: np.ndarray, q: np.ndarray) -> float:
@@ -192,43 +199,58 @@ class _VariationalEM:
 
     def _maximise(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Parameters for these probabilities of states."""
-        return minimise(self._objective, theta, args=(q,), options={"maxiter": ITERATIONS}).x
+        return self._climb(_Found(theta, q, self._scales(theta, q)[1]), MOST_STEPS, follow=False).theta
 
     def _mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Probabilities of states for these parameters, from `q` on; half-way, lest they oscillate."""
         alone = self._read(theta)[1] + self._nodes
-        if not (alone.max(axis=1) > -np.inf).all():
+        if not (alone > -np.inf).any(axis=1).all():
             return q  # some node has no state: these parameters are impossible
         q = np.where(alone > -np.inf, q + TINY, 0.0)
         q /= q.sum(axis=1, keepdims=True)
         for _ in range(MEAN_FIELDS):
             scores = alone + self._said(q)
-            scores -= scores.max(axis=1, keepdims=True)
-            new = np.exp(scores)
-            q = 0.5 * (q + new / new.sum(axis=1, keepdims=True))
+            # state by state: along rows as short as these numpy takes several times as long
+            new = np.exp(scores - reduce(np.maximum, scores.T)[:, None])
+            q = 0.5 * (q + new / reduce(np.add, new.T)[:, None])
         return q
 
     def bound(self, theta: np.ndarray, q: np.ndarray) -> float:
         """Lower bound of the log density of data and parameters, up to the log-partition function."""
-        average = self._average(theta, q)
-        if average == IMPOSSIBLE:
-            return -np.inf
+        return self._average(theta, q) + self._of_states(q)
+
+    def _of_states(self, q: np.ndarray) -> float:
+        """Part of the bound that no parameter changes."""
         # free neighbours say it of each other, observed ones only of the free one
         pairs = 0.5 * (self._said(q) + self._said_by_observed)
         entropy = -_dot(q, np.log(np.where(q > 0.0, q, 1.0)))
-        bound = average + _dot(q, pairs + self._nodes) + entropy
-        return bound if np.isfinite(bound) else -np.inf
+        value = _dot(q, pairs + self._nodes) + entropy
+        return value if np.isfinite(value) else -np.inf
 
-    def _climb(self, theta: np.ndarray, q: np.ndarray, n_rounds: int) -> _Found:
-        """Mean field and parameters in turns."""
-        bound = -np.inf
-        for _ in range(n_rounds):
-            q = self._mean_field(theta, q)
-            theta, last = self._maximise(theta, q), bound
-            bound = self.bound(theta, q)
-            if not abs(bound - last) >= CONVERGED:  # nor where both are -inf
+    def _climb(self, start: _Found, n_steps: int, follow: bool = True) -> _Found:
+        """Quasi-Newton steps of the parameters, which the mean field may `follow`.
+
+        Slopes of the bound are those at a fixed mean field, which is best for the parameters.
+        """
+        theta, q, inverse, _ = start
+        value, slopes = self._objective(theta, q)
+        bound = self._of_states(q) - value
+        for _ in range(n_steps):
+            step, last = -inverse @ slopes, bound
+            for _ in range(SHORTENINGS):
+                near = self._mean_field(theta + step, q) if follow else q
+                value, new_slopes = self._objective(theta + step, near)
+                bound = self._of_states(near) - value
+                if bound > last:
+                    break
+                step = step / 4.0
+            else:
+                return _Found(theta, q, inverse, last)
+            inverse = _learned(inverse, step, new_slopes - slopes)
+            theta, q, slopes = theta + step, near, new_slopes
+            if bound - last < CONVERGED:
                 break
-        return _Found(bound, theta, q)
+        return _Found(theta, q, inverse, bound)
 
     def fit(self) -> np.ndarray | None:
         """Best of several starts around the fit at which classes are alike; None if the default is better."""
@@ -237,26 +259,29 @@ class _VariationalEM:
         least = self.bound(default, alike)
         alike = np.where(alike > 0.0, 1.0, 0.0)
         alike /= alike.sum(axis=1, keepdims=True)
-        theta = default
-        for _ in range(ROUNDS):
-            theta = self._maximise(theta, alike)
-        spread = self._spread(theta, alike)
+        theta = self._maximise(default, alike)
+        spread, inverse = self._scales(theta, alike)
         rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
         n_starts = min(max(STARTED_NODES // len(alike), FEWEST_STARTS), MOST_STARTS)
         starts = theta + spread * rng.standard_normal((n_starts, len(theta)))
-        climbed = [_Found(-np.inf, start, alike) for start in (default, theta, *starts)]
+        climbed = [
+            _Found(start, self._mean_field(start, alike), inverse) for start in (default, theta, *starts)
+        ]
         while len(climbed) > 3:
-            climbed = [self._climb(f.theta, f.q, ROUNDS) for f in climbed]
+            climbed = [self._climb(found, ROUND) for found in climbed]
             climbed.sort(key=lambda found: found.bound, reverse=True)
             climbed = climbed[: len(climbed) // 2]
-        finals = [self._climb(f.theta, f.q, 3 * ROUNDS) for f in climbed]
+        finals = [self._climb(found, MOST_STEPS) for found in climbed]
         best = max(finals, key=lambda found: found.bound)
         return best.theta if best.bound > least else None
 
-    def _spread(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Scale of the parameters that the evidence about one node has, or else their prior; or else 1."""
+    def _scales(self, theta: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scale of the parameters that the evidence about one node has, or else their prior; or else 1.
+
+        And the inverse (k, k) of what these say of the curvature, parameter by parameter.
+        """
         n, K = self._field.states.shape
-        spread = np.ones_like(theta)
+        nodes, curvature = np.ones_like(theta), np.ones_like(theta)
         for i in range(len(theta)):
             h = np.zeros_like(theta)
             h[i] = 1e-3 * (1.0 + abs(theta[i]))
@@ -265,10 +290,19 @@ class _VariationalEM:
             evidence = np.array([self._average(t, q) for t in sides]) - prior
             of_prior, of_evidence = (-np.diff(v, 2)[0] / h[i] ** 2 for v in (prior, evidence))
             if np.isfinite(of_evidence) and of_evidence > 1e-6 * n:
-                spread[i] = np.sqrt(n / (K * of_evidence))
+                nodes[i], curvature[i] = n / K, of_evidence
             elif np.isfinite(of_prior) and of_prior > 1e-6:
-                spread[i] = 1.0 / np.sqrt(of_prior)
-        return spread
+                curvature[i] = of_prior
+        return np.sqrt(nodes / curvature), np.diag(1.0 / curvature)
+
+
+def _learned(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Inverse curvature after a step that changed the slopes (Broyden, Fletcher, Goldfarb & Shanno)."""
+    curvature = step @ change
+    if not curvature > 1e-8 * np.sqrt((step @ step) * (change @ change)):
+        return inverse
+    keep = np.eye(len(step)) - np.outer(step, change) / curvature
+    return keep @ inverse @ keep.T + np.outer(step, step) / curvature
 
 
 def _dot(q: np.ndarray, values: np.ndarray) -> float:
@@ -280,10 +314,8 @@ def _prior(model: pm.Model, names, evidence: LatentEvidence, compile_kwargs) -> 
     """Log density of the terms that contain the parameters, but not the field."""
     values = {value for value in model.value_vars if value.name in names}
     terms = [
-        term
-        for term in [*model.basic_RVs, *model.potentials]
-        if field_node(term) is None
-        and term.name not in evidence.terms
-        and not values.isdisjoint(ancestors([model.logp(vars=[term])]))
+        term.sum()
+        for rv, term in evidence.rest
+        if field_node(rv) is None and not values.isdisjoint(ancestors([term]))
     ]
-    return PointFunction(model.logp(vars=terms), model, compile_kwargs)
+    return PointFunction(pt.sum(terms), model, compile_kwargs)
