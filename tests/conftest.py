@@ -49,14 +49,14 @@ def rng(request):
 
 @pytest.fixture(autouse=True)
 def mode_of_pytensor(request):
-    """Graphs run in Python, but for `compiled` tests: numba compiles some seconds for each."""
+    """Graphs run in Python, but for `compiled` tests: numba, or a C compiler, takes seconds for each."""
     import pytensor
 
     if any(request.node.get_closest_marker(name) for name in ("compiled", "benchmark")):
         yield
     else:
         # no variable notes where it was made: the stack is walked for each
-        with pytensor.config.change_flags(mode="FAST_COMPILE", traceback__limit=0):
+        with pytensor.config.change_flags(mode="FAST_COMPILE", cxx="", traceback__limit=0):
             yield
 
 

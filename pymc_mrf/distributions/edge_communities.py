@@ -42,7 +42,9 @@ def log_partition_weights(d: int, gamma: Any, rate: Any) -> Any:
     terms = (
         K * pt.log(rate) - pt.gammaln(K - t + 1.0) + pt.gammaln(gamma * K) - pt.gammaln(gamma * K + d)
     )
-    return pt.logsumexp(terms, axis=1) - pt.log(pt.expm1(rate))
+    # not by `pt.logsumexp`, for which PyTensor calls the C compiler if gamma and the rate are constants
+    top = pt.max(terms, axis=1)
+    return top + pt.log(pt.exp(terms - top[:, None]).sum(axis=1)) - pt.log(pt.expm1(rate))
 
 
 class EdgeCommunitiesRV(NumbaRV, RandomVariable):

@@ -31,7 +31,7 @@ def test_items_that_leave_keep_the_values_of_the_others(rng):
         labels = np.empty(8, dtype=np.int64)
         n_groups = crp.crp_labels(1.5, labels, rng)
         groups = crp.make_groups(labels, rng.normal(size=n_groups))
-        labels, eta, sizes, count = groups
+        labels, eta, sizes, count, _ = groups
         here = eta[labels]
         for e in rng.permutation(8):
             crp.remove_label(e, groups)

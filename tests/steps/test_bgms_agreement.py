@@ -6,9 +6,10 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from tests.marks import slow
 from tests.reference import bgms
 from tests.statistics import Z
+
+pytestmark = [pytest.mark.slow, pytest.mark.compiled]
 
 
 def compared(name, draws, tune, p=0.5):
@@ -40,28 +41,21 @@ def assert_agreement(z, doubtful):
     assert mean_square < 1.0 + Z * np.sqrt(2.0 / n), f"mean square {mean_square:.3g} over {n} edges"
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", [slow("anes96"), "ordinal10"])
+@pytest.mark.parametrize("name", ["anes96", "ordinal10"])
 def test_ordinal_items(name):
     assert_agreement(*compared(name, 300, 150))
 
 
-@pytest.mark.slow
-@pytest.mark.compiled
 def test_another_prior_disagrees():
     with pytest.raises(AssertionError, match=r"standard errors|mean square"):
         assert_agreement(*compared("ordinal10", 300, 150, p=0.2))
 
 
-@pytest.mark.slow
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["lattice100", "senate05"])
 def test_binary_items(name):
     assert_agreement(*compared(name, 500, 250))
 
 
-@pytest.mark.slow
-@pytest.mark.compiled
 def test_another_prior_disagrees_on_binary_items():
     with pytest.raises(AssertionError, match=r"standard errors|mean square"):
         assert_agreement(*compared("lattice100", 300, 150, p=0.3))

@@ -58,7 +58,9 @@ def standardised_gaps(theta, exact):
         draws = draws.astype(float)
         assert az.ess(draws) > 200, name
         gap, error = draws.mean() - value, float(az.mcse(draws))
-        gaps[name] = gap / error if error else np.copysign(np.inf, gap)  # of an event never seen, or always
+        gaps[name] = (
+            gap / error if error else np.copysign(np.inf, gap)
+        )  # of an event never seen, or always
     return gaps
 
 
