@@ -72,9 +72,21 @@ class ExactLikelihood(ComputedLikelihood):
     def log_likelihood(self, eta):
         """One pass over the junction tree in both directions."""
         value, slope = self._of_edges(eta)
-        if self.node_tables.any():  # else 0: a constant, which makes values comparable
-            value += float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
-        return value, self._to_entries(slope)
+        return value + self._node_score(), self._to_entries(slope)
+
+    def grouped(self, labels, values):
+        """As `log_likelihood`, in terms of the groups."""
+        groups, constant = labels[self.entries], self._node_score()
+
+        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = self._of_edges(x[labels])
+            return value + constant, np.bincount(groups, slope, minlength=len(x))
+
+        return log_likelihood
+
+    def _node_score(self) -> float:
+        """Sum of the node tables over the data: a constant, which makes logp comparable."""
+        return float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
 
     def _of_edges(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
         """Log-likelihood but for the node tables, and its slopes by the edges; leaves the work of a pass."""

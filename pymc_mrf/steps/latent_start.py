@@ -204,7 +204,7 @@ class _VariationalEM:
     def _mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Probabilities of states for these parameters, from `q` on; half-way, lest they oscillate."""
         alone = self._read(theta)[1] + self._nodes
-        if not (alone > -np.inf).any(axis=1).all():
+        if not (reduce(np.maximum, alone.T) > -np.inf).all():  # nor is NaN
             return q  # some node has no state: these parameters are impossible
         q = np.where(alone > -np.inf, q + TINY, 0.0)
         q /= q.sum(axis=1, keepdims=True)
@@ -273,7 +273,7 @@ class _VariationalEM:
             climbed = climbed[: len(climbed) // 2]
         finals = [self._climb(found, MOST_STEPS) for found in climbed]
         best = max(finals, key=lambda found: found.bound)
-        return best.theta if best.bound > least else None
+        return best.theta if best.bound > max(least, 0.5 * IMPOSSIBLE) else None
 
     def _scales(self, theta: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scale of the parameters that the evidence about one node has, or else their prior; or else 1.
@@ -287,7 +287,8 @@ class _VariationalEM:
             h[i] = 1e-3 * (1.0 + abs(theta[i]))
             sides = [theta - h, theta, theta + h]
             prior = np.array([float(self._prior({**self._point, **self.values(t)})) for t in sides])
-            evidence = np.array([self._average(t, q) for t in sides]) - prior
+            average = np.array([self._average(t, q) for t in sides])
+            evidence = np.where(average > IMPOSSIBLE, average, np.nan) - prior
             of_prior, of_evidence = (-np.diff(v, 2)[0] / h[i] ** 2 for v in (prior, evidence))
             if np.isfinite(of_evidence) and of_evidence > 1e-6 * n:
                 nodes[i], curvature[i] = n / K, of_evidence
