@@ -68,7 +68,7 @@ class Field(NamedTuple):
     features : (M, K) array
     basis : (q, K) array
     floor : (d, K) array
-        0, or -inf where a node has no such state.
+        Log potentials of nodes that no parameter changes: 0 as a rule, -inf where a node has no such state.
     m : (d M,) array
         Means of the features, or zeros.
     lift : (d q, M) array

@@ -194,13 +194,6 @@ def calibrate(tree, tables, state):
     focus_on(tree, state, ROOTS, ANEW)
 
 
-def start(tree, tables, state):
-    """Do what `calibrate` does in kernels; outside, it would be compiled as one more of them."""
-    state.tables[:] = tables[: len(state.tables)]
-    state.in_logs[0] = False
-    focus_on(tree, state, ROOTS, ANEW)
-
-
 @part
 def restart(tree, state):
     """Begin anew at the present log tables, with the roots in focus.
