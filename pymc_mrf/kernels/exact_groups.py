@@ -20,7 +20,7 @@ class ExactView(NamedTuple):
     edge_of : (r,) int64 array
         Edge of the field that each entry parametrises, -1 for none.
     edges : TreeEdges
-        Its edges one by one, biases at rest.
+        Its edges one by one; node parameters do not move with them.
     levels : (L,) array
         Different values of the statistic, increasing.
     level : (K * K,) int64 array

@@ -36,6 +36,7 @@ class ExactLikelihood(ComputedLikelihood):
             level=self.level.ravel(),
             log_mass=np.empty(self.n_levels),
         )
+        self._node_score = self._score_nodes()
 
     def _field_of_edges(self, order: np.ndarray) -> Field:
         """Describe the field to the kernels for single edges, visited in `order`; biases are not theirs."""
@@ -58,10 +59,16 @@ class ExactLikelihood(ComputedLikelihood):
             contrast=np.nan,
         )
 
+    def set_data(self, x):
+        """Score the nodes of the new data."""
+        super().set_data(x)
+        self._node_score = self._score_nodes()
+
     def set_node_tables(self, node_tables):
         """Take them over into the view as well."""
         super().set_node_tables(node_tables)
         self._view.edges.field.floor[:] = node_tables
+        self._node_score = self._score_nodes()
 
     def view(self, eta):
         """Calibrated anew, so that rounding errors do not add up over the chain."""
@@ -72,24 +79,14 @@ class ExactLikelihood(ComputedLikelihood):
     def log_likelihood(self, eta):
         """One pass over the junction tree in both directions."""
         value, slope = self._of_edges(eta)
-        return value + self._node_score(), self._to_entries(slope)
+        return value + self._node_score, self._to_entries(slope)
 
-    def grouped(self, labels, values):
-        """As `log_likelihood`, in terms of the groups."""
-        groups, constant = labels[self.entries], self._node_score()
-
-        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, slope = self._of_edges(x[labels])
-            return value + constant, np.bincount(groups, slope, minlength=len(x))
-
-        return log_likelihood
-
-    def _node_score(self) -> float:
+    def _score_nodes(self) -> float:
         """Sum of the node tables over the data: a constant, which makes logp comparable."""
         return float(self.node_tables[np.arange(self.graph.n_nodes), self.x].sum())
 
     def _of_edges(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log-likelihood but for the node tables, and its slopes by the edges; leaves the work of a pass."""
+        """Log-likelihood but for the node tables, and its slopes by the edges; a pass stays in `work`."""
         edges, slope = self._view.edges, np.zeros(self.graph.n_edges)
         edges.w[:] = eta[self.entries]
         return add_slopes(edges, self._all_edges, slope), slope

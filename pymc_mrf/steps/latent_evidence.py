@@ -77,9 +77,10 @@ class LatentEvidence:
         rest = [v for v in [*model.basic_RVs, *model.potentials] if v not in own]
         # in terms of values, transforms included: bounds of an interval may depend on the field
         logps = model.logp(vars=rest, sum=False) if rest else []
-        terms = list(zip(rest, logps, strict=True))
-        found = [(v, t) for v, t in terms if value in set(ancestors([t]))]
-        self.rest = [(v, t) for v, t in terms if value not in set(ancestors([t]))]
+        found: list[tuple] = []
+        self.rest: list[tuple] = []
+        for v, t in zip(rest, logps, strict=True):
+            (found if value in set(ancestors([t])) else self.rest).append((v, t))
         self.terms = [v.name for v, _ in found]
         for v, _ in found:
             node = field_node(v)

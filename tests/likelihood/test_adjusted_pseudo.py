@@ -173,6 +173,7 @@ def test_mode_and_curvature_are_those_of_the_likelihood(rng):
     assert low < least and most < high
     least, most = extremes(H)  # of the pseudo-likelihood itself
     assert not (low < least and most < high)
+    assert max(abs(least - 1), abs(most - 1)) > 0.6
 
 
 def test_the_same_data_are_adjusted_in_the_same_way(rng):

@@ -60,11 +60,7 @@ def assert_inclusion(w, expected):
 
 @pytest.mark.parametrize(
     ("n", "m"),
-    [
-        (80, 400),
-        slow(80, 80),
-        slow(600, 3000),
-    ],
+    [(80, 400), slow(80, 80), slow(600, 3000)],
 )
 def test_all_structures_of_four_nodes(n, m):
     x = boltzmann_data(n, seed=1)

@@ -58,9 +58,8 @@ def standardised_gaps(theta, exact):
         draws = draws.astype(float)
         assert az.ess(draws) > 200, name
         gap, error = draws.mean() - value, float(az.mcse(draws))
-        gaps[name] = (
-            gap / error if error else np.copysign(np.inf, gap)
-        )  # of an event never seen, or always
+        # there is no error of an event that is never seen, or always
+        gaps[name] = gap / error if error else np.copysign(np.inf, gap)
     return gaps
 
 
