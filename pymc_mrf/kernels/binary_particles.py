@@ -1,7 +1,8 @@
 """`weighted_particles` of a field of two states and one feature, which is its basis as well.
 
-Local fields H_i = c beta_i + sum_j w_ij Z_j, with Z_j = c (y_j - m_j) and c the difference of the two values
-y, are the log odds of the second state: one exponential for a node and particle, products in place of tables.
+Local fields H_i = c beta_i + sum_j w_ij Z_ij, with Z_ij = c (y_j - c_ij), c_ij the `Field.centre` and c the
+difference of the two values y, are the log odds of the second state: one exponential for a node and particle,
+products in place of tables.
 """
 
 from typing import NamedTuple
@@ -115,10 +116,10 @@ def fill_sigmoid(H, P):
 
 
 @lean
-def add_neighbour(x, j, field, T, H):
-    """Add x Z_j to the local field H (N,) of a neighbour of j."""
-    c = field.features[0, 1] - field.features[0, 0]
-    constant, slope, t = x * c * (field.features[0, 0] - field.m[j]), x * c * c, T[j]
+def add_neighbour(x, e, end, field, T, H):
+    """Add x Z_ij to the local field H (N,) of one end i of edge e, j being its other, `end`."""
+    low, c, t = field.features[0, 0], field.features[0, 1] - field.features[0, 0], T[field.edges[e, end]]
+    constant, slope = x * c * (low - field.centre[e, end, 0]), x * c * c
     for k in range(H.shape[0]):
         H[k] += constant + slope * t[k]
 
@@ -150,9 +151,8 @@ def clear_log_odds(particles, field):
 @questions.add_edge.register(BinaryParticles)
 def add_edge_to_log_odds(particles, field, e, x):
     """From the states of both ends."""
-    u, v = field.edges[e, 0], field.edges[e, 1]
-    add_neighbour(x, v, field, particles.T, particles.H[u])
-    add_neighbour(x, u, field, particles.T, particles.H[v])
+    for end in range(2):
+        add_neighbour(x, e, 1 - end, field, particles.T, particles.H[field.edges[e, end]])
 
 
 @questions.fill_probabilities.register(BinaryParticles)
@@ -213,7 +213,7 @@ def strip(particles, field, e, x):
     ends, H, T = particles.ends, particles.H, particles.T
     for end in range(2):
         copy(H[field.edges[e, end]], ends.H[end])
-        add_neighbour(-x, field.edges[e, 1 - end], field, T, ends.H[end])
+        add_neighbour(-x, e, 1 - end, field, T, ends.H[end])
         fill_sigmoid(ends.H[end], ends.P[end])
     fill_factors(x, field.cells[e], ends.factors)
     divide_weights(particles.W, ends.P[0], ends.P[1], ends.factors, ends.W)

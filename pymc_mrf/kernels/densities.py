@@ -16,6 +16,7 @@ FLAT, NORMAL, STUDENT, LAPLACE = 0, 1, 2, 3
 
 WIDE = 0.05  # share of the Cauchy part, as wide as WIDTH scales, in the proposal of a value
 WIDTH = 3.0
+SLAB_SHARE = 0.75  # share of a heavy-tailed slab in the proposal, if all that is known is the slab's
 _C5 = 0.37960668982249444  # density of Student's t with 5 degrees of freedom at 0
 _CAUCHY = 1.0 / (np.pi * WIDTH)
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -252,7 +253,10 @@ def tabulated_quadratic_fit(f, g, h):
 
 @propose_fit.register(Density)
 def closed_propose_fit(f, fit, rng):
-    """Heavy-tailed around the mode."""
+    """Heavy-tailed around the mode, or from a slab that is so itself."""
+    if f.kind == STUDENT and rng.random() < slab_share(f, fit):
+        half = 0.5 * f.nu
+        return f.location + f.scale * rng.standard_normal() / np.sqrt(rng.standard_gamma(half) / half)
     return propose_value(fit.mode, fit.precision, rng)
 
 
@@ -266,8 +270,12 @@ def tabulated_propose_fit(f, fit, rng):
 
 @log_fit.register(Density)
 def closed_log_fit(f, fit, x):
-    """Heavy-tailed around the mode."""
-    return log_proposal(x, fit.mode, fit.precision)
+    """Mixture of both."""
+    value = log_proposal(x, fit.mode, fit.precision)
+    if f.kind == STUDENT:
+        share = slab_share(f, fit)
+        value = np.logaddexp(np.log1p(-share) + value, np.log(share) + log_density(f, x))
+    return value
 
 
 @log_fit.register(Tabulated)
@@ -275,6 +283,15 @@ def tabulated_log_fit(f, fit, x):
     """Mixture of both."""
     in_cells = log_cell_density(f.cells, f.heights, fit.g, fit.h, fit.log_mass, x)
     return _LOG_HALF + np.logaddexp(log_proposal(x, fit.mode, fit.precision), in_cells)
+
+
+@lean
+def slab_share(f, fit):
+    """Share of proposals from a slab with heavy tails: the more, the less the data say.
+
+    Where they set no limit to one side the posterior has the tail of the slab.
+    """
+    return SLAB_SHARE * min(slope_and_precision(f, fit.mode)[1] / fit.precision, 1.0)
 
 
 @lean

@@ -6,9 +6,9 @@ not by the odds of a Laplace approximation, the value from a heavy-tailed densit
 tabulated slab by `slab_cells`. An acceptance step then leaves the conditional itself invariant (Hastings,
 1970).
 
-Edges move at constant *centred* biases, beta_i = b_i + sum_j w_ij m_j with m the means of the data if a node
-has one bias, which decorrelates weights and biases. If the biases are not the sampler's to move, m = 0 and
-beta = b.
+Edges move at constant *centred* biases, beta_i = b_i + sum_j w_ij c_ij if a node has one bias. The constants
+c_ij, `Field.centre`, are such that weights and biases are about independent. If the biases are not the
+sampler's to move, c = 0 and beta = b.
 
 A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d q,),
 the present parameters, which moves change, ``beta`` (d q,), the centred biases, which do not change with an
@@ -69,8 +69,8 @@ class Field(NamedTuple):
     basis : (q, K) array
     floor : (d, K) array
         Log potentials of nodes that no parameter changes: 0 as a rule, -inf where a node has no such state.
-    m : (d M,) array
-        Means of the features, or zeros.
+    centre : (r, 2, M) array
+        What is taken from the features of both ends of each edge, c_u and c_v, or zeros.
     lift : (d q, M) array
         Parameters that shift a node as each feature does: sum_k lift_kl G_k(a) = F_l(a) up to a constant.
     s, sums : (r,) arrays
@@ -80,7 +80,7 @@ class Field(NamedTuple):
     statistic : (K K,) array
         f over the states of a pair.
     cells : (r, K K) array
-        f, centred: f(a, b) - sum_l (m_vl F_l(a) + m_ul F_l(b)).
+        f, centred: f(a, b) - sum_l (c_vl F_l(a) + c_ul F_l(b)).
     contrast : float
         Largest change of the log odds of a pair by an edge of value 1.
     """
@@ -91,7 +91,7 @@ class Field(NamedTuple):
     features: np.ndarray
     basis: np.ndarray
     floor: np.ndarray
-    m: np.ndarray
+    centre: np.ndarray
     lift: np.ndarray
     s: np.ndarray
     sums: np.ndarray
@@ -158,11 +158,11 @@ def recall_look(view: Any, slot: int) -> Any:
 
 
 @lean
-def shift(field, a, v):
-    """By how much node parameter a falls for each unit of an edge to node v while centred ones stay."""
-    M, value = field.features.shape[0], 0.0
-    for l in range(M):
-        value += field.lift[a, l] * field.m[v * M + l]
+def shift(field, a, e, end):
+    """By how much node parameter a, of an end of edge e, falls for each unit of e while centred ones stay."""
+    value = 0.0
+    for l in range(field.features.shape[0]):
+        value += field.lift[a, l] * field.centre[e, 1 - end, l]
     return value
 
 
@@ -178,9 +178,9 @@ def bias_terms_of_field(view, e, x, bias):
     if view.n_biases > 0:
         q, move = view.field.basis.shape[0], x - view.w[e]
         for end in range(2):
-            u, v = view.field.edges[e, end], view.field.edges[e, 1 - end]
+            u = view.field.edges[e, end]
             for a in range(u * q, u * q + q):
-                density, step = density_of(bias, a), shift(view.field, a, v)
+                density, step = density_of(bias, a), shift(view.field, a, e, end)
                 at = view.b[a] - move * step
                 g, h = slope_and_precision(density, at)
                 value += log_density(density, at)
@@ -200,9 +200,9 @@ def set_edge_of_field(view, e, x):
     q, move = view.field.basis.shape[0], x - view.w[e]
     view.w[e] = x
     for end in range(2):
-        u, v = view.field.edges[e, end], view.field.edges[e, 1 - end]
+        u = view.field.edges[e, end]
         for a in range(u * q, u * q + q):
-            view.b[a] -= move * shift(view.field, a, v)
+            view.b[a] -= move * shift(view.field, a, e, end)
 
 
 @lean
@@ -319,6 +319,6 @@ def add_shifts(field, w, sign, b):
     for e in range(w.shape[0]):
         if w[e] != 0.0:
             for end in range(2):
-                u, v = field.edges[e, end], field.edges[e, 1 - end]
+                u = field.edges[e, end]
                 for a in range(u * q, u * q + q):
-                    b[a] += sign * w[e] * shift(field, a, v)
+                    b[a] += sign * w[e] * shift(field, a, e, end)

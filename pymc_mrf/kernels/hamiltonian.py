@@ -157,9 +157,9 @@ def field_without_slab(view, active, bias, slope):
         slope[a] = 0.0
         if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases
             for end in range(2):
-                u, v = view.field.edges[active[a], end], view.field.edges[active[a], 1 - end]
+                u = view.field.edges[active[a], end]
                 for i in range(u * q, u * q + q):
-                    slope[a] -= shift(view.field, i, v) * slope[k + i]
+                    slope[a] -= shift(view.field, i, active[a], end) * slope[k + i]
     return value + add_slopes(view, active, slope)
 
 

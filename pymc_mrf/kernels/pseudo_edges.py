@@ -1,11 +1,11 @@
 """View of the pseudo-likelihood (Besag, 1975) of a field for `edge_moves` and `hamiltonian`.
 
-A node is in state a with log odds beta_i(a) + sum_l F_l(a) L_il in a row, L_il = sum_j w_ij Z_jl its local
-fields, one for each feature F_l of `edge_moves.Field`, Z_jl = F_l(x_j) - m_jl those of its neighbours, and
-beta_i(a) its centred biases: edges move while these stay. The local fields of all nodes and rows are kept,
-with what follows from them, and only two nodes change with an edge.
+A node is in state a with log odds beta_i(a) + sum_l F_l(a) L_il in a row, L_il = sum_j w_ij Z_ijl its local
+fields, one for each feature F_l of `edge_moves.Field`, Z_ijl = F_l(x_j) - c_ijl those of its neighbours, c_ij
+the `Field.centre`, and beta_i(a) its centred biases: edges move while these stay. The local fields of all
+nodes and rows are kept, with what follows from them, and only two nodes change with an edge.
 
-Arrays over rows are stored node by node, padded to a multiple of 8 by rows with Z = 0.
+Arrays over rows are stored node by node, padded to a multiple of 8 by rows with T = R = 0.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.edge_moves import Field, fill_node_tables
 from pymc_mrf.kernels.vector_sums import (
     LOWEST,
+    centred_pair_dot,
     copy,
     dot,
     dot_square,
     exp_negative,
-    pair_dot,
     product,
     total,
     total_positive,
@@ -110,10 +110,10 @@ class PseudoEdges(NamedTuple):
         Present parameters: weights, biases, centred biases.
     n_biases : int
         d q if the biases move, else 0.
-    T, Z : (d, M, N) arrays
-        Features, and features less their means.
-    Z2 : (d, M, M) array
-        Means over rows of the products of Z.
+    T : (d, M, N) array
+        Features.
+    Z2 : (r, 2, M, M) array
+        Means over rows of the products of the centred features Z of either end of an edge.
     s : (r,) array
         T_u . Z_v + T_v . Z_u.
     tables : (d, K) array
@@ -132,7 +132,6 @@ class PseudoEdges(NamedTuple):
     beta: np.ndarray
     n_biases: int
     T: np.ndarray
-    Z: np.ndarray
     Z2: np.ndarray
     s: np.ndarray
     tables: np.ndarray
@@ -160,8 +159,7 @@ def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoE
         beta=np.zeros(n_parameters),
         n_biases=n_biases,
         T=np.zeros((d, M, N)),
-        Z=np.zeros((d, M, N)),
-        Z2=np.zeros((d, M, M)),
+        Z2=np.zeros((r, 2, M, M)),
         s=np.zeros(r),
         tables=np.zeros((d, K)),
         now=NodeTerms._make([*map(np.zeros, sizes), *nothing]),
@@ -173,7 +171,7 @@ def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoE
 
 
 @lean
-def binary_terms(view, i, Z, L, R, p, v, C):
+def binary_terms(view, i, S, c, L, R, p, v, C):
     """`node_terms` of two states and one feature, given the local field L[0]: one exponential in a row."""
     F, T, tables, rows, n = (
         view.field.features,
@@ -196,7 +194,7 @@ def binary_terms(view, i, Z, L, R, p, v, C):
         R[0, j] = T[j] - low - step * one
         V[j] = q * (1.0 - q)
     for j in range(n, l.shape[0]):  # padding
-        l[j], R[0, j], V[j], factor[j] = 0.0, 0.0, 0.0, 1.0
+        l[j], L[0, j], R[0, j], V[j], factor[j] = 0.0, 0.0, 0.0, 0.0, 1.0
     A = n * tables[i, 0] + low * total(L[0]) + total_positive(l)
     for start in range(0, l.shape[0], CHUNK):
         A += np.log(product(factor[start : start + CHUNK]))
@@ -205,7 +203,7 @@ def binary_terms(view, i, Z, L, R, p, v, C):
     v[0] = total(V)
     v[1] = v[0]
     C[0, 0] = step * step * v[0]
-    return A, step * step * dot_square(V, Z[0])
+    return A, step * step * dot_square(V, S[0], c[0])
 
 
 @lean
@@ -225,19 +223,19 @@ def fill_scores(table, F, L, P, top):
 
 
 @lean
-def node_terms(view, i, x, Z, L, R, p, v, C):
-    """Terms of node i at local fields `view.rows.base` + x Z, into L, R (M, N), p, v (K,) and C (M, M).
+def node_terms(view, i, x, S, c, L, R, p, v, C):
+    """Terms of node i at local fields `view.rows.base` + x (S - c), into L, R (M, N), p, v (K,) and C (M, M).
 
-    Returns the sum over rows of the log normaliser, and the information about x if `Z` (M, N) is what it
-    multiplies.
+    `S` (M, N): features of a neighbour; `c` (M,): what is taken from them. Returns the sum over rows of the
+    log normaliser, and the information about x.
     """
     F, base, rows, n = view.field.features, view.rows.base, view.rows, int(view.field.n[i])
     (M, K), N = F.shape, L.shape[1]
     for l in range(M):
         for j in range(N):
-            L[l, j] = base[l, j] + x * Z[l, j]
+            L[l, j] = base[l, j] + x * (S[l, j] - c[l])
     if K == 2 and M == 1:
-        return binary_terms(view, i, Z, L, R, p, v, C)
+        return binary_terms(view, i, S, c, L, R, p, v, C)
     P, top, z, first, second, tables = rows.P, rows.top, rows.z, rows.first, rows.second, view.tables
     fill_scores(tables[i], F, L, P, top)
     for j in range(N):
@@ -269,7 +267,7 @@ def node_terms(view, i, x, Z, L, R, p, v, C):
             if F[l, a] != 0.0:
                 for j in range(N):
                     R[l, j] -= F[l, a] * P[a, j]
-                    g[j] += F[l, a] * Z[l, j]
+                    g[j] += F[l, a] * (S[l, j] - c[l])
         for j in range(N):
             first[j] += P[a, j] * g[j]
             second[j] += P[a, j] * g[j] * g[j]
@@ -314,32 +312,37 @@ def refresh(view):
             for end in range(2):
                 u, v = field.edges[e, end], field.edges[e, 1 - end]
                 for l in range(M):
-                    L, Z = now.L[u, l], view.Z[v, l]
+                    L, T, c = now.L[u, l], view.T[v, l], field.centre[e, 1 - end, l]
                     for j in range(N):
-                        L[j] += x * Z[j]
+                        L[j] += x * (T[j] - c)
     for i in range(d):
         fill_base(view, now.L[i])
-        A, _ = node_terms(view, i, 0.0, view.Z[i], now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
+        T, c = view.T[i], field.features[:, 0]  # which nothing multiplies
+        A, _ = node_terms(view, i, 0.0, T, c, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
         now.A[i] = A
 
 
 @lean
 def fill_ends(view, e, L_u, L_v, x, out):
     """Terms of edge e's ends at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
-    u, v, sums = view.field.edges[e, 0], view.field.edges[e, 1], out.sums[0]
+    u, v, sums, c = view.field.edges[e, 0], view.field.edges[e, 1], out.sums[0], view.field.centre[e]
     fill_base(view, L_u)
-    sums.A_u, h_u = node_terms(view, u, x, view.Z[v], out.L[0], out.R[0], out.p[0], out.v[0], out.C[0])
+    sums.A_u, h_u = node_terms(
+        view, u, x, view.T[v], c[1], out.L[0], out.R[0], out.p[0], out.v[0], out.C[0]
+    )
     fill_base(view, L_v)
-    sums.A_v, h_v = node_terms(view, v, x, view.Z[u], out.L[1], out.R[1], out.p[1], out.v[1], out.C[1])
-    sums.g, sums.h = score(view, out.R[0], v, out.R[1], u), h_u + h_v
+    sums.A_v, h_v = node_terms(
+        view, v, x, view.T[u], c[0], out.L[1], out.R[1], out.p[1], out.v[1], out.C[1]
+    )
+    sums.g, sums.h = score(view, e, out.R[0], out.R[1]), h_u + h_v
 
 
 @lean
-def score(view, R_u, v, R_v, u):
-    """Slope by an edge of nodes u and v with residuals R_u and R_v (M, N)."""
-    g = 0.0
+def score(view, e, R_u, R_v):
+    """Slope by edge e whose ends have the residuals R_u and R_v (M, N)."""
+    u, v, c, g = view.field.edges[e, 0], view.field.edges[e, 1], view.field.centre[e], 0.0
     for l in range(R_u.shape[0]):
-        g += pair_dot(R_u[l], view.Z[v, l], R_v[l], view.Z[u, l])
+        g += centred_pair_dot(R_u[l], view.T[v, l], c[1, l], R_v[l], view.T[u, l], c[0, l])
     return g
 
 
@@ -356,17 +359,16 @@ def product_of_moments(C, Z2):
 @moves.look_at.register(PseudoEdges)
 def look_at_rows(view, e, x):
     """Score from the residuals; information as if the ends had independent variances: without a pass."""
-    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+    u, v, Z2 = view.field.edges[e, 0], view.field.edges[e, 1], view.Z2[e]
     now, without = view.now, view.without
     sums = without.sums[0]
     if x == 0.0:
-        sums.g = score(view, now.R[u], v, now.R[v], u)
+        sums.g = score(view, e, now.R[u], now.R[v])
         sums.A_u, sums.A_v = now.A[u], now.A[v]
-        sums.h = product_of_moments(now.C[u], view.Z2[v]) + product_of_moments(now.C[v], view.Z2[u])
+        sums.h = product_of_moments(now.C[u], Z2[1]) + product_of_moments(now.C[v], Z2[0])
     else:
         fill_ends(view, e, now.L[u], now.L[v], -x, without)
-        sums.h = product_of_moments(without.C[0], view.Z2[v])
-        sums.h += product_of_moments(without.C[1], view.Z2[u])
+        sums.h = product_of_moments(without.C[0], Z2[1]) + product_of_moments(without.C[1], Z2[0])
     return 0.5 * sums.g * sums.g / sums.h, sums.h
 
 
@@ -479,7 +481,7 @@ def add_slopes_by_rows(view, active, slope):
         value += view.beta[a] * field.t[a]
     for a in range(k):
         u, v = field.edges[active[a], 0], field.edges[active[a], 1]
-        slope[a] += score(view, now.R[u], v, now.R[v], u)
+        slope[a] += score(view, active[a], now.R[u], now.R[v])
     q = field.basis.shape[0]
     for a in range(view.n_biases):
         mean = 0.0

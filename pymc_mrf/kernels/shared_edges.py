@@ -175,7 +175,7 @@ def end_of(view, t, p):
     """Node parameter p of those at both ends of the edge of term t, and how much of it the entry moves."""
     field, e, q = view.whole.field, view.field.edge[t], view.whole.field.basis.shape[0]
     a = field.edges[e, p // q] * q + p % q
-    return a, -view.field.factor[t] * moves.shift(field, a, field.edges[e, 1 - p // q])
+    return a, -view.field.factor[t] * moves.shift(field, a, e, p // q)
 
 
 @prior_terms.register(Combined)

@@ -1,8 +1,9 @@
 """`weighted_particles` of a field of any number of states and features.
 
 Given the other nodes, node i is in state a with log potential beta_i(a) + sum_l F_l(a) L_il, L_il =
-sum_j w_ij Z_jl its local fields, one for each feature F_l of `edge_moves.Field`, Z_jl = F_l(z_j) - m_jl; the
-notation is that of `pseudo_edges`, with particles for rows. States that a node does not have are never drawn.
+sum_j w_ij Z_ijl its local fields, one for each feature F_l of `edge_moves.Field`, Z_ijl = F_l(z_j) - c_ijl;
+the notation is that of `pseudo_edges`, with particles for rows. States that a node does not have are never
+drawn.
 """
 
 from typing import NamedTuple
@@ -138,13 +139,13 @@ def fill_softmax(table, F, L, P, top):
 
 
 @lean
-def add_neighbour(x, j, field, T, L):
-    """Add x Z_j to the local fields L (M, N) of a neighbour of j."""
-    M = L.shape[0]
-    for l in range(M):
-        mean = field.m[j * M + l]
+def add_neighbour(x, e, end, field, T, L):
+    """Add x Z_ij to the local fields L (M, N) of one end i of edge e, j being its other, `end`."""
+    j = field.edges[e, end]
+    for l in range(L.shape[0]):
+        center = field.centre[e, end, l]
         for k in range(L.shape[1]):
-            L[l, k] += x * (T[j, l, k] - mean)
+            L[l, k] += x * (T[j, l, k] - center)
 
 
 @lean
@@ -209,9 +210,8 @@ def clear_local_fields(particles, field):
 @questions.add_edge.register(StateParticles)
 def add_edge_to_local_fields(particles, field, e, x):
     """From the features of both ends."""
-    u, v = field.edges[e, 0], field.edges[e, 1]
-    add_neighbour(x, v, field, particles.T, particles.L[u])
-    add_neighbour(x, u, field, particles.T, particles.L[v])
+    for end in range(2):
+        add_neighbour(x, e, 1 - end, field, particles.T, particles.L[field.edges[e, end]])
 
 
 @questions.fill_probabilities.register(StateParticles)
@@ -275,7 +275,7 @@ def strip(particles, field, e, x):
         i, L = field.edges[e, end], ends.L[end]
         for l in range(L.shape[0]):
             copy(particles.L[i, l], L[l])
-        add_neighbour(-x, field.edges[e, 1 - end], field, particles.T, L)
+        add_neighbour(-x, e, 1 - end, field, particles.T, L)
         fill_softmax(particles.tables[i], field.features, L, ends.P[end], ends.R)
     fill_factors(x, field.cells[e], ends.factors)
     average_over_pair(ends.P[0], ends.P[1], ends.factors, ends.rows, ends.R)
@@ -399,8 +399,8 @@ def add_move_of_states(particles, field, w, beta, active, D):
             continue
         for l in range(M):
             for a in range(K):
-                tables[u, a] -= x * field.m[v * M + l] * F[l, a]
-                tables[v, a] -= x * field.m[u * M + l] * F[l, a]
+                tables[u, a] -= x * field.centre[e, 1, l] * F[l, a]
+                tables[v, a] -= x * field.centre[e, 0, l] * F[l, a]
             for j in range(D.shape[0]):
                 D[j] += x * T[u, l, j] * T[v, l, j]
     for i in range(tables.shape[0]):
@@ -447,5 +447,7 @@ def fill_means_of_states(particles, field, active, W, edge_mean, node_mean):
         for l in range(M):
             mean += dot(product[l], T[v, l]) / sum_W
             for a in range(K):
-                mean -= F[l, a] * (field.m[v * M + l] * share[u, a] + field.m[u * M + l] * share[v, a])
+                mean -= F[l, a] * (
+                    field.centre[e, 1, l] * share[u, a] + field.centre[e, 0, l] * share[v, a]
+                )
         edge_mean[e] = mean

@@ -74,11 +74,20 @@ def pair_dot(a, b, c, d):
 
 
 @summing
-def dot_square(a, b):
-    """Sum of a b^2."""
+def centred_pair_dot(a, b, m, c, d, n):
+    """Sum of two inner products, a . (b - m) + c . (d - n)."""
     s = 0.0
     for j in range(a.shape[0]):
-        s += a[j] * (b[j] * b[j])
+        s += a[j] * (b[j] - m) + c[j] * (d[j] - n)
+    return s
+
+
+@summing
+def dot_square(a, b, m):
+    """Sum of a (b - m)^2."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * ((b[j] - m) * (b[j] - m))
     return s
 
 

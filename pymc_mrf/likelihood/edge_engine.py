@@ -20,6 +20,8 @@ from pymc_mrf.kernels.hamiltonian import (
 )
 from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
 
+SINGULAR = 1e-9  # eigenvalues of covariances below this share of the largest are zero
+EDGES_AT_ONCE = 100_000  # with one feature
 HALF_ROW = 0.5  # by which variances in the data are larger than they are
 # length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
 TRAJECTORY = 1.6
@@ -48,14 +50,14 @@ def edge_field(
     d, F, G = graph.n_nodes, family.edge_features, family.node_basis
     (M, K), entries, floor = F.shape, family.node_entries(d), np.zeros((d, family.n_states))
     floor[~family.possible(d)] = -np.inf
-    n, m = np.zeros(d), np.zeros((d, M))
+    n = np.zeros(d)
     for block in blocks_of(x, graph.edges):
         n[block.nodes] = len(block.x)
-        if is_centred:
-            m[block.nodes] = F[:, block.x].mean(axis=1).T
+    counts = DataCounts(graph.edges, K)
+    counts.count(x)
     f = F.T @ F
-    u, v = graph.edges.T
-    by_u, by_v = m[v] @ F, m[u] @ F  # (r, K)
+    centre = regressed_centres(counts.pairs, F) if is_centred else np.zeros((graph.n_edges, 2, M))
+    by_v, by_u = (centre @ F).transpose(1, 0, 2)  # (r, K)
     # the first state is the reference: what is left of a feature is a combination of the basis
     lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
     field = Field(
@@ -65,7 +67,7 @@ def edge_field(
         features=F,
         basis=G,
         floor=floor,
-        m=m.ravel(),
+        centre=centre,
         lift=(entries[:, :, None] * lift).reshape(-1, M),
         s=np.zeros(graph.n_edges),
         sums=np.zeros(graph.n_edges),
@@ -74,19 +76,46 @@ def edge_field(
         cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
         contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
     )
-    counts = DataCounts(graph.edges, K)
-    counts.count(x)
     fill_sums(counts, field)
     return field
 
 
+def regressed_centres(pairs: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Choose what is taken from the features of both ends of every edge, (r, 2, M).
+
+    The coefficients of the linear regression of the edge's statistic on the features of its ends, in the
+    data. The centred statistic is then uncorrelated with them: where the field is as the data are, weights
+    and biases are orthogonal parameters (Cox and Reid, 1987). If the ends are independent, the coefficients
+    are the means of the features. If two states of a binary pair never occur together, they are the opposite
+    states, and a weight to which the data set no limit can be anything while the centred biases stay.
+
+    Parameters
+    ----------
+    pairs : (r, K, K) array
+        Counts of the states of the ends of each edge.
+    features : (M, K) array
+    """
+    (M, K), r = features.shape, len(pairs)
+    X = np.concatenate([np.repeat(features, K, axis=1), np.tile(features, K)])  # (2 M, K K)
+    products, y = (X[:, None] * X).reshape(-1, K * K), (features.T @ features).ravel()
+    centre = np.empty((r, 2, M))
+    for p in np.array_split(np.arange(r), 1 + r * M * M // EDGES_AT_ONCE):
+        share = pairs[p].reshape(len(p), -1) / pairs[p].sum(axis=(1, 2))[:, None]
+        mean = share @ X.T
+        C = (share @ products.T).reshape(-1, 2 * M, 2 * M) - mean[:, :, None] * mean[:, None]
+        c = share @ (X * y).T - mean * (share @ y)[:, None]
+        by_end = np.linalg.pinv(C, rcond=SINGULAR, hermitian=True) @ c[:, :, None]
+        centre[p] = by_end.reshape(-1, 2, M)[:, ::-1]  # what multiplies one end is taken from the other
+    return centre
+
+
 def fill_sums(counts: DataCounts, field: Field) -> None:
     """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`."""
-    F, m = field.features, field.m.reshape(len(field.n), -1)
-    totals, (u, v) = counts.nodes @ F.T, field.edges.T
+    F, (u, v) = field.features, field.edges.T
+    by_u, by_v = field.centre[:, 1] @ F, field.centre[:, 0] @ F  # (r, K)
     field.t[:] = (counts.nodes @ field.basis.T).ravel()
     field.sums[:] = counts.pairs.reshape(len(u), -1) @ field.statistic
-    field.s[:] = field.sums - (m[v] * totals[u]).sum(axis=1) - (m[u] * totals[v]).sum(axis=1)
+    field.s[:] = field.sums - (by_u * counts.nodes[u]).sum(axis=1) - (by_v * counts.nodes[v]).sum(axis=1)
 
 
 def node_covariances(x: Data, field: Field) -> np.ndarray:

@@ -49,7 +49,7 @@ class ExactLikelihood(ComputedLikelihood):
             features=np.zeros((0, K)),
             basis=np.zeros((0, K)),
             floor=self.node_tables.copy(),
-            m=nothing,
+            centre=np.zeros((self.graph.n_edges, 2, 0)),
             lift=np.zeros((0, 0)),
             s=self.s,
             sums=self.s,

@@ -81,14 +81,15 @@ class PseudoEdges(EdgeEngine):
 
     def _fill_rows(self, x: Data) -> None:
         """Fill in what the view holds of every row."""
-        field, T, Z = self.view.field, self.view.T, self.view.Z
-        m = field.m.reshape(len(field.n), -1, 1)
+        field, T = self.view.field, self.view.T
         for block in blocks_of(x, field.edges):
             n, nodes = len(block.x), block.nodes
             T[nodes, :, :n] = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
-            Z[nodes, :, :n] = T[nodes, :, :n] - m[nodes]
         self.view.s[:] = field.sums + field.s
-        self.view.Z2[:] = np.einsum("ilc,ikc->ilk", Z, Z) / field.n[:, None, None]
+        mean = T.sum(axis=2) / field.n[:, None]
+        C = np.einsum("ilc,ikc->ilk", T, T) / field.n[:, None, None] - mean[:, :, None] * mean[:, None]
+        gap = mean[field.edges] - field.centre  # (r, 2, M)
+        self.view.Z2[:] = C[field.edges] + gap[:, :, :, None] * gap[:, :, None]
 
     def set_data(self, x: Data) -> None:
         """Rows of the view as well."""
@@ -142,7 +143,7 @@ class PseudoEdges(EdgeEngine):
         C, variance, *_ = self._places.of(self.information)
         u, v = view.field.edges.T
         by_bias = variance @ (G - G[:, :1]).T ** 2
-        return (C[u] * view.Z2[v] + C[v] * view.Z2[u]).sum(axis=(1, 2)), by_bias.ravel()
+        return (C[u] * view.Z2[:, 1] + C[v] * view.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
 
     def remember(self) -> None:
         """Covariances and variances at the present parameters."""

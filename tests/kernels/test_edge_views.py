@@ -61,11 +61,11 @@ class Case(NamedTuple):
         """Weights and biases (Q, r + d q) with edge e at `values` (Q,), centred biases being as they are."""
         field = self.engine.view.field
         w, b = self.w if w is None else w, self.b if b is None else b
-        lift, m = field.lift.reshape(D, -1, len(field.features)), field.m.reshape(D, -1)
+        lift = field.lift.reshape(D, -1, len(field.features))
         parameters = np.tile(np.r_[w, b], (len(values), 1))
         biases = parameters[:, R:].reshape(len(values), D, -1)  # a part of it
-        for u, v in (EDGES[e], EDGES[e][::-1]):
-            biases[:, u] -= np.multiply.outer(values - w[e], lift[u] @ m[v])
+        for end, u in enumerate(EDGES[e]):
+            biases[:, u] -= np.multiply.outer(values - w[e], lift[u] @ field.centre[e, 1 - end])
         parameters[:, e] = values
         return parameters
 
@@ -97,16 +97,21 @@ def test_data_of_a_field(kind, name, moves_biases, rng):
     field, family, x = this.engine.view.field, this.family, this.x
     F, G, f = family.edge_features, family.node_basis, family.edge_statistic
     K, possible = family.n_states, family.possible(D)
-    m = F[:, x].mean(axis=1) if moves_biases else np.zeros((len(F), D))
     np.testing.assert_array_equal(field.n, len(x))
-    np.testing.assert_allclose(field.m.reshape(D, -1), m.T)
     np.testing.assert_array_equal(field.floor, np.where(possible, 0.0, -np.inf))
     np.testing.assert_array_equal(field.statistic.reshape(K, K), f)
     for e, (u, v) in enumerate(EDGES):
-        cells = f - (m[:, v] @ F)[:, None] - (m[:, u] @ F)[None, :]
+        c_u, c_v = field.centre[e] @ F
+        cells = f - c_v[:, None] - c_u[None, :]
         np.testing.assert_allclose(field.cells[e].reshape(K, K), cells, atol=1e-12)
         np.testing.assert_allclose(field.sums[e], f[x[:, u], x[:, v]].sum())
-        np.testing.assert_allclose(field.s[e], cells[x[:, u], x[:, v]].sum(), atol=1e-10)
+        values = cells[x[:, u], x[:, v]]
+        np.testing.assert_allclose(field.s[e], values.sum(), atol=1e-10)
+        if moves_biases:  # uncorrelated with what the biases multiply in place of it
+            features = np.concatenate([F[:, x[:, u]], F[:, x[:, v]]])
+            np.testing.assert_allclose(features @ (values - values.mean()), 0.0, atol=1e-10)
+        else:
+            np.testing.assert_array_equal(field.centre[e], 0.0)
     t, lift = field.t.reshape(D, -1), field.lift.reshape(D, len(G), len(F))
     for i in range(D):
         np.testing.assert_allclose(t[i], G[:, x[:, i]].sum(axis=1))
@@ -156,14 +161,14 @@ def information_under_independence(this, e):
     edge_tables = family.edge_tables(parameters[:R])
     node_tables = parameters[R:].reshape(D, -1) @ family.node_basis + field.floor
     F, information = family.edge_features, 0.0
-    for i, j in (EDGES[e], EDGES[e][::-1]):
+    for end, (i, j) in enumerate((EDGES[e], EDGES[e][::-1])):
         scores = np.tile(node_tables[i], (len(this.x), 1))
         for table, (u, v) in zip(edge_tables, EDGES, strict=True):
             if i in (u, v):
                 scores += table[this.x[:, v if i == u else u]]  # statistics are symmetric
         P = special.softmax(scores, axis=1)
         covariance = np.einsum("ca,la,ka->lk", P, F, F) - np.einsum("cl,ck->lk", P @ F.T, P @ F.T)
-        Z = F[:, this.x[:, j]].T - field.m.reshape(D, -1)[j]
+        Z = F[:, this.x[:, j]].T - field.centre[e, 1 - end]
         information += (covariance * (Z.T @ Z) / len(this.x)).sum()
     return information
 
@@ -277,3 +282,16 @@ def test_blocks(kind, name, n_rows, rng):
         edge_moves.set_edge(view, e, new)
         edge_moves.follow(view, e, old, new)
         assert_same()
+
+
+@pytest.mark.parametrize("empty", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("name", BINARY)
+def test_data_set_no_limit_to_an_edge_with_an_empty_cell(name, empty, rng):
+    """If two states never occur together, a weight can grow without bounds at the same centred biases."""
+    x = rng.integers(2, size=(60, 2)).astype(np.int8)
+    x = x[(x != empty).any(axis=1)]
+    field = make_engine("tree", FAMILIES[name], x, True, PairwiseGraph(range(2), [(0, 1)])).view.field
+    cells = field.cells.reshape(2, 2)
+    others = np.delete(cells.ravel(), 2 * empty[0] + empty[1])
+    np.testing.assert_allclose(others, others[0], atol=1e-12)
+    assert abs(cells[empty] - others[0]) > 0.5

@@ -281,7 +281,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
     field, active, n_biases = view.field, np.flatnonzero(w), view.n_biases
     k, q = len(active) + n_biases, len(family.node_basis)
     z, x = states_of(engine), engine._x.astype(int).T
-    lift, means = field.lift.reshape(5, q, -1), field.m.reshape(5, -1)
+    lift, centre = field.lift.reshape(5, q, -1), field.centre
     weights = particles.W[:m]
 
     def energy(new_w, new_b, rows):
@@ -298,8 +298,8 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         new_w[active] += move[: len(active)]
         new_b = beta.copy().reshape(5, q)
         for e, (u, v) in enumerate(EDGES):
-            new_b[u] -= new_w[e] * lift[u] @ means[v]
-            new_b[v] -= new_w[e] * lift[v] @ means[u]
+            new_b[u] -= new_w[e] * lift[u] @ centre[e, 1]
+            new_b[v] -= new_w[e] * lift[v] @ centre[e, 0]
         new_b = new_b.ravel()
         gap = energy(new_w, new_b, z) - energy(w, b, z)
         A = special.logsumexp(gap, b=weights / m)

@@ -14,7 +14,7 @@ from pymc_mrf.kernels import (
     pseudo_edges,
     vector_sums,
 )
-from pymc_mrf.kernels.densities import LAPLACE, STUDENT, Density
+from pymc_mrf.kernels.densities import LAPLACE, SLAB_SHARE, STUDENT, Density, Fit
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edge_prior import flat
@@ -42,7 +42,10 @@ def test_sums(n, rng):
     a, b, c, d = rng.normal(size=(4, n))
     np.testing.assert_allclose(vector_sums.dot(a, b), (a * b).sum())
     np.testing.assert_allclose(vector_sums.pair_dot(a, b, c, d), (a * b + c * d).sum())
-    np.testing.assert_allclose(vector_sums.dot_square(a, b), (a * b**2).sum())
+    np.testing.assert_allclose(
+        vector_sums.centred_pair_dot(a, b, 0.3, c, d, -2.0), (a * (b - 0.3) + c * (d + 2.0)).sum()
+    )
+    np.testing.assert_allclose(vector_sums.dot_square(a, b, 0.3), (a * (b - 0.3) ** 2).sum())
     np.testing.assert_allclose(vector_sums.dot_two(a, b, c), (a @ c, b @ c))
     np.testing.assert_allclose(vector_sums.total(a), a.sum())
     np.testing.assert_allclose(vector_sums.total_positive(a), a[a > 0].sum())
@@ -141,8 +144,9 @@ def test_node_terms(family, n, rng):
     base[0, 0] = 1000.0
     view.rows.base[:, :n] = base
     L, R, p, v, C = np.empty((M, N)), np.empty((M, N)), np.empty(K), np.empty(K), np.empty((M, M))
-    A, information = pseudo_edges.node_terms(view, 0, 0.7, view.Z[1], L, R, p, v, C)
-    Z = view.Z[1, :, :n]
+    S, c = view.T[1], rng.normal(size=M)
+    A, information = pseudo_edges.node_terms(view, 0, 0.7, S, c, L, R, p, v, C)
+    Z = S[:, :n] - c[:, None]
     fields = base + 0.7 * Z
     scores = view.tables[0] + fields.T @ F
     P = special.softmax(scores, axis=1)
@@ -183,17 +187,30 @@ def test_enumerated_probabilities(rng):
         np.testing.assert_allclose(moments[u, v], p[(configs[:, u] == 1) & (configs[:, v] == 1)].sum())
 
 
-def test_proposals_have_the_density_they_claim(rng):
+@pytest.mark.parametrize("slab", [normal(0.8), student(-0.5, 1.5, 1.0)], ids=["normal", "cauchy"])
+def test_proposals_have_the_density_they_claim(slab, rng):
     mode, precision = 0.7, 4.0
-    draws = np.array([densities.propose_value(mode, precision, rng) for _ in range(4000)])
+    fit = Fit(mode, precision, 0.0, 1.0, 0.0)
+    draws = np.array([densities.propose_fit(slab, fit, rng) for _ in range(4000)])
     cuts = mode + np.array([-np.inf, -3.0, -1.0, -0.5, -0.2, 0.0, 0.3, 0.7, 1.5, np.inf])
     cells = [
-        integrate.quad(lambda t: np.exp(densities.log_proposal(t, mode, precision)), *ends)[0]
+        integrate.quad(lambda t: np.exp(densities.log_fit(slab, fit, t)), *ends)[0]
         for ends in itertools.pairwise(cuts)
     ]
     np.testing.assert_allclose(sum(cells), 1.0, rtol=1e-7)
     counts = np.histogram(draws, cuts)[0]
     assert stats.chisquare(counts, np.array(cells) / sum(cells) * len(draws)).pvalue > 1e-5
+
+
+def test_proposals_reach_the_tails_of_the_slab():
+    """Where the data set no limit the posterior over the proposal is bounded."""
+    slab = student(0.0, 2.0, 1.0)
+    weak = densities.slope_and_precision(slab, -1.0)[1]
+    for precision, share in ((weak, SLAB_SHARE), (4.0 * weak, SLAB_SHARE / 4.0)):
+        fit = Fit(-1.0, precision, 0.0, 1.0, 0.0)
+        for x in (-1e2, -1e4):
+            log_weight = densities.log_density(slab, x) - densities.log_fit(slab, fit, x)
+            assert log_weight < -np.log(share)
 
 
 @pytest.mark.parametrize(

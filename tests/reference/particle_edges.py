@@ -43,9 +43,9 @@ def change(x, e, edges, w, b, field):
     M, q = len(field.features), len(field.basis)
     new_w, new_b = list(w), list(b)
     new_w[e] = x
-    for u, v in (edges[e], edges[e][::-1]):
+    for end, u in enumerate(edges[e]):
         for k in range(q):
-            step = sum(field.lift[u * q + k][l] * field.m[v * M + l] for l in range(M))
+            step = sum(field.lift[u * q + k][l] * field.centre[e][1 - end][l] for l in range(M))
             new_b[u * q + k] -= (x - w[e]) * step
     return new_w, new_b
 

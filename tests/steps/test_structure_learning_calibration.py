@@ -61,17 +61,17 @@ class Sampler:
         with self.model:
             self.edges = EdgeGibbs([self.model["w"], self.model["b"]])
             self.hyper = ConjugateHyperparameters([self.model["p"], self.model["tau"]])
-        # the exact conditional of any data: centring at means of others is only a matter of speed
+        # the exact conditional of any data: centring at others is only a matter of speed
         self.view = self.edges._engine.view
         self.information = self.edges._information
 
     def see(self, x):
         """Put the sufficient statistics of other data in the place of the first."""
         u, v = GRAPH.edges.T
-        m, t = self.view.field.m, x.sum(axis=0).astype(float)
+        (c_u, c_v), t = self.view.field.centre[:, :, 0].T, x.sum(axis=0).astype(float)
         sums = (x[:, u] * x[:, v]).sum(axis=0).astype(float)
         n = np.full(D, max(float(len(x)), 1e-9))  # scales of proposals are relative to n
-        field = self.view.field._replace(n=n, s=sums - m[v] * t[u] - m[u] * t[v], sums=sums, t=t)
+        field = self.view.field._replace(n=n, s=sums - c_v * t[u] - c_u * t[v], sums=sums, t=t)
         self.edges._engine.view = self.view._replace(field=field)
         self.edges._information = self.information if len(x) else np.zeros_like(self.information)
 
