@@ -1,6 +1,6 @@
 """Views of the exact likelihood for `edge_moves`: by junction tree, or of binary fields by enumeration.
 
-A change of one edge, with the biases of its ends shifted so that they stay centred at the data, multiplies
+A change of one edge, with the biases of its ends shifted so that the centred ones stay, multiplies
 the probabilities of the states of the pair by exp(x c), c the table of the centred statistic. So the pair's
 marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows by
 log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.

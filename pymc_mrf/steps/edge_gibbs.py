@@ -82,8 +82,9 @@ class EdgeGibbs(EdgeStep):
 
     One step updates every candidate edge in turn, presence and value together: the proposal does not
     depend on the present state of the edge and approximates its full conditional by Laplace's method,
-    and a Metropolis-Hastings step corrects the rest. A change of an edge keeps the biases centred at
-    the data, b_i + sum_j w_ij mean(y_j), if the biases belong to this step. Then Hamiltonian Monte Carlo
+    and a Metropolis-Hastings step corrects the rest. If the biases belong to this step, a change of an edge
+    moves those of its ends, so that b_i + sum_j w_ij c_ij stays; the c_ij, means of y_j if i and j are
+    independent, make weights and biases about independent in the posterior. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
     Under the first two likelihoods the vector may be one term, times constant factors, of the edge
@@ -156,8 +157,9 @@ class EdgeGibbs(EdgeStep):
 
     References
     ----------
-    Chen & Welling (2012); Besag (1975); Neal (2011); Geyer (1991) and Asuncion et al. (2010) for weighted
-    particles; Ceperley & Dewing (1999) for corrections of random log ratios.
+    Chen & Welling (2012); Besag (1975); Neal (2011); Cox & Reid (1987) for parameters that are orthogonal;
+    Geyer (1991) and Asuncion et al. (2010) for weighted particles; Ceperley & Dewing (1999) for corrections
+    of random log ratios.
     """
 
     name = "edge_gibbs"
