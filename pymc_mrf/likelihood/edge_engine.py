@@ -278,8 +278,16 @@ class EdgeEngine:
         w[:], b[:] = self.view.w, self.view.b
         return accept
 
+    def stretch(self) -> float:
+        """How many times longer than `TRAJECTORY` joint moves are."""
+        return 1.0
+
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """Make the joint move of the edges `active` (k,); the acceptance probability."""
+        """Make the joint move of the edges `active` (k,), of `n_steps` steps times `stretch`.
+
+        Returns the acceptance probability.
+        """
+        n_steps = int(np.rint(n_steps * self.stretch()))
         self.remember()
         x = self.coordinates(active, prior)
         draw_momentum(x, rng)

@@ -115,7 +115,7 @@ class PseudoEdges(EdgeEngine):
         curvature += recent * (self._curvature - curvature)
 
     def stretch(self) -> float:
-        """How many times longer trajectories are than for independent coordinates of unit variance.
+        """Tell from the norms of the nodes' weights how far to go.
 
         If parameters are many for the rows, local fields of a node may all grow together, held back only by
         the prior: the norm of its weights varies far more than one weight given the others.
@@ -151,8 +151,7 @@ class PseudoEdges(EdgeEngine):
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """As of the base, with `n_steps` leapfrog steps times `stretch`; remembers what `learn` needs."""
-        n_steps = int(np.rint(n_steps * self.stretch()))
+        """As of the base; remembers what `learn` needs."""
         accept = super().trajectory(active, prior, step, n_steps, rng)
         self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)

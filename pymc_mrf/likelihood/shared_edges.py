@@ -97,6 +97,10 @@ class SharedEdges(EdgeEngine):
         information = self._factor**2 * of_edges[self._edge]
         return np.bincount(self._entry, information, len(self.view.w)), of_biases
 
+    def stretch(self) -> float:
+        """As of the field."""
+        return self._whole.stretch()
+
     def remember(self) -> None:
         """As the field does."""
         self._whole.remember()
