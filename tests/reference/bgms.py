@@ -8,6 +8,7 @@ from typing import NamedTuple
 import arviz as az
 import numpy as np
 import pymc as pm
+from scipy import stats
 
 import pymc_mrf as pmrf
 
@@ -103,19 +104,42 @@ def inclusion(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return present.mean(axis=(0, 1)), error
 
 
-def differences(found: Bgms, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Our inclusion probability less that of bgms, and the Monte-Carlo error of the difference, both (r,).
+def variances(found: Bgms) -> tuple[np.ndarray, np.ndarray]:
+    """Monte-Carlo variances of the inclusion probabilities of bgms, both (r,).
 
-    The variance of bgms is a multiple of m (1 - m), m its inclusion probability, the same for all edges,
-    from the spread between its runs and chains; where the spread of an edge is larger, it is that.
+    From the spread between its runs and chains: of every edge by itself; and as a multiple of m (1 - m), m
+    its inclusion probability, the same for all edges.
     """
-    ours, error = inclusion(w)
-    theirs = found.inclusion.mean(axis=0)
-    chains = found.by_chain
+    m, chains = found.inclusion.mean(axis=0), found.by_chain
     per_edge = (chains[0] - chains[1]) ** 2 / 4.0 / len(found.inclusion)
     if len(found.inclusion) > 1:
         per_edge = np.maximum(per_edge, found.inclusion.var(axis=0, ddof=1) / len(found.inclusion))
-    bernoulli = theirs * (1.0 - theirs)
-    pooled = bernoulli * per_edge.sum() / bernoulli.sum()
-    least = 1.0 / (2 * found.draws * len(found.inclusion))
-    return ours - theirs, np.sqrt(error**2 + np.maximum(pooled, per_edge) + least**2)
+    bernoulli = m * (1.0 - m)
+    return per_edge, bernoulli * per_edge.sum() / bernoulli.sum()
+
+
+def least_error(found: Bgms) -> float:
+    """Error of an edge that is in all draws or in none."""
+    return 1.0 / (2 * found.draws * len(found.inclusion))
+
+
+def tail(found: Bgms, kept: np.ndarray) -> float:
+    """How much heavier than those of normals the tails of the errors of bgms are, at least 1.
+
+    Some edges mix worse than others: the largest difference between the two chains, in pooled errors, over
+    what is the median of the largest for as many normals.
+    """
+    _, pooled = variances(found)
+    error = 2.0 * np.sqrt(len(found.inclusion) * (pooled + least_error(found) ** 2))
+    largest = np.abs((found.by_chain[0] - found.by_chain[1]) / error)[kept].max()
+    return max(float(largest / stats.norm.isf(0.5 * (1.0 - 0.5 ** (1.0 / kept.sum())))), 1.0)
+
+
+def differences(found: Bgms, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Our inclusion probability less that of bgms, and the Monte-Carlo error of the difference, both (r,).
+
+    The variance of bgms is the larger of both `variances`.
+    """
+    ours, error = inclusion(w)
+    variance = np.maximum(*variances(found)) + least_error(found) ** 2
+    return ours - found.inclusion.mean(axis=0), np.sqrt(error**2 + variance)
