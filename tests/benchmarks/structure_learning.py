@@ -329,7 +329,8 @@ def main() -> None:
     paper = against_the_paper()
     notes = (
         "Effective draws (ArviZ, bulk) per CPU second of one core, warm-up included, compilation not; two "
-        "chains of 2000 draws after 500; with particles 1500 after 500 at n = 100, 600 after 150 at n = 1000. "
+        "chains of 2000 draws after 500; with particles 1500 after 500 at n = 100, 600 after 150 at n = "
+        "1000. "
         "Median and minimum over the weights that were ever present in a draw; edges: present on average. "
         "Priors: Cauchy of scale 2 on the weight with inclusion probability 1/2, or another p, and normal "
         "biases of variance π²; or those of the paper (p and the slab's precision random).\n\n"
