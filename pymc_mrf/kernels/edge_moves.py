@@ -45,7 +45,7 @@ LEAST = 1e-3
 """Smallest probability with which either state of an edge is proposed."""
 
 MAX_NEWTON = 12  # steps towards a mode, at most
-MAX_SHIFT = 2.0  # of one of them, in the log odds of a pair
+MAX_SHIFT = 2.0  # of the first of them, in the log odds of a pair; others may be longer
 CONVERGED = 0.05  # squared length, in standard deviations, of a step that is the last
 REFINE = 0.25  # proposals of presence more probable than this get a better mode
 STRONG = 0.5 * 3.5**2  # or if the score is 3.5 standard deviations from zero, which explains so much
@@ -218,7 +218,7 @@ def refined_fit(view, e, fit, prior):
     # where states are rare the parabola at 0 has hardly any curvature, and its mode is anywhere
     slab, reach, log_mass = prior.slab, MAX_SHIFT / view.field.contrast, 0.0
     absent = bias_terms(view, e, 0.0, prior.bias)[0]
-    x = min(max(fit.mode, -reach), reach)
+    x, last = min(max(fit.mode, -reach), reach), 0.0
     for _ in range(MAX_NEWTON):
         value, slope, information = likelihood_terms(view, e, x)
         log_prior, prior_slope, precision = bias_terms(view, e, x, prior.bias)
@@ -228,6 +228,11 @@ def refined_fit(view, e, fit, prior):
         x += min(max(move, -reach), reach)
         if move * move * fit.precision < CONVERGED and abs(move) < 0.99 * reach:
             break
+        if move * last < 0.0:  # the mode is between
+            reach = 0.5 * abs(last)
+        elif abs(move) >= 0.99 * reach:
+            reach *= 2.0
+        last = move
     return fit, log_mass
 
 

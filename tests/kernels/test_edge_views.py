@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import edge_moves, hamiltonian
+from pymc_mrf.kernels import densities, edge_moves, hamiltonian
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
@@ -282,6 +282,23 @@ def test_blocks(kind, name, n_rows, rng):
         edge_moves.set_edge(view, e, new)
         edge_moves.follow(view, e, old, new)
         assert_same()
+
+
+def test_modes_that_are_far_away():
+    """Both ends are nearly always 1 without the edge, and never both are: the mode is near the biases."""
+    x = np.repeat([[0, 1], [1, 0]], 10, axis=0).astype(np.int8)
+    engine = make_engine("tree", BOLTZMANN, x, False, PairwiseGraph(range(2), [(0, 1)]))
+    view, prior = engine.view, EdgePrior(np.zeros(1), normal(100.0), normals(2, BIAS_SD))
+    engine.go_to(np.zeros(1), np.full(2, 50.0))
+    engine.refresh(None)
+    edge_moves.look_at(view, 0, 0.0)
+    fit, _ = densities.quadratic_fit(prior.slab, *edge_moves.without_edge(view, 0))
+    fit, _ = edge_moves.refined_fit(view, 0, fit, prior)
+    values = np.linspace(-100.0, 0.0, 10_001)
+    posterior = [edge_moves.gain(view, 0, y) - 0.5 * (y / 100.0) ** 2 for y in values]
+    # roughly is enough for a proposal with heavy tails; steps of equal length would not come half as far
+    assert abs(fit.mode - values[np.argmax(posterior)]) < 2.0 * fit.precision**-0.5
+    assert edge_moves.MAX_NEWTON * edge_moves.MAX_SHIFT < 0.5 * abs(fit.mode)
 
 
 @pytest.mark.parametrize("empty", [(0, 0), (0, 1), (1, 0), (1, 1)])

@@ -14,7 +14,7 @@ from pymc_mrf.kernels import (
     pseudo_edges,
     vector_sums,
 )
-from pymc_mrf.kernels.densities import LAPLACE, SLAB_SHARE, STUDENT, Density, Fit
+from pymc_mrf.kernels.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
 from pymc_mrf.kernels.edge_moves import EdgePrior
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edge_prior import flat
@@ -206,7 +206,7 @@ def test_proposals_reach_the_tails_of_the_slab():
     """Where the data set no limit the posterior over the proposal is bounded."""
     slab = student(0.0, 2.0, 1.0)
     weak = densities.slope_and_precision(slab, -1.0)[1]
-    for precision, share in ((weak, SLAB_SHARE), (4.0 * weak, SLAB_SHARE / 4.0)):
+    for precision, share in ((weak, TAIL_SHARE), (4.0 * weak, TAIL_SHARE / 4.0)):
         fit = Fit(-1.0, precision, 0.0, 1.0, 0.0)
         for x in (-1e2, -1e4):
             log_weight = densities.log_density(slab, x) - densities.log_fit(slab, fit, x)
