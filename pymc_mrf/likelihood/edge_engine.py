@@ -278,8 +278,8 @@ class EdgeEngine:
         w[:], b[:] = self.view.w, self.view.b
         return accept
 
-    def stretch(self) -> float:
-        """How many times longer than `TRAJECTORY` joint moves are."""
+    def stretch(self, rng) -> float:
+        """How many times longer than `TRAJECTORY` the next joint move is."""
         return 1.0
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
@@ -287,7 +287,7 @@ class EdgeEngine:
 
         Returns the acceptance probability.
         """
-        n_steps = int(np.rint(n_steps * self.stretch()))
+        n_steps = int(np.rint(n_steps * self.stretch(rng)))
         self.remember()
         x = self.coordinates(active, prior)
         draw_momentum(x, rng)

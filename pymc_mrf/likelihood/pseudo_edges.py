@@ -114,7 +114,7 @@ class PseudoEdges(EdgeEngine):
         square += weight * (self._norms**2 - square)
         curvature += recent * (self._curvature - curvature)
 
-    def stretch(self) -> float:
+    def stretch(self, rng) -> float:
         """Tell from the norms of the nodes' weights how far to go.
 
         If parameters are many for the rows, local fields of a node may all grow together, held back only by

@@ -97,9 +97,9 @@ class SharedEdges(EdgeEngine):
         information = self._factor**2 * of_edges[self._edge]
         return np.bincount(self._entry, information, len(self.view.w)), of_biases
 
-    def stretch(self) -> float:
+    def stretch(self, rng) -> float:
         """As of the field."""
-        return self._whole.stretch()
+        return self._whole.stretch(rng)
 
     def remember(self) -> None:
         """As the field does."""

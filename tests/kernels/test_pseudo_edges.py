@@ -81,7 +81,7 @@ def test_separable_pair(joint, corrected, rng):
     if joint:
         *_, square = engine._places.of(engine.information)
         square[:] = 36.0
-        assert engine.stretch() == 6.0
+        assert engine.stretch(rng) == 6.0
     w, draws = np.zeros(1), np.empty(20_000)
     for k in range(len(draws)):
         engine.sweep(w, b, prior, rng, corrected)
@@ -97,7 +97,7 @@ def test_separable_pair(joint, corrected, rng):
 def test_trajectories_stretch_to_the_norms(rng):
     """The deviation of the widest norms but a tenth, of recent draws: what came before counts no more."""
     engine = PseudoEdges(rng.integers(2, size=(21, 5)).astype(np.int8), GRAPH, BOLTZMANN, True)
-    assert engine.stretch() == 1.0
+    assert engine.stretch(rng) == 1.0
     prior = EdgePrior(np.zeros(6), student(0.0, 2.0, 1.0), normals(5, 2.0))
     w, b = parameters(rng)
     engine.sweep(w, b, prior, rng)
@@ -105,7 +105,7 @@ def test_trajectories_stretch_to_the_norms(rng):
     for k in range(2000):
         engine._norms = np.full(5, 500.0 * (k < 100)) + rng.normal(50, 3, 5)
         engine.learn(1.0 / (k + 11.0))
-    assert 2.7 < engine.stretch() < 3.5
+    assert 2.7 < engine.stretch(rng) < 3.5
 
 
 def test_exp_negative(rng):
