@@ -25,6 +25,7 @@ from pymc_mrf.kernels.auxiliary_draws import (
 )
 from pymc_mrf.kernels.crp import add_label, remove_label
 from pymc_mrf.kernels.edge_terms import sigmoid
+from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.series import draw_base, series_value
 
 
@@ -63,12 +64,6 @@ def log_moller_ratio(eta, proposal, reference, s, s_old, s_new):
         total += (proposal[e] - eta[e]) * s[e]
         total += (reference[e] - proposal[e]) * s_new[e] - (reference[e] - eta[e]) * s_old[e]
     return total
-
-
-@jit
-def accept(log_ratio, rng):
-    """Metropolis rule."""
-    return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
 @jit
@@ -145,7 +140,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
                     if change:
                         draw_statistics(aux, proposal, s_new, rng)
                         log_ratio = log_exchange_ratio(here, proposal, s, s_new)
-            if accept(log_ratio, rng):
+            if metropolis(log_ratio, rng)[0]:
                 k = k_new
                 here[e] = value
                 n_accepted += change
@@ -229,7 +224,7 @@ def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
             log_ratio = log_moller_ratio(here, proposal, reference, s, s_old, s_new)
         else:
             log_ratio = log_exchange_ratio(here, proposal, s, s_new)
-        if accept(log_ratio + density_new - density, rng):
+        if metropolis(log_ratio + density_new - density, rng)[0]:
             n_accepted += 1
             eta[:] = eta_new
             here[:] = proposal

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.metropolis import metropolis
 
 
 class Network(NamedTuple):
@@ -300,7 +301,7 @@ def merge_or_split(labels, n_scans, network, rng):
         order_of_appearance(labels)
     log_new = log_posterior(labels, network, counts)
     log_ratio = log_new - log_old + (-log_q if splits else log_q)
-    if -rng.standard_exponential() < log_ratio:
+    if metropolis(log_ratio, rng)[0]:
         return True
     labels[:] = old
     return False

@@ -39,6 +39,7 @@ from pymc_mrf.kernels.densities import (
     quadratic_fit,
     slope_and_precision,
 )
+from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.vector_sums import copy
 
 LEAST = 1e-3
@@ -290,7 +291,7 @@ def sweep_edges(view, prior, corrected, rng):
         for x, sign in ((old, -1.0), (new, 1.0)):
             if x != 0.0:
                 log_ratio += sign * (log_presence(view, e, x, absent, prior, fit) - log_odds)
-        if corrected and not np.log(rng.random()) < log_ratio:
+        if corrected and not metropolis(log_ratio, rng)[0]:
             continue
         n_accepted += 1
         set_edge(view, e, new)

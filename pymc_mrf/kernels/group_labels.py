@@ -25,6 +25,7 @@ from pymc_mrf.kernels.edge_terms import (
     mode_of,
     slope_and_information,
 )
+from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.series import series_value
 
 N_AUXILIARY = 2
@@ -69,7 +70,10 @@ def log_weights(own, groups, log_alpha, terms, base, rng, out):
 
 @part
 def draw_index(log_weights, n, rng):
-    """Draw one of n indices with probability proportional to exp(log_weights), which are overwritten."""
+    """Draw one of n indices with probability proportional to exp(log_weights), which are overwritten.
+
+    `log_weights` (r + N_AUXILIARY,) are those of `log_weights`.
+    """
     top = log_weights[0]
     for k in range(1, n):
         top = max(top, log_weights[k])
@@ -90,6 +94,7 @@ def sharpen(terms, groups, log_alpha, base, weights):
     """Add the further observations that noisy terms call for, at the mean of f that is expected.
 
     The mean is averaged over the labels that the edge may get; a new group counts by Laplace's method.
+    `weights` (r + N_AUXILIARY,) is scratch.
     """
     noisy = False
     for t in range(terms.size[0]):
@@ -131,7 +136,7 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
     log_alpha : float
     base : BaseDensity
         The base measure over natural parameters.
-    views : tuple of views of one type
+    views : (fields,) tuple of views of one type
         One for each field that the parameters feed.
     order : (k,) int64 array
     terms : Terms or LevelTerms
@@ -193,7 +198,7 @@ def move_values(values, s, n, lam, base, terms, n_proposals, rng):
         for _ in range(n_proposals):
             new = draw_value(proposal, base, rng)
             there = log_weight(new, terms, proposal, base)
-            if np.log(rng.random()) < there - here:
+            if metropolis(there - here, rng)[0]:
                 values[k], here = new, there
 
 

@@ -1,10 +1,10 @@
 """Hamiltonian moves of all present edges and the biases of a field, whatever the likelihood.
 
-Coordinates are the weights of the present edges and the centred biases of `edge_moves`. Mass matrices are
-diagonal, but for blocks of the biases of each node: thresholds of states are correlated, as all are relative
-to the first, which may be rare. Leapfrog steps and the acceptance rule are those of Neal (2011, sec.
-5.2-5.3). The momentum is the caller's: drawn anew, or partially (Horowitz, 1991), for which it is reversed
-after a rejection.
+Coordinates are the weights of the present edges, `active` (k,), and the centred biases of `edge_moves`. Mass
+matrices are diagonal, but for blocks of the biases of each node: thresholds of states are correlated, as all
+are relative to the first, which may be rare. Leapfrog steps and the acceptance rule are those of Neal (2011,
+sec. 5.2-5.3). The momentum is the caller's: drawn anew, or partially (Horowitz, 1991), for which it is
+reversed after a rejection.
 """
 
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.densities import density_of, log_density, slope_and_precision
 from pymc_mrf.kernels.edge_moves import add_shifts, shift
+from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.vector_sums import copy
 
 
@@ -66,7 +67,7 @@ def fill_bias_precisions(bias: Any, out: Any) -> Any:
 
 @fill_bias_precisions.register(object)
 def fill_own_precisions(bias, out):
-    """From each density."""
+    """From each density, into `out` (d q,)."""
     for i in range(out.shape[0]):
         density = density_of(bias, i)
         out[i] = slope_and_precision(density, density.location)[1]
@@ -79,7 +80,7 @@ def bias_prior(bias: Any, b: Any, slope: Any) -> Any:
 
 @bias_prior.register(object)
 def prior_of_each(bias, b, slope):
-    """As each bias has a density of its own."""
+    """As each bias has a density of its own; `b` and `slope` (n_biases,)."""
     value = 0.0
     for i in range(b.shape[0]):
         density = density_of(bias, i)
@@ -129,7 +130,7 @@ def set_parameters(view: Any, active: Any, place: Any) -> Any:
 
 @set_parameters.register(object)
 def set_parameters_of_field(view, active, place):
-    """In the view's arrays."""
+    """In the view's arrays, from `place` (k + n_biases,)."""
     field, k = view.field, active.shape[0]
     for a in range(k):
         view.w[active[a]] = place[a]
@@ -149,7 +150,7 @@ def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
 
 @without_slab.register(object)
 def field_without_slab(view, active, bias, slope):
-    """From the biases of the field, and `add_slopes`."""
+    """From the biases of the field, and `add_slopes`; into `slope` (k + n_biases,)."""
     k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
     if view.n_biases > 0:
         value = bias_prior(bias, view.b, slope[k:])
@@ -242,12 +243,12 @@ def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
         for a in range(x.place.shape[0]):
             x.momentum[a] += 0.5 * step * x.slope[a]
     log_ratio += after - kinetic_energy(x)
-    accept = np.exp(min(log_ratio, 0.0)) if log_ratio == log_ratio else 0.0
     for a in range(k):
         if x.place[a] == 0.0:  # would be an absent edge
-            accept = 0.0
+            log_ratio = -np.inf
     trusted = is_trusted(view)
-    accepted = trusted and rng.random() < accept
+    accepted, accept = metropolis(log_ratio, rng)
+    accepted = accepted and trusted
     if not accepted:
         set_parameters(view, active, x.first_place)
         for a in range(x.momentum.shape[0]):

@@ -12,6 +12,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.densities import HALF_LOG_2PI, log_density, quadratic_fit
 from pymc_mrf.kernels.edge_moves import follow, gain, look_at, without_edge
+from pymc_mrf.kernels.metropolis import metropolis
 
 _ROOT_HALF = np.sqrt(0.5)
 _ROOT_PI = np.sqrt(np.pi)
@@ -136,7 +137,7 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
             log_Q = a * s[e] + log_ratio_estimate(a, mean[e], S2, N, n)
             log_Q += prior.log_odds[e] + log_density(slab, a)
             log_Q -= log_value_density(a, mode, H, width[e])
-            if np.log(rng.random()) < log_Q and a != 0.0:
+            if a != 0.0 and metropolis(log_Q, rng)[0]:
                 w[e] = a
                 n_added += 1
         elif abs(w[e]) <= width[e]:
@@ -146,7 +147,7 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
             log_Q = -a * s[e] + log_ratio_estimate(-a, mean[e], S2, N, n)
             log_Q -= prior.log_odds[e] + log_density(slab, a)
             log_Q += log_value_density(a, mode, H, width[e])
-            if np.log(rng.random()) < log_Q:
+            if metropolis(log_Q, rng)[0]:
                 w[e] = 0.0
                 n_deleted += 1
     return n_absent, n_added, n_deletable, n_deleted
@@ -183,7 +184,7 @@ def sequential_jumps(view, prior, width, rng):
         log_Q -= log_value_density(a, mode, H, width[e])
         n_absent += old == 0.0
         n_deletable += old != 0.0
-        if a != 0.0 and np.log(rng.random()) < (log_Q if old == 0.0 else -log_Q):
+        if a != 0.0 and metropolis(log_Q if old == 0.0 else -log_Q, rng)[0]:
             n_added += old == 0.0
             n_deleted += old != 0.0
             w[e] = a if old == 0.0 else 0.0

@@ -16,6 +16,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
+from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.likelihood.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.base import MRFStep, MRFStepState
@@ -320,8 +321,8 @@ class Exchange(MRFStep):
         new[part] += scale * (factor @ self.rng.standard_normal(len(part)))
         proposed = self._evaluate(point, new)
         log_ratio = self._log_ratio(current, proposed)
-        accept = float(np.exp(min(log_ratio, 0.0)))
-        if self.rng.random() < accept:
+        accepted, accept = metropolis(log_ratio, self.rng)
+        if accepted:
             self.moved[part] |= (new[part] != v[part]) & (not self.tune)
             return (new, proposed), accept
         return (v, current), accept
@@ -334,7 +335,7 @@ class Exchange(MRFStep):
             return -np.inf
         for field, old_rows, new_rows in zip(self._fields, old, new, strict=True):
             log_ratio += field.log_auxiliary_ratio(old_rows, new_rows, self.rng)
-        return -np.inf if np.isnan(log_ratio) else log_ratio
+        return log_ratio
 
     def _renew(self, point, v) -> None:
         """Start to learn again, at 1, 2, 4, ... steps: transients shall not count.

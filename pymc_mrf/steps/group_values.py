@@ -12,6 +12,8 @@ import numpy as np
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from scipy.linalg import lapack
 
+from pymc_mrf.kernels.metropolis import metropolis
+
 N_STEPS = 2
 STEP_SIZE = 0.9
 JITTER = 0.2  # of the step size, relative, either way
@@ -101,15 +103,15 @@ class GroupValues(WithSamplingState):
             Mean probability with which proposals were accepted.
         """
         inverse = inverse_root(metric)
-        accepted = []
+        probabilities = []
         for _ in range(max(engine.n_trajectories for engine in self._engines)):
             step = np.exp(self.log_step) * (1.0 + JITTER * (2.0 * rng.random() - 1.0))
             proposal, gain = leapfrog(density, x, inverse, step, rng)
-            acceptance = float(np.exp(min(gain, 0.0))) if gain > -inf else 0.0  # nor if it is NaN
-            accepted.append(acceptance)
-            if rng.random() < acceptance:
+            accepted, probability = metropolis(gain, rng)
+            probabilities.append(probability)
+            if accepted:
                 x = proposal
-        acceptance = float(np.mean(accepted))
+        acceptance = float(np.mean(probabilities))
         if tune:
             self.n_tuned += 1
             self.log_step += (acceptance - TARGET_ACCEPTANCE) / (self.n_tuned + 5.0) ** 0.6

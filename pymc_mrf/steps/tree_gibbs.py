@@ -10,6 +10,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
@@ -274,17 +275,15 @@ class TreeGibbs(MRFStep):
     def _residual(self, point, evidence: Evidence, x: np.ndarray) -> float:
         return self._evidence.residual(point, evidence, x[self._field.free].astype(np.int64))
 
-    def _acceptance(self, old: float, new: float) -> float:
-        """Metropolis acceptance probability from log densities; impossible states are left at once."""
+    def _log_ratio(self, old: float, new: float) -> float:
+        """Log acceptance ratio from log densities; impossible states are left at once."""
         if np.isnan(old) or np.isnan(new) or np.inf in (old, new):
             raise ValueError(
                 f"a term that depends on {self._name} (one of: {', '.join(self._evidence.terms)}) is NaN or "
                 "infinite at a configuration that the others allow; write it so that its log density is "
                 "finite wherever the field may be, or -inf"
             )
-        if old == -np.inf:
-            return 1.0
-        return float(np.exp(min(new - old, 0.0))) if new > -np.inf else 0.0
+        return np.inf if old == -np.inf else new - old
 
     def _cluster_coupling(self, tables) -> np.ndarray | None:
         """Couplings for sweeps over clusters; None where there shall be none in this step.
@@ -315,8 +314,11 @@ class TreeGibbs(MRFStep):
         else:
             self._sweep_trees_and_clusters(new, tables, weights, coupling)
         old_residual = self._residual(point, evidence, x)
-        accept = self._acceptance(old_residual, self._residual(point, evidence, new))
-        return (new if accept == 1.0 or self.rng.random() < accept else x), accept
+        log_ratio = self._log_ratio(old_residual, self._residual(point, evidence, new))
+        if log_ratio == 0.0:  # as a rule: nothing is missed
+            return new, 1.0
+        accepted, accept = metropolis(log_ratio, self.rng)
+        return (new if accepted else x), accept
 
     def _sweep_trees_and_clusters(self, x, tables, weights, coupling) -> None:
         """Trees and clusters by turns, in the same order from either end; compare them while tuning."""
@@ -345,9 +347,9 @@ class TreeGibbs(MRFStep):
             own = [t if len(t) == 1 else t[c : c + 1] for t in tables]
             simulate(new[c : c + 1], own, weights[c : c + 1], 1, self.rng)
             proposed = self._residual(point, evidence, new)
-            accept = self._acceptance(residual, proposed)
+            accepted, accept = metropolis(self._log_ratio(residual, proposed), self.rng)
             accepts.append(accept)
-            if self.rng.random() < accept:
+            if accepted:
                 x, residual = new, proposed
         return x, float(np.mean(accepts))
 
