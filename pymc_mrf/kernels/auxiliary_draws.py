@@ -19,7 +19,7 @@ from pymc_mrf.kernels.gibbs import binary_form, gibbs_sweeps
 from pymc_mrf.kernels.junction_tree import collect
 from pymc_mrf.kernels.junction_tree_counts import binomial, draw_edge_statistics
 from pymc_mrf.kernels.junction_tree_focus import calibrate, factor_log_table, update_factor
-from pymc_mrf.kernels.junction_tree_loops import log_add
+from pymc_mrf.kernels.log_scores import log_add
 from pymc_mrf.kernels.packed_gibbs import gibbs_sweeps_packed
 from pymc_mrf.kernels.pair_counts import pair_counts, pair_counts_packed
 from pymc_mrf.kernels.states_gibbs import gibbs_sweeps_states_blocked

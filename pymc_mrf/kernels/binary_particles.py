@@ -24,6 +24,9 @@ from pymc_mrf.kernels.weighted_particles import (
     update_probabilities,
 )
 
+OWNED = np.dtype([("W", float), ("product", float)])
+"""Sums, over the particles, of the weights and of their products with P of the owner."""
+
 
 class Ends(NamedTuple):
     """What is known of the pair of the edge that is looked at.
@@ -36,8 +39,8 @@ class Ends(NamedTuple):
         What a value of the edge multiplies the probabilities of the states by.
     owned : (N,) array
         W times P of the owner.
-    sums : (2,) array
-        Sums of W and of `owned`.
+    sums : (1,) record array of `OWNED`
+        Of the weights and of `owned`.
     product : (N,) array
         Scratch.
     flips : (2, N) array
@@ -94,13 +97,21 @@ class BinaryParticles(NamedTuple):
 def allocate(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryParticles:
     """Particles without edges, all in the first state; parameters are for the caller to fill."""
     d, N = len(indptr) - 1, padded(n_particles)
-    shapes = N, (2, N), (2, N), 4, N, 2, N, (2, N)
     return BinaryParticles(
         **shared(n_particles, indptr, n_edges, d),
         T=np.zeros((d, N)),
         H=np.zeros((d, N)),
         P=np.zeros((d, N)),
-        ends=Ends._make(map(np.zeros, shapes)),
+        ends=Ends(
+            W=np.zeros(N),
+            P=np.zeros((2, N)),
+            H=np.zeros((2, N)),
+            factors=np.zeros(4),
+            owned=np.zeros(N),
+            sums=np.zeros(1, OWNED),
+            product=np.zeros(N),
+            flips=np.zeros((2, N)),
+        ),
         by_node=np.zeros(d),
     )
 
@@ -226,7 +237,8 @@ def own(particles, field, u):
     if particles.owner[0] != u:
         update_probabilities(particles, field, u)
         fill_product(W, particles.P[u], ends.owned)
-        particles.owner[0], ends.sums[0], ends.sums[1] = u, total(W), total(ends.owned)
+        sums, particles.owner[0] = ends.sums[0], u
+        sums.W, sums.product = total(W), total(ends.owned)
 
 
 @questions.fill_pair.register(BinaryParticles)
@@ -237,7 +249,7 @@ def fill_binary_pair(particles, field, e, x, p):
         own(particles, field, u)
         update_probabilities(particles, field, v)
         sum_v, sum_uv = dot_two(particles.W, ends.owned, particles.P[v])
-        probabilities_of_pair(ends.sums[0], ends.sums[1], sum_v, sum_uv, p)
+        probabilities_of_pair(ends.sums[0].W, ends.sums[0].product, sum_v, sum_uv, p)
     else:
         strip(particles, field, e, x)
         fill_product(ends.W, ends.P[0], ends.product)

@@ -9,7 +9,7 @@ from pymc_mrf.kernels._jit import part
 from pymc_mrf.kernels.edge_terms import add_levels, add_term
 from pymc_mrf.kernels.exact_edges import TreeEdges, rows_of
 from pymc_mrf.kernels.group_labels import describe, follow
-from pymc_mrf.kernels.junction_tree_loops import log_add
+from pymc_mrf.kernels.log_scores import log_add
 
 
 class ExactView(NamedTuple):
@@ -48,7 +48,7 @@ class FixedView(NamedTuple):
 def log_masses(log_table, level, out):
     """Sum the log marginal table `log_table` (K * K,) over the pairs of each level, into `out` (L,).
 
-    In logs, because the rest of the field may force the edge.
+    In logs, because the rest of the field may force the edge. `level` (K * K,) is that of `ExactView`.
     """
     for k in range(out.shape[0]):
         out[k] = -np.inf

@@ -27,10 +27,10 @@ from pymc_mrf.kernels.junction_tree_loops import (
     SUM,
     ZERO,
     add_rows,
-    log_add,
     meet,
     multiply_rows,
 )
+from pymc_mrf.kernels.log_scores import log_add
 
 UP, DOWN = np.array([True, False])  # kernels would be compiled twice for literals
 ANEW, KEPT = np.array([True, False])
@@ -100,7 +100,9 @@ def allocate_focus(tree):
 def keep_message(message, separator, first, n):
     """Store a new message at `first`, scaled, and leave its ratio to the old one in `message`.
 
-    Returns the smallest positive ratio; 0 if an entry would be lost or is not a number, or if all are 0.
+    Of `message` (largest separator,) the first n entries count; `separator` (total separator size,) has those of
+    all links. Returns the smallest positive ratio; 0 if an entry would be lost or is not a number, or if all
+    are 0.
     """
     high, sound = 0.0, True
     for s in range(n):
@@ -124,7 +126,10 @@ def keep_message(message, separator, first, n):
 
 @part
 def keep_log_message(message, separator, first, n):
-    """`keep_message` in logs, where nothing is lost."""
+    """`keep_message` in logs, where nothing is lost.
+
+    `message` (largest separator,) and `separator` (total separator size,).
+    """
     for s in range(n):
         new = message[s]
         if new > -np.inf:
@@ -134,7 +139,10 @@ def keep_log_message(message, separator, first, n):
 
 @part
 def stays_safe(belief, clique, bounds, j, least):
-    """Whether the table of clique j can be multiplied by values from `least` on; its bound follows."""
+    """Whether the table of clique j can be multiplied by values from `least` on; its bound follows.
+
+    The tables of all cliques are `belief` (n_cells,), and their bounds `bounds` (C,).
+    """
     if not bounds[j] * least >= SAFE:
         bounds[j] = smallest_positive(belief, clique.first, clique.first + clique.n_cells)
     bounds[j] *= min(least, 1.0)

@@ -1,12 +1,14 @@
 """A small table against a large one that contains its variables: copy, multiply, add, sum.
 
 `Meetings` lists all such meetings of a tree, as nested loops over the large table in storage order.
-Tables are given as an array and a first cell, and indices are unsigned, so that loops are vectorised.
+Tables are given as an array and a first cell, and indices are unsigned, so that loops are vectorised. These
+arrays, `big`, `small`, `table` and `out` (cells,), are flat and may have any number of cells.
 """
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean_summing, part, part_summing
+from pymc_mrf.kernels.log_scores import log_add
 
 SET, MULTIPLY, ADD, SUM, LOG_SUM = np.arange(5)
 """Overwrite the large table by the small one; multiply it; add to it; add the large one to the small one;
@@ -27,9 +29,9 @@ def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
     ----------
     kind : int
         `SET`, `MULTIPLY`, `ADD`, `SUM` or `LOG_SUM`.
-    big : array
+    big : (cells,) array
     first, start, stop : int
-    small : array
+    small : (cells,) array
     at, meeting : int
     meetings : Meetings
     counter : (most nested loops,) int64 array
@@ -134,7 +136,7 @@ def meet_run(kind, big, first, n, small, at, step):
 
 @part
 def meet_cells(kind, big, first, n, small, at, cells, spelt):
-    """Cell first + i meets cell at + cells[spelt + i], for i < n."""
+    """Cell first + i meets cell at + cells[spelt + i], for i < n; `cells` (all that are spelt out,)."""
     b, s, c, n = np.uint64(first), np.uint64(at), np.uint64(spelt), np.uint64(n)
     if kind == MULTIPLY:
         for i in range(n):
@@ -153,18 +155,11 @@ def meet_cells(kind, big, first, n, small, at, cells, spelt):
             small[s + cells[c + i]] = log_add(small[s + cells[c + i]], big[b + i])
 
 
-@part
-def log_add(x, y):
-    """log(exp(x) + exp(y)), right for infinite x and y."""
-    high, low = max(x, y), min(x, y)
-    return high if low == -np.inf else high + np.log1p(np.exp(low - high))
-
-
 @lean_summing
 def add_rows(table, first, n_rows, n, width, message, left):
     """Add `n_rows` rows of a table with n columns, from cell `first` on, to part of a message.
 
-    Columns left : left + `width`, `message` (n,).
+    Columns left : left + `width`, `message` (n or more,).
     """
     rows, columns, m = np.uint64(n), np.uint64(width), np.uint64(left)
     start = np.uint64(first)
@@ -182,7 +177,10 @@ def add_rows(table, first, n_rows, n, width, message, left):
 
 @lean_summing
 def multiply_rows(table, first, n_rows, n, width, message, left, out):
-    """Multiply `n_rows` rows of a table with n columns by part of a message, into `out`, as in `add_rows`."""
+    """Multiply `n_rows` rows of a table with n columns by part of a message, into `out`, as in `add_rows`.
+
+    `message` (n or more,).
+    """
     rows, columns, m = np.uint64(n), np.uint64(width), np.uint64(left)
     start = np.uint64(first)
     if width == 1 and n == 1:

@@ -1,8 +1,15 @@
-"""Log scores (K,) of the states of one variable: largest, sum, probabilities, draw."""
+"""Log `scores` (K,) of the states of one variable: largest, sums, probabilities, draw."""
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, part
+
+
+@part
+def log_add(x, y):
+    """log(exp(x) + exp(y)) of two scores, right for infinite ones."""
+    high, low = max(x, y), min(x, y)
+    return high if low == -np.inf else high + np.log1p(np.exp(low - high))
 
 
 @jit

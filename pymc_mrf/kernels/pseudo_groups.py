@@ -12,6 +12,7 @@ from pymc_mrf.kernels._jit import jit, lean_summing, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.edge_terms import LevelTerms, Terms, add_term, sum_of_norms
 from pymc_mrf.kernels.group_labels import describe, follow
+from pymc_mrf.kernels.log_scores import log_add
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, pair_dot
 
 ROWS = 1024  # summed by groups at a time, to bound the room that takes
@@ -80,12 +81,6 @@ def add_multiple(factor, source, target):
     """Add `factor` times `source` (m,) to `target` (m,)."""
     for c in range(target.shape[0]):
         target[c] += factor * source[c]
-
-
-@jit
-def log_add(a, b):
-    """log(exp(a) + exp(b)) of two numbers."""
-    return max(a, b) + np.log1p(np.exp(-abs(a - b)))
 
 
 @part

@@ -55,7 +55,7 @@ class SharedEdges(NamedTuple):
         Parameter of the edge of each term without the entry.
     base : (T,) array
         Log-likelihood at the offset, relative to no edge, for the entry that is looked at.
-    found : (2,) array
+    score, information : (q,) arrays
         Score and information at 0 of the entry that is looked at.
     edges : (T,) int64 array
         Scratch: edges of the entries other than 0.
@@ -73,7 +73,8 @@ class SharedEdges(NamedTuple):
     n_biases: int
     offset: np.ndarray
     base: np.ndarray
-    found: np.ndarray
+    score: np.ndarray
+    information: np.ndarray
     edges: np.ndarray
     slope: np.ndarray
     tilt: np.ndarray
@@ -101,14 +102,14 @@ def look_at_entry(view, k, x):
         view.base[t] = value
         g += c * slope
         h += c * c * information
-    view.found[0], view.found[1] = g, h
+    view.score[k], view.information[k] = g, h
     return 0.5 * g * g / h, h
 
 
 @moves.without_edge.register(SharedEdges)
 def without_entry(view, k):
     """As `look_at_entry` left them."""
-    return view.found[0], view.found[1]
+    return view.score[k], view.information[k]
 
 
 @lean
