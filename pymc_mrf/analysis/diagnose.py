@@ -48,10 +48,11 @@ def diagnose(
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
         pseudo-likelihood is close to the likelihood for weak couplings only, and too sure of the edges of a
-        `SpikeAndSlab`. So are numbers in a ``log_likelihood`` group that are no log probabilities, of fields
-        with another likelihood than ``"exact"`` (NaN, but for models that `pymc.observe` and its like make),
-        and whether a step moved each `SpikeAndSlab` that can. If no model is given, a note says so, unless
-        neither the data nor the variables look like those of a field.
+        `SpikeAndSlab`. Two more things are checked: whether a ``log_likelihood`` group holds numbers of
+        fields with another likelihood than ``"exact"``, which are no log probabilities (they are NaN, but for
+        models that `pymc.observe` and its like make), and whether a step moved each `SpikeAndSlab` that can.
+        If no model is given, a note says so, unless neither the data nor the variables look like those of a
+        field.
     var_names : str or sequence of str, optional
         Variables to look at; all by default.
     group : str

@@ -91,8 +91,8 @@ class FieldRV(NumbaRV, RandomVariable):
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Log tables from the parameters, with the batch dimensions of these.
 
-        One after the other they are the tables of the junction tree's factors, as far as they are not
-        zero. `xp` is numpy, or `pytensor.tensor` for symbolic parameters.
+        In this order they are those tables of the junction tree's factors that are not zero. `xp` is
+        numpy, or `pytensor.tensor` for symbolic parameters.
         """
 
     def pseudo_tables(self, parameters) -> list:

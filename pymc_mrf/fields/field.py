@@ -27,7 +27,7 @@ class Given[F](NamedTuple):
     free : (n,) int array
         Those variables.
     kept : list of int
-        Factors of `rest`; of a pairwise field they go without saying.
+        Factors of `rest`; empty for pairwise fields.
     known : float
         Sum of the log potentials of which all variables are known.
     """

@@ -52,7 +52,7 @@ class Run(NamedTuple):
     seed : int or list of int
     tune, draws, chains, cores : int
     summaries : dict of str
-        "n_groups" or "edge_density", by the names of the variables of which they are worth watching.
+        "n_groups" or "edge_density", by the names of the variables of which progress shows one.
     fingerprint : dict of str
     """
 

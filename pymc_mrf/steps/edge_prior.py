@@ -32,7 +32,7 @@ from pymc_mrf.steps.observed_field import ObservedField
 from pymc_mrf.steps.point_inputs import PointFunction
 from pymc_mrf.steps.scalar_prior import ScalarPrior
 
-# probabilities of the outer cells, 10^-1, 10^-1.5, ..., as far as they are numbers
+# probabilities of the outer cells are 10^-1, 10^-1.5, ..., down to the smallest floating-point numbers
 TAIL = np.r_[np.arange(1.0, 10.0, 0.5), 11, 13, 16, 20, 26, 34, 45, 60, 80, 110, 150, 200, 300]
 KINDS = {NormalRV: NORMAL, CauchyRV: STUDENT, StudentTRV: STUDENT, LaplaceRV: LAPLACE}
 

@@ -63,7 +63,7 @@ class Statistic(NamedTuple):
     shown : {"always", "if it varies", "never"}
         Whether `plot_diagnostics` draws it.
     should_vary : bool
-        Whether a chain in which it never changes is worth a word.
+        Whether `diagnose` names a chain in which it never changes.
     estimated : str
         Another statistic of the step that is 0 throughout if nothing was estimated; this one then means
         nothing and is left out.
