@@ -2,7 +2,8 @@
 
 Couplings of any strength and -inf entries, which no other representation takes; one chain at a time, and
 6 to 10 times slower for it, more where others move chains together (``docs/results.md``, "Cost of a node
-update"). Arguments as in `tree_sampling`.
+update"). Arguments as in `tree_sampling`: chains `x` (m, d), log tables `edge_tables` (r, K, K) and
+`node_tables` (1 or m, d, K); of one chain the states `z` (d,) and filtered log probabilities `nu` (p, K).
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ from pymc_mrf.kernels.log_scores import draw_state, largest, log_sum
 def pair_scores(scores, nu_i, edge_tables, link, a):
     """Log weight of each state of a node whose neighbour by `link` is in state a, (K,).
 
-    `scores` may be `nu_i` itself.
+    They are those of `nu_i` (K,) plus the edge's; `scores` (K,) may be `nu_i` itself.
     """
     e = link >> 1
     for b in range(scores.shape[0]):
