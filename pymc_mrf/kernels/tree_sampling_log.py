@@ -2,7 +2,8 @@
 
 Couplings of any strength and -inf entries, which no other representation takes; one chain at a time, and
 6 to 10 times slower for it, more where others move chains together (``docs/results.md``, "Cost of a node
-update"). Arguments as in `tree_sampling`: chains `x` (m, d), log tables `edge_tables` (r, K, K) and
+update"). `factor_tree_sampling`, which takes the same tables, takes 8 to 9 times as long (32 x 32 grid, 2 and
+3 states). Arguments as in `tree_sampling`: chains `x` (m, d), log tables `edge_tables` (r, K, K) and
 `node_tables` (1 or m, d, K); of one chain the states `z` (d,) and filtered log probabilities `nu` (p, K).
 """
 
