@@ -239,7 +239,7 @@ def draw_statistics_exactly(aux, eta, out, rng):
 
 @draw_statistics.register(object)
 def draw_statistics_of_rows(aux, eta, out, rng):
-    """From the state pairs of rows."""
+    """From the state pairs of rows, at `eta` (r,), into `out` (r,)."""
     set_edge_tables(aux, eta)
     edge_tables, node_tables = split_tables(aux)
     draw_pairs(aux, edge_tables, node_tables, rng)

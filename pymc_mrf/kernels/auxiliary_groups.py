@@ -49,7 +49,7 @@ class Walk(NamedTuple):
 
 @jit
 def log_exchange_ratio(eta, proposal, s, s_new):
-    """(eta* - eta) . (s(X) - s(Z*)); all (r,)."""
+    """Log ratio of exchange, s = s(X), s_new = s(Z*); `eta`, `proposal`, `s` and `s_new`, all (r,)."""
     total = 0.0
     for e in range(eta.shape[0]):
         total += (proposal[e] - eta[e]) * (s[e] - s_new[e])
@@ -58,7 +58,10 @@ def log_exchange_ratio(eta, proposal, s, s_new):
 
 @jit
 def log_moller_ratio(eta, proposal, reference, s, s_old, s_new):
-    """Log ratio of Møller et al.: `s_old` = s(Z) is the state, `s_new` = s(Z*); all (r,)."""
+    """Log ratio of Møller et al.; `s_old` = s(Z) is the state, `s_new` = s(Z*).
+
+    `eta`, `proposal`, `reference`, `s`, `s_old` and `s_new`, all (r,).
+    """
     total = 0.0
     for e in range(eta.shape[0]):
         total += (proposal[e] - eta[e]) * s[e]

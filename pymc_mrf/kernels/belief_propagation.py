@@ -7,6 +7,11 @@ this is loopy belief propagation, which may not converge and whose marginals are
 
 Messages are logarithms of probability vectors. What a node sends to one neighbour is built from
 sums over the *other* neighbours, never by dividing a message out, so that -inf entries are sound.
+
+In kernels of pairwise fields `edge_tables` (r, K, K) and `node_tables` (d, K) are log tables, and `messages`
+(2, r, K) as in `pairwise_passes`; in those of factor graphs `tables` (T,), `messages` (L, largest
+cardinality) as in `factor_passes`, and `nu` (largest scope, largest cardinality) is what the variables of a
+factor hear from others.
 """
 
 import numpy as np
@@ -128,7 +133,7 @@ def pairwise_passes(
 
 @jit
 def pairwise_beliefs(messages, edge_tables, node_tables, graph, nodes, pairs):
-    """Marginals of nodes (d, K) and edges (r, K, K) that belong to the messages, into the last two.
+    """Marginals of `nodes` (d, K) and edges, `pairs` (r, K, K), that belong to the messages.
 
     Returns False if a belief excludes all states.
     """
@@ -162,7 +167,7 @@ def pairwise_beliefs(messages, edge_tables, node_tables, graph, nodes, pairs):
 
 @jit
 def incoming(messages, links, f, k, nu):
-    """Log of the product of what variable `links.variable[k]` hears from factors other than f."""
+    """Log of what variable `links.variable[k]` hears from factors other than f, into the row `nu` (K,)."""
     i = links.variable[k]
     for a in range(links.cards[i]):
         nu[a] = 0.0
@@ -173,7 +178,7 @@ def incoming(messages, links, f, k, nu):
 
 @jit
 def factor_scores(scores, messages, tables, links, f, target, nu):
-    """Log table of factor f with the messages of its variables, but that at `target`, into `scores`.
+    """Log table of factor f with the messages of its variables, but that at `target`, into `scores` (cells,).
 
     `target` is a position in `links.variable`, or -1 for the belief of the factor.
     """
@@ -249,7 +254,7 @@ def factor_passes(messages, tables, links, order, damping, tolerance, max_iterat
 
 @jit
 def factor_beliefs(messages, tables, links, variables, factors):
-    """Marginals of variables (d, largest cardinality) and factors (T,) that belong to the messages.
+    """Marginals of `variables` (d, largest cardinality) and `factors` (T,) that belong to the messages.
 
     Returns False if a belief excludes all states.
     """

@@ -118,7 +118,7 @@ def allocate(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryPartic
 
 @lean
 def fill_sigmoid(H, P):
-    """P = 1 / (1 + exp(-H)), all (N,)."""
+    """P = 1 / (1 + exp(-H)); `H` and `P` (N,)."""
     for j in range(H.shape[0]):
         P[j] = 1.0 + exp_negative(max(-abs(H[j]), LOWEST))
     for j in range(H.shape[0]):
@@ -128,7 +128,7 @@ def fill_sigmoid(H, P):
 
 @lean
 def add_neighbour(x, e, end, field, T, H):
-    """Add x Z_ij to the local field H (N,) of one end i of edge e, j being its other, `end`."""
+    """Add x Z_ij to the local field `H` (N,) of one end i of edge e, j being its other, `end`; `T` (d, N)."""
     low, c, t = field.features[0, 0], field.features[0, 1] - field.features[0, 0], T[field.edges[e, end]]
     constant, slope = x * c * (low - field.centre[e, end, 0]), x * c * c
     for k in range(H.shape[0]):
@@ -211,7 +211,7 @@ def probabilities_of_pair(sum_W, sum_u, sum_v, sum_uv, p):
 
 @lean
 def divide_weights(W, P_u, P_v, f, out):
-    """W / R of every particle, all (N,), for a pair with factors f (4,)."""
+    """W / R into `out`, for a pair with factors `f` (4,); `W`, `P_u`, `P_v` and `out`, all (N,)."""
     for j in range(W.shape[0]):
         zero = f[0] + (f[1] - f[0]) * P_v[j]
         one = f[2] + (f[3] - f[2]) * P_v[j]
@@ -259,7 +259,7 @@ def fill_binary_pair(particles, field, e, x, p):
 
 @lean
 def variance_of_binary_mean(W, P_u, P_v, c, mean, product):
-    """Variance of the estimated mean of c (4,), from arrays (N,)."""
+    """Variance of the estimated mean of `c` (4,); `W`, `P_u`, `P_v` and `product` (scratch), all (N,)."""
     slope_u, slope_v, slope_uv = c[2] - c[0], c[1] - c[0], c[3] - c[2] - c[1] + c[0]
     for j in range(W.shape[0]):
         gap = c[0] - mean + slope_u * P_u[j] + (slope_v + slope_uv * P_u[j]) * P_v[j]
@@ -278,7 +278,7 @@ def variance_in_binary_pair(particles, field, e, x, mean):
 
 @lean
 def draw_binary_pair(particles, P_u, P_v, u, v):
-    """Multiply the weights by R, and draw both ends from probabilities (N,) and the factors."""
+    """Multiply the weights by R; draw both ends from probabilities `P_u` and `P_v` (N,) and the factors."""
     W, f, uniform, flips = particles.W, particles.ends.factors, particles.uniform, particles.ends.flips
     flips_u, flips_v = flips[0], flips[1]
     for j in range(W.shape[0]):

@@ -40,10 +40,11 @@ class CellBlocks(NamedTuple):
 
 @part
 def block_scores(joint, own, link, z, block, edge_tables, node_tables, position, graph):
-    """Log scores `joint` (K ** k,) of the states of the k cells `block` given the rest of row `z`.
+    """Log scores `joint` (K ** k,) of the states of the cells `block` (k,) given the rest of row `z` (d,).
 
     Cell j of the block has digit j of the joint state, the lowest first. `own` (k or more, K) and `link`
-    (k or more, k or more) are scratch; `position` (d,) is -1 everywhere, and again on return.
+    (k or more, k or more) are scratch; `position` (d,) is -1 everywhere, and again on return. The log tables
+    are `edge_tables` (r, K, K) and `node_tables` (d, K).
     """
     k, n_states = block.shape[0], node_tables.shape[1]
     for j in range(k):

@@ -17,7 +17,7 @@ LINKS_PER_CELL = 16
 
 @lean
 def sum_over_states(z, links, tables, states):
-    """A(x_O) by listing: `z` (d,) is -1 at the other variables; `states` (d,) int64 is scratch."""
+    """A(x_O) by listing, from log `tables` (T,): `z` (d,) is -1 elsewhere; `states` (d,) int64 is scratch."""
     d, top, total = z.shape[0], -np.inf, 0.0
     for i in range(d):
         states[i] = max(z[i], 0)
@@ -47,7 +47,7 @@ def sum_over_states(z, links, tables, states):
 
 @lean
 def sum_by_tree(z, tree, tables, work):
-    """A(x_O) by the junction tree; `z` (d,) is -1 at the other variables."""
+    """A(x_O) by the junction tree, from log `tables` (T,); `z` (d,) is -1 at the other variables."""
     alone = tree.factors.shape[0] - z.shape[0]
     for k in range(tables.shape[0]):
         work.tables[k] = tables[k]

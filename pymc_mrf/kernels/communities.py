@@ -11,6 +11,9 @@ that depends on whether its ends are in one community; probabilities with Beta p
 
 - `sweep`: the label of one node after the other given all others.
 - `merge_or_split`: two communities are proposed to be one, or one to be two (Jain & Neal, 2004).
+
+`labels` (d,) are -1 at nodes without one; `sizes` (d + 1,) are those of the communities, `counts` (C, 2) of
+the absent and present edges of each Beta variable.
 """
 
 from math import lgamma
@@ -157,7 +160,7 @@ def count_node(i, labels, sign, network, counts):
 
 @jit
 def weigh(i, candidates, t, labels, sizes, network, counts, score):
-    """Log weights, into `score`, of the communities that node i, which is in none, may join.
+    """Log weights, into `score` (n,), of the communities that node i, which is in none, may join.
 
     `candidates` (n,) are labels up to t, which is a new one; `counts` are those without node i.
     """
@@ -235,7 +238,7 @@ def sweep(labels, network, rng):
 
 @jit
 def choose_side(i, pair, labels, sizes, network, counts, forced, rng):
-    """Put node i, in no community, into one of the two of `pair`; return the log probability of the choice.
+    """Put node i, in no community, into one of the two of `pair` (2,); return the log probability of it.
 
     The choice is `forced`, a label, or if that is -1, drawn.
     """

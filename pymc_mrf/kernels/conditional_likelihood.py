@@ -15,7 +15,10 @@ from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative
 
 @jit
 def score_inside(members, place, edge_tables, node_tables, graph, inside):
-    """Score of every state of the group without its surroundings: `inside` (K ** g,)."""
+    """Score of every state of the group `members` (g,) without its surroundings: `inside` (K ** g,).
+
+    `place` (d,), `edge_tables` (r, K, K) and `node_tables` (d, K) as in `group_log_conditional`.
+    """
     n_states = node_tables.shape[1]
     size = 1
     inside[0] = 0.0

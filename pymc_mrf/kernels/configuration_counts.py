@@ -5,7 +5,10 @@ from pymc_mrf.kernels._jit import jit
 
 @jit
 def count_configurations(x, edges, edge_count, node_count):
-    """Count the states of all rows of `x` (n, d) into (r, K, K) and (d, K) arrays, overwritten."""
+    """Count the states of all rows of `x` (n, d), with `edges` (r, 2).
+
+    `edge_count` (r, K, K) and `node_count` (d, K) are overwritten.
+    """
     edge_count[:] = 0.0
     node_count[:] = 0.0
     for c in range(x.shape[0]):

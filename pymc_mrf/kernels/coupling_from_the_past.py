@@ -9,6 +9,9 @@ same random numbers for the same times.
 Random words are a function of (seed, time, node, bit, word), SplitMix64 evaluated at a counter (Steele,
 Lea & Flood, 2014), so that a longer run sees the old words again however many a comparison looked at.
 
+Weights are `weight` (r,), biases `bias` (d,); `thresholds` (n,), `places` (d + 1,), `counts` (d, BITS + 1)
+and `ones` (BITS + 1, n) are explained in `conditional_thresholds` and `cells_by_bit`.
+
 Every lane is a run of its own. Lanes share a horizon: going further back than a lane needs does not
 change its state at time 0.
 
@@ -97,7 +100,7 @@ def cells_by_bit(thresholds, places):
 def split_lanes(masks, flat, place, neighbors, start, stop):
     """Which lanes see which configuration, for the chain whose node k is at ``flat[k * 2 W + place]``.
 
-    `masks` (2 ** degree * W,) uint64: W words for each configuration.
+    `masks` (2 ** degree * W,) uint64: W words for each configuration of the `neighbors` (2 r,).
     """
     store(masks, 0, splat(ALL))
     cells = 1
@@ -217,7 +220,7 @@ def perfect_draws_packed(x, weight, bias, graph, max_sweeps, seed):
 
 @jit
 def perfect_draws_wide(x, weight, bias, graph, max_sweeps, seed):
-    """Like `perfect_draws_packed`, for any degree."""
+    """Like `perfect_draws_packed`, into `x` (m, d), for any degree."""
     n, n_nodes = x.shape
     z = np.empty((n_nodes, BLOCK))
     for row in range(0, n, WIDE_LANES):

@@ -8,7 +8,7 @@ from pymc_mrf.kernels.swendsen_wang import join_clusters
 
 @jit
 def agreements(x, edges, out):
-    """Count the edges between equal states in every row of `x` (m, d), into `out` (m,)."""
+    """Count the `edges` (r, 2) between equal states in every row of `x` (m, d), into `out` (m,)."""
     for c in range(x.shape[0]):
         total = 0
         for e in range(edges.shape[0]):

@@ -49,7 +49,7 @@ def make_groups(labels: np.ndarray, values: np.ndarray, room: int = 0) -> Groups
 
 @jit
 def crp_labels(alpha, labels, rng):
-    """Draw a partition of ``len(labels)`` items from CRP(alpha) into `labels`; return its size."""
+    """Draw a partition of n items from CRP(alpha) into `labels` (n,); return its size."""
     n_groups = 0
     for i in range(labels.shape[0]):
         # a new group with probability alpha / (alpha + i), else the group of a uniform earlier item

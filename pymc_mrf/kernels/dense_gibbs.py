@@ -65,7 +65,10 @@ def draw_bits(words, state):
 
 @jit
 def add_neighbors(h, z, w, neighbors, start, stop):
-    """Add sum_k w[k] z[neighbors[k]] over start <= k < stop to `h` (BLOCK,), 8 neighbours per pass."""
+    """Add sum_k w[k] z[neighbors[k]] over start <= k < stop to `h` (BLOCK,), 8 neighbours per pass.
+
+    `z` (d, BLOCK) are the states; `w` and `neighbors` (2 r,) the weights to all neighbours, and these.
+    """
     k = start
     while k + 8 <= stop:
         w0, w1, w2, w3 = w[k], w[k + 1], w[k + 2], w[k + 3]

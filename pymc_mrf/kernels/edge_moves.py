@@ -320,7 +320,7 @@ def centred(field, w, b, beta):
 
 @lean
 def add_shifts(field, w, sign, b):
-    """Add to the biases `b` (d q,) what centres those of a field with weights w (r,), times `sign`."""
+    """Add to the biases `b` (d q,) what centres those of a field with weights `w` (r,), times `sign`."""
     q = field.basis.shape[0]
     for e in range(w.shape[0]):
         if w[e] != 0.0:

@@ -203,7 +203,7 @@ def sum_of_softplus(n, lam, size, x):
 
 @lean_summing
 def binomial_moments(n, lam, size, x):
-    """Sum n p and n p (1 - p), p = sigmoid(x + lam), over the first `size` entries (T,)."""
+    """Sum n p and n p (1 - p), p = sigmoid(x + lam), over the first `size` entries of `n` and `lam` (T,)."""
     mean, variance = 0.0, 0.0
     for t in range(size):
         z = x + lam[t]
@@ -302,7 +302,7 @@ def sum_levels(terms, x):
 
 @lean_summing
 def sum_of_norms(n, top, z, size):
-    """Sum n (top + log z) over the first `size` entries (T,)."""
+    """Sum n (top + log z) over the first `size` entries of `n`, `top` and `z`, all (T,)."""
     value = 0.0
     for t in range(size):
         value += n[t] * (top[t] + log_from_one(z[t]) + 0.0 * z[t])  # NaN stays NaN

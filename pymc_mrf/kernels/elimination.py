@@ -2,6 +2,10 @@
 
 Graphs come as adjacency lists ``indptr`` (d + 1,) and ``neighbors`` (2 r,), sorted within each list.
 Eliminating a variable joins its neighbours; its *clique* is itself and the neighbours it has then.
+
+Lists of neighbours are in one `pool` (2 r or more,), that of variable a from its entry of `start` (d,) on, as
+long as that of `length` (d,) says; `gone` (d,) are the eliminated variables. The next one is on top of the
+`heap` (d,), in which a variable has the place `slot` (d,), by its keys `first` (d,), then `second` (d,).
 """
 
 import numpy as np

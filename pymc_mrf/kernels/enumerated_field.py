@@ -1,8 +1,8 @@
 """Probabilities of all 2^d configurations of a small binary field, and what follows from them.
 
-Bit i of a configuration's number is the state index of node i. For candidate graphs that connect almost
-all pairs the junction tree is one clique of this size anyway; without its bookkeeping, and in
-probabilities rather than logs, every operation is a few passes over contiguous runs.
+Bit i of a configuration's number is the state index of node i; `P` (2^d,) are the probabilities. For
+candidate graphs that connect almost all pairs the junction tree is one clique of this size anyway; without
+its bookkeeping, and in probabilities rather than logs, every operation is a few passes over contiguous runs.
 """
 
 import numpy as np
@@ -15,9 +15,10 @@ SMALLEST = 1e-300  # probabilities of pairs are kept above it
 
 @jit
 def fill_probabilities(edges, y, w, b, W, P, h):
-    """Probabilities P (2^d,), d >= 3, from weights and biases; returns the log-partition function.
+    """Probabilities `P` (2^d,), d >= 3, from weights and biases; returns the log-partition function.
 
-    `W` (d + 1, d) and `h` (2^d,) are scratch.
+    The `edges` (r, 2) have weights `w` (r,), the nodes biases `b` (d,), the states values `y` (2,); scratch
+    are `W` (d + 1, d) and `h` (2^d,).
     """
     d, c = b.shape[0], y[1] - y[0]
     W[:] = 0.0
@@ -89,7 +90,7 @@ def multiply_pair(P, u, v, f00, f01, f10, f11):
 
 @jit
 def sum_out(P, nodes):
-    """Sum the probabilities P (2^d,) over the states of `nodes` (ascending), into the first cells of P."""
+    """Sum the probabilities over the states of `nodes` (p,), ascending, into the first of `P` (2^d,)."""
     cells = P.shape[0]
     for i in range(nodes.shape[0] - 1, -1, -1):
         half = 1 << nodes[i]
@@ -101,7 +102,7 @@ def sum_out(P, nodes):
 
 @jit
 def second_moments(P, moments, Q):
-    """P(t_u = t_v = 1) into `moments` (d, d), u <= v, by folding; P and Q (2^d,) are overwritten."""
+    """P(t_u = t_v = 1) into `moments` (d, d), u <= v, by folding; `P` and `Q` (2^d,) are overwritten."""
     d = moments.shape[0]
     for v in range(d - 1, -1, -1):
         half = 1 << v
@@ -123,7 +124,10 @@ def second_moments(P, moments, Q):
 
 @jit
 def fill_marginals(edges, moments, marginals):
-    """Marginal tables of all edges, then of all nodes, one after the other, from `second_moments`."""
+    """Marginal tables of all edges, then of all nodes, one after the other, from `second_moments`.
+
+    They go to `marginals` (4 r + 2 d,), from `edges` (r, 2) and `moments` (d, d).
+    """
     r, d = edges.shape[0], moments.shape[0]
     for e in range(r):
         u, v = edges[e, 0], edges[e, 1]

@@ -1,9 +1,9 @@
 """Views of the exact likelihood for `edge_moves`: by junction tree, or of binary fields by enumeration.
 
 A change of one edge, with the biases of its ends shifted so that the centred ones stay, multiplies
-the probabilities of the states of the pair by exp(x c), c the table of the centred statistic. So the pair's
-marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows by
-log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
+the probabilities of the states of the pair by exp(x c), `c` (K K,) the table of the centred statistic. So the
+pair's marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows
+by log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
 """
 
 from typing import NamedTuple
@@ -137,7 +137,7 @@ def explained_at_zero(log_p, c, s, n):
 
 @lean
 def subtract_edge(x, c, log_p):
-    """Normalised logs of the pair without its edge, from logs with it, (K K,), in place."""
+    """Normalised logs of the pair without its edge, from logs with it, `log_p` (K K,), in place."""
     top = -np.inf
     for k in range(c.shape[0]):
         log_p[k] -= x * c[k]
@@ -191,7 +191,7 @@ def recall_pair(view, slot):
 
 @lean
 def pack(field, w, b, tables):
-    """Log tables of all factors, (r K K + d K,), from weights and biases."""
+    """Log tables of all factors, `tables` (r K K + d K,), from weights `w` (r,) and biases `b` (d q,)."""
     (r, size), (d, K), q = field.cells.shape, field.floor.shape, field.basis.shape[0]
     for e in range(r):
         for k in range(size):
@@ -287,7 +287,7 @@ def follow_in_list(view, e, old, new):
 def add_expectations(view, active, total, slope):
     """Log-likelihood, from the sum over rows of the log-partition function, and its slopes.
 
-    These from `view.marginals`.
+    These, from `view.marginals`, are added to `slope` (k + n_biases,), by the edges `active` (k,) first.
     """
     field, marginals = view.field, view.marginals
     (r, size), K, q = field.cells.shape, field.floor.shape[1], field.basis.shape[0]

@@ -23,9 +23,10 @@ def present_cells(cells, z, links):
 
 @jit
 def conditional_scores(scores, z, i, cells, tables, links):
-    """Log conditional of variable i given the rest of `z`, up to a constant, into `scores`.
+    """Log conditional of variable i given the rest of `z` (d,), whose cells are `cells` (F,).
 
-    Returns the log of the sum of their exponentials; -inf if no state is possible.
+    Up to a constant, into `scores` (largest cardinality,). Returns the log of the sum of their exponentials;
+    -inf if no state is possible.
     """
     n_states = links.cards[i]
     for a in range(n_states):
@@ -71,7 +72,7 @@ def log_pseudo_likelihood(x, tables, links, out):
 def log_pseudo_likelihood_gradient(x, tables, links, row_weights, gradient):
     """Gradient of ``sum_c row_weights[c] * lpl(x[c])`` by the log tables; overwrites `gradient` (T,).
 
-    Conditionals of impossible states, where lpl is -inf, are left out.
+    `x` (n, d) int8, `row_weights` (n,). Conditionals of impossible states, where lpl is -inf, are left out.
     """
     gradient[:] = 0.0
     scores = np.empty(links.cards.max())

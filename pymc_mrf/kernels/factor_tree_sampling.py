@@ -56,7 +56,7 @@ class Messages(NamedTuple):
 
 @jit
 def scale_factors(table_ptr, factors):
-    """Fill `psi` and `level` of `Factors` from the tables."""
+    """Fill `psi` and `level` of `Factors` from the tables, which begin at `table_ptr` (F + 1,)."""
     tables, psi, level = factors
     for f in range(level.shape[0]):
         top = largest(tables[table_ptr[f] : table_ptr[f + 1]])
@@ -155,7 +155,7 @@ def filter_block(messages, z, factors, forest, b):
 
 @jit
 def draw_index(weights, n, total, u):
-    """Index drawn with probability weights[k] / total, k < n."""
+    """Index drawn with probability weights[k] / total, k < n; `weights` (cells,)."""
     mass = u * total
     last = 0
     for k in range(n):

@@ -4,6 +4,8 @@ One sweep visits the nodes colour class by colour class (chromatic order) and re
 full conditional (Geman & Geman, 1984). The field's distribution is left invariant; how many sweeps
 a chain started elsewhere needs is the caller's concern.
 
+The field has log tables `edge_tables` (r, K, K) and `node_tables` (d, K), and `edges` (r, 2).
+
 Binary fields have a path of their own: any pair of (2, 2) tables reduces to one weight and two
 biases, so that a node's conditional needs one local field and one logistic function.
 """
@@ -32,7 +34,10 @@ def binary_form(edge_tables, node_tables, edges):
 
 @jit
 def gibbs_sweeps_binary(x, weight, bias, graph, n_sweeps, rng):
-    """Move every row of `x` (m, d) int8 in {0, 1} by `n_sweeps` sweeps, in place."""
+    """Move every row of `x` (m, d) int8 in {0, 1} by `n_sweeps` sweeps, in place.
+
+    The field is that of `binary_form`: `weight` (r,) and `bias` (d,).
+    """
     near_weight = weight[graph.edge_ids]  # (2 r,): one gather instead of one per visit
     for c in range(x.shape[0]):
         z = x[c]
@@ -47,7 +52,7 @@ def gibbs_sweeps_binary(x, weight, bias, graph, n_sweeps, rng):
 
 @jit
 def conditional_scores(scores, z, i, edge_tables, node_tables, graph):
-    """Log conditional of node i given the rest of `z`, up to a constant, into `scores` (K,)."""
+    """Log conditional of node i given the rest of `z` (d,), up to a constant, into `scores` (K,)."""
     for a in range(scores.shape[0]):
         scores[a] = node_tables[i, a]
     for k in range(graph.indptr[i], graph.indptr[i + 1]):
@@ -104,7 +109,7 @@ def uniform_states(x, n_states, rng):
 
 @jit
 def edge_statistics(x, edges, edge_statistic, out):
-    """Sum f over the rows of `x` (m, d), per edge, into `out` (r,)."""
+    """Sum f, `edge_statistic` (K, K), over the rows of `x` (m, d), per edge, into `out` (r,)."""
     out[:] = 0.0
     for c in range(x.shape[0]):
         for e in range(edges.shape[0]):

@@ -131,7 +131,7 @@ def grouped_log_likelihood(view, x, gradient):
 
 @lean
 def level_mean(shares, levels, D):
-    """Log of the sum of `shares` (L,) times exp(D levels); mean of the levels under these weights."""
+    """Log of the sum of `shares` (L,) times exp(D levels); mean of `levels` (L,) under these weights."""
     top = -np.inf
     for k in range(levels.shape[0]):
         top = max(top, D * levels[k])

@@ -125,7 +125,7 @@ def kinetic_energy(x):
 
 @by_type
 def set_parameters(view: Any, active: Any, place: Any) -> Any:
-    """Weights and biases of the view from coordinates (k + n_biases,)."""
+    """Weights of the edges `active` (k,) and biases of the view, from coordinates `place` (k + n_biases,)."""
 
 
 @set_parameters.register(object)
@@ -144,7 +144,7 @@ def set_parameters_of_field(view, active, place):
 def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
     """Log-likelihood and log prior of the biases, up to a constant, and their gradient.
 
-    Into `slope` (k + n_biases,).
+    Into `slope` (k + n_biases,), by the edges `active` (k,) first.
     """
 
 

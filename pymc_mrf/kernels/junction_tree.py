@@ -97,7 +97,7 @@ def pack_pairwise(edge_tables, node_tables, tables):
 
 @lean
 def set_potential(tables, first, n, potentials):
-    """Exponentials of a factor's log table, scaled to a maximum of one.
+    """Exponentials of a factor's log table, scaled to a maximum of one, into `potentials` (T or more,).
 
     Returns the log of the scale, NaN if no state is possible or the table holds a NaN, and the smallest
     positive value, which is 0 if it underflows.
@@ -117,7 +117,7 @@ def set_potential(tables, first, n, potentials):
 
 @finite
 def extremes(values, n):
-    """Smallest and largest of the first n values, all positive or zero."""
+    """Smallest and largest of the first n `values` (largest separator,), all positive or zero."""
     low, high = values[0], values[0]
     for s in range(n):
         low = min(low, values[s])
@@ -127,7 +127,7 @@ def extremes(values, n):
 
 @lean
 def smallest_positive(values, first, stop):
-    """Smallest positive one of the values from `first` to before `stop`."""
+    """Smallest positive one of `values` (stop or more,) from `first` to before `stop`."""
     low = np.inf
     for s in range(first, stop):
         if values[s] > 0.0:
@@ -137,14 +137,17 @@ def smallest_positive(values, first, stop):
 
 @part
 def reciprocals(values, out, left, right):
-    """Write 1 / values into `out`, 0 for 0, from one index to another."""
+    """Write 1 / values into `out`, 0 for 0, from one index to another.
+
+    `values` and `out` are (largest separator,).
+    """
     for s in range(left, right):
         out[s] = 1.0 / values[s] if values[s] > 0.0 else 0.0
 
 
 @part
 def scale(values, n, c):
-    """Multiply the first n values by c, in place."""
+    """Multiply the first n `values` (largest separator,) by c, in place."""
     for s in range(n):
         values[s] *= c
 
@@ -297,7 +300,7 @@ def log_partition_and_marginals(tree, tables, work, marginals):
 
 @lean
 def column_of(tree, j, z):
-    """Column of clique j's table that belongs to the states `z` of its separator."""
+    """Column of clique j's table that belongs to the states `z` (d,) of its separator."""
     column, clique = 0, tree.cliques[j]
     for k in range(clique.variables + clique.n_frontal, clique.variables + clique.n_variables):
         variable = tree.variables[k]
@@ -307,7 +310,7 @@ def column_of(tree, j, z):
 
 @lean
 def set_row(tree, j, row, z):
-    """Write the states of clique j's frontal variables in this row of its table into `z`."""
+    """Write the states of clique j's frontal variables in this row of its table into `z` (d,)."""
     clique = tree.cliques[j]
     cell = row * clique.n_columns
     for k in range(clique.variables, clique.variables + clique.n_frontal):

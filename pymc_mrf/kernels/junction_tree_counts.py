@@ -59,7 +59,10 @@ def binomial(n, p, rng):
 
 @jit
 def split_counts(conditional, counts, cell, n_rows, n_columns, n, rng):
-    """Split `n` draws among the rows of one column, which starts at `cell`, by P(row | column)."""
+    """Split `n` draws among the rows of one column, which starts at `cell`, by P(row | column).
+
+    Into `counts` (n_cells,), by the probabilities `conditional` (n_cells,).
+    """
     last = n_rows - 1
     while last > 0 and conditional[cell + last * n_columns] == 0.0:
         counts[cell + last * n_columns] = 0.0

@@ -100,9 +100,9 @@ def allocate_focus(tree):
 def keep_message(message, separator, first, n):
     """Store a new message at `first`, scaled, and leave its ratio to the old one in `message`.
 
-    Of `message` (largest separator,) the first n entries count; `separator` (total separator size,) has those of
-    all links. Returns the smallest positive ratio; 0 if an entry would be lost or is not a number, or if all
-    are 0.
+    Of `message` (largest separator,) the first n entries count; `separator` (total separator size,) has those
+    of all links. Returns the smallest positive ratio; 0 if an entry would be lost or is not a number, or if
+    all are 0.
     """
     high, sound = 0.0, True
     for s in range(n):

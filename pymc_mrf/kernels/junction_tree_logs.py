@@ -29,9 +29,10 @@ def add_message(tree, j, message, turned, table, counter):
 
 @part
 def normalize_columns(table, first, n_rows, n, message, total):
-    """Log-sum-exp of each column of a log table (n_rows, n) that begins at `first` into `message` (n,).
+    """Log-sum-exp of each column of a log table (n_rows, n) that begins at `first` into `message`.
 
-    The table becomes the probabilities of the rows given the column, zero in impossible columns.
+    It is a part of `table` (n_cells,) and becomes the probabilities of the rows given the column, zero in
+    impossible columns. Of `message` and `total` (largest separator,), which is scratch, n entries are used.
     """
     for s in range(n):
         message[s] = table[first + s]

@@ -45,7 +45,7 @@ class Regressions(NamedTuple):
 
 @jit
 def score_and_curvature(r, V, Z, c, n):
-    """First and second derivative of the quadratic model by the weight of a predictor Z (n,)."""
+    """First and second derivative of the quadratic model by the weight of a predictor; `r`, `V`, `Z` (n,)."""
     g, h = 0.0, 0.0
     for k in range(n):
         g += r[k] * Z[k]
@@ -55,7 +55,7 @@ def score_and_curvature(r, V, Z, c, n):
 
 @jit
 def shift_residuals(r, V, Z, by, n):
-    """Residuals (n,) of the quadratic model after the logits have moved by `by` Z."""
+    """Residuals of the quadratic model after the logits have moved by `by` Z; `r`, `V`, `Z` (n,)."""
     for k in range(n):
         r[k] -= by * V[k] * Z[k]
 

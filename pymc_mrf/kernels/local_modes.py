@@ -44,7 +44,10 @@ def decode(z, messages, edge_tables, node_tables, graph, order):
 
 @jit
 def iterated_conditional_modes(z, edge_tables, node_tables, graph):
-    """Give each node of `z` (d,) int8 its best state given the others, in place, until none changes."""
+    """Give each node of `z` (d,) int8 its best state given the others, in place, until none changes.
+
+    The field has log tables `edge_tables` (r, K, K) and `node_tables` (d, K).
+    """
     scores = np.empty(node_tables.shape[1])
     changes = True
     while changes:

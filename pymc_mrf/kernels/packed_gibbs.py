@@ -129,7 +129,11 @@ def allocate(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
 
 @jit
 def fill_scores(scores, edge_tables, node_tables, graph, start):
-    """Log potentials of both states of all nodes for all neighbour configurations."""
+    """Log potentials of both states of all nodes for all neighbour configurations.
+
+    Into `scores` (2, n), from `edge_tables` (r, 2, 2) and `node_tables` (d, 2); `start` (d + 1,) as in the
+    plan.
+    """
     for i in range(node_tables.shape[0]):
         room = start[i + 1] - start[i]
         own = scores[:, start[i] : start[i + 1]]
@@ -165,7 +169,7 @@ def exp_minus(a):
 
 @jit
 def fill_thresholds(T, score0, score1):
-    """T of P(state 1) from the log potentials of both states, all (n,); see the module for the accuracy."""
+    """`T` (n,) of P(state 1) from the log potentials `score0` and `score1` (n,); accuracy: see the module."""
     possible = True
     for c in range(T.shape[0]):
         h = score1[c] - score0[c]
@@ -186,7 +190,7 @@ def fill_thresholds(T, score0, score1):
 
 @jit
 def fill_tables(tables, edge_tables, node_tables, graph, plan):
-    """Tabulate the conditionals of the field with log tables (r, 2, 2) and (d, 2)."""
+    """Tabulate the conditionals of a field with log tables `edge_tables` (r, 2, 2), `node_tables` (d, 2)."""
     fill_scores(tables.scores, edge_tables, node_tables, graph, plan.start)
     T = tables.thresholds
     fill_thresholds(T, tables.scores[0], tables.scores[1])
@@ -257,7 +261,7 @@ def look_up_4(functions, table, v2, v3):
 
 @jit
 def look_up_many(tables, place, v2, v3, flat, near, W, w):
-    """Evaluate the function of five and more neighbours whose truth tables begin at `place`."""
+    """Evaluate the function of five and more neighbours `near` (k,) whose truth tables begin at `place`."""
     chunks = tables.chunks
     n = 1 << (near.shape[0] - 4)
     for j in range(n):
@@ -392,7 +396,7 @@ def unpack(z, x):
 
 @jit
 def pack_columns(x, z):
-    """As `pack`, of states `x` (d, m) with one chain per column."""
+    """As `pack`, of states `x` (d, m) with one chain per column, into `z` (d, W)."""
     d, m = x.shape
     for i in range(d):
         for w in range(z.shape[1]):
@@ -404,7 +408,7 @@ def pack_columns(x, z):
 
 @jit
 def unpack_columns(z, x):
-    """As `unpack`, into states `x` (d, m) with one chain per column."""
+    """As `unpack`, of `z` (d, W) into states `x` (d, m) with one chain per column."""
     d, m = x.shape
     for i in range(d):
         for w in range((m + 63) // 64):

@@ -1,6 +1,7 @@
 """Counts of state pairs along the edges, over rows of data or many chains: what a pairwise field depends on.
 
-On bit-packed chains (`kernels.packed_gibbs`) a pair is counted by one population count per 64 chains.
+The edges are `edges` (r, 2). On bit-packed chains (`kernels.packed_gibbs`) a pair is counted by one
+population count per 64 chains.
 """
 
 from typing import NamedTuple
@@ -81,7 +82,7 @@ def pair_counts(x, edges, counts):
 
 @jit
 def change_counts(x, new, start, links, nodes, pairs):
-    """Make `x` equal to `new`, both (n, d_b) int8, and keep up the counts; time goes with the changes.
+    """Make `x` (n, d_b) int8 equal to `new` (n, d_b), and keep up the counts; time goes with the changes.
 
     The columns are the nodes `start`, `start` + 1, ... of a field of d nodes and r edges, whose `Links` are
     `links`. `nodes` (d, K) and `pairs` (r, K, K) count states and pairs of them over the rows.

@@ -171,7 +171,7 @@ def allocate_view(
 
 @lean
 def mean_and_variance(p, c):
-    """Mean and variance of c (K K,) under p (K K,)."""
+    """Mean and variance of `c` (K K,) under `p` (K K,)."""
     mean, variance = 0.0, 0.0
     for k in range(c.shape[0]):
         mean += p[k] * c[k]

@@ -163,7 +163,7 @@ def add_log_weight(view, f, out):
 
 @lean
 def local_conditional(view, eta, i, e, c, out):
-    """Conditional of node i of particle c at `eta`, edge e left out, into `out` (K,); its log norm."""
+    """Conditional of node i of particle c at `eta` (r,), edge e left out, into `out` (K,); its log norm."""
     copy(view.node_tables[i], out)
     for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
         f = view.graph.edge_ids[k]
@@ -176,7 +176,7 @@ def local_conditional(view, eta, i, e, c, out):
 
 @lean
 def tabulate_end(view, eta, i, e, out, log_norm):
-    """Conditionals of node i at `eta` given its neighbours except along edge e, one per configuration.
+    """Conditionals of node i at `eta` (edges,) given its neighbours except along edge e, by configuration.
 
     Writes them to `out` (configurations, K), their log norms to `log_norm` (configurations,), and returns
     the number of configurations.
@@ -437,7 +437,7 @@ def follow_particles(view, e, x, value):
 
 @lean
 def total_log_weights(view, nodes, out):
-    """Log weights (m,) of all particles by all changed edges, and changes `nodes` (d, K) of node tables."""
+    """Log weights `out` (m,) of all particles by changed edges, and changes `nodes` (d, K) of node tables."""
     out[:] = 0.0
     for f in range(view.eta.shape[0]):
         if view.eta[f] != view.anchor[f]:

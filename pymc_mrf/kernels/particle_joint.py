@@ -35,7 +35,7 @@ from pymc_mrf.kernels.weighted_particles import (
 
 @lean
 def reweight(W, D, size, out):
-    """Write W exp(D - max D) to `out`, all (N,); return the log of sum(W exp(D)) / sum(W)."""
+    """Write W exp(D - max D) to `out`; return the log of sum(W exp(D)) / sum(W); `W`, `D`, `out` (N,)."""
     top = largest(D[:size])
     for j in range(D.shape[0]):
         out[j] = exp_negative(min(max(D[j] - top, LOWEST), 0.0))  # padding may lie above the top
@@ -46,7 +46,10 @@ def reweight(W, D, size, out):
 
 @hamiltonian.add_slopes.register(ParticleEdges)
 def add_slopes_by_particles(view, active, slope):
-    """Log-likelihood relative to where the particles are, and its slopes; further observations included."""
+    """Log-likelihood relative to where the particles are, and its slopes; further observations included.
+
+    Those by the edges `active` (k,) and by the biases are added to `slope` (k + n_biases,).
+    """
     joint, particles, n, k = view.joint, view.particles, view.joint.n[0], active.shape[0]
     constant = add_move(particles, view.field, view.w, view.beta, active, joint.D)
     value = -n * (constant + reweight(particles.W, joint.D, particles.size, joint.W))

@@ -16,7 +16,7 @@ from pymc_mrf.kernels._jit import jit
 
 @jit
 def group_sizes(labels, sizes):
-    """Count the items of each group of `labels` (r,) into `sizes`; return the number of groups."""
+    """Count the items of each group of `labels` (r,) into `sizes` (K or more,); return their number K."""
     K = 0
     for i in range(labels.shape[0]):
         K = max(K, labels[i] + 1)
@@ -108,8 +108,8 @@ def vi_lower_bound(candidates, similarity, out):
 def members_by_group(labels, members, start):
     """Sort the items of each row by group.
 
-    Group k of row t of `labels` (n, r) becomes ``members[t, start[t, k] : start[t, k + 1]]``;
-    `members` is (n, r) int32, `start` is (n, K + 1) int32 with K the largest number of groups.
+    Group k of row t of `labels` (n, r) becomes ``members[t, start[t, k] : start[t, k + 1]]``. Of int32
+    are `members` (n, r) and `start` (n, K + 1), K the largest number of groups.
     """
     n, r = labels.shape
     start[:] = 0
@@ -211,8 +211,8 @@ def alone_probabilities(r, K):
 def random_groupings(n_groups, alone, out, rng):
     """Draw a uniform partition into exactly ``n_groups[t]`` groups for each row of `out` (n, r).
 
-    `alone` is from `alone_probabilities`. Items are taken from the last to the first: each is alone,
-    or joins one of the k groups of the items before it, all equally likely.
+    `n_groups` is (n,); `alone` (r + 1, K + 1) from `alone_probabilities`. Items are taken from the last to
+    the first: each is alone, or joins one of the k groups of the items before it, all equally likely.
     """
     n, r = out.shape
     for t in range(n):

@@ -7,7 +7,10 @@ from pymc_mrf.kernels._jit import jit
 
 @jit
 def tied_statistics(x, labels, edges, edge_statistic, out):
-    """Sum f over the edges of each group, for every row of `x` (m, d), into `out` (m, G)."""
+    """Sum f over the edges of each group, for every row of `x` (m, d), into `out` (m, G).
+
+    `edges` (r, 2) have `labels` (r,); f is `edge_statistic` (K, K).
+    """
     out[:] = 0.0
     for c in range(x.shape[0]):
         for e in range(edges.shape[0]):
@@ -16,7 +19,7 @@ def tied_statistics(x, labels, edges, edge_statistic, out):
 
 @jit
 def regularised_covariance(statistics, spread, covariance):
-    """Covariance of `statistics` (m, G), with diagonals raised to `spread`: (G, G), in place.
+    """Covariance of `statistics` (m, G), with diagonals raised to `spread`: `covariance` (G, G), in place.
 
     `spread` (G,) keeps the matrix invertible when all particles agree on a statistic.
     """

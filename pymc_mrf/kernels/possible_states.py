@@ -3,6 +3,9 @@
 A factor whose table is -inf at the present states is *violated*. One violated factor after the other is
 taken at random, and one of its variables gets the state that leaves the fewest factors violated, or, now
 and then, any other state. Only log tables that are -inf matter, not how large the others are.
+
+The states are `z` (d,), log tables `tables` (T,) one after the other, of which `cells` (F,) are the present
+ones, and `free` (d,) the variables that may change.
 """
 
 import numpy as np

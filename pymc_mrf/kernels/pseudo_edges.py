@@ -172,7 +172,10 @@ def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoE
 
 @lean
 def binary_terms(view, i, S, c, L, R, p, v, C):
-    """`node_terms` of two states and one feature, given the local field L[0]: one exponential in a row."""
+    """`node_terms` of two states and one feature, given the local field L[0]: one exponential in a row.
+
+    `S` (1, N), `c` (1,), `L` and `R` (1, N), `p` and `v` (2,), and `C` (1, 1).
+    """
     F, T, tables, rows, n = (
         view.field.features,
         view.T[i, 0],
@@ -208,7 +211,10 @@ def binary_terms(view, i, S, c, L, R, p, v, C):
 
 @lean
 def fill_scores(table, F, L, P, top):
-    """Log potentials P (K, N) of states, table (K,) + F' L at local fields L (M, N); the largest: `top`."""
+    """Log potentials `P` (K, N) of states, table + F' L, and the largest, `top` (N,).
+
+    `table` (K,), features `F` (M, K), local fields `L` (M, N).
+    """
     for a in range(P.shape[0]):
         for j in range(P.shape[1]):
             P[a, j] = table[a]
@@ -224,10 +230,10 @@ def fill_scores(table, F, L, P, top):
 
 @lean
 def node_terms(view, i, x, S, c, L, R, p, v, C):
-    """Terms of node i at local fields `view.rows.base` + x (S - c), into L, R (M, N), p, v (K,) and C (M, M).
+    """Terms of node i at local fields `view.rows.base` + x (S - c).
 
-    `S` (M, N): features of a neighbour; `c` (M,): what is taken from them. Returns the sum over rows of the
-    log normaliser, and the information about x.
+    Into `L` and `R` (M, N), `p` and `v` (K,) and `C` (M, M). `S` (M, N): features of a neighbour; `c` (M,):
+    what is taken from them. Returns the sum over rows of the log normaliser, and the information about x.
     """
     F, base, rows, n = view.field.features, view.rows.base, view.rows, int(view.field.n[i])
     (M, K), N = F.shape, L.shape[1]
@@ -339,7 +345,7 @@ def fill_ends(view, e, L_u, L_v, x, out):
 
 @lean
 def score(view, e, R_u, R_v):
-    """Slope by edge e whose ends have the residuals R_u and R_v (M, N)."""
+    """Slope by edge e whose ends have the residuals `R_u` and `R_v` (M, N)."""
     u, v, c, g = view.field.edges[e, 0], view.field.edges[e, 1], view.field.centre[e], 0.0
     for l in range(R_u.shape[0]):
         g += centred_pair_dot(R_u[l], view.T[v, l], c[1, l], R_v[l], view.T[u, l], c[0, l])
@@ -348,7 +354,7 @@ def score(view, e, R_u, R_v):
 
 @lean
 def product_of_moments(C, Z2):
-    """Sum of the entries of C times those of Z2, both (M, M)."""
+    """Sum of the products of the entries of `C` and `Z2`, both (M, M)."""
     value = 0.0
     for l in range(C.shape[0]):
         for k in range(C.shape[0]):

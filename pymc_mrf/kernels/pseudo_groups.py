@@ -260,14 +260,14 @@ def add_group_information(view, graph, groups, out):
 
 @part
 def add_product(a, b, target):
-    """Add a b to `target`, all (m,)."""
+    """Add a b to `target`; `a`, `b` and `target`, all (m,)."""
     for c in range(target.shape[0]):
         target[c] += a[c] * b[c]
 
 
 @lean_summing
 def dot_three(a, b, c):
-    """Sum of a b c, all (m,)."""
+    """Sum of the products of `a`, `b` and `c`, all (m,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * b[j] * c[j]
@@ -276,7 +276,7 @@ def dot_three(a, b, c):
 
 @lean_summing
 def dot_over(a, b, n):
-    """Sum of a b / n, all (m,)."""
+    """Sum of a b / n; `a`, `b` and `n`, all (m,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * b[j] / n[j]

@@ -64,7 +64,7 @@ class BaseDensity(NamedTuple):
 
 @lean
 def legendre_sum(c, t):
-    """sum_k c_k P_k(t)."""
+    """sum_k c_k P_k(t); `c` (degree + 1,)."""
     before, here = 1.0, t
     total = c[0] + c[1] * t
     for k in range(1, c.shape[0] - 1):
@@ -75,7 +75,7 @@ def legendre_sum(c, t):
 
 @lean
 def legendre_slope(c, t):
-    """sum_k c_k P'_k(t), by P'_{k+1} = P'_{k-1} + (2 k + 1) P_k."""
+    """sum_k c_k P'_k(t), by P'_{k+1} = P'_{k-1} + (2 k + 1) P_k; `c` (degree + 1,)."""
     before, here = 1.0, t
     slope_before, slope_here = 0.0, 1.0
     total = c[1]

@@ -208,7 +208,7 @@ def terms_of_sums(bias, view, k, x):
 
 @lean
 def sum_at(bias, b, f, i):
-    """Sum f at place i of the biases."""
+    """Sum f at place i of the biases `b` (n_biases,)."""
     n_fields, value = bias.inverse.shape[0], 0.0
     for g in range(n_fields):
         value += bias.inverse[f, g] * b[g * (b.shape[0] // n_fields) + i]
@@ -269,7 +269,7 @@ def follow_entry(view, k, old, new):
 
 @lean
 def list_edges(view, active):
-    """List the edges of the active entries in `view.edges`; their number."""
+    """List the edges of the entries `active` (k,) in `view.edges`; their number."""
     terms, used = view.field, 0
     for a in range(active.shape[0]):
         for t in range(terms.first[active[a]], terms.first[active[a] + 1]):

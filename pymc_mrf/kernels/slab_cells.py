@@ -86,7 +86,10 @@ def fit_cells(edges, log_heights, g, h):
 
 @lean
 def draw_in_cells(edges, log_heights, g, h, log_mass, rng):
-    """Draw a cell by its integral, and a value anywhere in it; `log_mass` is that of `fit_cells`."""
+    """Draw a cell by its integral, and a value anywhere in it; `log_mass` is that of `fit_cells`.
+
+    `edges` (c + 1,) and `log_heights` (c,) as there.
+    """
     h = max(h, LEAST_H)
     level, k = rng.random(), 0
     for k in range(log_heights.shape[0]):
@@ -98,7 +101,10 @@ def draw_in_cells(edges, log_heights, g, h, log_mass, rng):
 
 @lean
 def log_cell_density(edges, log_heights, g, h, log_mass, x):
-    """Log density of `draw_in_cells` at x, which is -inf outside the cells."""
+    """Log density of `draw_in_cells` at x, which is -inf outside the cells.
+
+    `edges` (c + 1,) and `log_heights` (c,) as of `fit_cells`.
+    """
     k = np.searchsorted(edges, x, side="right") - 1
     if k < 0 or k >= log_heights.shape[0]:
         return -np.inf

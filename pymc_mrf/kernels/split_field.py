@@ -9,6 +9,10 @@ so that a row is another row times one X_j: one multiplication per cell instead 
 stack of m + 1 rows, which stays in the cache, instead of 2^d cells. Sums over the rows are folded on a
 second stack. Nothing over- or underflows if the log factors span less than `SPAN`; otherwise the
 configurations are listed by `enumerated_field`, in logs.
+
+In all kernels `edges` (r, 2) have weights `w` (r,), nodes biases `b` (d,), and states the values `y` (2,);
+`J` (d, d) and `a` (d,) are couplings and biases of {0, 1} variables, and `nodes` (d,) those of a window, then
+the others. A row is (2^k,): so are `row`, `x`, `upper`, `t` and `before` (2^k,).
 """
 
 from itertools import combinations
@@ -146,7 +150,10 @@ def fill_couplings(edges, y, w, b, J, a):
 
 @jit
 def fill_logs(J, a, nodes, first, count, out, h):
-    """Log weights `out` of the states of nodes[first : first + count] alone; returns least and largest."""
+    """Log weights of the states of nodes[first : first + count] alone; returns least and largest.
+
+    Into `out` (2^count,); `h` (2^count,) is scratch.
+    """
     out[0] = 0.0
     for i in range(count):
         v = nodes[first + i]
@@ -166,7 +173,7 @@ def fill_logs(J, a, nodes, first, count, out, h):
 
 @jit
 def exponentiate(logs, size, top):
-    """Replace logs by exp(logs - top), top being at least the largest."""
+    """Replace `logs` (size or more,) by exp(logs - top), top being at least the largest."""
     for k in range(size):
         logs[k] = exp_negative(logs[k] - top)
 
@@ -214,7 +221,7 @@ def trailing_zeros(c):
 
 @jit
 def multiply_rows(out, a, b, size):
-    """Product of two rows."""
+    """Product of two rows, `a` and `b` (2^k,), into `out` (2^k,)."""
     for q in range(size):
         out[q] = a[q] * b[q]
 
@@ -230,7 +237,7 @@ def next_row(rows, c, m, size):
 
 @jit
 def add_two_rows(out, row, x, low, high, size):
-    """Add row (low + high x) to `out`."""
+    """Add row (low + high x) to `out` (2^k,)."""
     for q in range(size):
         out[q] += row[q] * (low + high * x[q])
 

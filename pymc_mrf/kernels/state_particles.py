@@ -122,7 +122,10 @@ def allocate(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticl
 
 @lean
 def fill_softmax(table, F, L, P, top):
-    """Probabilities P (K, N) of states with log potentials table (K,) + F' L, local fields being L (M, N)."""
+    """Probabilities `P` (K, N) of states with log potentials table + F' L; `top` (N,) is scratch.
+
+    `table` (K,), features `F` (M, K), local fields `L` (M, N).
+    """
     fill_scores(table, F, L, P, top)
     for a in range(P.shape[0]):
         for j in range(P.shape[1]):
@@ -140,7 +143,7 @@ def fill_softmax(table, F, L, P, top):
 
 @lean
 def add_neighbour(x, e, end, field, T, L):
-    """Add x Z_ij to the local fields L (M, N) of one end i of edge e, j being its other, `end`."""
+    """Add x Z_ij, by `T` (d, M, N), to the local fields `L` (M, N) of one end i of edge e, j being `end`."""
     j = field.edges[e, end]
     for l in range(L.shape[0]):
         center = field.centre[e, end, l]
@@ -150,7 +153,7 @@ def add_neighbour(x, e, end, field, T, L):
 
 @lean
 def draw_states(P, level, last, states):
-    """Fill `states` (N,) with the first states, up to `last`, whose cumulative P (K, N) exceed `level` (N,).
+    """Fill `states` (N,) with the first, up to `last`, whose cumulative `P` (K, N) exceeds `level` (N,).
 
     `level` is overwritten.
     """
@@ -164,7 +167,7 @@ def draw_states(P, level, last, states):
 
 @lean
 def last_state(table):
-    """Last possible state of a node with log potentials (K,)."""
+    """Last possible state of a node with log potentials `table` (K,)."""
     a = table.shape[0] - 1
     while table[a] == -np.inf:
         a -= 1
@@ -173,7 +176,7 @@ def last_state(table):
 
 @lean
 def move_node(particles, F, i, end):
-    """Give node i the states of `end`; its changes are those of `end`."""
+    """Give node i the states of `end`; its changes are those of `end`. `F` (M, K) are the features."""
     states, T, flips = particles.ends.states[end], particles.T[i], particles.ends.flips[end]
     copy(states, particles.states[i])
     for l in range(T.shape[0]):
@@ -250,7 +253,7 @@ def take_state_ancestors(particles):
 
 @lean
 def average_over_pair(P_u, P_v, c, rows, out):
-    """Means `out` (N,) of c (K K,) over a pair with probabilities (K, N).
+    """Means `out` (N,) of `c` (K K,) over a pair with probabilities `P_u` and `P_v` (K, N).
 
     And its means given the state of the first end, `rows` (K, N).
     """
@@ -285,14 +288,17 @@ def strip(particles, field, e, x):
 
 @lean
 def fill_products(W, P, out):
-    """W (N,) times P (K, N)."""
+    """`W` (N,) times `P` (K, N), into `out` (K, N)."""
     for a in range(P.shape[0]):
         fill_product(W, P[a], out[a])
 
 
 @lean
 def probabilities_of_pair(first, P_v, table_u, table_v, p):
-    """Probabilities `p` (K K,) of the states of a pair: `first` (K, N) is W times P_u, tables are (K,)."""
+    """Probabilities `p` (K K,) of the states of a pair: `first` (K, N) is W times P_u.
+
+    `P_v` (K, N); `table_u` and `table_v` (K,), log potentials.
+    """
     K, mass = P_v.shape[0], 0.0
     for a in range(K):
         for b in range(K):
@@ -329,7 +335,7 @@ def fill_state_pair(particles, field, e, x, p):
 
 @lean
 def variance_of_state_mean(W, P_u, P_v, c, mean, ends):
-    """Variance of the estimated mean of c (K K,), from W (N,) and probabilities (K, N)."""
+    """Variance of the estimated mean of `c` (K K,), from `W` (N,), and `P_u` and `P_v` (K, N)."""
     average_over_pair(P_u, P_v, c, ends.rows, ends.R)
     for j in range(W.shape[0]):
         ends.R[j] = W[j] * (ends.R[j] - mean)
@@ -347,7 +353,7 @@ def variance_in_state_pair(particles, field, e, x, mean):
 
 @lean
 def draw_state_pair(particles, P_u, P_v, last_u, last_v):
-    """Multiply the weights by R, and draw both ends from probabilities (K, N) and the factors."""
+    """Multiply the weights by R; draw both ends from probabilities `P_u` and `P_v` (K, N) and the factors."""
     ends, W, level, K = particles.ends, particles.W, particles.uniform, P_u.shape[0]
     f, rows, cells, R, first = ends.factors, ends.rows, ends.cells, ends.R, ends.states[0]
     average_over_pair(P_u, P_v, f, rows, R)
@@ -412,7 +418,7 @@ def add_move_of_states(particles, field, w, beta, active, D):
 
 @summing
 def total_in_state(W, states, a):
-    """Sum of W (N,) where `states` (N,) are a."""
+    """Sum of `W` (N,) where `states` (N,) are a."""
     s = 0.0
     for j in range(W.shape[0]):
         s += W[j] if states[j] == a else 0.0

@@ -13,6 +13,10 @@ integer encodes, and everything else is tabulated once per call.
 Each probability of the first kind is off by at most 4e-7 (float32 exponential, `dense_gibbs`) plus
 2 ** -31; of the second kind by that plus 2 ** -24 (24 random bits) and (groups + 2) 2 ** -24 times
 the sum of the largest absolute log potentials. States of probability zero are never drawn.
+
+Log tables are `edge_tables` (r, K, K) and `node_tables` (d, K); `places` (d + 1,), `sizes` (d,), `thresholds`
+(K - 1, n) and `potentials` (K, n) as in `StatesTables`. A block has the states `z` (d, BLOCK), and of one
+node `z_i`, `code`, `top` and `bits`, all (BLOCK,), and `scores` (K, BLOCK).
 """
 
 from typing import NamedTuple
@@ -55,7 +59,7 @@ def group_size(n_states, cap):
 
 @jit
 def table_places(indptr, n_states, direct_cells):
-    """Where each node's tables start, (d + 1,), and its neighbours per group, (d,).
+    """Where each node's tables start, (d + 1,), and its neighbours per group, (d,); `indptr` (d + 1,).
 
     Thresholds are tabulated for nodes whose neighbours have at most `direct_cells` configurations.
     """
@@ -151,7 +155,7 @@ def make_tables(places, sizes, edge_tables, node_tables, graph):
 
 @jit
 def encode_neighbors(code, z, neighbors, n_states, start, stop):
-    """Write the configuration of the neighbours start..stop-1 as one integer per chain: `code` (BLOCK,)."""
+    """Write the states of `neighbors` (2 r,) start..stop-1 as one integer per chain, `code` (BLOCK,)."""
     code[:] = 0
     stride = np.int32(1)
     for k in range(start, stop):
@@ -257,7 +261,7 @@ def gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rn
 
 @jit
 def sweep_blocks(x, tables, graph, n_sweeps, rng):
-    """Move every row of `x` by sweeps of the field behind `StatesTables`, as above."""
+    """Move every row of `x` (m, d) by sweeps of the field behind `StatesTables`, as above."""
     z = np.zeros((x.shape[1], BLOCK), dtype=np.int8)
     state = np.empty(STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)

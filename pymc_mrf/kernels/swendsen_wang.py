@@ -5,6 +5,9 @@ each edge whose ends agree with probability 1 - exp(-coupling_e), and redraws th
 of nodes that open edges join, by the sum of the evidence over its nodes (Edwards & Sokal, 1988). The field is
 left invariant, whatever the evidence. Without evidence a sweep decorrelates far more than one of single sites
 near the critical coupling; strong evidence on large clusters lets them seldom change.
+
+In all kernels `edges` (r, 2) have `coupling` (r,) or log tables `edge_tables` (r, K, K), and nodes `evidence`
+(d, K).
 """
 
 import numpy as np
@@ -20,7 +23,7 @@ order at 2 or more; far below, sweeps over nodes and trees forget quickly themse
 
 @part
 def find_root(parent, i):
-    """Root of the tree in which i is, path halved; the root is the smallest index of its cluster."""
+    """Root of the tree in which i is, path halved: the smallest index of its cluster; `parent` (d,)."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -29,7 +32,10 @@ def find_root(parent, i):
 
 @jit
 def join_clusters(x, edges, closed, parent, rng):
-    """Open edges between equal states; on return `parent` (d,) is the root of each node's cluster."""
+    """Open edges between equal states; on return `parent` (d,) is the root of each node's cluster.
+
+    `x` (d,) is one row, `closed` (r,) as below.
+    """
     for i in range(parent.shape[0]):
         parent[i] = i
     for e in range(edges.shape[0]):
@@ -113,7 +119,10 @@ def may_order(coupling, n_nodes):
 
 @jit
 def gibbs_and_cluster_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
-    """`gibbs_sweeps`, every second one over clusters instead, where the field has them and may order."""
+    """`gibbs_sweeps`, every second one over clusters instead, where the field has them and may order.
+
+    `x` (m, d).
+    """
     coupling = np.empty(edge_tables.shape[0])
     if not (read_attraction(edge_tables, coupling) and may_order(coupling, x.shape[1])):
         gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)

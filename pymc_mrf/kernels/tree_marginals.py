@@ -4,7 +4,8 @@ After the messages from the leaves to the roots, which sampling needs anyway, th
 propagation gives the marginals of a block given everything outside it. Their averages over the sweeps
 of a chain vary less than counts of states.
 
-Notation as in `tree_sampling`.
+Notation as in `tree_sampling`: chains `x` (m, d), all in one tile of T = m, with states `z` (d, T), filtered
+probabilities `nu` (p, K, T), and tables `psi` (1 or r, 2, K, K) and `phi` (d, K, 1 or m).
 """
 
 import numpy as np
@@ -82,7 +83,7 @@ def add_marginals(nu, pi, z, psi, forest, b, scale, node_sum, edge_sum):
 
 @jit
 def sweeps_with_marginals(x, psi, phi, forest, n_sweeps, rng, node_sum, edge_sum):
-    """`tree_marginals` by probabilities."""
+    """`tree_marginals` by probabilities; `node_sum` (d, K, m) and `edge_sum` (r, K, K, m)."""
     T, d = x.shape
     n_states, n_free = phi.shape[1], forest.nodes.shape[0]
     u, used, state = np.empty(BUFFER), np.full(1, BUFFER), np.empty(STATE_SIZE, dtype=np.uint64)

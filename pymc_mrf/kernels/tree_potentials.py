@@ -10,6 +10,9 @@ Messages are products; which numbers they are made of depends on the tables, and
 - "log", the tables themselves, for couplings too strong for the others and for impossible pairs of states.
 
 Edges that all have the same table keep it once: that is what is read most.
+
+In all functions `edge_tables` (r, K, K) and `node_tables` (1 or m, d, K) are the log tables of a field with
+`edges` (r, 2).
 """
 
 from typing import NamedTuple

@@ -10,7 +10,8 @@ def message_score(e, flipped, a, b, ρ, edge_tables, score, messages):
     """Log of the summand for state a of the receiving and b of the sending end of edge e.
 
     The sender is edges[e, 0], or edges[e, 1] if `flipped` is 1; the message in the opposite direction
-    is divided out of the sender's belief.
+    is divided out of the sender's belief, `score` (K,). `edge_tables` (r, K, K), `ρ` (r,) and
+    `messages` (2, r, K) are those of `tree_reweighted_passes`.
     """
     if flipped:
         return edge_tables[e, a, b] / ρ[e] + score[b] - messages[0, e, b]

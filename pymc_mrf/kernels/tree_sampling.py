@@ -10,9 +10,13 @@ Messages are of one of the representations of `tree_potentials`: odds of binary 
 states, or the log domain (`tree_sampling_log`).
 
 Chains are moved in tiles of `TILE`, few of them one by one (`tree_sampling_chain`). A tile is kept
-node-major, so that the loop over chains is the innermost: `z` is (d, T) uint8, a message (T,) or
+node-major, so that the loop over chains is the innermost: `z` (d, T) is uint8, a message (T,) or
 (K, T), by the position of its node. `forest` is a ForestArrays namedtuple; nodes in no block keep their
 values. What is computed from the tables alone is a `Potentials`, which serves any number of calls.
+
+Kernels move the chains `x` (m, d) by uniform random numbers `u` (BUFFER,). For the p nodes in blocks they
+filter `odds` (p, T), by tables `ratio` (1 or r,) and `base` (d, 1 or m), or probabilities `nu` (p, K, T), by
+`psi` (1 or r, 2, K, K) and `phi` (d, K, 1 or m); weights of agreement are `gain` (1 or r,).
 
 Loops are spelt out where array expressions would do: these take numba seconds to compile.
 """

@@ -6,6 +6,9 @@ The same computations in the same representations, and "agreement". For fewer th
 Everything is read in the order in which it is stored, but for the states, one byte each, and the tables:
 a sweep over a large field takes about as long per node as one over a small field. Loops over the links to
 other blocks are flat, and states are drawn without branches, which nobody can predict.
+
+Tables are those of `tree_sampling`: `ratio` and `gain` (1 or r,), `base` (d, 1 or m), `psi` (1 or r, 2, K, K)
+and `phi` (d, K, 1 or m).
 """
 
 from pymc_mrf.kernels._jit import jit

@@ -57,7 +57,7 @@ def log_from_one(y):
 
 @summing
 def dot(a, b):
-    """Inner product."""
+    """Inner product of `a` and `b` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * b[j]
@@ -66,7 +66,7 @@ def dot(a, b):
 
 @summing
 def pair_dot(a, b, c, d):
-    """Sum of two inner products, a . b + c . d."""
+    """Sum of two inner products, a . b + c . d, of `a`, `b`, `c` and `d`, all (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * b[j] + c[j] * d[j]
@@ -75,7 +75,7 @@ def pair_dot(a, b, c, d):
 
 @summing
 def centred_pair_dot(a, b, m, c, d, n):
-    """Sum of two inner products, a . (b - m) + c . (d - n)."""
+    """Sum of two inner products, a . (b - m) + c . (d - n), of `a`, `b`, `c` and `d`, all (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * (b[j] - m) + c[j] * (d[j] - n)
@@ -84,7 +84,7 @@ def centred_pair_dot(a, b, m, c, d, n):
 
 @summing
 def dot_square(a, b, m):
-    """Sum of a (b - m)^2."""
+    """Sum of a (b - m)^2 over the entries of `a` and `b` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * ((b[j] - m) * (b[j] - m))
@@ -93,7 +93,7 @@ def dot_square(a, b, m):
 
 @summing
 def dot_two(a, b, x):
-    """Inner products of a and b with x."""
+    """Inner products of `a` and `b` (N,) with `x` (N,)."""
     s, t = 0.0, 0.0
     for j in range(x.shape[0]):
         s += a[j] * x[j]
@@ -103,7 +103,7 @@ def dot_two(a, b, x):
 
 @summing
 def total(a):
-    """Sum of an array."""
+    """Sum of an array `a` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j]
@@ -112,7 +112,7 @@ def total(a):
 
 @summing
 def total_positive(a):
-    """Sum of max(a, 0)."""
+    """Sum of max(a, 0) over the entries of `a` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] if a[j] > 0.0 else 0.0
@@ -121,7 +121,7 @@ def total_positive(a):
 
 @finite
 def largest(a):
-    """Largest entry of an array, any if there is NaN; the method of arrays allocates memory."""
+    """Largest entry of an array `a` (N,), any if there is NaN; the method of arrays allocates memory."""
     top = a[0]
     for j in range(1, a.shape[0]):
         top = max(top, a[j])
@@ -130,7 +130,7 @@ def largest(a):
 
 @summing
 def product(a):
-    """Product of an array."""
+    """Product of an array `a` (N,)."""
     s = 1.0
     for j in range(a.shape[0]):
         s *= a[j]
@@ -139,6 +139,6 @@ def product(a):
 
 @part
 def copy(source, target):
-    """Copy an array (N,) to another, as slices do, but for them numba allocates memory."""
+    """Copy `source` (N,) to `target` (N,), as slices do, but for them numba allocates memory."""
     for j in range(target.shape[0]):
         target[j] = source[j]

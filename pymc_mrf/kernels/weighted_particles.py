@@ -138,16 +138,16 @@ def redraw_pair(particles: Any, field: Any, e: int, old: float, new: float) -> A
 
 @by_type
 def add_move(particles: Any, field: Any, w: Any, beta: Any, active: Any, D: Any) -> Any:
-    """Fill D (N,) with (theta' - theta) . f(z) of every particle, up to a constant, which is returned.
+    """Fill `D` (N,) with (theta' - theta) . f(z) of every particle, up to a constant, which is returned.
 
-    theta' are the weights (r,), of which those of the edges `active` (k,) may differ from theirs, and the
-    centred biases (d q,); theta those that the particles stand for.
+    theta' are the weights `w` (r,), of which those of the edges `active` (k,) may differ from theirs, and the
+    centred biases `beta` (d q,); theta those that the particles stand for.
     """
 
 
 @by_type
 def fill_means(particles: Any, field: Any, active: Any, W: Any, edge_mean: Any, node_mean: Any) -> Any:
-    """Means under W (N,) of the statistics of the edges `active` (k,), and of those of all nodes.
+    """Means under `W` (N,) of the statistics of the edges `active` (k,), and of those of all nodes.
 
     Into `edge_mean` (r,) and `node_mean` (d q,).
     """
@@ -246,13 +246,13 @@ def change_edge(particles, field, e, old, new):
 
 @lean
 def effective_size(W):
-    """Kish's effective sample size (sum W)^2 / sum W^2."""
+    """Kish's effective sample size (sum W)^2 / sum W^2 of weights `W` (N,)."""
     return total(W) ** 2 / dot(W, W)
 
 
 @lean
 def normalise(W, size):
-    """Divide the weights by their mean over the particles; the effective size."""
+    """Divide the weights `W` (N,) by their mean over the particles; the effective size."""
     scale = size / total(W)
     for j in range(W.shape[0]):
         W[j] *= scale
@@ -277,7 +277,7 @@ def resample(particles):
 
 @lean
 def take(row, ancestor, m, scratch):
-    """Replace the first m entries of `row` (N,) by those of their ancestors."""
+    """Replace the first m entries of `row` (N,) by those of their `ancestor` (N,); `scratch` (N,) is room."""
     for j in range(m):
         scratch[j] = row[ancestor[j]]
     copy(scratch[:m], row[:m])
@@ -285,14 +285,14 @@ def take(row, ancestor, m, scratch):
 
 @lean
 def fill_product(a, b, out):
-    """Elementwise product."""
+    """Elementwise product `out` (N,) of `a` and `b` (N,)."""
     for j in range(out.shape[0]):
         out[j] = a[j] * b[j]
 
 
 @lean
 def fill_factors(x, c, out):
-    """exp(x c) (K K,), divided by its largest entry."""
+    """exp(x c) of `c` (K K,), divided by its largest entry, into `out` (K K,)."""
     top = x * c[0]
     for k in range(1, c.shape[0]):
         top = max(top, x * c[k])
