@@ -128,7 +128,7 @@ class ParticleEdges(NamedTuple):
         move may not end where it is smaller.
     n_sweeps : int
     means : Means
-    pair : PairScratch
+    pair : Pair
     joint : Joint
     tally : (1,) record array of `TALLY`
     """

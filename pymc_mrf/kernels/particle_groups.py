@@ -163,7 +163,7 @@ def add_log_weight(view, f, out):
 
 @lean
 def local_conditional(view, eta, i, e, c, out):
-    """Conditional of node i of particle c at `eta` (r,), edge e left out, into `out` (K,); its log norm."""
+    """Conditional of node i in particle c by `eta` (edges,) without edge e, into `out` (K,); its log norm."""
     copy(view.node_tables[i], out)
     for k in range(view.graph.indptr[i], view.graph.indptr[i + 1]):
         f = view.graph.edge_ids[k]

@@ -5,7 +5,7 @@
 Every conditional is a sum over the K states of one node, so the partition function never appears.
 As a function of the log tables it is concave. Tables of edges must be finite.
 
-In all kernels the data are `x` (m, d), with `row_weights` (m,), and log tables `edge_tables` (r, K, K) and
+In all kernels the data are `x` (n, d), with `row_weights` (n,), and log tables `edge_tables` (r, K, K) and
 `node_tables` (d, K); gradients by them are `grad_edge` (r, K, K) and `grad_node` (d, K).
 """
 

@@ -12,7 +12,7 @@ configurations are listed by `enumerated_field`, in logs.
 
 In all kernels `edges` (r, 2) have weights `w` (r,), nodes biases `b` (d,), and states the values `y` (2,);
 `J` (d, d) and `a` (d,) are couplings and biases of {0, 1} variables, and `nodes` (d,) those of a window, then
-the others. A row is (2^k,): so are `row`, `x`, `upper`, `t` and `before` (2^k,).
+the others. A row has `size` = 2^k cells: `row`, `x`, `upper`, `t` and `before` (2^k or more,).
 """
 
 from itertools import combinations
@@ -152,7 +152,7 @@ def fill_couplings(edges, y, w, b, J, a):
 def fill_logs(J, a, nodes, first, count, out, h):
     """Log weights of the states of nodes[first : first + count] alone; returns least and largest.
 
-    Into `out` (2^count,); `h` (2^count,) is scratch.
+    Into `out` (2^count or more,); `h` (2^count or more,) is scratch.
     """
     out[0] = 0.0
     for i in range(count):
@@ -221,7 +221,7 @@ def trailing_zeros(c):
 
 @jit
 def multiply_rows(out, a, b, size):
-    """Product of two rows, `a` and `b` (2^k,), into `out` (2^k,)."""
+    """Product of two rows, `a` and `b` (2^k or more,), into `out` (2^k or more,)."""
     for q in range(size):
         out[q] = a[q] * b[q]
 
@@ -237,7 +237,7 @@ def next_row(rows, c, m, size):
 
 @jit
 def add_two_rows(out, row, x, low, high, size):
-    """Add row (low + high x) to `out` (2^k,)."""
+    """Add row (low + high x) to `out` (2^k or more,)."""
     for q in range(size):
         out[q] += row[q] * (low + high * x[q])
 
