@@ -14,17 +14,8 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit, lean, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.crp import add_label, remove_label
-from pymc_mrf.kernels.edge_terms import (
-    add_term,
-    clear,
-    draw_value,
-    expected,
-    fit_proposal,
-    log_likelihood,
-    log_weight,
-    mode_of,
-    slope_and_information,
-)
+from pymc_mrf.kernels.edge_proposals import draw_value, fit_proposal, log_weight, mode_of
+from pymc_mrf.kernels.edge_terms import add_term, clear, expected, log_likelihood, slope_and_information
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.series import series_value
 

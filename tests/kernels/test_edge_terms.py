@@ -7,8 +7,9 @@ import pytest
 from numba import njit
 from scipy import integrate, special, stats
 
+from pymc_mrf.kernels import edge_proposals as proposals
 from pymc_mrf.kernels import edge_terms as kernels
-from pymc_mrf.kernels.series import series_value
+from pymc_mrf.kernels.series import log_envelope, series_value
 from pymc_mrf.likelihood.base_density import envelope, tabulate
 from tests.kernels.test_series import log_logistic, quiet
 from tests.statistics import ALPHA, assert_mean_close
@@ -117,7 +118,9 @@ def test_levels_zero_and_one_are_the_closed_form():
         two = terms_of(total, n, lam)
         levels = terms_of(total, n, [[0.0, v] for v in lam], [[0.0, 1.0]] * len(n))
         if len(n) == 1:
-            np.testing.assert_allclose(kernels.shape(levels), kernels.shape(two), rtol=2e-3, atol=2e-3)
+            np.testing.assert_allclose(
+                proposals.shape(levels), proposals.shape(two), rtol=2e-3, atol=2e-3
+            )
         for x in (-3.0, 0.2, 5.0):
             for t in range(len(n)):
                 p = kernels.expected(two, t, x)
@@ -128,7 +131,7 @@ def test_levels_zero_and_one_are_the_closed_form():
 def test_shapes_have_mode_and_curvature_of_the_likelihood(data):
     """And its tails, all but for half an observation at either end, or less."""
     total, n, lam, f = DATA[data]
-    a, b, c, shift = kernels.shape(terms_of(*DATA[data]))
+    a, b, c, shift = proposals.shape(terms_of(*DATA[data]))
     mode, h = (np.log(a) - np.log(b) - shift) / c, 1e-3
     low, high = (
         sum(k * extreme(np.array(v)[np.isfinite(m)]) for k, v, m in zip(n, f, lam, strict=True))
@@ -148,7 +151,7 @@ def test_shapes_have_mode_and_curvature_of_the_likelihood(data):
 @njit
 def log_weights_of(x, terms, proposal, base):
     """Loops in machine code, as each call from Python takes longer than the kernel."""
-    return np.array([kernels.log_weight(v, terms, proposal, base) for v in x])
+    return np.array([proposals.log_weight(v, terms, proposal, base) for v in x])
 
 
 @njit
@@ -158,7 +161,7 @@ def series_values(series, x):
 
 @njit
 def draws_of(n, proposal, base, rng):
-    return np.array([kernels.draw_value(proposal, base, rng) for _ in range(n)])
+    return np.array([proposals.draw_value(proposal, base, rng) for _ in range(n)])
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -167,7 +170,7 @@ def test_weights_average_to_the_integral(name, data, rng):
     log_density, bounds, center = BASES[name]
     base = envelope(tabulate(log_density, bounds, center))
     terms = terms_of(*DATA[data])
-    proposal = kernels.fit_proposal(terms, base)
+    proposal = proposals.fit_proposal(terms, base)
     log_weights = log_weights_of(draws_of(8000, proposal, base, rng), terms, proposal, base)
     expected = log_integral(log_density, bounds, DATA[data])
     weights = np.exp(log_weights - expected)
@@ -183,13 +186,13 @@ def test_weights_are_bounded_as_documented(name, data):
     log_density, bounds, center = BASES[name]
     base = envelope(tabulate(log_density, bounds, center))
     terms = terms_of(*DATA[data])
-    proposal = kernels.fit_proposal(terms, base)
+    proposal = proposals.fit_proposal(terms, base)
     far = np.r_[np.linspace(0.0, 40.0, 2001), np.geomspace(40.0, 1e6, 500)]
     low, high = base.series.lower[0], base.series.upper[-1]
     x = np.unique(np.clip(np.r_[-far, far, center + far, center - far], low, high))
     # for separable data the supremum is reached in the limit
     likelihood = log_likelihood(np.r_[x, -1e6, 1e6], *DATA[data])
-    bound = likelihood.max() - np.log(kernels.BASE_SHARE) + base.log_excess
+    bound = likelihood.max() - np.log(proposals.BASE_SHARE) + base.log_excess
     weights = log_weights_of(x, terms, proposal, base)
     assert not np.isnan(weights).any()
     prior = series_values(base.series, x)
@@ -203,15 +206,15 @@ def test_without_its_share_of_the_base_a_proposal_has_unbounded_weights():
     base = envelope(tabulate(log_density, bounds, center))
     data = DATA["always one"]
     terms = terms_of(*data)
-    proposal = kernels.fit_proposal(terms, base)
+    proposal = proposals.fit_proposal(terms, base)
     assert proposal.rate == 0.0
     x = 300.0
     z = x + proposal.lam
     shaped = proposal.log_scale + proposal.a * z - (proposal.a + proposal.b) * np.logaddexp(0.0, z)
     bare = series_value(base.series, x) + kernels.log_likelihood(terms, x) - shaped
-    bound = -data[1][0] * data[2][0] - np.log(kernels.BASE_SHARE) + base.log_excess
+    bound = -data[1][0] * data[2][0] - np.log(proposals.BASE_SHARE) + base.log_excess
     assert bare > bound + 50.0
-    assert kernels.log_weight(x, terms, proposal, base) <= bound
+    assert proposals.log_weight(x, terms, proposal, base) <= bound
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -220,7 +223,7 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
     """A mixture of scipy's Beta or exponential distribution, and of the envelope."""
     log_density, bounds, center = BASES[name]
     base = envelope(tabulate(log_density, bounds, center))
-    proposal = kernels.fit_proposal(terms_of(*DATA[data]), base)
+    proposal = proposals.fit_proposal(terms_of(*DATA[data]), base)
     if proposal.rate == 0.0:
         beta = stats.beta(proposal.a or 1.0, proposal.b or 1.0)
 
@@ -243,7 +246,7 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
         def shaped_pdf(x):
             return part.pdf(sign * (x - proposal.end))
 
-    share = 1.0 if proposal.a == 0.0 else kernels.BASE_SHARE  # without data all come from the base
+    share = 1.0 if proposal.a == 0.0 else proposals.BASE_SHARE  # without data all come from the base
     ends, mass = np.r_[base.lower[0], base.upper], np.r_[0.0, base.cumulative]
     draws = draws_of(4000, proposal, base, rng)
 
@@ -252,16 +255,16 @@ def test_draws_have_the_density_of_the_proposal(name, data, rng):
 
     assert stats.kstest(draws, cdf).pvalue > ALPHA
     x = draws[:200]
-    broad = np.exp([kernels.log_envelope(base, v) for v in x])
+    broad = np.exp([log_envelope(base, v) for v in x])
     expected = (1.0 - share) * shaped_pdf(x) + share * broad
-    found = np.exp([kernels.log_proposal(v, proposal, base) for v in x])
+    found = np.exp([proposals.log_proposal(v, proposal, base) for v in x])
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_small_shapes_do_not_underflow(rng):
-    draws = np.array([kernels.log_gamma_variate(0.01, rng) for _ in range(20_000)])
+    draws = np.array([proposals.log_gamma_variate(0.01, rng) for _ in range(20_000)])
     assert np.isfinite(draws).all()
     assert draws.min() < -300.0
     assert_mean_close(draws, -100.5608854578687)  # digamma(0.01)
-    draws = np.exp([kernels.log_gamma_variate(2.5, rng) for _ in range(20_000)])
+    draws = np.exp([proposals.log_gamma_variate(2.5, rng) for _ in range(20_000)])
     assert stats.kstest(draws, stats.gamma(2.5).cdf).pvalue > 1e-5
