@@ -1,4 +1,4 @@
-"""The acceptance rule of Metropolis and Hastings (Hastings, 1970, eq. 6), for kernels and steps alike."""
+"""The acceptance rule of Metropolis and Hastings (Hastings, 1970), for kernels and steps alike."""
 
 import numpy as np
 

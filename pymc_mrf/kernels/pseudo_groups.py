@@ -114,9 +114,9 @@ def describe_binary_end(terms, view, i, j, x):
         for a in range(K):
             value = view.scores[i, a, c]
             if view.f[j, a, c] == 1.0:
-                one = value - x if one == -np.inf else log_add(one, value - x)
+                one = log_add(one, value - x)
             else:
-                zero = value if zero == -np.inf else log_add(zero, value)
+                zero = log_add(zero, value)
         if one > -np.inf:  # else f is 0 whatever the node's state
             add_term(terms, view.counts[c], one - zero, 0.0)
 
