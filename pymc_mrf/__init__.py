@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
@@ -85,6 +86,7 @@ __all__ = [
     "FactorGraphMRF",
     "Ising",
     "LatentMarginals",
+    "MonteCarlo",
     "OrdinalMRF",
     "PairwiseField",
     "PairwiseGraph",
@@ -159,6 +161,7 @@ _HOMES = {
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "Ising": "pymc_mrf.distributions.mrf",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
+    "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",

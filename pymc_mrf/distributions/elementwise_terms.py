@@ -34,6 +34,10 @@ NO_PROBABILITY = {
         'the log-likelihood of {name} is NaN, as likelihood="adjusted-pseudo" has adjusted log '
         "pseudo-likelihoods only, which are not to be compared with log probabilities: " + _OTHERS
     ),
+    "monte-carlo": (
+        'the log-likelihood of {name} is NaN, as likelihood="monte-carlo" has log probabilities up to a constant '
+        "only: " + _OTHERS
+    ),
     "particles": (
         'the log-likelihood of {name} is NaN, as likelihood="particles" has an unnormalised energy only: '
         + _OTHERS

@@ -22,7 +22,7 @@ from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
 logger = logging.getLogger("pymc_mrf")
 
 LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
-PAIRWISE_LIKELIHOODS = (*LIKELIHOODS, "adjusted-pseudo", "path")
+PAIRWISE_LIKELIHOODS = (*LIKELIHOODS, "monte-carlo", "adjusted-pseudo", "path")
 
 
 REMEDIES = {

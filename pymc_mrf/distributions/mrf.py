@@ -24,6 +24,7 @@ from pymc_mrf.distributions.field import (
     state_dtype,
     without_nan,
 )
+from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import free_parents, strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
@@ -247,6 +248,8 @@ class MarkovRandomField(Field):
         x = None if observed is None else check_observed(observed, family, graph, name)
         if kwargs.get("likelihood") == "adjusted-pseudo":
             kwargs["adjust_to"] = complete_data(observed, x, name), name
+        if is_monte_carlo(kwargs.get("likelihood")):
+            kwargs["data"] = observed, x, name
         if kwargs.get("likelihood", "auto") in ("auto", "path"):
             kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
@@ -283,10 +286,15 @@ class MarkovRandomField(Field):
         dtype="int64",
         adjust_to=None,
         n_rows=None,
+        data=(None, None, "dist"),
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        path = None
+        path, sampled = None, None
+        if is_monte_carlo(likelihood):
+            options = MonteCarlo() if isinstance(likelihood, str) else likelihood
+            sampled = sampled_field(options, family, graph, parameters, *data)
+            likelihood = "monte-carlo"
         if likelihood == "path":
             path = find_path(family, parameters, graph, n_rows or 1)
         elif likelihood == "auto" and n_rows == 1 and not is_cheap(field_tree(graph, family.n_states)):
@@ -303,7 +311,7 @@ class MarkovRandomField(Field):
             n_sweeps,
             dtype=state_dtype(dtype, family.states),
         )
-        op = make(path=path)
+        op = make(path=path, sampled=sampled)
         if likelihood == "adjusted-pseudo":
             if adjust_to is None:
                 raise refusal(

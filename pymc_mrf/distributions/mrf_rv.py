@@ -20,6 +20,7 @@ from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
+from pymc_mrf.distributions.monte_carlo import log_partition_by_sample
 from pymc_mrf.distributions.path import along_path
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
@@ -33,6 +34,7 @@ from pymc_mrf.kernels.swendsen_wang import gibbs_and_cluster_sweeps
 from pymc_mrf.likelihood.adjusted_pseudo import Adjustment
 from pymc_mrf.likelihood.coupling_path import CouplingPath
 from pymc_mrf.likelihood.field_grid import FieldGrid
+from pymc_mrf.likelihood.reference_search import SampledField
 
 DISPLAY_NAMES = {
     "agreement": "AgreementMRF",
@@ -147,6 +149,7 @@ class MarkovRandomFieldRV(FieldRV):
         "n_sweeps",
         "adjusted",
         "path",
+        "sampled",
     )
     table_ndims = (3, 2)
 
@@ -158,6 +161,7 @@ class MarkovRandomFieldRV(FieldRV):
         n_sweeps: int = DRAW_SWEEPS,
         adjusted: Adjustment | None = None,
         path: CouplingPath | FieldGrid | None = None,
+        sampled: SampledField | None = None,
         name: str | None = None,
         signature: str | None = None,
         dtype: str = "int64",
@@ -171,6 +175,7 @@ class MarkovRandomFieldRV(FieldRV):
         self.n_sweeps = n_sweeps
         self.adjusted = adjusted
         self.path = path
+        self.sampled = sampled
         name = DISPLAY_NAMES[family.name]
         self._print_name = (name, rf"\operatorname{{{name}}}")
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
@@ -394,6 +399,8 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
             logp = logp - log_partition(op, op.log_tables(parameters, pt))
         elif op.likelihood == "path":
             logp = logp - along_path(op.path, op.family, parameters)
+        elif op.likelihood == "monte-carlo":
+            logp = logp - log_partition_by_sample(op, parameters)
         else:
             logp = logp - IntractableLogPartition()(*parameters)
     logp = pt.switch(pt.all(legal, axis=-1), logp, -np.inf)

@@ -9,6 +9,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.exact_edges import ExactEdges
+from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.shared_edges import Share, SharedEdges
@@ -32,6 +33,7 @@ from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
 ENGINES: dict[str, type[EdgeEngine]] = {
     "exact": ExactEdges,
     "pseudo": PseudoEdges,
+    "monte-carlo": MonteCarloEdges,
     "particles": ParticleEdges,
 }
 LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
@@ -166,7 +168,7 @@ class EdgeGibbs(EdgeStep):
     serves = tuple(ENGINES)
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = ("exact", "pseudo")
+    serves_sums = ("exact", "pseudo", "monte-carlo")
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
@@ -273,6 +275,9 @@ class EdgeGibbs(EdgeStep):
         """Engine of the fields as they are now."""
         rv, biases, fields, likelihood = self._target
         x, graph, family = as_blocks(fields)
+        if likelihood == "monte-carlo":
+            sampled = [field.sampled for field in fields for _ in field.blocks]
+            self._options["references"] = [own.reference for own in sampled]
         engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **self._options)
         if not self._is_shared:
             return engine

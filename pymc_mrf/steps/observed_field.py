@@ -15,6 +15,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.reference_search import SampledField
 from pymc_mrf.likelihood.shared_edges import Share
 from pymc_mrf.steps.held_data import HeldData, MissingCells, free_cells, observed_data
 from pymc_mrf.steps.point_inputs import PointFunction
@@ -226,6 +227,8 @@ class ObservedField:
     name, likelihood : str
     graph : PairwiseGraph
     family : Family
+    sampled : SampledField or None
+        Of a Monte Carlo likelihood.
     x : (n, d) int8 array
         Observed state indices, plausible ones in missing cells.
     missing : MissingCells or None
@@ -261,6 +264,7 @@ class ObservedField:
         self._model = model
         self.graph: PairwiseGraph = op.graph
         self.family: Family = op.family
+        self.sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
         entries = entries_of(edge_parameter, rv)
         self.is_plain = entries is not None

@@ -1,0 +1,162 @@
+"""The Monte Carlo likelihood of a field (Geyer & Thompson, 1992; Geyer, 1994), as `EdgeGibbs` asks for it.
+
+See `pymc_mrf.kernels.monte_carlo_edges` for what it is, `pymc_mrf.likelihood.reference` for its sample.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import monte_carlo_edges as kernels
+from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
+from pymc_mrf.likelihood.edge_engine import EdgeEngine, edge_field
+from pymc_mrf.likelihood.reference import Reference
+
+
+class MonteCarloEdges(EdgeEngine):
+    """Engine of the edge sampler: exact moves for prior times Monte Carlo likelihood.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        With one parameter for each edge.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+    references : sequence of Reference
+        Of each block.
+
+    Attributes
+    ----------
+    information : (r + d q,) array
+        Rows times the variances of the statistics at the reference.
+    """
+
+    def __init__(
+        self,
+        x: Data,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        references: Sequence[Reference],
+    ) -> None:
+        field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
+        blocks, q = list(blocks_of(x, graph.edges)), len(field.basis)
+        references = [
+            reference.recentred(
+                field.centre[block.which],
+                field.lift[block.nodes.start * q : block.nodes.stop * q],
+                block.edges,
+            )
+            for reference, block in zip(references, blocks, strict=True)
+        ]
+        places = [places_of(block, graph.n_edges, q) for block in blocks]
+        self.correlations = np.concatenate(
+            [
+                correlations_of(reference, block, q)
+                for reference, block in zip(references, blocks, strict=True)
+            ]
+        )
+        self.view = sample_view(field, len(field.t) if moves_biases else 0, references, places, blocks)
+        rows = np.concatenate([field.n[graph.edges[:, 0]], np.repeat(field.n, q)])
+        self.information = rows * self.view.sample.variances
+
+    def refresh(self, rng) -> None:
+        """Compute all weights anew."""
+        kernels.locate(self.view)
+        self._least_share = float(self.view.share.min())
+
+    def statistics(self) -> dict[str, float]:
+        """Smallest effective share of the weights."""
+        share = min(self._least_share, float(self.view.share.min()))
+        return {"noise": 0.0, "ess": share, "resamplings": 0}
+
+
+def places_of(block: Block, n_edges: int, q: int) -> np.ndarray:
+    """Which of all parameters are those of a block, in its order."""
+    nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
+    return np.concatenate([block.which, n_edges + nodes])
+
+
+def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
+    """Correlations (d, q, q) of the statistics of each node, kept away from singular."""
+    d, r = block.x.shape[1], len(block.which)
+    C = np.tile(np.eye(q), (d, 1, 1))
+    if reference.covariance.ndim == 2:
+        for i in range(d):
+            own = slice(r + i * q, r + (i + 1) * q)
+            C[i] = reference.covariance[own, own]
+    C += 0.5 / len(block.x) * np.eye(q)
+    scale = np.sqrt(np.einsum("iaa->ia", C))
+    return C / (scale[:, :, None] * scale[:, None, :])
+
+
+def sample_view(
+    field: Field,
+    n_biases: int,
+    references: Sequence[Reference],
+    places: list[np.ndarray],
+    blocks: list[Block],
+) -> kernels.MonteCarloEdges:
+    """View of a field by the references of its blocks."""
+    (r, n_cells), (d, K), p, B = (
+        field.cells.shape,
+        field.floor.shape,
+        len(field.s) + len(field.t),
+        len(blocks),
+    )
+    sizes = np.array([reference.states.shape[1] for reference in references])
+    m, M = int(sizes.max()), len(field.features)
+    is_wide = any(not reference.excess.size for reference in references)
+    sample = kernels.Sample(
+        size=sizes,
+        nodes=np.array([0, *(block.nodes.stop for block in blocks)]),
+        edges=np.cumsum([0, *(len(block.which) for block in blocks)]),
+        block=np.repeat(np.arange(B), [block.x.shape[1] for block in blocks]),
+        states=np.zeros((d, m), dtype=np.int8),
+        features=np.zeros((M, d, m), dtype=np.float32),
+        place=np.empty(p),
+        gap=np.empty(p),
+        excess=np.zeros((0, 0) if is_wide else (p, p), dtype=np.float32),
+        apart=np.empty(p),
+        variances=np.empty(p),
+    )
+    for reference, place, block in zip(references, places, blocks, strict=True):
+        size = reference.states.shape[1]
+        sample.states[block.nodes, :size] = reference.states
+        sample.features[:, block.nodes, :size] = field.features[:, reference.states]
+        sample.place[place], sample.gap[place] = reference.place, reference.gap
+        sample.apart[place] = reference.apart
+        sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
+        if not is_wide:
+            sample.excess[np.ix_(place, place)] = reference.excess
+    return kernels.MonteCarloEdges(
+        field=field,
+        w=np.zeros(r),
+        b=np.zeros(len(field.t)),
+        beta=np.zeros(len(field.t)),
+        n_biases=n_biases,
+        log_p=np.zeros(n_cells),
+        kept=np.zeros((B, n_cells + 2)),
+        tilt=np.zeros(2),
+        looked=np.zeros(2, dtype=np.int64),
+        sample=sample,
+        delta=np.zeros(p),
+        slope=np.zeros(p),
+        y=np.zeros((B, m), dtype=np.float32),
+        weight=np.ones((B, m), dtype=np.float32),
+        total=sizes.astype(np.float64),
+        log_A=np.zeros(B),
+        share=np.ones(B),
+        apart=np.zeros(B),
+        counts=np.zeros((kernels.LANES, n_cells)),
+        factor=np.zeros(n_cells, dtype=np.float32),
+        tables=np.zeros((d, K), dtype=np.float32),
+        shares=np.zeros((d, K)),
+    )

@@ -1,0 +1,221 @@
+"""Samples of a field at one place, the reference of a Monte Carlo likelihood, and how good they are.
+
+The place is found from the data alone: draws under a vague spike-and-slab prior, by the likelihood itself,
+from the pseudo-likelihood estimate on. It need not be the mean of the posterior; it has to be near it in
+units of the data's sampling error, which `kernels.monte_carlo_edges` tells by the weights.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.blas import ssyrk
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.monte_carlo_edges import fill_statistics
+
+MOST_PARAMETERS = 5000
+"""Parameters of a field beyond which the covariance of their statistics, the square of them numbers, is not
+kept: then the longer simulation corrects the mean of the sample only."""
+
+BURN_IN = 50  # sweeps of chains that start at rows of the data
+SETTLE = 10  # of chains that stood for parameters nearby
+EVERY = 4  # passes, of which one is enough for the covariance: its noise counts for little
+N_GROUPS = 32  # of chains, between which the means of a statistic tell how fast chains move
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """States at parameters `place`, and cumulants of the statistics in a longer simulation less theirs.
+
+    Attributes
+    ----------
+    place : (p,) array
+        Weights (r,) and centred biases (d q,).
+    states : (d, m) int8 array
+        Of independent chains; m is even.
+    mean : (p,) array
+        Of the statistics, in the longer simulation.
+    covariance : (p, p) float32 array
+        Of the statistics, in the longer simulation; its diagonal (p,) only if p is beyond `MOST_PARAMETERS`.
+    gap : (p,) array
+    excess : (p, p) float32 array
+        Zeros (0, 0) if only the mean is corrected.
+    apart : (p,) array
+        Half the difference of the means in both halves of the longer simulation.
+    centre : (r, 2, M) array
+        What is taken from the features of the ends of each edge, as in `Field`.
+    lag : float
+        Integrated autocorrelation time of the statistics in sweeps: the mean over all statistics.
+    """
+
+    place: np.ndarray
+    states: np.ndarray
+    mean: np.ndarray
+    covariance: np.ndarray
+    gap: np.ndarray
+    excess: np.ndarray
+    apart: np.ndarray
+    centre: np.ndarray
+    lag: float
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the statistics, (p,)."""
+        return self.covariance if self.covariance.ndim == 1 else self.covariance.diagonal()
+
+    def recentred(self, centre: np.ndarray, lift: np.ndarray, edges: np.ndarray) -> "Reference":
+        """Return the same with the statistics of edges (r, 2) centred otherwise.
+
+        Parameters
+        ----------
+        centre : (r, 2, M) array
+            As in `Field`; zeros for statistics as they are, and biases that are not centred.
+        lift : (d q, M) array
+            As in `Field`.
+        edges : (r, 2) int64 array
+        """
+        r, q = len(edges), len(lift) // len(self.states)
+        if not q or np.array_equal(centre, self.centre):
+            return self
+        # of each edge, by how much more of the statistics of its ends it has now
+        turn = np.eye(len(self.place))
+        for end in (0, 1):
+            nodes = edges[:, end, None] * q + np.arange(q)  # (r, q)
+            more = np.einsum("ekl,el->ek", lift[nodes], (self.centre - centre)[:, 1 - end])
+            np.add.at(turn, (np.arange(r)[:, None], r + nodes), more)
+        place = self.place.copy()
+        place[r:] -= self.place[:r] @ turn[:r, r:]
+        narrow = turn.astype(np.float32)
+        wide = self.covariance.ndim == 1
+        return replace(
+            self,
+            place=place,
+            mean=turn @ self.mean,
+            covariance=self.covariance if wide else narrow @ self.covariance @ narrow.T,
+            gap=turn @ self.gap,
+            excess=self.excess if wide else narrow @ self.excess @ narrow.T,
+            apart=turn @ self.apart,
+            centre=centre,
+        )
+
+
+class Chains:
+    """Independent chains of one field, moved by Gibbs sweeps.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Data; every chain starts at a row of them.
+    graph : PairwiseGraph
+    family : Family
+    field : Field
+        The data as the kernels take them; its statistics are those of the reference.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self, x: np.ndarray, graph: PairwiseGraph, family: Family, field: Field, rng: np.random.Generator
+    ) -> None:
+        self._x, self._graph, self._family, self._field, self._rng = x, graph, family, field, rng
+        self._states = np.zeros((0, graph.n_nodes), dtype=np.int8)
+
+    def at(self, w: np.ndarray, b: np.ndarray, place: np.ndarray, size: int, n_passes: int) -> Reference:
+        """Make the reference of `size` points at weights `w` (r,) and biases `b` (d q,), by `n_passes` sweeps."""
+        field, rng = self._field, self._rng
+        simulator = GibbsSimulator(self._graph, self._family.n_states, size)
+        tables = self._family.edge_tables(w), field.floor + b.reshape(len(field.n), -1) @ field.basis
+        is_known = len(self._states) > 0
+        start = self._states if is_known else self._x
+        states = np.ascontiguousarray(start[rng.integers(0, len(start), size)])
+        if is_known and size == len(start):
+            states[:] = start
+        simulator.load(states)
+        simulator.advance(*tables, SETTLE if is_known else BURN_IN, rng)
+        moments = Moments(field, size)
+        for k in range(n_passes):
+            simulator.advance(*tables, 1, rng)
+            simulator.store(states)
+            moments.add(states.T, (n_passes - 1 - k) % EVERY == 0)
+        self._states = states
+        return moments.reference(place, np.ascontiguousarray(states.T))
+
+
+class Moments:
+    """Means and covariances of the statistics of `field` over passes of `size` chains, and in the last pass."""
+
+    def __init__(self, field: Field, size: int) -> None:
+        self._field, p = field, len(field.s) + len(field.t)
+        self._is_wide = p > MOST_PARAMETERS
+        groups = np.array_split(np.arange(size), N_GROUPS)
+        self._groups = [slice(group[0], group[-1] + 1) for group in groups]
+        self._sizes = np.array([len(group) for group in groups])
+        self._values = np.empty((p, len(groups[0])), dtype=np.float32)
+        self._origin: np.ndarray | None = None
+        self._n_passes, self._n_squared = 0, 0
+        # of all passes; of those with squares; of the last pass
+        self._sums, self._squared_sums, self._last_sums = np.zeros((3, p, N_GROUPS))
+        self._squares = np.zeros(p if self._is_wide else (p, p))
+        self._last_squares = self._squares
+
+    def add(self, columns: np.ndarray, with_squares: bool) -> None:
+        """Add states (d, size) of a pass, the last one `with_squares`."""
+        field, sums, squares = self._field, np.empty_like(self._sums), np.zeros_like(self._squares)
+        for g, group in enumerate(self._groups):
+            values = self._values[:, : self._sizes[g]]
+            states = np.ascontiguousarray(columns[:, group])
+            fill_statistics(states, field.edges, field.cells, field.basis, values)
+            if self._origin is None:  # squares in single precision are of deviations
+                self._origin = values.mean(axis=1)
+            values -= self._origin[:, None]
+            sums[:, g] = values.sum(axis=1)
+            if with_squares and self._is_wide:
+                squares += (values**2).sum(axis=1)
+            elif with_squares:  # its upper triangle
+                squares += ssyrk(1.0, np.ascontiguousarray(values).T, trans=1)
+        self._sums += sums
+        self._n_passes += 1
+        if with_squares:
+            self._squared_sums += sums
+            self._squares += squares
+            self._n_squared += 1
+            self._last_sums, self._last_squares = sums, squares
+
+    def _cumulants(
+        self, sums: np.ndarray, squares: np.ndarray, n_passes: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, less the origin, and covariance from sums over passes."""
+        n = n_passes * self._sizes.sum()
+        mean = sums.sum(axis=1) / n
+        if self._is_wide:
+            return mean, squares / n - mean**2
+        return mean, (np.triu(squares) + np.triu(squares, 1).T) / n - np.outer(mean, mean)
+
+    def reference(self, place: np.ndarray, states: np.ndarray) -> Reference:
+        """Reference with the `states` (d, size) of the last pass."""
+        assert self._origin is not None
+        _, covariance = self._cumulants(self._squared_sums, self._squares, self._n_squared)
+        own_mean, own_covariance = self._cumulants(self._last_sums, self._last_squares, 1)
+        by_group = self._sums / (self._n_passes * self._sizes)
+        mean = by_group @ self._sizes / self._sizes.sum()
+        half = N_GROUPS // 2
+        first, second = (
+            by_group[:, part] @ self._sizes[part] / self._sizes[part].sum()
+            for part in (slice(half), slice(half, None))
+        )
+        variances = covariance if self._is_wide else covariance.diagonal()
+        between = by_group.var(axis=1, ddof=1) * self._n_passes * self._sizes.mean()
+        excess = np.zeros((0, 0)) if self._is_wide else covariance - own_covariance
+        return Reference(
+            place=place,
+            states=states,
+            mean=self._origin + mean,
+            covariance=covariance.astype(np.float32),
+            gap=mean - own_mean,
+            excess=excess.astype(np.float32),
+            apart=0.5 * (first - second),
+            centre=self._field.centre,
+            lag=max(float(between.sum() / variances.sum()), 1.0),
+        )

@@ -1,0 +1,284 @@
+"""Search for the reference of a Monte Carlo likelihood, and what a field keeps of it.
+
+The reference is found from the data alone, so that all priors, steps and chains have the same likelihood:
+from the pseudo-likelihood estimate on, by Newton steps and then by draws under a vague spike-and-slab prior,
+whose share of edges and scale follow the draws.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from pymc_mrf.estimation.problem import FitProblem
+from pymc_mrf.estimation.pseudo_likelihood import maximise
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.densities import NORMAL, Densities, Density
+from pymc_mrf.kernels.edge_moves import EdgePrior, centred
+from pymc_mrf.kernels.monte_carlo_edges import fill_statistics
+from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, data_information, edge_field
+from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.reference import Chains, Reference
+
+TOLERANCE = 0.2
+"""Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard deviation
+apart, in nats, that most parameters in doubt have at most: of an even inclusion probability it makes an error of
+.05, of a typical one half of that."""
+
+MOST = 0.9  # of the parameters in doubt
+LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference
+OF_MEAN = (
+    0.35  # of the tolerance, the error from the mean of the longer simulation: more of it costs little
+)
+DOUBTFUL = 0.02  # probability of either state of an edge in doubt
+
+PILOT_SIZE, PILOT_PASSES = 4000, 5  # points and sweeps of references on the way
+PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
+MOST_PILOTS = 8
+START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
+MOST_STEPS = 20  # of Newton's method before the first pilot
+GOOD_SHARE = (
+    0.5  # effective share of the weights at which a reference is near enough to be the last but one
+)
+LARGEST_SIZE = 400_000  # points of a sample
+CHEAP_SIZE, CHEAP_DRAWS = (
+    4e6,
+    2e10,
+)  # points times parameters, points and passes times their square, at least
+MOST_CHEAP = (
+    50_000,
+    2_000_000,
+)  # points, and points times passes, that need not be exceeded for being cheap
+MOST_NUMBERS = 2e8  # in a sample: nodes times features times points
+BIAS_SCALE = 3.0  # standard deviation of biases, relative to the contrast of the basis, on the way
+STEP = 0.4  # of leapfrog steps on the way
+
+
+@dataclass(frozen=True, eq=False)
+class SampledField:
+    """A field's likelihood by a sample at its reference, which is found and drawn when this is made.
+
+    Equal if data, graph, family and options are: then the sample is the same, too, and in one process there
+    is only one.
+
+    Attributes
+    ----------
+    digest : str
+        Of all that the sample follows from.
+    reference : Reference
+    """
+
+    digest: str
+    reference: Reference
+
+    @classmethod
+    def of(
+        cls, x: np.ndarray, graph: PairwiseGraph, family: Family, seed: int, tolerance: float
+    ) -> "SampledField":
+        """Find the reference of data `x` (n, d) int8; `tolerance` as `TOLERANCE`."""
+        known = hashlib.sha256(repr((x.shape, graph, family, seed, tolerance)).encode())
+        known.update(np.ascontiguousarray(x).tobytes())
+        digest = known.hexdigest()
+        reference = _known.get(digest)
+        if reference is None:
+            rng = np.random.default_rng([int(digest[:15], 16), seed])
+            reference = Search(x, graph, family, rng).find(tolerance)
+            _known[digest] = reference
+        return cls(digest, reference)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SampledField) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"SampledField({self.digest[:16]})"
+
+
+_known: WeakValueDictionary[str, Reference] = WeakValueDictionary()
+"""References that something in this process holds, by their digests."""
+
+
+class Search:
+    """Search for the reference of a field from its data.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+    graph : PairwiseGraph
+    family : Family
+        With one parameter for each edge.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self, x: np.ndarray, graph: PairwiseGraph, family: Family, rng: np.random.Generator
+    ) -> None:
+        self._moves_biases = family.node_parameter is not None
+        self._field = edge_field(x, graph, family, self._moves_biases, np.arange(graph.n_edges))
+        self._x, self._graph, self._family, self._rng = x, graph, family, rng
+        self._chains = Chains(x, graph, family, self._field, rng)
+        self._scale = 4.0 / self._field.contrast
+        self._log_odds = 0.0
+        self._w, self._b = self._start()
+
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ridge pseudo-likelihood estimate without its uncertain edges."""
+        labels, n = np.arange(self._graph.n_edges), len(self._x)
+        problem = FitProblem(self._x, self._graph, self._family, labels, labels)
+        estimate = maximise(problem, ridge=1.0 / (n * BIAS_SCALE**2), max_iterations=START_STEPS)[0]
+        w, b = problem.split(estimate)
+        beta = np.empty(len(self._field.t))
+        centred(self._field, w, np.nan_to_num(b).ravel()[: len(beta)], beta)
+        information = data_information(self._x, self._field)[: len(w)]
+        w = np.where(np.abs(w) * np.sqrt(information) > START_SCORE, w, 0.0)
+        return w, self._uncentred(w, beta)
+
+    def _uncentred(self, w: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        shifts = np.zeros_like(beta)
+        centred(self._field, w, np.zeros_like(beta), shifts)
+        return beta - shifts
+
+    def find(self, tolerance: float) -> Reference:
+        """Move the reference to the mean of draws by itself, until these are near."""
+        self._approach()
+        last = 0.0
+        for _ in range(MOST_PILOTS):
+            reference = self._simulate(PILOT_SIZE, PILOT_PASSES)
+            draws, share = self._draw(reference)
+            late = draws[PILOT_DRAWS // 3 :]
+            self._move_to(reference, late.mean(axis=0))
+            if share > GOOD_SHARE and share < 1.1 * last:
+                break
+            last = share
+        n = len(self._x)
+        noise = float(np.quantile(self.noise(reference, late), MOST))
+        size = int(PILOT_SIZE * (noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
+        most = int(MOST_NUMBERS / (self._field.features.shape[0] * self._graph.n_nodes))
+        p = len(reference.place)
+        size = 2 * (min(max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0]))), LARGEST_SIZE, most) // 2)
+        n_draws = max(
+            n * reference.lag / (OF_MEAN * tolerance) ** 2, min(CHEAP_DRAWS / p**2, MOST_CHEAP[1])
+        )
+        n_passes = max(int(np.ceil(n_draws / size)), 2)
+        return self._simulate(size, n_passes)
+
+    def _approach(self) -> None:
+        """Newton steps towards the maximum of the likelihood of the present edges, by simulation.
+
+        The estimate that they start from has not converged: thresholds of rare states take many steps.
+        """
+        field, n = self._field, len(self._x)
+        means = np.concatenate([field.s, field.t]) / n
+        scales = np.concatenate([np.full(len(field.s), self._scale), np.full(len(field.t), BIAS_SCALE)])
+        for _ in range(MOST_STEPS):
+            reference = self._simulate(PILOT_SIZE, 2)
+            moved = np.concatenate([self._w != 0.0, np.full(len(self._b), self._moves_biases)])
+            ridge, place = scales[moved] ** -2 / n, reference.place[moved]
+            slope = (means - reference.mean)[moved] - ridge * place
+            if reference.excess.size:
+                step = np.linalg.solve(
+                    reference.covariance[np.ix_(moved, moved)] + np.diag(ridge), slope
+                )
+            else:
+                step = slope / (reference.variances[moved] + ridge)
+            new = reference.place.copy()
+            new[moved] += step
+            self._move_to(reference, new)
+            if n * (step @ slope) < 2.0 * len(step):
+                break
+
+    def _move_to(self, reference: Reference, place: np.ndarray) -> None:
+        """Go to a place, or towards it as far as the weights of the reference can be believed."""
+        move, r = place - reference.place, self._graph.n_edges
+        C = reference.covariance
+        spread = float(move @ (C * move if C.ndim == 1 else C @ move))
+        place = reference.place + move / max(1.0, np.sqrt(spread))
+        self._w, self._b = place[:r], self._uncentred(place[:r], place[r:])
+        self._show_rare_states(reference)
+
+    def _show_rare_states(self, reference: Reference) -> None:
+        """Move biases so that each state of a node is seen in some points of the sample.
+
+        It costs nothing: of states that are as rare as in the data, or more so, the weights hardly vary.
+        """
+        K, (m, n), G = (
+            self._family.n_states,
+            (reference.states.shape[1], len(self._x)),
+            self._field.basis,
+        )
+        if not self._moves_biases:
+            return
+        counts = np.stack([(reference.states == a).sum(axis=1) for a in range(K)], axis=1)
+        lack = np.log(np.maximum(LEAST_ROWS / n / ((counts + 0.5) / m), 1.0))
+        lack[~self._family.possible(len(counts))] = 0.0
+        more = np.linalg.lstsq((G - G[:, :1]).T, (lack - lack[:, :1]).T, rcond=None)[0]  # (q, d)
+        self._b += more.T.ravel()
+
+    def _simulate(self, size: int, n_passes: int) -> Reference:
+        beta = np.empty_like(self._b)
+        centred(self._field, self._w, self._b, beta)
+        return self._chains.at(self._w, self._b, np.concatenate([self._w, beta]), size, n_passes)
+
+    def _draw(self, reference: Reference) -> tuple[np.ndarray, float]:
+        """Weights and centred biases (draws, p), and the median of the effective shares of their weights."""
+        r, n_biases = self._graph.n_edges, len(self._b)
+        engine = MonteCarloEdges(self._x, self._graph, self._family, self._moves_biases, [reference])
+        zero, one = np.zeros(n_biases), np.ones(n_biases)
+        bias = Densities(np.full(n_biases, NORMAL), zero, BIAS_SCALE * one, one, zero)
+        w, b, draws, shares = (
+            self._w.copy(),
+            self._b.copy(),
+            np.empty((PILOT_DRAWS, len(reference.place))),
+            [],
+        )
+        n_steps = min(round(TRAJECTORY / STEP), MAX_LEAPFROG)
+        for draw in draws:
+            constant = -0.5 * np.log(2 * np.pi) - np.log(self._scale)
+            slab = Density(NORMAL, 0.0, self._scale, 1.0, constant)
+            prior = EdgePrior(np.full(r, self._log_odds), slab, bias)
+            engine.sweep(w, b, prior, self._rng)
+            engine.joint(w, b, prior, STEP * self._rng.uniform(0.8, 1.2), n_steps, self._rng)
+            draw[:r] = w
+            centred(self._field, w, b, draw[r:])
+            shares.append(engine.statistics()["ess"])
+        present = draws[PILOT_DRAWS // 3 :, :r]
+        present = present[present != 0.0]
+        share = (len(present) + 1.0) / (r * len(draws[PILOT_DRAWS // 3 :]) + 2.0)
+        self._log_odds = float(np.log(share / (1.0 - share)))
+        self._scale = float(np.sqrt((np.sum(present**2) + self._scale**2) / (len(present) + 1.0)))
+        return draws, float(np.median(shares))
+
+    def noise(self, reference: Reference, draws: np.ndarray) -> np.ndarray:
+        """Noise of the likelihood by a reference at `draws` (draws, p), by parameters in doubt.
+
+        Standard deviation, over the draws, of the estimated log-likelihood ratio of two values that are one
+        posterior standard deviation apart.
+        """
+        field, n, r = self._field, len(self._x), self._graph.n_edges
+        states, half = reference.states, reference.states.shape[1] // 2
+        f = np.empty((len(reference.place), 2 * half), dtype=np.float32)
+        fill_statistics(states, field.edges, field.cells, field.basis, f)
+        f -= f.mean(axis=1)[:, None]
+        y, slopes = (draws - reference.place).astype(np.float32) @ f, []
+        for part in (slice(None, half), slice(half, None)):
+            own = y[:, part]
+            weights = np.exp(own - own.max(axis=1)[:, None])
+            weights /= weights.sum(axis=1)[:, None]
+            # less the sample's own mean and covariance, which the longer simulation replaces
+            weights -= 1.0 / half
+            if reference.excess.size:
+                weights -= (own - own.mean(axis=1)[:, None]) / half
+            slopes.append(weights @ f[:, part].T)
+        apart = 0.5 * n * (slopes[0] - slopes[1])
+        present = draws != 0.0
+        share = present.mean(axis=0)
+        in_doubt = (share > DOUBTFUL) & (share < 1.0 - DOUBTFUL) | (np.arange(len(share)) >= r)
+        in_doubt = in_doubt if in_doubt[:r].any() or not r else present.any(axis=0)
+        count = np.maximum(present.sum(axis=0), 1)
+        mean = draws.sum(axis=0) / count
+        spread = np.sqrt((present * (draws - mean) ** 2).sum(axis=0) / count)
+        return (np.sqrt((apart**2).mean(axis=0)) * spread)[in_doubt]
