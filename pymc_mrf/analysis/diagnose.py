@@ -74,9 +74,7 @@ def diagnose(
     Hayes (2006), "A simple condition implying rapid mixing".
     """
     if var_names is None:
-        found = checked_group(idata, group).data_vars
-        # data with the missing cells filled in: these are looked at by themselves
-        names = [str(name) for name in found if f"{name}_unobserved" not in found]
+        names = list(map(str, checked_group(idata, group).data_vars))
     else:
         names = (
             [var_names]
