@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable
 from pymc_mrf.analysis.convergence import entry_convergence, entry_name
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
+from pymc_mrf.analysis.predictive_checks import are_states
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
 from pymc_mrf.checks import sequence
@@ -73,14 +74,18 @@ def diagnose(
     Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). For the strength of couplings: Dobrushin (1968);
     Hayes (2006), "A simple condition implying rapid mixing".
     """
+    found = checked_group(idata, group).data_vars
     if var_names is None:
-        names = list(map(str, checked_group(idata, group).data_vars))
+        names = list(map(str, found))
     else:
         names = (
             [var_names]
             if isinstance(var_names, str)
             else sequence(var_names, "var_names", "names of variables")
         )
+        # of a field with missing cells these are what was drawn
+        cells = {name: f"{name}_unobserved" for name in names if name not in found}
+        names = [cells[name] if cells.get(name) in found else name for name in names]
     variables = [group_variable(idata, name, group) for name in names]
     sampled = [v for v in variables if set(SAMPLE_DIMS) <= set(v.dims) and v.dtype.kind in "iufb"]
     if not sampled:
@@ -185,11 +190,16 @@ def _unchecked(idata: xr.DataTree, variables: list[xr.DataArray]) -> list[Findin
     """Name what needs the model; nothing where neither the data nor variables look like those of a field."""
     if "observed_data" in idata.children:
         data = idata["observed_data"].to_dataset().data_vars.values()
-        discrete = [values for values in (*data, *variables) if values.dtype.kind != "f"]
-        if not any(values.ndim >= 2 or len(np.unique(values)) == 2 for values in discrete):
+        discrete = [v for v in (*data, *variables) if v.dtype.kind != "f" or _has_gaps(v)]
+        if not any(v.ndim >= 2 or len(np.unique(v.values[v.notnull()])) == 2 for v in discrete):
             return []
     text = "without a model it is not known whether a pseudo-likelihood was used for a strongly coupled field"
     return [Finding(NOTE, "run", None, text, "diagnose(idata, model=model)")]
+
+
+def _has_gaps(values: xr.DataArray) -> bool:
+    """Whether floats are the states of a field with missing cells."""
+    return bool(values.isnull().any()) and are_states(values)
 
 
 def _size_findings(n_chains: int, n_draws: int) -> list[Finding]:

@@ -333,6 +333,7 @@ def test_a_field_with_missing_cells_is_one_subject(rng):
     subjects = [f.subject for f in diagnose(tree(posterior), model=model).findings]
     assert "x_unobserved" in subjects
     assert subjects.count("x") == 1
+    assert {f.subject for f in diagnose(tree(posterior), var_names="x").findings} >= {"x_unobserved"}
 
 
 def test_pseudo_likelihood_of_factor_graphs_is_not_judged(rng):

@@ -59,7 +59,7 @@ def test_a_field_with_missing_cells():
     with pytest.raises(ValueError, match=words):
         pmrf.StrippedBetaGibbs([model["theta"]], model=model)
     model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) < 6))
-    with pytest.raises(ValueError, match="has missing cells, .* do without the 2 of 5 rows"):
+    with pytest.raises(ValueError, match=r"has missing cells, .* do without the 2 of 5 rows"):
         pmrf.AuxiliaryVariableMH([model["theta"]], model=model)
 
 
