@@ -104,7 +104,7 @@ def are_states(values: xr.DataArray) -> bool:
 def state_counts(rows: xr.DataArray, states: np.ndarray) -> xr.DataArray:
     """Count the nodes of each row in each of `states` (K,), dims (..., "obs", "state").
 
-    Of rows with missing cells they are scaled up to all nodes and rounded; rows without any cell are left out.
+    Of rows with missing cells they are scaled up to all nodes and rounded; empty rows are left out.
     """
     seen = rows.notnull().sum("node")
     rows, seen = (v.isel(obs=_anywhere(seen > 0)) for v in (rows, seen))

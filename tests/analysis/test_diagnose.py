@@ -257,7 +257,8 @@ def test_auxiliary_chains_divergences_and_approximations(good):
 
 def test_short_runs_and_long_pages(rng):
     found = diagnose(tree({"a": rng.standard_normal((1, 50))}))
-    assert len(said(found, "note", "run")) == 3
+    assert len(said(found, "note", "run")) == 2
+    assert said(found, "against", "run") == ["one chain only: whether chains agree is not known"]
     many = {f"v{i:02d}": np.full((2, 100), 1.0) for i in range(30)}
     page = repr(diagnose(tree(many)))
     assert "and 18 more" in page
@@ -391,7 +392,7 @@ def test_steps_that_make_no_zeros(rng):
 def test_too_little_for_r_hat_is_no_evidence():
     found = diagnose(tree({"a": np.random.default_rng(1).standard_normal((1, 4))}))
     assert not said(found, "for", "a")
-    assert "without a finite R-hat" in said(found, "note", "a")[0]
+    assert "without a finite R-hat" in said(found, "against", "a")[0]
 
 
 def test_bad_input_is_named(good):
@@ -405,3 +406,21 @@ def test_bad_input_is_named(good):
         diagnose(tree({"a": good}), model="m")
     with pytest.raises(ValueError, match="no numerical variables"):
         diagnose(tree({"a": np.full((2, 5), "text")}))
+
+
+@pytest.mark.parametrize("shape", [(1, 5000), (1, 10), (3, 3)])
+def test_what_cannot_be_judged_is_not_ok(rng, shape):
+    found = diagnose(tree({"a": rng.standard_normal(shape), "w": rng.standard_normal((*shape, 3))}))
+    assert not found.ok
+    assert not [f for f in found.findings if f.level == "for"]
+
+
+def test_variables_of_which_none_moves_enough_are_not_ok(rng):
+    w = np.zeros((CHAINS, DRAWS, 2))
+    w[0, 3, 0] = 1.0
+    found = diagnose(tree({"w": w}))
+    assert not found.ok
+    assert said(found, "against", "run") == [
+        "no entry of any variable has an R-hat and an effective size"
+    ]
+    assert diagnose(tree({"w": w, "a": rng.standard_normal((CHAINS, DRAWS))})).ok

@@ -142,7 +142,7 @@ def test_counts_are_drawn_as_draws_are(rng, n_states):
             for group in ("posterior", "latent")
         )
         np.testing.assert_allclose(counted.get_array(), drawn.get_array())
-    with pytest.raises(ValueError, match="the latent group holds the marginals of 'x': .* not 'mode'"):
+    with pytest.raises(ValueError, match=r"the latent group holds the marginals of 'x': .* not 'mode'"):
         plot_latent_field(tree, "mode", shape=(2, 3), group="latent")
 
 
