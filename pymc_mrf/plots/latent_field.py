@@ -12,7 +12,7 @@ from pymc_mrf.analysis.latent_marginals import counted_marginals
 from pymc_mrf.checks import check_labels, sequence, whole_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.structure import coords as node_coords
-from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection, visual_options
 from pymc_mrf.plots._network import check_mapping, node_positions
 
 PANELS = ("mean", "mode", "entropy")
@@ -293,7 +293,7 @@ def _draw_nodes(
             "va": "top",
         }
         for label, place in zip(graph.nodes, xy, strict=True):
-            target.annotate(str(label), place, **{**look, **labels})
+            target.annotate(literal(label), place, **{**look, **labels})
     target.margins(0.08)
     size = float(np.clip(6000.0 / graph.n_nodes, 12.0, 120.0))
     look = {"s": size, "edgecolors": "0.35", "linewidths": 0.6, "zorder": 2, **style}

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, state_counts
 from pymc_mrf.checks import number
-from pymc_mrf.plots._collection import any_collection, visual_options
+from pymc_mrf.plots._collection import any_collection, literal, visual_options
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
 MAX_LABELS = 8  # of edges that the model misses most
@@ -323,7 +323,7 @@ def _name_edges(pc: Any, points: xr.DataArray, chosen: list, options: Mapping) -
             style = {"color": "#A0A0A0", "width": 0.6, **options["leaders"]}
             pc.map(azv.line_xy, data=line, ignore_aes="all", store_artist=False, **style)
         style = {"size": 8, "color": "#202020", "horizontal_align": "left", **options["labels"]}
-        text = {"text": f" {points['edge'].values[e]}", **style}
+        text = {"text": f" {literal(points['edge'].values[e], pc.backend)}", **style}
         at = line.isel(end=1)
         pc.map(azv.annotate_xy, data=at, ignore_aes="all", store_artist=False, **text)
 
