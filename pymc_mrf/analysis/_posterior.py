@@ -80,7 +80,7 @@ def _filled(idata: xr.DataTree, var_name: str, cells: xr.DataArray) -> xr.DataAr
     values = np.empty((*cells.shape[:2], *table.shape), dtype=cells.dtype)
     values[..., ~missing] = table.values[~missing]
     values[..., missing] = cells.values
-    coords = {**{dim: cells[dim] for dim in SAMPLE_DIMS}, **table.coords}
+    coords = {dim: cells[dim] for dim in SAMPLE_DIMS} | dict(table.coords)
     return xr.DataArray(values, dims=(*SAMPLE_DIMS, *table.dims), coords=coords, name=var_name)
 
 

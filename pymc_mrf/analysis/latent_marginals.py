@@ -54,7 +54,7 @@ class LatentMarginals:
         named = model.named_vars.get(name)  # a field with missing cells is returned as an expression
         node = None if named is None else field_node(named)
         free = [rv for rv in model.free_RVs if node is not None and field_node(rv) is node]
-        if not free:
+        if node is None or not free:
             raise TypeError(
                 "LatentMarginals counts a free field of the model, such as pymc_mrf.Ising, but "
                 f"{name or repr(x)} is none; pass the variable itself, as in model['x']"
@@ -112,7 +112,7 @@ class LatentMarginals:
         counts = np.stack([self._counts[c] for c in chains])
         n_draws = np.array([self._n_draws[c] for c in chains])
         if self._observed is not None:
-            counts = self._whole(counts, n_draws)
+            counts = _of_all_cells(counts, n_draws, self._states, self._observed)
         shares = counts / n_draws.reshape(-1, *(1,) * (counts.ndim - 1))
         return xr.Dataset(
             {
@@ -124,12 +124,15 @@ class LatentMarginals:
             attrs={"field": self._field},
         )
 
-    def _whole(self, counts: np.ndarray, n_draws: np.ndarray) -> np.ndarray:
-        """Extend counts (chain, state, cell) of the missing cells to all cells (chain, state, ...)."""
-        one_hot = self._observed == self._states.reshape(-1, *(1,) * self._observed.ndim)
-        whole = np.multiply.outer(n_draws, one_hot)
-        whole[:, :, np.isnan(self._observed)] = counts
-        return whole
+
+def _of_all_cells(
+    counts: np.ndarray, n_draws: np.ndarray, states: np.ndarray, observed: np.ndarray
+) -> np.ndarray:
+    """Count the states of all cells, (chain, state, ...), given those of the cells that are NaN."""
+    one_hot = observed == states.reshape(-1, *(1,) * observed.ndim)
+    whole = np.multiply.outer(n_draws, one_hot)
+    whole[:, :, np.isnan(observed)] = counts
+    return whole
 
 
 def counted_marginals(idata: Any, var_name: str, group: str) -> xr.DataArray | None:
