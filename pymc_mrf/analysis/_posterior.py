@@ -8,6 +8,7 @@ import xarray as xr
 from pymc_mrf.graph.structure import PairwiseGraph
 
 SAMPLE_DIMS = ("chain", "draw")
+DRAWS = "posterior", "warmup_posterior"  # given the data
 
 
 def check_tree(value: Any, name: str) -> None:
@@ -49,6 +50,8 @@ def checked_group(idata: Any, group: str) -> xr.Dataset:
 def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     """Return a variable of a group as it is.
 
+    Of a field with missing cells draws hold these alone: then the data with these cells filled in.
+
     Raises
     ------
     TypeError
@@ -59,12 +62,26 @@ def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     data = checked_group(idata, group)
     if not isinstance(var_name, str):
         raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
+    if var_name not in data and group in DRAWS and f"{var_name}_unobserved" in data:
+        return _filled(idata, var_name, data[f"{var_name}_unobserved"])
     if var_name not in data:
         raise ValueError(
             f"the {group} group has no variable {var_name!r}; "
             f"it has {', '.join(map(repr, data.data_vars)) or 'none'}"
         )
     return data[var_name]
+
+
+def _filled(idata: xr.DataTree, var_name: str, cells: xr.DataArray) -> xr.DataArray:
+    """Draws of a field: the data with the draws of the missing cells, (chain, draw, ...)."""
+    table = group_variable(idata, var_name, "observed_data")
+    missing = np.isnan(table.values)
+    cells = cells.transpose(*SAMPLE_DIMS, ...)
+    values = np.empty((*cells.shape[:2], *table.shape), dtype=cells.dtype)
+    values[..., ~missing] = table.values[~missing]
+    values[..., missing] = cells.values
+    coords = {dim: cells[dim] for dim in SAMPLE_DIMS} | dict(table.coords)
+    return xr.DataArray(values, dims=(*SAMPLE_DIMS, *table.dims), coords=coords, name=var_name)
 
 
 def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:

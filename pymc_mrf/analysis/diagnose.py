@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable
-from pymc_mrf.analysis.convergence import entry_convergence, entry_name
+from pymc_mrf.analysis.convergence import LEAST_DRAWS, entry_convergence, entry_name
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
+from pymc_mrf.analysis.predictive_checks import are_states
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
 from pymc_mrf.checks import sequence
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 R_HAT, LARGE_R_HAT = 1.01, 1.05
 ESS_PER_CHAIN, SMALL_ESS_PER_CHAIN = 100, 25
 ENOUGH_DRAWS = 100
+MORE_CHAINS = "chains=4"
+JUDGED = ("R-hat", "effective size")
+"""What findings about convergence begin with."""
 
 
 def diagnose(
@@ -32,7 +36,8 @@ def diagnose(
 
     Convergence is judged entry by entry: R-hat (rank-normalised, split) above 1.05 and bulk effective
     sizes below 25 per chain speak against the run; R-hat above 1.01, which the worst of many entries
-    exceeds by chance, or effective sizes below 100 per chain are worth knowing (Vehtari et al., 2021).
+    exceeds by chance, or effective sizes below 100 per chain are worth knowing (Vehtari et al., 2021). What
+    cannot be judged is not trusted: one chain, fewer than four draws, entries without these numbers.
     Entries that have one value in 99 of 100 draws, such as edges that are nearly always absent, have no
     meaningful R-hat and are left out of it; a variable that never moved, or entries that stand still at
     different values in different chains, speak against the run.
@@ -61,7 +66,8 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        Printed, one page; with the attributes `findings` and `ok`.
+        Printed, one page; with the attributes `findings` and `ok`, whether the run was judged and nothing
+        speaks against it.
 
     Raises
     ------
@@ -73,16 +79,18 @@ def diagnose(
     Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). For the strength of couplings: Dobrushin (1968);
     Hayes (2006), "A simple condition implying rapid mixing".
     """
+    found = checked_group(idata, group).data_vars
     if var_names is None:
-        found = checked_group(idata, group).data_vars
-        # data with the missing cells filled in: these are looked at by themselves
-        names = [str(name) for name in found if f"{name}_unobserved" not in found]
+        names = list(map(str, found))
     else:
         names = (
             [var_names]
             if isinstance(var_names, str)
             else sequence(var_names, "var_names", "names of variables")
         )
+        # of a field with missing cells these are what was drawn
+        cells = {name: f"{name}_unobserved" for name in names if name not in found}
+        names = [cells[name] if cells.get(name) in found else name for name in names]
     variables = [group_variable(idata, name, group) for name in names]
     sampled = [v for v in variables if set(SAMPLE_DIMS) <= set(v.dims) and v.dtype.kind in "iufb"]
     if not sampled:
@@ -92,6 +100,9 @@ def diagnose(
     ours = "sample_stats" in idata.children and len(sampler_statistics(idata).data_vars) > 0
     for values in sampled:
         findings += variable_findings(values, "plot_diagnostics" if ours else "arviz.plot_rank")
+    if not any(f.level == AGAINST or f.text.startswith(JUDGED) for f in findings):
+        text = "no entry of any variable has an R-hat and an effective size"
+        findings.append(Finding(AGAINST, "run", None, text, "look at variables that move"))
     findings += step_findings(idata)
     if model is None:
         findings += _unchecked(idata, variables)
@@ -140,12 +151,11 @@ def variable_findings(values: xr.DataArray, plot: str) -> list[Finding]:
         )
         found.append(Finding(NOTE, name, float(silent.sum()), text, ""))
     judged, r, sizes = entries.judged, entries.rhat, entries.ess
-    if judged.size == 0:
-        return found
     known = np.isfinite(r) & np.isfinite(sizes)
     if not known.all():
         text = f"{int((~known).sum())} entries without a finite R-hat or effective size"
-        found.append(Finding(NOTE, name, float((~known).sum()), text, "sample longer"))
+        remedy = "sample longer" if len(draws) > 1 else MORE_CHAINS
+        found.append(Finding(AGAINST, name, float((~known).sum()), text, remedy))
     if not known.any():
         return found
     r, sizes, judged = r[known], sizes[known], judged[known]
@@ -187,19 +197,27 @@ def _unchecked(idata: xr.DataTree, variables: list[xr.DataArray]) -> list[Findin
     """Name what needs the model; nothing where neither the data nor variables look like those of a field."""
     if "observed_data" in idata.children:
         data = idata["observed_data"].to_dataset().data_vars.values()
-        discrete = [values for values in (*data, *variables) if values.dtype.kind != "f"]
-        if not any(values.ndim >= 2 or len(np.unique(values)) == 2 for values in discrete):
+        discrete = [v for v in (*data, *variables) if v.dtype.kind != "f" or _has_gaps(v)]
+        if not any(v.ndim >= 2 or len(np.unique(v.values[v.notnull()])) == 2 for v in discrete):
             return []
     text = "without a model it is not known whether a pseudo-likelihood was used for a strongly coupled field"
     return [Finding(NOTE, "run", None, text, "diagnose(idata, model=model)")]
+
+
+def _has_gaps(values: xr.DataArray) -> bool:
+    """Whether floats are the states of a field with missing cells."""
+    return bool(values.isnull().any()) and are_states(values)
 
 
 def _size_findings(n_chains: int, n_draws: int) -> list[Finding]:
     found = []
     if n_chains < 2:
         text = "one chain only: whether chains agree is not known"
-        found.append(Finding(NOTE, "run", float(n_chains), text, "chains=4"))
-    if n_draws < ENOUGH_DRAWS:
+        found.append(Finding(AGAINST, "run", float(n_chains), text, MORE_CHAINS))
+    if n_draws < LEAST_DRAWS:
+        text = f"{n_draws} draws: nothing can be judged"
+        found.append(Finding(AGAINST, "run", float(n_draws), text, f"draws={ENOUGH_DRAWS} at least"))
+    elif n_draws < ENOUGH_DRAWS:
         text = f"{n_draws} draws are few: R-hat and effective sizes are rough"
         found.append(Finding(NOTE, "run", float(n_draws), text, f"draws={ENOUGH_DRAWS} at least"))
     return found

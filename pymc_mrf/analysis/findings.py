@@ -54,7 +54,7 @@ class Diagnosis:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against the run."""
+        """Whether the run was judged and nothing speaks against it."""
         return not any(finding.level == AGAINST for finding in self.findings)
 
     def __repr__(self) -> str:

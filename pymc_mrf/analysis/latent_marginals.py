@@ -6,6 +6,8 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import checked_group
+from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import field_node
 
@@ -16,18 +18,20 @@ class LatentMarginals:
     It is given to `pymc.sample` as its ``callback``. The field need not be among the variables that are
     stored (``var_names``), so that the memory does not grow with the number of draws: 2,000 draws of an image
     of 500 x 500 pixels take 4 GB per chain, or 0.5 GB under ``dtype="int8"``, their counts 2 MB per state.
+    `plot_latent_field` draws the counts as it does draws.
 
     Parameters
     ----------
     x : TensorVariable
-        A free field of the model, of any shape.
+        A free field of the model, of any shape, or one with missing cells: of these the observed cells have
+        probability 1.
     model : pymc.Model, optional
         By default that of the context.
 
     Raises
     ------
     TypeError
-        If `x` is no free field of the model.
+        If `x` is no field of the model, or has no free cells.
 
     Notes
     -----
@@ -46,15 +50,18 @@ class LatentMarginals:
     """
 
     def __init__(self, x: Any, model: pm.Model | None = None) -> None:
-        model = pm.modelcontext(model)
-        node = field_node(x) if x in model.free_RVs else None
-        if node is None:
-            name = getattr(x, "name", None) or repr(x)
+        model, name = pm.modelcontext(model), getattr(x, "name", None)
+        named = model.named_vars.get(name)  # a field with missing cells is returned as an expression
+        node = None if named is None else field_node(named)
+        free = [rv for rv in model.free_RVs if node is not None and field_node(rv) is node]
+        if node is None or not free:
             raise TypeError(
-                f"LatentMarginals counts a free field of the model, such as pymc_mrf.Ising, but {name} is "
-                "none; pass the variable itself, as in model['x'], or model['x_unobserved'] for missing cells"
+                "LatentMarginals counts a free field of the model, such as pymc_mrf.Ising, but "
+                f"{name or repr(x)} is none; pass the variable itself, as in model['x']"
             )
-        self._name = model.rvs_to_values[x].name
+        x = named
+        self._field, self._name = name, model.rvs_to_values[free[0]].name
+        self._observed = None if x is free[0] else value_of(model.rvs_to_values[x])
         pairwise = isinstance(node.op, MarkovRandomFieldRV)
         n_states = node.op.family.n_states if pairwise else max(node.op.graph.cardinalities)
         self._states = node.op.decode(np.arange(n_states))
@@ -104,6 +111,8 @@ class LatentMarginals:
         chains = sorted(self._counts)
         counts = np.stack([self._counts[c] for c in chains])
         n_draws = np.array([self._n_draws[c] for c in chains])
+        if self._observed is not None:
+            counts = _of_all_cells(counts, n_draws, self._states, self._observed)
         shares = counts / n_draws.reshape(-1, *(1,) * (counts.ndim - 1))
         return xr.Dataset(
             {
@@ -112,4 +121,37 @@ class LatentMarginals:
                 "n_draws": ("chain", n_draws),
             },
             coords={"chain": chains, "state": self._states, **self._coords},
+            attrs={"field": self._field},
         )
+
+
+def _of_all_cells(
+    counts: np.ndarray, n_draws: np.ndarray, states: np.ndarray, observed: np.ndarray
+) -> np.ndarray:
+    """Count the states of all cells, (chain, state, ...), given those of the cells that are NaN."""
+    one_hot = observed == states.reshape(-1, *(1,) * observed.ndim)
+    whole = np.multiply.outer(n_draws, one_hot)
+    whole[:, :, np.isnan(observed)] = counts
+    return whole
+
+
+def counted_marginals(idata: Any, var_name: str, group: str) -> xr.DataArray | None:
+    """Return the probabilities (chain, state, ...) of a group that `LatentMarginals` has made; else None.
+
+    There is one chain: all draws together.
+
+    Raises
+    ------
+    ValueError
+        If the group is of another field.
+    """
+    data = checked_group(idata, group)
+    if "field" not in data.attrs:
+        return None
+    field = data.attrs["field"]
+    if var_name != field:
+        raise ValueError(
+            f"the {group} group holds the marginals of {field!r}: pass this name, not {var_name!r}"
+        )
+    counts = data["probability"] * data["n_draws"]
+    return (counts.sum("chain") / data["n_draws"].sum()).expand_dims("chain").rename(field)

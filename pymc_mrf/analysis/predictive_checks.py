@@ -15,6 +15,8 @@ def edge_agreement(
 ) -> xr.DataArray:
     """Share of the rows of a field in which the two ends of an edge have the same state.
 
+    Rows in which an end is missing do not count.
+
     Parameters
     ----------
     idata : xarray.DataTree
@@ -29,7 +31,8 @@ def edge_agreement(
     Returns
     -------
     xarray.DataArray
-        With the dimensions ("chain", "draw", "edge"), or ("edge",) for observed data.
+        With the dimensions ("chain", "draw", "edge"), or ("edge",) for observed data. NaN for an edge whose
+        ends are missing, one or both, in every row.
 
     Raises
     ------
@@ -45,7 +48,9 @@ def edge_agreement(
             f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
         )
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
-    shares = [(x[u] == x[v]).mean(axis=-1) for u, v in graph.edges]
+    seen = ~np.isnan(x)
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        shares = [(x[u] == x[v]).sum(axis=-1) / (seen[u] & seen[v]).sum(axis=-1) for u, v in graph.edges]
     dims = values.dims[:-2]
     kept = {dim: values[dim] for dim in dims if dim in values.coords}
     return xr.DataArray(
@@ -57,7 +62,7 @@ def edge_agreement(
 
 
 def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
-    """States of a field, dims ("chain", "draw") if it is sampled, then "obs" and "node".
+    """States of a field, dims ("chain", "draw") if it is sampled, then "obs" and "node"; NaN where missing.
 
     Raises
     ------
@@ -65,7 +70,7 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
         As `edge_agreement`.
     """
     values = group_variable(idata, var_name, group)
-    if values.dtype.kind not in "iu":
+    if not are_states(values):
         raise TypeError(
             f"{var_name} of the {group} group is {values.dtype}; the states of a field are integers"
         )
@@ -89,7 +94,24 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
     )
 
 
+def are_states(values: xr.DataArray) -> bool:
+    """Whether all are integers, as floats only beside NaN for missing cells."""
+    if values.dtype.kind != "f":
+        return values.dtype.kind in "iu"
+    return bool((values.isnull() | (values == np.floor(values))).all())
+
+
 def state_counts(rows: xr.DataArray, states: np.ndarray) -> xr.DataArray:
-    """Count the nodes of each row in each of `states` (K,), dims (..., "obs", "state")."""
-    counts = [(rows == state).sum("node") for state in states]
+    """Count the nodes of each row in each of `states` (K,), dims (..., "obs", "state").
+
+    Of rows with missing cells they are scaled up to all nodes and rounded; empty rows are left out.
+    """
+    seen = rows.notnull().sum("node")
+    rows, seen = (v.isel(obs=_anywhere(seen > 0)) for v in (rows, seen))
+    counts = [np.rint((rows == state).sum("node") * rows.sizes["node"] / seen) for state in states]
     return xr.concat(counts, dim=xr.Variable("state", states)).transpose(..., "obs", "state")
+
+
+def _anywhere(values: xr.DataArray) -> np.ndarray:
+    """Which observations have a true value in any draw."""
+    return values.any([dim for dim in values.dims if dim != "obs"]).values

@@ -8,13 +8,14 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete, _support_point
+from pymc.distributions.shape_utils import convert_dims
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import numeric_array, whole_number
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.mrf_rv import FieldRV
-from pymc_mrf.distributions.observed_cells import mark_observed
+from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
@@ -185,14 +186,9 @@ def chosen_likelihood(likelihood: str, n_sweeps: int, tree, known: Sequence[str]
     return "particles"
 
 
-def observed_part(rv):
-    """Find the observed part of a field that is registered; the field itself if it is whole."""
-    return pm.modelcontext(None).named_vars.get(f"{rv.name}_observed", rv)
-
-
 def registered_node(rv):
     """Find the apply node of a field that is registered, maybe as an observed and a free part."""
-    return field_node(observed_part(rv))
+    return field_node(pm.modelcontext(None)[rv.name])
 
 
 class Field(Discrete):
@@ -210,10 +206,30 @@ class Field(Discrete):
                 f"{name}: dtype={kwargs['dtype']!r} is for hidden fields, whose draws take memory, but "
                 "`observed` is given, and later data that are no states would wrap around: leave dtype out"
             )
-        rv = super().__new__(cls, name, *args, **kwargs)
-        tag_parents(registered_node(rv), pm.modelcontext(None))
-        mark_observed(observed_part(rv), rv.name, pm.modelcontext(None))
+        observed = kwargs.get("observed")
+        if isinstance(observed, np.ma.MaskedArray) and np.ma.getmaskarray(observed).any():
+            rv = cls._partly(name, *args, **kwargs)
+        else:
+            rv = super().__new__(cls, name, *args, **kwargs)
+        model = pm.modelcontext(None)
+        tag_parents(registered_node(rv), model)
+        mark_observed(model[rv.name], model)
         return rv
+
+    @classmethod
+    def _partly(cls, name, *args, observed, dims=None, initval=None, **kwargs):
+        """Register a field with missing cells."""
+        dims, model = convert_dims(dims), pm.modelcontext(None)
+        for dim, n in zip(dims or (), observed.shape, strict=False):
+            length = model.dim_lengths.get(dim)
+            if length is not None and value_of(length) != n:
+                raise ValueError(
+                    f"{name}: dimension {dim!r} has length {value_of(length)}, but `observed` has shape "
+                    f"{observed.shape}"
+                )
+        if kwargs.get("size") is None and kwargs.get("shape") is None:
+            kwargs["shape"] = observed.shape
+        return register_partly(cls.dist(*args, **kwargs), observed, name, dims, initval)
 
 
 @_support_point.register(FieldRV)

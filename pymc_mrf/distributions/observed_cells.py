@@ -1,46 +1,105 @@
-"""The log-likelihood of a field with missing cells: the log probability of the cells that were observed.
+"""A field of which some cells are observed: the table with its gaps, and the missing cells, which are free.
 
-PyMC splits such a field into an observed and a free variable, and the log density of both together is that of
-the observed one. Samplers need that. Whoever asks for the log-likelihood gets the log of the sum over all
-states of the missing cells instead, row by row.
+Both are one variable, as the log density of both together is that of all cells. Samplers need that. Whoever
+asks for the log-likelihood gets the log of the sum over all states of the missing cells instead, row by row.
 """
+
+import warnings
+from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import PartialObservedRV, partial_observed_rv_logprob
+from pymc.distributions.distribution import (
+    SymbolicRandomVariable,
+    _support_point,
+    support_point,
+)
+from pymc.exceptions import ImputationWarning
 from pymc.logprob.abstract import _logprob
+from pymc.logprob.basic import logp
 from pymc.pytensorf import constant_fold
 from pytensor.tensor.blockwise import Blockwise
 
+from pymc_mrf.checks import PACKAGE
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm, probability_or_nan
 from pymc_mrf.distributions.log_partition import ClampedLogPartition
 from pymc_mrf.distributions.mrf_rv import FieldRV, log_partition
 from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 
 
-def mark_observed(rv, name: str, model: pm.Model) -> None:
-    """Tag the data of `rv`, a field or its observed part, with the name of the field."""
-    if rv in model.observed_RVs:
-        model.rvs_to_values[rv].tag.mrf_observed = name
+class PartlyObservedFieldRV(SymbolicRandomVariable):
+    """A field with NaN in some of its cells, and these cells alone, one after the other."""
+
+    _print_name = ("PartlyObserved", r"\operatorname{PartlyObserved}")
 
 
-@_logprob.register(PartialObservedRV)
-def partially_observed_logprob(op, values, dist, mask, **kwargs):
-    """Log density as PyMC has it; with what it is on its own, if `dist` is a field.
+def register_partly(field, observed: np.ma.MaskedArray, name: str, dims: Any, initval: Any):
+    """Register a field as an observed variable with its name and a free one, the missing cells.
 
-    It takes the place of PyMC's, as there is no other way in for the distribution that is split.
+    Parameters
+    ----------
+    field : TensorVariable
+        Not registered.
+    observed : masked array
+    name : str
+    dims : tuple of str, optional
+    initval : optional
+        Of the missing cells.
+
+    Returns
+    -------
+    TensorVariable
+        All cells, integers, the name of which is that of the field: an expression of both variables, which
+        the model does not know, so that draws do not hold the cells that never change.
     """
-    joint, nothing = partial_observed_rv_logprob(op, values, dist, mask, **kwargs)
+    model, mask = pm.modelcontext(None), np.ma.getmaskarray(observed)
+    whole, missing = field.type(), pt.constant(mask).type()
+    gaps = pt.switch(missing, np.float32(np.nan), whole.astype("float32"))
+    split = PartlyObservedFieldRV(
+        [whole, missing], [gaps, whole[missing].astype("int8")], ndim_supp=field.owner.op.ndim_supp
+    )
+    table, cells = split(field, pt.constant(mask))
+    data = np.where(mask, np.nan, observed.data).astype(np.float32)
+    if dims is not None and mask.all(axis=-1).any():  # of which there is no log-likelihood
+        dims = (*(f"{name}_dim_{k}" for k in range(mask.ndim - 1)), dims[-1])
+    model.register_rv(table, name, observed=pt.constant(data), dims=dims)
+    model.register_rv(cells, f"{name}_unobserved", initval=initval)
+    told = (
+        f"Data in {name} contains missing values, {mask.sum()} of {mask.size} cells, which are drawn along "
+        f"with everything else; they are {name}_unobserved"
+    )
+    warnings.warn(told, ImputationWarning, skip_file_prefixes=(PACKAGE,))
+    filled = pt.set_subtensor(table[mask], cells).astype(field.dtype)
+    filled.name = table.name
+    return filled
+
+
+def mark_observed(rv, model: pm.Model) -> None:
+    """Tag the data of `rv`, a field or its observed part, with its name."""
+    if rv in model.observed_RVs:
+        model.rvs_to_values[rv].tag.mrf_observed = rv.name
+
+
+@_support_point.register(PartlyObservedFieldRV)
+def _start(op, rv, field, missing):
+    whole = support_point(field)
+    gaps = pt.switch(missing, np.float32(np.nan), whole.astype("float32"))
+    return [gaps, whole[missing].astype("int8")][rv.owner.outputs.index(rv)]
+
+
+@_logprob.register(PartlyObservedFieldRV)
+def partly_observed_logprob(op, values, dist, mask, **kwargs):
+    """Log density of all cells for the observed ones, nothing for the others."""
+    table, cells = values
+    joint = logp(dist, pt.set_subtensor(table[mask], cells))
+    nothing = pt.zeros((0,), dtype=joint.dtype)
     field = dist.owner.op
-    if not isinstance(field, FieldRV):
-        return joint, nothing
     if field.likelihood != "exact":
-        return probability_or_nan(joint, field.likelihood, values[0]), nothing
-    observed, missing = constant_fold([values[0], mask])
-    x = np.array(np.broadcast_to(field.decode(np.zeros(missing.shape, dtype=np.int64)), missing.shape))
-    x[~missing] = observed
-    [z] = constant_fold([field.encode(pt.constant(x))[0]])
+        return probability_or_nan(joint, field.likelihood, table), nothing
+    x, missing = constant_fold([table, mask])
+    first = field.decode(np.zeros(field.n_variables, dtype=np.int64))
+    [z] = constant_fold([field.encode(pt.constant(np.where(missing, first, x).astype(np.int64)))[0]])
     z = np.where(missing, -1, z).astype(np.int8)
     return ElementwiseTerm()(
         joint, _of_observed(field, z, joint, field.dist_params(dist.owner))
@@ -50,7 +109,7 @@ def partially_observed_logprob(op, values, dist, mask, **kwargs):
 def _of_observed(op: FieldRV, z: np.ndarray, joint, parameters):
     """Log probability of the observed cells of every row that has one.
 
-    `z` (..., d) are state indices, -1 where missing, and `joint` (n,) is the log density of all cells, the
+    `z` (..., d) are state indices, -1 where missing, and `joint` (...) is the log density of all cells, the
     same thing in complete rows. Rows that are alike and have the same parameters are evaluated once.
     """
     batch, rows = z.shape[:-1], z.reshape(-1, op.n_variables)
@@ -70,4 +129,5 @@ def _of_observed(op: FieldRV, z: np.ndarray, joint, parameters):
         of_rows = Blockwise(clamped)(rows[holes][:, None, :], pt.concatenate(parts, axis=1))[:, 0]
     total = pt.broadcast_to(log_partition(op, tables), batch).ravel()
     logp = op.check(of_rows - total[holes], parameters)
-    return pt.set_subtensor(joint[holes], logp)[np.flatnonzero(is_seen)]
+    of_rows = pt.set_subtensor(joint.ravel()[holes], logp)
+    return of_rows.reshape(batch) if is_seen.all() else of_rows[np.flatnonzero(is_seen)]

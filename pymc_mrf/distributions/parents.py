@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
-from pymc.distributions.distribution import PartialObservedRV
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import tensor_copy
@@ -13,6 +12,7 @@ from pytensor.tensor.shape import SpecifyShape
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.observed_cells import PartlyObservedFieldRV
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 
 
@@ -114,12 +114,11 @@ def likelihoods_fed(variable) -> tuple[str, ...]:
 def field_node(rv):
     """Find the apply node of the field behind a model variable; None if there is none.
 
-    A field with missing cells is split by PyMC into an observed and a free variable; both lead to
-    the node.
+    A field with missing cells is an observed and a free variable; both lead to the node.
     """
     node = rv.owner
     while node is not None and not isinstance(node.op, FieldRV):
-        if not isinstance(node.op, PartialObservedRV):
+        if not isinstance(node.op, PartlyObservedFieldRV):
             return None
         node = node.inputs[0].owner
     return node

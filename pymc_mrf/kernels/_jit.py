@@ -41,7 +41,8 @@ class Announcement(event.Listener):
         if own and long and not self._told and multiprocessing.parent_process() is None:
             self._told = True
             logging.getLogger("pymc").info(
-                "pymc_mrf compiles its kernels: some seconds to half a minute, only this first time"
+                "pymc_mrf compiles kernels that were not used before on this machine: some seconds to half a "
+                "minute; other kinds of fields and steps have kernels of their own"
             )
 
 

@@ -80,6 +80,11 @@ def any_collection(
     return PlotCollection.wrap(data, backend=backend, **kwargs)
 
 
+def literal(name: Any, backend: str = "matplotlib") -> str:
+    """Text of a name, in whose dollar signs matplotlib sees no formula."""
+    return str(name).replace("$", r"\$") if backend == "matplotlib" else str(name)
+
+
 def visual_options(visuals: Mapping[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any]:
     """Complete `visuals` by an empty dict per visual; False switches a visual off.
 

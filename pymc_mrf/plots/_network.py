@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection
+from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection
 
 MAX_NODE_LABELS = 150
 FONT_SIZE = 8.5
@@ -256,7 +256,7 @@ def _draw_labels(
     for label, color, (x, y) in zip(graph.nodes, colors, xy, strict=True):
         box = {"boxstyle": "round,pad=0.3", "fc": _tint(color), "ec": color, "lw": 0.8}
         style = {"ha": "center", "va": "center", "zorder": 2, "bbox": box, **kwargs}
-        texts.append(target.text(x, y, str(label), **style))
+        texts.append(target.text(x, y, literal(label), **style))
     # text does not count for the limits of the axes
     target.update_datalim(xy)
     target.margins(0.06)
@@ -280,7 +280,7 @@ def draw_category_legend(
 
     names = [node_category[label] for label in graph.nodes]
     handles = [
-        Patch(facecolor=_tint(color), edgecolor=color, label=str(name))
+        Patch(facecolor=_tint(color), edgecolor=color, label=literal(name))
         for name, color in dict(zip(names, colors, strict=True)).items()
     ]
     style = {"loc": "upper left", "frameon": False, "fontsize": 11, **kwargs}

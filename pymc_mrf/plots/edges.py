@@ -10,7 +10,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import is_number, sequence
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.plots._collection import matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import literal, matplotlib_collection, visual_options
 from pymc_mrf.plots._network import close_network, node_colors, open_network
 
 # told apart with every colour vision
@@ -298,6 +298,6 @@ def _label_nodes(target: Any, graph: PairwiseGraph, kwargs: dict) -> None:
     step = -(-graph.n_nodes // MAX_TICK_LABELS)
     places = np.arange(0, graph.n_nodes, step)
     font_size = 9 if graph.n_nodes <= 30 else 7
-    style = {"labels": [str(graph.nodes[i]) for i in places], "fontsize": font_size, **kwargs}
+    style = {"labels": [literal(graph.nodes[i]) for i in places], "fontsize": font_size, **kwargs}
     target.set_xticks(places, **{"rotation": 90, **style})
     target.set_yticks(places, **style)

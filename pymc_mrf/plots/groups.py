@@ -11,7 +11,12 @@ from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
 from pymc_mrf.checks import number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.plots._collection import any_collection, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import (
+    any_collection,
+    literal,
+    matplotlib_collection,
+    visual_options,
+)
 from pymc_mrf.plots._network import close_network, node_colors, open_network
 
 # orange - grey - purple: told apart with every colour vision, and unlike the usual colours of parties
@@ -229,7 +234,11 @@ def _item_labels(
     dim = da.dims[0]
     target.set_xticks([])
     if len(da) <= MAX_ITEM_LABELS:
-        style = {"labels": da[dim].values, "fontsize": 9 if len(da) <= 30 else 7, **kwargs}
+        style = {
+            "labels": [literal(item) for item in da[dim].values],
+            "fontsize": 9 if len(da) <= 30 else 7,
+            **kwargs,
+        }
         target.set_yticks(np.arange(len(da)), **style)
         return
     centres = np.cumsum(sizes) - 0.5 * sizes - 0.5

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, sampled_variable
+from pymc_mrf.analysis._posterior import check_tree, sampled_variable
+from pymc_mrf.analysis.latent_marginals import counted_marginals
 from pymc_mrf.checks import check_labels, sequence, whole_number
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.structure import coords as node_coords
-from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection, visual_options
 from pymc_mrf.plots._network import check_mapping, node_positions
 
 PANELS = ("mean", "mode", "entropy")
@@ -46,7 +47,7 @@ def plot_latent_field(
     dt : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        A latent field.
+        A latent field, or one with missing cells.
     graph : networkx.Graph or PairwiseGraph, optional
         The graph of the field. Not needed if `shape` is given, or if the coordinates of the nodes
         are pairs of integers, as those of `pymc_mrf.graphs.grid` are.
@@ -60,7 +61,7 @@ def plot_latent_field(
     pos : mapping, optional
         Position (x, y) of every node of a network; by default as in `plot_edges`.
     group : str
-        Group of `dt` to read.
+        Group of `dt` to read: one of draws, or one made of `LatentMarginals.to_dataset`.
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
@@ -99,13 +100,16 @@ def plot_latent_field(
             f"the places of the {values.shape[-1]} nodes of {var_name} are not known: give shape=(rows, "
             "columns) if they form a lattice, otherwise graph="
         )
-    states = np.unique(values.values)
+    is_counted = "state" in values.dims
+    states = values["state"].values if is_counted else np.unique(values.values)
     if len(states) > MAX_STATES:
         raise ValueError(
             f"{var_name} has {len(states)} states; up to {MAX_STATES} can be told apart: is it a field?"
         )
     panels = _chosen_panels(panels, len(states))
-    summaries = _summaries(values.values.reshape(-1, values.shape[-1]), states)
+    draws = values.values.reshape(-1, values.shape[-1])
+    p = draws if is_counted else np.stack([(draws == state).mean(axis=0) for state in states])
+    summaries = _summaries(p, states)
     chosen = np.stack([summaries[panel] for panel in panels])  # (panels, d)
     draw: Callable = _draw_image
     kwargs: dict[str, Any] = {}
@@ -151,14 +155,15 @@ def plot_latent_field(
 
 
 def _one_row(dt: Any, var_name: str, group: str, coords: Mapping | None) -> xr.DataArray:
-    """States (chain, draw, node) of one row of the field."""
-    values = sampled_variable(dt, var_name, group)
-    if values.dtype.kind not in "iu":
+    """States (chain, draw, node), or probabilities (chain, state, node), of one row of the field."""
+    counted = counted_marginals(dt, var_name, group)
+    values = sampled_variable(dt, var_name, group) if counted is None else counted
+    if counted is None and values.dtype.kind not in "iu":
         raise TypeError(f"{var_name} is {values.dtype}; the states of a latent field are integers")
     if coords is not None:
         check_mapping(coords, "coords", "the row to show, such as {'obs': 0}")
     for dim, label in (coords or {}).items():
-        if dim not in values.dims or dim in SAMPLE_DIMS:
+        if dim not in values.dims[2:]:
             raise ValueError(f"coords names {dim!r}, but {var_name} has dims {values.dims}")
         try:
             values = values.sel({dim: label})
@@ -228,12 +233,11 @@ def _chosen_panels(panels: Sequence[str] | None, n_states: int) -> tuple[str, ..
     return panels
 
 
-def _summaries(draws: np.ndarray, states: np.ndarray) -> dict[str, np.ndarray]:
+def _summaries(p: np.ndarray, states: np.ndarray) -> dict[str, np.ndarray]:
     """Mean, index of the marginal mode among `states`, and marginal entropy in nats, each (d,).
 
-    `draws` (S, d). Of states that are equally frequent, the lowest is the mode.
+    `p` (K, d) are probabilities. Of states that are equally frequent, the lowest is the mode.
     """
-    p = np.stack([(draws == state).mean(axis=0) for state in states])  # (K, d)
     logs = np.log(np.where(p > 0.0, p, 1.0))
     return {"mean": states @ p, "mode": p.argmax(axis=0), "entropy": -(p * logs).sum(axis=0)}
 
@@ -289,7 +293,7 @@ def _draw_nodes(
             "va": "top",
         }
         for label, place in zip(graph.nodes, xy, strict=True):
-            target.annotate(str(label), place, **{**look, **labels})
+            target.annotate(literal(label), place, **{**look, **labels})
     target.margins(0.08)
     size = float(np.clip(6000.0 / graph.n_nodes, 12.0, 120.0))
     look = {"s": size, "edgecolors": "0.35", "linewidths": 0.6, "zorder": 2, **style}

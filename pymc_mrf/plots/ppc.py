@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, state_counts
 from pymc_mrf.checks import number
-from pymc_mrf.plots._collection import any_collection, visual_options
+from pymc_mrf.plots._collection import any_collection, literal, visual_options
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
 MAX_LABELS = 8  # of edges that the model misses most
@@ -30,7 +30,8 @@ def plot_ppc_edges(
     """Posterior predictive check of agreement: for every edge, the share of rows with equal ends.
 
     One point and interval per edge: predictive minus observed share, against the observed share. Where an
-    interval misses zero, point and line are orange, and the edges farthest off are named.
+    interval misses zero, point and line are orange, and the edges farthest off are named. Rows in which an
+    end is missing do not count, in the data or in the predictive draws.
 
     Parameters
     ----------
@@ -80,6 +81,14 @@ def plot_ppc_edges(
     observed = edge_agreement(dt, var_name, graph=graph, group="observed_data")
     if not observed.size:
         raise ValueError("graph has no edges, whose agreement could be checked")
+    unseen = int(observed.isnull().sum())
+    if unseen == observed.size:
+        raise ValueError(
+            f"no row of {var_name} has both ends of an edge, so that nothing can be checked"
+        )
+    predicted, observed = (
+        shares.isel(edge=observed.notnull().values) for shares in (predicted, observed)
+    )
     mean, low, high = summarise(predicted, ci_prob)
     missed = (observed.values < low.values) | (observed.values > high.values)
     corners = {"y": mean - observed, "y_bottom": low - observed, "y_top": high - observed}
@@ -102,6 +111,8 @@ def plot_ppc_edges(
         worst = [e for e in np.argsort(-gap, kind="stable") if missed[e]][:MAX_LABELS]
         _name_edges(pc, points[var_name], worst, options)
     share = f"{missed.sum()} of {len(missed)} edges outside their {100 * ci_prob:.0f} % interval"
+    if unseen:
+        share += f"; {unseen} more without a row that has both ends"
     labels = {
         "title": (azv.labelled_title, share),
         "xlabel": (azv.labelled_x, f"observed share of rows of {var_name} in which the ends agree"),
@@ -127,7 +138,8 @@ def plot_ppc_magnetisation(
     mean and interval of that share. Of a single row, the predictive distribution is shown, with a line at
     the observed value. Fields of more than two states have a plot per state, of the share of
     nodes in it. Pairs alone do not determine this distribution, so that it tells of what a
-    pairwise field misses.
+    pairwise field misses. Of rows with missing cells the others count, in the data and in the predictive
+    draws.
 
     Parameters
     ----------
@@ -164,6 +176,7 @@ def plot_ppc_magnetisation(
             f"{observed.sizes['node']} in observed_data; pass results of one model"
         )
     states = np.union1d(np.unique(predicted.values), np.unique(observed.values))
+    states = states[~np.isnan(states)].astype(np.int64)
     binary = len(states) <= 2
     shown = states[-1:] if binary else states
     low, high = (states[0], states[-1]) if binary else (0.0, 1.0)
@@ -177,7 +190,8 @@ def plot_ppc_magnetisation(
     scaled = low + (high - low) * (edges[first : last + 2] - 0.5) / d
     left, right = (xr.DataArray(ends, dims="bin") for ends in (scaled[:-1], scaled[1:]))
     mean, bottom, top = summarise(shares["predicted"], ci_prob)
-    one_row = observed.sizes["obs"] == 1
+    n_rows = counts["observed"].sizes["obs"]
+    one_row = n_rows == 1
     bars = {"left_edges": left, "right_edges": right}
     parts = {
         "points": {"x": 0.5 * (left + right), "y": mean, "y_bottom": bottom, "y_top": top},
@@ -212,7 +226,7 @@ def plot_ppc_magnetisation(
         pc.map(azv.scatter_xy, "predictive", data=data["points"], ignore_aes="all", **style)
     told = "line: observed row, bars: predictive"
     if not one_row:
-        told = f"bars: {observed.sizes['obs']} observed rows, points: predictive, "
+        told = f"bars: {n_rows} observed rows, points: predictive, "
         told += f"{100 * ci_prob:.0f} % interval"
     labels = {
         "title": (azv.labelled_title if binary else _state_title, told),
@@ -309,7 +323,7 @@ def _name_edges(pc: Any, points: xr.DataArray, chosen: list, options: Mapping) -
             style = {"color": "#A0A0A0", "width": 0.6, **options["leaders"]}
             pc.map(azv.line_xy, data=line, ignore_aes="all", store_artist=False, **style)
         style = {"size": 8, "color": "#202020", "horizontal_align": "left", **options["labels"]}
-        text = {"text": f" {points['edge'].values[e]}", **style}
+        text = {"text": f" {literal(points['edge'].values[e], pc.backend)}", **style}
         at = line.isel(end=1)
         pc.map(azv.annotate_xy, data=at, ignore_aes="all", store_artist=False, **text)
 

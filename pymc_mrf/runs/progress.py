@@ -30,15 +30,17 @@ class RunProgress:
         That each chain will have.
     n_draws : int
         Draws per chain, after tuning, on which the rest is based.
+    n_chains : int
+        Chains that have these; the others still tune, or wait.
     seconds_left : float
         Estimate from the pace of late; NaN if nothing is written yet.
     rhat : float
         Largest R-hat; infinite where entries stand still at different values in different chains, NaN if no
-        entry can be judged yet.
+        entry can be judged yet, as by one chain alone.
     rhat_entry : str
         Where it is.
     ess : float
-        Fewest effective draws, over all chains (bulk effective size); NaN likewise.
+        Fewest effective draws, over these chains (bulk effective size); NaN if no entry can be judged yet.
     ess_entry : str
         The slowest entry: where they are.
     summaries : dict of float
@@ -49,6 +51,7 @@ class RunProgress:
     steps: tuple[int, ...]
     total: int
     n_draws: int
+    n_chains: int
     seconds_left: float
     rhat: float
     rhat_entry: str
@@ -59,19 +62,21 @@ class RunProgress:
     def __str__(self) -> str:
         left = "" if math.isnan(self.seconds_left) else f", {_duration(self.seconds_left)} left"
         lines = [f"steps {', '.join(map(str, self.steps))} of {self.total}{left}"]
+        draws = f"{self.n_draws} draws per chain"
+        if 0 < self.n_chains < len(self.steps):
+            draws = f"{self.n_draws} draws of {self.n_chains} of {len(self.steps)} chains"
         if math.isnan(self.ess):
-            return f"{lines[0]}\nnothing to judge in {self.n_draws} draws per chain"
-        lines.append(
-            f"{self.n_draws} draws per chain: R-hat at most {self.rhat:.3f} ({self.rhat_entry}), at least "
-            f"{self.ess:.0f} effective draws ({self.ess_entry})"
-        )
+            return f"{lines[0]}\nnothing to judge in {draws}"
+        r = "" if math.isnan(self.rhat) else f"R-hat at most {self.rhat:.3f} ({self.rhat_entry}), "
+        lines.append(f"{draws}: {r}at least {self.ess:.0f} effective draws ({self.ess_entry})")
         known = {name: size for name, size in self.summaries.items() if not math.isnan(size)}
         lines += [f"{name}: {size:.0f} effective draws" for name, size in known.items()]
         return "\n".join(lines)
 
     def reaches(self, target: Mapping[str, float]) -> bool:
         """Whether R-hat and effective draws are as good as asked for; not if there are none."""
-        return self.rhat <= target.get("rhat", math.inf) and self.ess >= target.get("ess", 0.0)
+        good = {"rhat": lambda most: self.rhat <= most, "ess": lambda fewest: self.ess >= fewest}
+        return all(good[name](value) for name, value in target.items())
 
 
 def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress:
@@ -86,9 +91,9 @@ def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress
     """
     heads = [store.head(chain) for chain in range(run.chains)]
     idata = read_draws(store, run, warmup=False, draws=draws)
-    found, sizes, n_draws = [], {}, 0
+    found, sizes, n_draws, n_chains = [], {}, 0, 0
     if "posterior" in idata.children:
-        n_draws = idata.posterior.sizes["draw"]
+        n_draws, n_chains = (idata.posterior.sizes[dim] for dim in ("draw", "chain"))
         variables = [v for v in idata.posterior.data_vars.values() if v.dtype.kind in "iufb"]
         for name, kind in run.summaries.items():
             if name in idata.posterior:
@@ -96,11 +101,12 @@ def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress
                 variables.append(summary)
                 sizes[str(summary.name)] = _extremes(summary)[2]
         found = [_extremes(values) for values in variables if values.size]
-    judged = [extremes for extremes in found if not math.isnan(extremes[0])] or [UNKNOWN]
+    judged = [extremes for extremes in found if not math.isnan(extremes[2])] or [UNKNOWN]
     return RunProgress(
         tuple(head.n for head in heads),
         run.tune + run.draws,
         n_draws,
+        n_chains,
         seconds_left(heads, run),
         *max(extremes[:2] for extremes in judged),
         *min(extremes[2:] for extremes in judged),
@@ -141,12 +147,14 @@ def _extremes(values: xr.DataArray) -> tuple[float, str, float, str]:
     if entries.stuck.any():
         name = entry_name(values, int(np.flatnonzero(entries.stuck)[0]))
         return math.inf, name, 0.0, name
-    known = np.isfinite(entries.rhat) & np.isfinite(entries.ess)
+    alone = len(draws) == 1  # a chain that no other can be compared with
+    known = (np.isfinite(entries.rhat) | alone) & np.isfinite(entries.ess)
     if not known.any():
         return UNKNOWN
     r, sizes = entries.rhat[known], entries.ess[known]
     worst, fewest = (int(entries.judged[known][k]) for k in (int(np.argmax(r)), int(np.argmin(sizes))))
-    return float(r.max()), entry_name(values, worst), float(sizes.min()), entry_name(values, fewest)
+    of_chains = (math.nan, "") if alone else (float(r.max()), entry_name(values, worst))
+    return *of_chains, float(sizes.min()), entry_name(values, fewest)
 
 
 def _duration(seconds: float) -> str:

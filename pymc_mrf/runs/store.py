@@ -191,7 +191,7 @@ def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None
     lengths = [min(max(head.n - run.tune, 0), most) for head, _ in found]
     chains, length = _most_draws(lengths)
     groups: dict[str, xr.Dataset] = {}
-    seconds = max(head.seconds for head, _ in found)
+    seconds = _duration([head.seconds for head, _ in found], run.cores)
     attributes = {"sampling_time": seconds, "tuning_steps": run.tune}
     for group in SAMPLED:
         if length:
@@ -205,6 +205,14 @@ def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None
                 parts = [_chain(*found[c], group, 0, n_warm) for c in warm]
                 groups[f"warmup_{group}"] = _beside(parts, warm, attributes)
     return xr.DataTree.from_dict({**groups, **store.data()})
+
+
+def _duration(seconds: list[float], cores: int) -> float:
+    """Time of a run whose chains take so many seconds each, and begin in turn as cores are free."""
+    busy = [0.0] * cores
+    for of_chain in seconds:
+        busy[int(np.argmin(busy))] += of_chain
+    return max(busy)
 
 
 def _of(chain: int) -> str:

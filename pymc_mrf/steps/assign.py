@@ -5,6 +5,8 @@ says by its type that it needs a group sampler; the fields leave a tag on their 
 which likelihood they feed (see `pymc_mrf.distributions.parents.tag_parents`).
 """
 
+import warnings
+
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
@@ -114,7 +116,12 @@ class Unsampleable(BlockedStep):
 
 
 def register() -> None:
-    """Add the package's steps to PyMC's list, once."""
+    """Add the package's steps to PyMC's list, once, and have its check of their draws not warn of 0 / 0.
+
+    That is R-hat of entries that never change, as the first label of every `EdgeCommunities`: NaN.
+    """
+    zero_by_zero = "invalid value encountered in scalar divide"
+    warnings.filterwarnings("ignore", zero_by_zero, RuntimeWarning, r"arviz_stats\.base\.diagnostics")
     for step in (*AUTOMATIC, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-from pymc.distributions.distribution import PartialObservedRV
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.type import TensorType
 
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.observed_cells import PartlyObservedFieldRV
 from pymc_mrf.distributions.parents import field_node
 
 
@@ -38,12 +38,12 @@ def free_cells(rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
     `rv` is the free variable of `model`: the field itself or its missing cells; `node` is the apply node of
     the field.
     """
-    if not isinstance(rv.owner.op, PartialObservedRV):
+    if not isinstance(rv.owner.op, PartlyObservedFieldRV):
         shape = model.initial_point()[model.rvs_to_values[rv].name].shape
         return np.ones(shape, dtype=bool), np.zeros(0, dtype=np.int64)
-    mask = rv.owner.inputs[1]
     [known] = (v for v in model.observed_RVs if field_node(v) is node)
-    return value_of(mask), value_of(model.rvs_to_values[known])
+    table = value_of(model.rvs_to_values[known])
+    return np.isnan(table), table[~np.isnan(table)].astype(np.int64)
 
 
 class MissingCells:

@@ -45,11 +45,9 @@ def constant_value(parameter) -> np.ndarray | None:
 def _not_observed(field, model: pm.Model) -> str:
     """Tell why a free field has no complete data, and what to do about it."""
     name = field.name.removesuffix("_unobserved")
-    if name != field.name and f"{name}_observed" in model.named_vars:
+    if missing_part(field, model) is field:
         free = free_cells(field, field_node(field), model)[0]
         rows = free.reshape(-1, free.shape[-1]).any(axis=1)
-        if free.all():  # PyMC makes a field of its own of whole rows
-            return f"{len(rows)} rows of {name} have no value at all: leave them out, they tell nothing"
         return (
             f"{name} has missing cells, which this step does not take: leave the choice of the step to "
             f"pm.sample(), or do without the {int(rows.sum())} of {len(rows)} rows that have them"

@@ -257,7 +257,8 @@ def test_auxiliary_chains_divergences_and_approximations(good):
 
 def test_short_runs_and_long_pages(rng):
     found = diagnose(tree({"a": rng.standard_normal((1, 50))}))
-    assert len(said(found, "note", "run")) == 3
+    assert len(said(found, "note", "run")) == 2
+    assert said(found, "against", "run") == ["one chain only: whether chains agree is not known"]
     many = {f"v{i:02d}": np.full((2, 100), 1.0) for i in range(30)}
     page = repr(diagnose(tree(many)))
     assert "and 18 more" in page
@@ -320,7 +321,7 @@ def test_pseudo_likelihood_that_is_too_sure_of_edges(likelihood, rng):
 
 
 def test_a_field_with_missing_cells_is_one_subject(rng):
-    """Its parts are not judged twice, nor are the data with these cells filled in."""
+    """Its parts are not judged twice."""
     graph, x = grid(2, 2), np.ma.masked_array(rng.choice([-1, 1], (50, 4)))
     x[0, 0] = np.ma.masked
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
@@ -329,12 +330,11 @@ def test_a_field_with_missing_cells_is_one_subject(rng):
     posterior = {
         "J": rng.normal(0, 0.1, (CHAINS, DRAWS, 4)),
         "x_unobserved": rng.integers(0, 2, (CHAINS, DRAWS, 1)),
-        "x": rng.integers(0, 2, (CHAINS, DRAWS, 50, 4)),
     }
     subjects = [f.subject for f in diagnose(tree(posterior), model=model).findings]
-    assert "x" not in subjects
     assert "x_unobserved" in subjects
-    assert subjects.count("x_observed") == 1
+    assert subjects.count("x") == 1
+    assert {f.subject for f in diagnose(tree(posterior), var_names="x").findings} >= {"x_unobserved"}
 
 
 def test_pseudo_likelihood_of_factor_graphs_is_not_judged(rng):
@@ -392,7 +392,7 @@ def test_steps_that_make_no_zeros(rng):
 def test_too_little_for_r_hat_is_no_evidence():
     found = diagnose(tree({"a": np.random.default_rng(1).standard_normal((1, 4))}))
     assert not said(found, "for", "a")
-    assert "without a finite R-hat" in said(found, "note", "a")[0]
+    assert "without a finite R-hat" in said(found, "against", "a")[0]
 
 
 def test_bad_input_is_named(good):
@@ -406,3 +406,21 @@ def test_bad_input_is_named(good):
         diagnose(tree({"a": good}), model="m")
     with pytest.raises(ValueError, match="no numerical variables"):
         diagnose(tree({"a": np.full((2, 5), "text")}))
+
+
+@pytest.mark.parametrize("shape", [(1, 5000), (1, 10), (3, 3)])
+def test_what_cannot_be_judged_is_not_ok(rng, shape):
+    found = diagnose(tree({"a": rng.standard_normal(shape), "w": rng.standard_normal((*shape, 3))}))
+    assert not found.ok
+    assert not [f for f in found.findings if f.level == "for"]
+
+
+def test_variables_of_which_none_moves_enough_are_not_ok(rng):
+    w = np.zeros((CHAINS, DRAWS, 2))
+    w[0, 3, 0] = 1.0
+    found = diagnose(tree({"w": w}))
+    assert not found.ok
+    assert said(found, "against", "run") == [
+        "no entry of any variable has an R-hat and an effective size"
+    ]
+    assert diagnose(tree({"w": w, "a": rng.standard_normal((CHAINS, DRAWS))})).ok

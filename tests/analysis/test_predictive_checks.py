@@ -38,6 +38,42 @@ def test_rows_of_one_observation_and_of_batches(rng):
     assert field_rows(tree, "y", "observed_data").sizes == {"obs": 6, "node": 4}
 
 
+def gaps(rng, with_empty_row=False):
+    """A data set with missing cells, predictive draws of the same cells, and which cells are missing."""
+    mask = rng.random((40, 3)) < 0.3
+    mask[:, 2] = False
+    mask[3], mask[4, 0], mask[5, 1] = with_empty_row, True, True
+    x = np.where(mask, np.nan, rng.integers(3, size=(40, 3))).astype(np.float32)
+    drawn = np.where(mask, np.nan, rng.integers(3, size=(2, 5, 40, 3))).astype(np.float32)
+    return az.from_dict({"posterior_predictive": {"x": drawn}, "observed_data": {"x": x}}), x, drawn
+
+
+def test_agreement_where_both_ends_are_seen(rng):
+    tree, x, drawn = gaps(rng)
+    observed = edge_agreement(tree, "x", graph=GRAPH, group="observed_data")
+    predicted = edge_agreement(tree, "x", graph=GRAPH)
+    for e, (u, v) in enumerate(GRAPH.edges):
+        both = ~np.isnan(x[:, [u, v]]).any(axis=1)
+        assert observed.values[e] == pytest.approx((x[both, u] == x[both, v]).mean())
+        np.testing.assert_allclose(
+            predicted.values[..., e], (drawn[:, :, both, u] == drawn[:, :, both, v]).mean(axis=-1)
+        )
+    x[:, :2] = np.nan
+    tree["observed_data"]["x"].values[:] = x
+    never = edge_agreement(tree, "x", graph=GRAPH, group="observed_data")
+    assert np.isnan(never).all()
+
+
+def test_counts_of_the_cells_that_are_seen(rng):
+    tree, x, _ = gaps(rng, with_empty_row=True)
+    counts = state_counts(field_rows(tree, "x", "observed_data"), np.arange(3))
+    assert counts.sizes["obs"] == 39
+    for row, found in zip(np.delete(x, 3, axis=0), counts.values, strict=True):
+        seen = row[~np.isnan(row)]
+        share = np.array([(seen == state).mean() for state in range(3)])
+        np.testing.assert_array_equal(found, np.rint(3 * share))
+
+
 def test_counts_of_states(tree):
     rows = field_rows(tree, "x", "posterior_predictive")
     counts = state_counts(rows, np.arange(3))

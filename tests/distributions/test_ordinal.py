@@ -386,9 +386,10 @@ def test_nuts_posterior_with_missing_cells_and_predictive_draws():
     draws = idata.posterior.weight.values
     assert abs(draws.mean() - mean) < Z * float(az.mcse(draws))
     assert np.all(idata.posterior.x_unobserved.values <= np.array([2, 2, 1]))
-    assert prior.prior.x.shape == (1, 2, 25, D)
-    draws = predictive.posterior_predictive.x.values.reshape(-1, D)
-    np.testing.assert_array_equal(draws.max(axis=0), np.array(OWN) - 1)
+    assert prior.prior_predictive.x.shape == (1, 2, 25, D)
+    draws = predictive.posterior_predictive.x.values
+    assert np.isnan(draws[:, :, x.mask]).all()
+    np.testing.assert_array_equal(np.nanmax(draws.reshape(-1, D), axis=0), np.array(OWN) - 1)
 
 
 def test_dimensions_and_copies():

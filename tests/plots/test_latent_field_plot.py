@@ -1,9 +1,14 @@
+from types import SimpleNamespace
+
 import arviz as az
 import matplotlib
 import networkx as nx
 import numpy as np
+import pymc as pm
 import pytest
+import xarray as xr
 
+import pymc_mrf as pmrf
 from pymc_mrf.graph.builders import grid
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots.latent_field import plot_latent_field
@@ -115,3 +120,55 @@ def test_bad_input_is_named(binary):
         plot_latent_field(field_draws(binary.astype(float)), "x", shape=(3, 4))
     with pytest.raises(ValueError, match="x has 1200 states"):
         plot_latent_field(field_draws(np.arange(1200).reshape(2, 50, 12)), "x", shape=(3, 4))
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+def test_counts_are_drawn_as_draws_are(rng, n_states):
+    """Those of `LatentMarginals`, of chains of different lengths."""
+    x = rng.integers(n_states, size=(2, 30, 6))
+    with pm.Model():
+        field = pmrf.Potts("x", 0.5, graph=grid(2, 3), n_states=n_states)
+        counts = pmrf.LatentMarginals(field)
+    lengths = (30, 20)
+    for c, n in enumerate(lengths):
+        for s in range(n):
+            counts(None, SimpleNamespace(chain=c, draw_idx=s, tuning=False, point={"x": x[c, s]}))
+    together = np.concatenate([x[0], x[1, :20]])[None]
+    tree = field_draws(together)
+    tree["latent"] = xr.DataTree(counts.to_dataset())
+    for panel in ("mean", "mode", "entropy"):
+        drawn, counted = (
+            plot_latent_field(tree, "x", shape=(2, 3), group=group, panels=[panel]).get_viz(panel, "x")
+            for group in ("posterior", "latent")
+        )
+        np.testing.assert_allclose(counted.get_array(), drawn.get_array())
+    with pytest.raises(ValueError, match=r"the latent group holds the marginals of 'x': .* not 'mode'"):
+        plot_latent_field(tree, "mode", shape=(2, 3), group="latent")
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+@pytest.mark.parametrize("group", ["posterior", "latent"])
+def test_a_field_with_missing_cells_is_filled_in(rng, group):
+    x = np.ma.masked_array(2 * rng.integers(2, size=(3, 6)) - 1, rng.random((3, 6)) < 0.5)
+    x.mask[:, 0], x.mask[:, 1] = True, False
+    with pm.Model():
+        field = pmrf.Ising("x", 0.4, graph=grid(2, 3), observed=x)
+        counts = pmrf.LatentMarginals(field)
+        tree = pm.sample(
+            20,
+            tune=5,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            callback=counts,
+        )
+    tree["latent"] = xr.DataTree(counts.to_dataset())
+    cells = tree["posterior"]["x_unobserved"].values.reshape(40, -1)
+    whole = x.data.astype(float)
+    whole[x.mask] = cells.mean(axis=0)
+    for row in range(3):
+        pc = plot_latent_field(tree, "x", shape=(2, 3), coords={"x_dim_0": row}, group=group)
+        np.testing.assert_allclose(pc.get_viz("mean", "x").get_array(), whole[row].reshape(2, 3))

@@ -2,8 +2,10 @@ import arviz as az
 import matplotlib
 import networkx as nx
 import numpy as np
+import pymc as pm
 import pytest
 
+import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
 
@@ -117,3 +119,41 @@ def test_bad_input_is_named(checked, rng):
     floats = tree_of(rng.random((1, 5, 3, 4)), np.zeros((3, 4), dtype=int))
     with pytest.raises(TypeError, match="x of the posterior_predictive group is float64"):
         plot_ppc_edges(floats, "x", graph=GRAPH)
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+def test_fields_with_missing_cells(rng):
+    """A check of the field by its own name: the cells that were seen, in data and predictive draws."""
+    x = np.ma.masked_array(rng.integers(2, size=(50, 4)), rng.random((50, 4)) < 0.2)
+    x[:, 1] = x[:, 0]
+    x[7], x[8, 3] = np.ma.masked, np.ma.masked
+    with pm.Model():
+        pmrf.BoltzmannMachine("x", pm.Normal("w"), graph=GRAPH, observed=x)
+        tree = pm.sample_prior_predictive(50, random_seed=1)
+    options = {"group": "prior_predictive", "backend": "matplotlib"}
+    pc = plot_ppc_edges(tree, "x", graph=GRAPH, ci_prob=0.99, **options)
+    observed = np.ma.mean(x[:, [0, 1, 2]] == x[:, [1, 2, 3]], axis=0)
+    shown = [
+        pc.get_viz(name, "x").get_offsets() for name in ("points", "missed_points") if name in pc.viz
+    ]
+    np.testing.assert_allclose(np.sort(np.concatenate(shown)[:, 0]), np.sort(observed))
+    pc = plot_ppc_magnetisation(tree, "x", **options)
+    seen = x.mean(axis=1).compressed()
+    shares = np.bincount(np.rint(4 * seen).astype(int), minlength=5) / len(seen)
+    heights = pc.get_viz("observed", "x").get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose(heights.max(), shares.max())
+    assert f"bars: {len(seen)} observed rows" in pc.get_target("x", {}).get_title()
+
+
+def test_edges_that_no_row_tells_of(rng):
+    observed, predicted = rng.integers(2, size=(6, 4)) * 1.0, rng.integers(2, size=(1, 20, 6, 4)) * 1.0
+    observed[:3, 0] = observed[3:, 1] = predicted[:, :, :3, 0] = predicted[:, :, 3:, 1] = np.nan
+    tree = tree_of(predicted, observed)
+    pc = plot_ppc_edges(tree, "x", graph=GRAPH, backend="matplotlib")
+    assert (
+        pc.get_target("x", {}).get_title().endswith("interval; 1 more without a row that has both ends")
+    )
+    one_edge = nx.Graph([("a", "b")])
+    one_edge.add_nodes_from("cd")
+    with pytest.raises(ValueError, match="no row of x has both ends of an edge"):
+        plot_ppc_edges(tree, "x", graph=as_graph(one_edge), backend="matplotlib")

@@ -99,6 +99,40 @@ def test_chains_at_different_values_are_no_convergence(tmp_path):
     assert not found.reaches({"rhat": 5.0})
 
 
+def written_chains(location, lengths, rng, cores=1, tune=10):
+    """Store of a run of 60 draws whose chains have so many steps, 2 seconds each."""
+    run = Run(1, tune, 60, len(lengths), cores, {}, {})
+    store = Store(str(location))
+    store.begin(run, {})
+    for chain, n in enumerate(lengths):
+        store.claim(chain)
+        pieces = [[0, min(n, tune)]] + [[tune, n]] * (n > tune)
+        for k, (start, end) in enumerate(pieces if n else []):
+            x = xr.DataArray(rng.standard_normal((1, end - start)), dims=("chain", "draw"))
+            groups = {"posterior": xr.Dataset({"x": x}), "sample_stats": xr.Dataset({"s": x})}
+            store.commit(
+                chain, Head(end, pieces[: k + 1], 2.0 * end, 2.0), groups, {}, store.head(chain)
+            )
+    return store, run
+
+
+def test_one_chain_is_judged_while_others_tune(tmp_path, rng):
+    found = progress_of(*written_chains(tmp_path, (70, 5, 0), rng))
+    x = pmrf.read_store(tmp_path).posterior["x"]
+    assert found.ess == pytest.approx(float(ess(x.values, chain_axis=0, draw_axis=1)))
+    assert math.isnan(found.rhat) and (found.n_draws, found.n_chains) == (60, 1)
+    assert not found.reaches({"rhat": 1.5}) and found.reaches({"ess": 5.0})
+    assert str(found).endswith(
+        f"\n60 draws of 1 of 3 chains: at least {found.ess:.0f} effective draws (x)"
+    )
+
+
+@pytest.mark.parametrize(("cores", "seconds"), [(1, 330.0), (2, 190.0), (3, 140.0)])
+def test_sampling_time_is_that_of_all_chains_of_a_core(tmp_path, rng, cores, seconds):
+    written_chains(tmp_path, (70, 70, 25), rng, cores)
+    assert pmrf.read_store(tmp_path).posterior.attrs["sampling_time"] == seconds
+
+
 def test_time_left_counts_waiting_chains():
     run = Run(1, 10, 90, 4, 2, {}, {})
     done, half, none = Head(100, [], 5.0, 0.1), Head(50, [], 5.0, 0.3), Head(0, [], 0.0, 0.0)

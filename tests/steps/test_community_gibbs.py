@@ -1,5 +1,7 @@
 """CommunityGibbs: agreement with enumeration and with the prior, step assignment, what is refused."""
 
+import warnings
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -10,6 +12,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.steps.assign import register
 from pymc_mrf.steps.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
 from tests.reference.communities import partition_probabilities, posterior_of_partitions
@@ -257,3 +260,16 @@ def test_other_variables_are_refused():
             CommunityGibbs([model["z"], q])
         with pytest.raises(ValueError, match="n_rounds must be a positive integer, not 0"):
             CommunityGibbs([model["z"]], n_rounds=0)
+
+
+def test_the_first_label_does_not_warn():
+    """It is always 0, so that PyMC's check of convergence divides 0 by 0."""
+    labels = np.random.default_rng(1).integers(0, 2, (2, 100, 3))
+    labels[..., 0] = 0
+    idata = az.from_dict({"posterior": {"z": labels}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="invalid value encountered in scalar divide"):
+            az.rhat(idata)
+        register()
+        assert np.isnan(az.rhat(idata)["z"].values).tolist() == [True, False, False]
