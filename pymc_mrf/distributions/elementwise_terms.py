@@ -35,8 +35,8 @@ NO_PROBABILITY = {
         "pseudo-likelihoods only, which are not to be compared with log probabilities: " + _OTHERS
     ),
     "monte-carlo": (
-        'the log-likelihood of {name} is NaN, as likelihood="monte-carlo" has log probabilities up to a constant '
-        "only: " + _OTHERS
+        'the log-likelihood of {name} is NaN, as likelihood="monte-carlo" has log probabilities up to a '
+        "constant only: " + _OTHERS
     ),
     "particles": (
         'the log-likelihood of {name} is NaN, as likelihood="particles" has an unnormalised energy only: '

@@ -25,9 +25,10 @@ class MonteCarlo:
     Parameters
     ----------
     tolerance : float
-        Error of the estimated log-likelihood ratio of two values of an edge one posterior standard deviation
-        apart, root mean square, in nats. The size of the simulation follows from it; 0.1 makes an error of
-        0.025 of an inclusion probability of one half.
+        Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard
+        deviation apart, in nats, that nine in ten parameters in doubt have at most. The length of the
+        simulation follows from it. 0.2 makes an error of 0.05 in an inclusion probability of one half, and
+        half of that for a typical parameter.
     seed : int
         Of the simulation, beside the data: another one gives an independent likelihood of the same field, by
         which results can be checked.
@@ -45,7 +46,7 @@ class MonteCarlo:
         """Check the options."""
         if not 0.0 < self.tolerance < np.inf:
             raise ValueError(
-                f"MonteCarlo: tolerance must be a positive number of nats, such as 0.1, not {self.tolerance!r}"
+                f"tolerance must be a positive number of nats, such as {TOLERANCE}, not {self.tolerance!r}"
             )
         whole_number(self.seed, "seed", 0)
 

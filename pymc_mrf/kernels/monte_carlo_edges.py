@@ -410,7 +410,7 @@ def fill_displacement(view):
 
 @lean
 def fill_tables_of_nodes(view):
-    """What the nodes add to y, `view.tables`: their biases, and what is taken from the features of edges."""
+    """Fill `view.tables`, what nodes add to y: their biases, and what is taken from the features of edges."""
     field, r, q = view.field, view.w.shape[0], view.field.basis.shape[0]
     for i in range(field.floor.shape[0]):
         for a in range(field.floor.shape[1]):
@@ -519,10 +519,7 @@ def remainder(total, first, second, m):
 
 @lean
 def locate(view):
-    """Bring weights and slopes up to date with the parameters; the log-partition functions go to `view.log_A`.
-
-    They are relative to the reference.
-    """
+    """Bring weights and slopes up to date with the parameters, and `view.log_A`."""
     sample = view.sample
     fill_displacement(view)
     fill_tables_of_nodes(view)
@@ -672,12 +669,12 @@ def fill_statistics(states, edges, cells, basis, values):
 def log_partition_by_sample(
     natural, edges, features, basis, statistic, sampled, states, place, gap, excess, variances, gradient
 ):
-    """Log-partition function of one field at `natural` (p,), less that at the reference; fills `gradient` (p,).
+    """Evaluate the log-partition function of one field, less that at the reference; fill in `gradient` (p,).
 
     Parameters
     ----------
     natural : (p,) array
-        Edges first; nodes as they are, not centred.
+        Where. Edges first; nodes as they are, not centred.
     edges : (r, 2) int64 array
     features : (M, K) array
     basis : (q, K) array
@@ -693,8 +690,8 @@ def log_partition_by_sample(
     one, no_edges, no_nodes = np.ones(d), np.zeros(r), np.zeros(d * q)
     cells = np.zeros((r, K * K))
     field = Field(
-        edges, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2, M)), np.zeros((d * q, M)),
-        no_edges, no_edges, no_nodes, statistic, cells, 0.0,
+        edges, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2, M)),
+        np.zeros((d * q, M)), no_edges, no_edges, no_nodes, statistic, cells, 0.0,
     )  # fmt: skip
     sample = Sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,

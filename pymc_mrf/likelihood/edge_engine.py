@@ -312,9 +312,13 @@ class EdgeEngine:
         """How the estimates since the beginning of the last `sweep` fared.
 
         The "noise" of log-likelihood ratios, the smallest effective size ("ess") relative to the particles,
-        and the number of "resamplings".
+        the number of "resamplings", and the estimated "error" of the log-likelihood after the last move.
         """
-        return {"noise": 0.0, "ess": 1.0, "resamplings": 0}
+        return {"noise": 0.0, "ess": 1.0, "resamplings": 0, "error": 0.0}
+
+    def measure_noise(self) -> float | None:
+        """Noise as `statistics` has it, where it takes long and is asked for now and then; else None."""
+        return None
 
     def get_state(self) -> tuple[np.ndarray, ...]:
         """Copy all that is remembered from step to step, besides `information`."""

@@ -66,6 +66,8 @@ class MonteCarloEdges(EdgeEngine):
         self.view = sample_view(field, len(field.t) if moves_biases else 0, references, places, blocks)
         rows = np.concatenate([field.n[graph.edges[:, 0]], np.repeat(field.n, q)])
         self.information = rows * self.view.sample.variances
+        self._references, self._blocks, self._places = references, blocks, places
+        self._least_share = 1.0
 
     def refresh(self, rng) -> None:
         """Compute all weights anew."""
@@ -73,9 +75,42 @@ class MonteCarloEdges(EdgeEngine):
         self._least_share = float(self.view.share.min())
 
     def statistics(self) -> dict[str, float]:
-        """Smallest effective share of the weights."""
-        share = min(self._least_share, float(self.view.share.min()))
-        return {"noise": 0.0, "ess": share, "resamplings": 0}
+        """Smallest effective share of the weights; error of the log-likelihood, by halves of the sample."""
+        view = self.view
+        share = min(self._least_share, float(view.share.min()))
+        error = float(view.field.n[view.sample.nodes[:-1]] @ view.apart)
+        return {"noise": 0.0, "ess": share, "resamplings": 0, "error": error}
+
+    def shares_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""
+        self.go_to(w, b)
+        kernels.locate(self.view)
+        for k in range(len(self._blocks)):
+            kernels.fill_shares(self.view, k)
+        return self.view.shares.copy()
+
+    def measure_noise(self) -> float:
+        """Noise of the likelihood at the place where the last move ended.
+
+        Standard deviation of the estimated log-likelihood ratio of two values of a parameter that are one
+        standard deviation apart, root mean square over the present edges and the biases.
+        """
+        view = self.view
+        kernels.locate(view)
+        squares = []
+        for k, (reference, block, place) in enumerate(
+            zip(self._references, self._blocks, self._places, strict=True)
+        ):
+            r, n = len(block.which), len(block.x)
+            field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
+            apart = n * reference.halves_apart(field, view.y[k : k + 1, : view.sample.size[k]])[0]
+            far = (n * reference.apart) ** 2 + apart**2
+            moves = np.concatenate(
+                [view.w[block.which] != 0.0, np.full(len(place) - r, view.n_biases > 0)]
+            )
+            squares.append((far / self.information[place])[moves])
+        every = np.concatenate(squares)
+        return float(np.sqrt(every.mean())) if len(every) else 0.0
 
 
 def places_of(block: Block, n_edges: int, q: int) -> np.ndarray:

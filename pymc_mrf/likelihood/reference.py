@@ -101,6 +101,31 @@ class Reference:
             centre=centre,
         )
 
+    def halves_apart(self, field: Field, y: np.ndarray) -> np.ndarray:
+        """Half the difference of the slopes of A by all parameters, (T, p), by both halves of the sample.
+
+        Without what the longer simulation replaces: the noise of the third and higher cumulants.
+
+        Parameters
+        ----------
+        field : Field
+            Whose statistics are those of this reference.
+        y : (T, m) float32 array
+            Of T places, the exponents of the points' weights.
+        """
+        half = self.states.shape[1] // 2
+        values, slopes = np.empty((len(self.place), half), dtype=np.float32), []
+        for part in (slice(None, half), slice(half, 2 * half)):
+            states = np.ascontiguousarray(self.states[:, part])
+            fill_statistics(states, field.edges, field.cells, field.basis, values)
+            weights = np.exp(y[:, part] - y[:, part].max(axis=1)[:, None])
+            weights /= weights.sum(axis=1)[:, None]
+            weights -= 1.0 / half
+            if self.excess.size:
+                weights -= (y[:, part] - y[:, part].mean(axis=1)[:, None]) / half
+            slopes.append(weights @ (values - values.mean(axis=1)[:, None]).T)
+        return 0.5 * (slopes[0] - slopes[1])
+
 
 class Chains:
     """Independent chains of one field, moved by Gibbs sweeps.
@@ -123,7 +148,7 @@ class Chains:
         self._states = np.zeros((0, graph.n_nodes), dtype=np.int8)
 
     def at(self, w: np.ndarray, b: np.ndarray, place: np.ndarray, size: int, n_passes: int) -> Reference:
-        """Make the reference of `size` points at weights `w` (r,) and biases `b` (d q,), by `n_passes` sweeps."""
+        """Make the reference of `size` points at `w` (r,) and `b` (d q,), by `n_passes` sweeps."""
         field, rng = self._field, self._rng
         simulator = GibbsSimulator(self._graph, self._family.n_states, size)
         tables = self._family.edge_tables(w), field.floor + b.reshape(len(field.n), -1) @ field.basis
@@ -144,7 +169,7 @@ class Chains:
 
 
 class Moments:
-    """Means and covariances of the statistics of `field` over passes of `size` chains, and in the last pass."""
+    """Means and covariances of the statistics of `field` over passes of `size` chains."""
 
     def __init__(self, field: Field, size: int) -> None:
         self._field, p = field, len(field.s) + len(field.t)
@@ -194,7 +219,7 @@ class Moments:
         return mean, (np.triu(squares) + np.triu(squares, 1).T) / n - np.outer(mean, mean)
 
     def reference(self, place: np.ndarray, states: np.ndarray) -> Reference:
-        """Reference with the `states` (d, size) of the last pass."""
+        """Make the reference with the `states` (d, size) of the last pass."""
         assert self._origin is not None
         _, covariance = self._cumulants(self._squared_sums, self._squares, self._n_squared)
         own_mean, own_covariance = self._cumulants(self._last_sums, self._last_squares, 1)

@@ -24,8 +24,8 @@ from pymc_mrf.likelihood.reference import Chains, Reference
 
 TOLERANCE = 0.2
 """Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard deviation
-apart, in nats, that most parameters in doubt have at most: of an even inclusion probability it makes an error of
-.05, of a typical one half of that."""
+apart, in nats, that most parameters in doubt have at most: it makes an error of .05 in an inclusion
+probability of one half, and half of that for a typical parameter."""
 
 MOST = 0.9  # of the parameters in doubt
 LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference
@@ -205,16 +205,12 @@ class Search:
 
         It costs nothing: of states that are as rare as in the data, or more so, the weights hardly vary.
         """
-        K, (m, n), G = (
-            self._family.n_states,
-            (reference.states.shape[1], len(self._x)),
-            self._field.basis,
-        )
         if not self._moves_biases:
             return
-        counts = np.stack([(reference.states == a).sum(axis=1) for a in range(K)], axis=1)
-        lack = np.log(np.maximum(LEAST_ROWS / n / ((counts + 0.5) / m), 1.0))
-        lack[~self._family.possible(len(counts))] = 0.0
+        m, n, G = reference.states.shape[1], len(self._x), self._field.basis
+        shares = self._engine(reference).shares_at(self._w, self._b)
+        lack = np.log(np.maximum(LEAST_ROWS / n / (shares + 0.5 / m), 1.0))
+        lack[~self._family.possible(len(shares))] = 0.0
         more = np.linalg.lstsq((G - G[:, :1]).T, (lack - lack[:, :1]).T, rcond=None)[0]  # (q, d)
         self._b += more.T.ravel()
 
@@ -223,10 +219,13 @@ class Search:
         centred(self._field, self._w, self._b, beta)
         return self._chains.at(self._w, self._b, np.concatenate([self._w, beta]), size, n_passes)
 
+    def _engine(self, reference: Reference) -> MonteCarloEdges:
+        return MonteCarloEdges(self._x, self._graph, self._family, self._moves_biases, [reference])
+
     def _draw(self, reference: Reference) -> tuple[np.ndarray, float]:
         """Weights and centred biases (draws, p), and the median of the effective shares of their weights."""
         r, n_biases = self._graph.n_edges, len(self._b)
-        engine = MonteCarloEdges(self._x, self._graph, self._family, self._moves_biases, [reference])
+        engine = self._engine(reference)
         zero, one = np.zeros(n_biases), np.ones(n_biases)
         bias = Densities(np.full(n_biases, NORMAL), zero, BIAS_SCALE * one, one, zero)
         w, b, draws, shares = (
@@ -259,21 +258,9 @@ class Search:
         posterior standard deviation apart.
         """
         field, n, r = self._field, len(self._x), self._graph.n_edges
-        states, half = reference.states, reference.states.shape[1] // 2
-        f = np.empty((len(reference.place), 2 * half), dtype=np.float32)
-        fill_statistics(states, field.edges, field.cells, field.basis, f)
-        f -= f.mean(axis=1)[:, None]
-        y, slopes = (draws - reference.place).astype(np.float32) @ f, []
-        for part in (slice(None, half), slice(half, None)):
-            own = y[:, part]
-            weights = np.exp(own - own.max(axis=1)[:, None])
-            weights /= weights.sum(axis=1)[:, None]
-            # less the sample's own mean and covariance, which the longer simulation replaces
-            weights -= 1.0 / half
-            if reference.excess.size:
-                weights -= (own - own.mean(axis=1)[:, None]) / half
-            slopes.append(weights @ f[:, part].T)
-        apart = 0.5 * n * (slopes[0] - slopes[1])
+        f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
+        fill_statistics(reference.states, field.edges, field.cells, field.basis, f)
+        apart = n * reference.halves_apart(field, (draws - reference.place).astype(np.float32) @ f)
         present = draws != 0.0
         share = present.mean(axis=0)
         in_doubt = (share > DOUBTFUL) & (share < 1.0 - DOUBTFUL) | (np.arange(len(share)) >= r)

@@ -16,9 +16,11 @@ from pymc_mrf.likelihood.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.base import MRFStepState
 from pymc_mrf.steps.edge_checks import (
     EDGE_NOISE,
+    LEAST_SHARE,
     is_kept,
     never_changed,
     overstated_edges,
+    poor_sample,
     strong_couplings,
     too_few_particles,
 )
@@ -36,6 +38,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "monte-carlo": MonteCarloEdges,
     "particles": ParticleEdges,
 }
+MORE = "simulate more: a larger n_particles, or a smaller tolerance of pymc_mrf.MonteCarlo"
 LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
 TARGET_ACCEPT = 0.8
 
@@ -49,6 +52,8 @@ class EdgeGibbsState(MRFStepState):
     information: np.ndarray
     particles: tuple
     noise: list
+    measured_noise: float
+    least_share: float
     weights: list
     included: np.ndarray
     log_odds: np.ndarray
@@ -188,15 +193,16 @@ class EdgeGibbs(EdgeStep):
         Statistic(
             "noise",
             "noise of the log ratio",
-            Healthy("use more particles: a larger n_particles", high=EDGE_NOISE, reduce="rms"),
+            Healthy(MORE, high=EDGE_NOISE, reduce="rms"),
             estimated="noise",
         ),
         Statistic(
             "ess",
             "effective size of particles",
-            Healthy("use more particles: a larger n_particles", low=0.05, reduce="min"),
+            Healthy(MORE, low=LEAST_SHARE, reduce="min"),
             estimated="noise",
         ),
+        Statistic("error", "error of the log-likelihood", estimated="noise"),
         Statistic("resamplings", "resamplings of particles", dtype=np.int64, estimated="noise"),
     )
 
@@ -327,6 +333,7 @@ class EdgeGibbs(EdgeStep):
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
         self.noise: list[float] = []
+        self.measured_noise, self.least_share = 0.0, 1.0
         self.weights: list[np.ndarray] = []
         self.included, self.log_odds = np.zeros((2, len(self._engine.view.w)))
         self.information = self._information
@@ -372,10 +379,15 @@ class EdgeGibbs(EdgeStep):
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
             **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
         }
+        if not self.tune and is_kept(self.count):
+            measured = self._engine.measure_noise()
+            self.measured_noise = 0.0 if measured is None else measured
+        stats["edge_gibbs_noise"] = max(stats["edge_gibbs_noise"], self.measured_noise)
         # without an edge, nor a proposal of one, there is nothing that could have moved
         moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
         if not self.tune:
             self.noise.append(stats["edge_gibbs_noise"] ** 2)
+            self.least_share = min(self.least_share, stats["edge_gibbs_ess"])
             if self._engine.is_pseudo:
                 self.included += w != 0
                 self.log_odds += prior.log_odds
@@ -385,7 +397,9 @@ class EdgeGibbs(EdgeStep):
 
     def _warn_at_end(self) -> list[str]:
         messages = never_changed(self._name, self.count)
-        if self.noise:
+        if self.noise and isinstance(self._engine, MonteCarloEdges):
+            messages += poor_sample(self._fields[0].name, self.noise, self.least_share)
+        elif self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
             messages += self._warn_of_pseudo_likelihood()
