@@ -7,9 +7,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.tensor.shape import SpecifyShape
+from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_labels, warn_user
+from pymc_mrf.checks import axes_of_values, check_axes, check_labels, warn_user
 from pymc_mrf.distributions.adjusted_pseudo import adjustment, complete_data, refusal
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
@@ -25,11 +25,13 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
+from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
 from pymc_mrf.distributions.parents import free_parents, strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
+from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> np.ma.MaskedArray:
@@ -124,96 +126,48 @@ def check_numbers(numbers: np.ndarray | None, family: Family, label: str) -> Non
         raise ValueError(f"{label} must be {domain}; it has the value {numbers[wrong].flat[0]}")
 
 
-def vector_parameter(value: Any, length: int, label: str, unit: str):
-    """Symbolic parameter of shape (..., length); scalars are repeated."""
-    if value.type.ndim == 0:
-        value = pt.full((length,), value)
-    known = value.type.shape[-1]
-    if known is not None and known != length:
-        raise ValueError(
-            f"{label} has length {known} but the graph has {length} {unit}s; give one value per "
-            f'{unit} in graph order (dims="{unit}" with coords=pymc_mrf.coords(graph)), or a scalar'
-        )
-    if known is None:
-        value = pt.specify_shape(value, (*[None] * (value.type.ndim - 1), length))
-    return value
+def named_parameter(value: Any, n_core: int, name: str) -> tuple[Any, np.ndarray | None, list]:
+    """Return a symbolic parameter, its numbers if it has some, and the names of its axes.
+
+    Lengths of dimensions are known for the last `n_core` axes.
+    """
+    symbolic, numbers = parameter(value, name)
+    if not isinstance(value, Variable):
+        return symbolic, numbers, axes_of_values(value, name)
+    axes = axes_of_variable(symbolic)
+    return with_lengths(symbolic, axes, n_core), numbers, axes
 
 
 def edge_parameter(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic edge parameters (..., r), numbers checked."""
     name = family.edge_parameter
     check_labels(value, graph.edge_labels, name, "edge")
-    symbolic, numbers = parameter(value, name)
-    symbolic = vector_parameter(symbolic, graph.n_edges, name, "edge")
+    symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
-    return symbolic
+    check_axes(axes, ["edge"], family.axis_labels(graph), name)
+    return by_unit(symbolic, graph.n_edges, name, "edge")
 
 
 def _node_parameter(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic node parameters (..., d), numbers checked."""
     name = str(family.node_parameter)
     check_labels(value, graph.nodes, name, "node")
-    symbolic, numbers = parameter(value, name)
-    symbolic = vector_parameter(symbolic, graph.n_nodes, name, "node")
+    symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
-    return symbolic
+    check_axes(axes, ["node"], family.axis_labels(graph), name)
+    return by_unit(symbolic, graph.n_nodes, name, "node")
 
 
-def check_node_dim(variable: str, name: str, graph: PairwiseGraph) -> None:
-    """Refuse coordinates of the last dimension of a variable that are not the nodes of a field's graph."""
+def check_dims(variable: str, name: str, graph: PairwiseGraph) -> None:
+    """Refuse dimensions of a variable whose last one is not that of the nodes of a field's graph."""
     model = pm.modelcontext(None)
-    dims = model.named_vars_to_dims.get(variable)
-    if not dims or dims[-1] is None or (coordinates := model.coords.get(dims[-1])) is None:
-        return
-    labels, own = list(coordinates), coords(graph)["node"]
-    if labels == list(range(graph.n_nodes)):
-        return  # numbers by position
-    if len(labels) != graph.n_nodes or (labels != own and set(labels) & set(own)):
-        raise ValueError(
-            f"{name}: the coordinates of dimension {dims[-1]!r} are not the nodes of the graph in its order; "
-            "use pm.Model(coords=pymc_mrf.coords(graph))"
-        )
-
-
-def check_dims(rv, name: str, graph: PairwiseGraph) -> None:
-    """Refuse coordinates of the model that are those of another graph, or of another order.
-
-    Else their disagreement with the data would show after sampling, or never. Pairs of nodes are those of the
-    graph whichever of the two comes first.
-    """
-    check_node_dim(name, name, graph)
-    model = pm.modelcontext(None)
-    own = [frozenset(label.split("--")) for label in graph.edge_labels]
-    node = registered_node(rv)
-    for given in node.op.dist_params(node):
-        _check_lengths(given, name, model)
-    for parent in free_parents(node, model):
-        dims = model.named_vars_to_dims.get(parent.name) or (None,)
-        labels = [str(label) for label in model.coords.get(dims[-1]) or ()]
-        pairs = [frozenset(label.split("--")) for label in labels]
-        if len(pairs) == graph.n_edges and pairs != own and set(pairs) & set(own):
+    axes = dimensions(model.named_vars_to_dims.get(variable) or (), variable, model)
+    check_axes(axes, ["node"], {"node": graph.nodes, "edge": graph.edge_labels}, name)
+    for axis in axes[-1:]:
+        if axis and axis[0].length not in (None, graph.n_nodes):
             raise ValueError(
-                f"{name}: the coordinates of dimension {dims[-1]!r}, that of {parent.name}, are not the "
-                "edges of the graph in its order; use pm.Model(coords=pymc_mrf.coords(graph))"
-            )
-
-
-def _check_lengths(parameter, name: str, model: pm.Model) -> None:
-    """Refuse a parameter whose dimensions have another length than the field asks for, at run time only."""
-    variable = parameter
-    while variable.owner is not None and (
-        isinstance(variable.owner.op, SpecifyShape)
-        or getattr(variable.owner.op, "is_left_expand_dims", False)
-    ):
-        variable = variable.owner.inputs[0]
-    dims = model.named_vars_to_dims.get(variable.name) or ()
-    shape = parameter.type.shape[parameter.type.ndim - len(dims) :]
-    for dim, n in zip(dims, shape, strict=True):
-        coordinates = model.coords.get(dim)
-        if coordinates is not None and n not in (None, len(coordinates)):
-            raise ValueError(
-                f"{name}: dimension {dim!r} of {variable.name} has {len(coordinates)} coordinates, but "
-                f"{variable.name} must have shape {shape} here"
+                f"{name}: dimension {axis[0].dim!r} has {axis[0].length} entries, but the graph has "
+                f"{graph.n_nodes} nodes; use pm.Model(coords=pymc_mrf.coords(graph))"
             )
 
 
@@ -253,9 +207,9 @@ class MarkovRandomField(Field):
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
         rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
-        check_dims(rv, name, graph)
+        check_dims(name, name, graph)
         if isinstance(observed, SharedVariable):
-            check_node_dim(observed.name, name, graph)
+            check_dims(str(observed.name), name, graph)
         if x is not None and observed is not None:
             node = registered_node(rv)
             check_rows(node, x, name)
@@ -323,7 +277,7 @@ class AgreementMRF(MarkovRandomField):
     Parameters
     ----------
     name : str
-    theta : tensor_like of float, shape (..., r) or scalar
+    theta : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value in (0, 1) per edge, in graph order; above 1/2 the two nodes attract each other.
     graph : networkx.Graph or PairwiseGraph
     n_states : int
@@ -399,10 +353,10 @@ class Ising(MarkovRandomField):
     Parameters
     ----------
     name : str
-    coupling : tensor_like of float, shape (..., r) or scalar
+    coupling : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value J per edge, in graph order, or one for all: positive values make the two nodes agree,
         negative ones differ, and zero is no edge.
-    field : tensor_like of float, shape (..., d) or scalar
+    field : tensor_like of float, shape (..., d), (..., 1) or scalar
         One value h per node, in graph order, or one for all: positive values favour +1.
     graph, likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
@@ -441,10 +395,10 @@ class BoltzmannMachine(MarkovRandomField):
     Parameters
     ----------
     name : str
-    weight : tensor_like of float, shape (..., r) or scalar
+    weight : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value w per edge, in graph order, or one for all: what it adds to the log probability if both
         nodes are 1. Zero is no edge.
-    bias : tensor_like of float, shape (..., d) or scalar
+    bias : tensor_like of float, shape (..., d), (..., 1) or scalar
         One value b per node, in graph order, or one for all: the log odds of 1 where all neighbours are 0.
     graph, likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.

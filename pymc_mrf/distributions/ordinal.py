@@ -5,9 +5,13 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_mrf.checks import check_labels
-from pymc_mrf.distributions.arguments import parameter
-from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, edge_parameter
+from pymc_mrf.checks import check_axes, check_labels
+from pymc_mrf.distributions.mrf import (
+    MarkovRandomField,
+    check_numbers,
+    edge_parameter,
+    named_parameter,
+)
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.state_axes import by_node_and_state
 from pymc_mrf.fields.families import Family, ordinal
@@ -24,7 +28,7 @@ class OrdinalMRF(MarkovRandomField):
     Parameters
     ----------
     name : str
-    weight : tensor_like of float, shape (..., r) or scalar
+    weight : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value w per edge, in graph order, or one for all: positive values make high states of both ends
         go together, and zero is no edge.
     threshold : tensor_like of float, shape (..., d, K - 1), (..., 1, K - 1), (K - 1,) or scalar
@@ -89,11 +93,12 @@ class OrdinalMRF(MarkovRandomField):
         family.check_nodes(graph.n_nodes)
         edge = edge_parameter(weight, family, graph)
         check_labels(threshold, graph.nodes, "threshold", "node", axis=-2)
-        node, numbers = parameter(threshold, "threshold")
+        node, numbers, axes = named_parameter(threshold, 2, "threshold")
         if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
             meaningless = ~family.node_entries(graph.n_nodes)
             numbers = np.where(meaningless, 0.0, numbers)  # such as the NaN of `fit`
             node = pt.as_tensor(numbers)
         check_numbers(numbers, family, "threshold")
-        node = by_node_and_state(node, graph.n_nodes, family.n_states - 1, "threshold")
+        check_axes(axes, ["node", "state"], family.axis_labels(graph), "threshold")
+        node = by_node_and_state(node, graph.n_nodes, family.n_states - 1, "threshold", axes)
         return cls._variable(family, [edge, node], graph, **kwargs)

@@ -498,11 +498,11 @@ def two_fields(shift):
         (lambda: OrdinalMRF.dist(0.1, graph=nx.DiGraph([(0, 1)]), n_states=3), ValueError, "directed"),
         (
             lambda: with_dims("edge", range(K)), ValueError,
-            r"x: dimension 'state' of threshold has 3 coordinates, but threshold must have shape \(4, 2\)",
+            r"threshold has shape \(4, 3\), but must have shape \(4, 2\) or \(1, 2\)",
         ),
         (
             lambda: with_dims("pair", range(K - 1)), ValueError,
-            r"x: dimension 'pair' of weight has 3 coordinates, but weight must have shape \(4,\)",
+            "weight has length 3 but the graph has 4 edges",
         ),
         (lambda: two_fields(0.0), ValueError, "weight has length 4 but the graph has 1 edges"),
         (
