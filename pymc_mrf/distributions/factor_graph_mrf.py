@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 from pymc.pytensorf import floatX
 
 from pymc_mrf.checks import numeric_array, sequence
+from pymc_mrf.distributions.arguments import check_constants
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
     Field,
@@ -195,6 +196,8 @@ def _flat(table: Any, shape: tuple[int, ...], label: str):
         array = numeric_array(table, label, "iuf")
         batch = array.shape[: max(array.ndim - len(shape), 0)]
         table = checked_table(array, (*batch, *shape), label)
+    else:
+        check_constants(table, label, allow_infinite=True)
     table = floatX(pt.as_tensor_variable(table))
     n_batch = table.type.ndim - len(shape)
     known = table.type.shape[n_batch:] if n_batch >= 0 else None

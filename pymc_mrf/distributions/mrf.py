@@ -123,7 +123,9 @@ def check_numbers(numbers: np.ndarray | None, family: Family, label: str) -> Non
     if family.is_log_odds:
         wrong, domain = ~((numbers > 0) & (numbers < 1)), "in the open interval (0, 1)"
     if wrong.any():
-        raise ValueError(f"{label} must be {domain}; it has the value {numbers[wrong].flat[0]}")
+        cell = tuple(np.argwhere(wrong)[0].tolist())
+        where = f" at {list(cell)}" if cell else ""
+        raise ValueError(f"{label} must be {domain}; it has the value {numbers[cell]}{where}")
 
 
 def named_parameter(value: Any, n_core: int, name: str) -> tuple[Any, np.ndarray | None, list]:
