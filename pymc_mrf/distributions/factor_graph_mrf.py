@@ -144,7 +144,7 @@ def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
         remedy = (
             "declare missing cells with numpy.ma.masked_invalid(x)"
             if np.isnan(value)
-            else "recode the data"
+            else "recode the data, as with pymc_mrf.recode_states"
         )
         raise ValueError(
             f"{name}: observed{list(cell)} is {value}, but the states of variable {cell[-1]} are "

@@ -104,12 +104,23 @@ def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
             for i in nodes[:5]
         )
         more = f"; and those of {len(nodes) - 5} more nodes" if len(nodes) > 5 else ""
-        reference = ", or if it is state 0 all those of its node," if family.name == "ordinal" else ""
+        is_ordinal = family.name == "ordinal"
+        reference = ", or if it is state 0 all those of its node," if is_ordinal else ""
         warn_user(
             f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
-            f"{family.node_parameter} of such a state{reference} finite: collapse categories, as by "
-            "numpy.take(new_states, x), or give the prior some thought"
+            f"{family.node_parameter} of such a state{reference} finite: "
+            f"{_fewer_states(seen) if is_ordinal else ''}merge states with pymc_mrf.recode_states(x, "
+            "new_states), which keeps missing cells, or give the prior some thought"
         )
+
+
+def _fewer_states(seen: np.ndarray) -> str:
+    """Name the numbers of states that nodes have in the data, (d, K), if some end before the last state."""
+    own = [max(int(np.flatnonzero(row)[-1]) + 1, 2) if row.any() else len(row) for row in seen]
+    if not min(own) < len(seen[0]):
+        return ""
+    listed = ", ".join(map(str, own)) if len(own) <= 20 else f"{own[0]}, {own[1]}, ..."
+    return f"if the last ones are no answers of their nodes, give n_states=[{listed}]; else "
 
 
 LARGEST = 1e100  # of a parameter: sums of larger ones may overflow
@@ -188,6 +199,13 @@ class MarkovRandomField(Field):
     def _family(cls, *args: Any, **kwargs: Any) -> Family:
         raise NotImplementedError("use a named field such as pymc_mrf.Ising")
 
+    @classmethod
+    def _count_states(
+        cls, observed: Any, graph: PairwiseGraph, name: str, columns: Any
+    ) -> dict[str, Any]:
+        """Count the states in the data, of fields whose number of states is not known otherwise."""
+        return {}
+
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         if graph is None:
@@ -195,6 +213,10 @@ class MarkovRandomField(Field):
                 f"{cls.__name__} {name!r} needs graph=, a networkx.Graph or one of pymc_mrf.graphs"
             )
         graph = as_graph(graph)
+        if kwargs.get("n_states", 0) is None:
+            del kwargs["n_states"]
+        if "n_states" not in kwargs:
+            kwargs |= cls._count_states(observed, graph, name, columns)
         options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
         family = cls._family(**options)
         family.check_nodes(graph.n_nodes)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pytensor.graph.basic import Variable
+
 from pymc_mrf.checks import check_axes, check_labels
 from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, named_parameter
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
@@ -13,6 +15,7 @@ from pymc_mrf.distributions.state_axes import (
     with_units,
 )
 from pymc_mrf.fields.families import Family, potts
+from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
@@ -43,8 +46,9 @@ class Potts(MarkovRandomField):
     field : tensor_like of float, shape (..., d, K), (..., 1, K) or (K,), or 0
         Log weight of each state, per node or one row for all nodes.
     graph : networkx.Graph or PairwiseGraph
-    n_states : int
-        Number of states K >= 2.
+    n_states : int, optional
+        Number of states K >= 2. If it is left out, they are counted: 0 to the largest one in `observed`, or
+        the ordered categories of a table.
     likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
@@ -78,11 +82,20 @@ class Potts(MarkovRandomField):
     @classmethod
     def _family(cls, n_states: int | None = None) -> Family:
         if n_states is None:
-            raise TypeError("n_states is missing: give the number of states of the Potts model")
+            raise TypeError(
+                "n_states is missing: give the number of states of the Potts model, which are counted only "
+                "in `observed` that is an array or a table"
+            )
         return potts(n_states)
 
     @classmethod
-    def dist(cls, coupling, field=0.0, *, graph, n_states, **kwargs):
+    def _count_states(cls, observed, graph, name, columns):
+        if observed is None or isinstance(observed, Variable):
+            return {}
+        return {"n_states": max(count_states(observed, graph.nodes, f"{name}: observed", columns))}
+
+    @classmethod
+    def dist(cls, coupling, field=0.0, *, graph, n_states=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
         family = cls._family(n_states)

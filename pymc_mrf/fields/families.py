@@ -241,7 +241,11 @@ class Family:
             cell = tuple(int(i) for i in np.argwhere(wrong)[0])
             value = x[cell]
             states = self.states[: self.cards[cell[-1]]] if self.cards else self.states
-            remedy = missing if x.dtype.kind == "f" and np.isnan(value) else "recode the data"
+            remedy = (
+                missing
+                if x.dtype.kind == "f" and np.isnan(value)
+                else "recode the data, as with pymc_mrf.recode_states"
+            )
             whose = "this node" if self.cards else "this field"
             raise ValueError(
                 f"{name}{list(cell)} is {value}, which is not a state of {whose} "

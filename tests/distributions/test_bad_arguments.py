@@ -126,11 +126,17 @@ def test_shapes_and_coordinates_of_another_graph():
     in_model(grouped, pmrf.coords(CYCLE))
 
 
-def test_number_of_states_is_missing():
-    with pytest.raises(TypeError, match="n_states is missing: give the number of states"):
-        in_model(lambda: pmrf.Potts("x", 0.1, graph=CYCLE, observed=X))
-    with pytest.raises(TypeError, match=r"n_states is missing: .* or one for each node"):
-        in_model(lambda: pmrf.OrdinalMRF("x", 0.1, graph=CYCLE, observed=X))
+@pytest.mark.parametrize("observed", [None, "data"])
+def test_number_of_states_is_missing(observed):
+    for declare in (pmrf.Potts, pmrf.OrdinalMRF):
+        with pm.Model():
+            data = None if observed is None else pm.Data("data", X)
+            with pytest.raises(
+                TypeError, match=r"n_states is missing: give .* counted only in `observed`"
+            ):
+                declare("x", 0.1, graph=CYCLE, observed=data)
+        with pytest.raises(TypeError, match=r"n_states is missing: give .* counted only in `observed`"):
+            declare.dist(0.1, graph=CYCLE)
 
 
 @pytest.mark.parametrize(
