@@ -260,6 +260,7 @@ def axes_of_values(values: Any, name: str) -> list[list[Axis]]:
         Of the argument.
     """
     dims, index, columns = (getattr(values, key, None) for key in ("dims", "index", "columns"))
+    axes: list[tuple[str, list | None, int]]
     if isinstance(dims, tuple) and hasattr(values, "coords"):
         axes = [
             (str(dim), values.coords[dim].values.tolist() if dim in values.coords else None, n)
@@ -268,8 +269,9 @@ def axes_of_values(values: Any, name: str) -> list[list[Axis]]:
     elif index is None or callable(index):
         return []
     else:
-        tables = [index] if columns is None else [index, columns]
-        axes = [(str(t.name or "columns" if t is columns else "index"), list(t), len(t)) for t in tables]
+        tables: list[Any] = [index] if columns is None else [index, columns]
+        names = ("index", "columns")
+        axes = [(str(t.name or n), list(t), len(t)) for t, n in zip(tables, names, strict=False)]
     return [[Axis(*axis, name)] for axis in axes]
 
 

@@ -128,7 +128,7 @@ class FactorGraphMRF(Field):
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
-        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph))
+        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), [flat])
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
         return super().dist([flat], op=FactorGraphRV(graph, likelihood, n_sweeps, dtype=dtype), **kwargs)
 

@@ -10,7 +10,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import axes_of_values, check_axes, check_labels, warn_user
-from pymc_mrf.distributions.adjusted_pseudo import adjustment, complete_data, refusal
+from pymc_mrf.distributions.adjusted_pseudo import adjustment, refusal
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
@@ -28,6 +28,7 @@ from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
 from pymc_mrf.distributions.parents import free_parents, strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
+from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
@@ -224,7 +225,7 @@ class MarkovRandomField(Field):
         observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=weights)
         x = None if observed is None else check_observed(observed, family, graph, name)
         if kwargs.get("likelihood") == "adjusted-pseudo":
-            kwargs["adjust_to"] = complete_data(observed, x, name), name
+            kwargs["adjust_to"] = observed, x, name
         if kwargs.get("likelihood", "auto") in ("auto", "path"):
             kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
@@ -264,14 +265,20 @@ class MarkovRandomField(Field):
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        path = None
+        path, tree = None, lambda: field_tree(graph, family.n_states)
         if likelihood == "path":
-            path = find_path(family, parameters, graph, n_rows or 1)
-        elif likelihood == "auto" and n_rows == 1 and not is_cheap(field_tree(graph, family.n_states)):
+            path = find_path(
+                family, parameters, graph, n_rows or 1, lambda: listed(possible(tree, parameters))
+            )
+        elif likelihood == "auto" and n_rows == 1 and not is_cheap(tree()):
             path = unasked_path(family, parameters, graph)
             likelihood = "path" if path else "auto"
         likelihood = chosen_likelihood(
-            likelihood, n_sweeps, lambda: field_tree(graph, family.n_states), PAIRWISE_LIKELIHOODS
+            likelihood,
+            n_sweeps,
+            tree,
+            parameters,
+            PAIRWISE_LIKELIHOODS,
         )
         make = partial(
             MarkovRandomFieldRV,

@@ -24,7 +24,8 @@ def axes_of_variable(variable: Any) -> list[list[Axis]]:
     They are those of the registered variables from which it is computed elementwise. Nothing is known of what
     comes out of other operations, such as indexing.
     """
-    model, nothing = pm.Model.get_context(error_if_none=False), [[] for _ in range(variable.type.ndim)]
+    model = pm.Model.get_context(error_if_none=False)
+    nothing: list[list[Axis]] = [[] for _ in range(variable.type.ndim)]
     if model is None:
         return nothing
     known: dict[Any, list[list[Axis]]] = {
@@ -44,10 +45,9 @@ def dimensions(dims: Sequence, owner: str, model: pm.Model) -> list[list[Axis]]:
     axes: list[list[Axis]] = []
     for dim in dims:
         labels, length = model.coords.get(dim), model.dim_lengths.get(dim)
-        if labels is not None:
-            n = len(labels)
-        else:
-            n = int(value_of(length)) if isinstance(length, Constant | SharedVariable) else None
+        n = None if labels is None else len(labels)
+        if labels is None and isinstance(length, Constant | SharedVariable):
+            n = int(value_of(length))
         axes.append([] if dim is None else [Axis(dim, labels and list(labels), n, owner)])
     return axes
 
