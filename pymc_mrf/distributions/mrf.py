@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import axes_of_values, check_axes, check_labels, warn_user
 from pymc_mrf.distributions.adjusted_pseudo import adjustment, refusal
@@ -26,7 +27,7 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
-from pymc_mrf.distributions.parents import free_parents, strip_views
+from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.state_axes import by_unit
@@ -62,34 +63,84 @@ FEWEST_ROWS = 10  # in fewer, a column is constant by chance
 
 
 def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of columns of the data `x` (..., d) that leave parameters of their nodes to the prior."""
-    has_thresholds = node.op.family.node_axes > 0
+    """Warn of columns of the data `x` (..., d) that leave parameters of their nodes or edges to the prior."""
+    family = node.op.family
+    has_thresholds = family.node_axes > 0
     if has_thresholds and strip_views(node.op.dist_params(node)[1]) in pm.modelcontext(None).free_RVs:
         _warn_of_unseen_states(node, x, name)
-    else:
+    elif family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)):
         _warn_of_constant_columns(node, x, name)
+    if family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)[:1]):
+        _warn_of_twins(node, x.reshape(-1, x.shape[-1]), name)
+
+
+def _has_own_parameters(node, parameters: list) -> bool:
+    """Whether free variables behind parameters have an entry for each node or edge at least.
+
+    Those that nodes or edges share are finite whatever a column is.
+    """
+    model, graph = pm.modelcontext(None), node.op.graph
+    fewest = min(graph.n_nodes, graph.n_edges)
+    reached = set(ancestors(model.replace_rvs_by_values(parameters)))
+    shapes = [rv.type.shape for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+    return any(None in shape or np.prod(shape) >= fewest for shape in shapes)
+
+
+def _listed(labels: list) -> str:
+    """Name up to five of some."""
+    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+    return ", ".join(map(str, labels[:5])) + more
 
 
 def _warn_of_constant_columns(node, x: np.ma.MaskedArray, name: str) -> None:
     """Warn of nodes that are in one state in all rows.
 
     The likelihood grows for ever with the bias of such a node, or with its weights if the bias is a number.
-    Parameters that nodes or edges share, and those of fields without node parameters, are finite even so.
     """
     rows, graph = x.reshape(-1, x.shape[-1]), node.op.graph
-    shapes = [rv.type.shape for rv in free_parents(node, pm.modelcontext(None))]
-    fewest = min(graph.n_nodes, graph.n_edges)
-    is_shared = all(None not in shape and np.prod(shape) < fewest for shape in shapes)
-    if is_shared or node.op.family.node_parameter is None or len(rows) < FEWEST_ROWS:
+    if len(rows) < FEWEST_ROWS:
         return
     constant = np.flatnonzero(np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False))
     if len(constant):
-        labels = ", ".join(str(graph.nodes[i]) for i in constant[:5])
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         warn_user(
-            f"{name} never changes at {labels}{more}: only the priors keep the "
-            "parameters of such nodes and of their edges finite"
+            f"{name} never changes at {_listed([graph.nodes[i] for i in constant])}: only the priors keep "
+            "the parameters of such nodes and of their edges finite"
         )
+
+
+def _warn_of_twins(node, rows: np.ma.MaskedArray, name: str) -> None:
+    """Warn of edges whose nodes are in the same state in all rows (n, d), or in the other one of two.
+
+    The likelihood grows for ever with the size of their weights.
+    """
+    family, graph = node.op.family, node.op.graph
+    is_missing = np.ma.getmaskarray(rows).T
+    z = family.encode(rows.filled(family.states[0]), n_nodes=graph.n_nodes).T  # (d, n)
+    for told, at_ends in (("agree", z), ("differ", 1 - z)):
+        if told == "differ" and family.n_states > 2:
+            continue
+        left, n = graph.edges, 64
+        while len(left):  # few are left after some rows
+            u, v = left.T
+            alike = z[u, :n] == at_ends[v, :n]
+            seen = ~(is_missing[u, :n] | is_missing[v, :n])
+            left = left[(alike | ~seen).all(axis=1)]
+            if n >= len(rows):
+                break
+            n *= 8
+        kept = [
+            (i, j)
+            for i, j in left.tolist()
+            if (both := ~(is_missing[i] | is_missing[j])).sum() >= FEWEST_ROWS
+            and len(set(z[i][both])) > 1
+        ]
+        if kept:
+            pairs = [f"{graph.nodes[i]}--{graph.nodes[j]}" for i, j in kept]
+            warn_user(
+                f"{name}: the nodes of {_listed(pairs)} always {told}: only the prior keeps the "
+                f"{family.edge_parameter} of such an edge finite; leave one of the two nodes out, or give "
+                "the prior some thought"
+            )
 
 
 def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
