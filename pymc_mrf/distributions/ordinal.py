@@ -41,7 +41,8 @@ class OrdinalMRF(MarkovRandomField):
         Number of states of every node, or of each; K is the largest. If it is left out, those of each node
         are counted: 0 to the largest state in its column of `observed`, or its ordered categories.
     scores : (K,) sequence of float, optional
-        Increasing scores s of the states; 0..K-1 by default.
+        Increasing scores s of the states, the same for all nodes; 0..K-1 by default. Nodes with fewer states
+        have the first of them.
     likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 

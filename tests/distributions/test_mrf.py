@@ -330,7 +330,7 @@ def test_edges_of_a_reversed_graph_are_others():
     other = builders.complete(list("cba"))
     with pm.Model(coords=coords(other)):
         J = pm.Normal("J", 0, 1, dims="edge")
-        with pytest.raises(ValueError, match="'edge', that of J, are not the edges of the graph"):
+        with pytest.raises(ValueError, match="'edge' of J are not the edges of the graph"):
             Ising("x", J, graph=cycle)
 
 
