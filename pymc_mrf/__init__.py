@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
     from pymc_mrf.fields.factor_graph import FactorGraphField
     from pymc_mrf.fields.pairwise import PairwiseField
+    from pymc_mrf.fields.recoding import recode_states
     from pymc_mrf.fields.tables import prepare
     from pymc_mrf.graph import builders as graphs
     from pymc_mrf.graph.factor_graph import FactorGraph
@@ -132,6 +133,7 @@ __all__ = [
     "precision_recall",
     "prepare",
     "read_store",
+    "recode_states",
     "replicate",
     "run_progress",
     "same_community",
@@ -205,6 +207,7 @@ _HOMES = {
     "precision_recall": "pymc_mrf.analysis.edges",
     "prepare": "pymc_mrf.fields.tables",
     "read_store": "pymc_mrf.runs.sample",
+    "recode_states": "pymc_mrf.fields.recoding",
     "replicate": "pymc_mrf.runs.replicates",
     "run_progress": "pymc_mrf.runs.sample",
     "same_community": "pymc_mrf.distributions.edge_communities",

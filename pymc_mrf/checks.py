@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -160,8 +160,13 @@ def check_labels(values: Any, labels: Sequence, name: str, what: str, axis: int 
         If the labels are those of the graph in another order, or only some of them are.
     """
     given, select = _labels_along(axis, values, name)
-    wanted = list(labels)
-    if given is None or given == wanted or not set(given) & set(wanted):
+    if given is not None:
+        _compare_labels(given, list(labels), name, what, select)
+
+
+def _compare_labels(given: list, wanted: list, name: str, what: str, select: str) -> None:
+    """Refuse labels that are those of the graph in another order, or only in part; `select` is the remedy."""
+    if given == wanted or not set(given) & set(wanted):
         return
     if set(given) == set(wanted) and len(given) == len(wanted):
         raise ValueError(
@@ -178,6 +183,118 @@ def check_labels(values: Any, labels: Sequence, name: str, what: str, axis: int 
     elif absent:
         told = f"lacks {absent[0]!r}, a {what} of the graph"
     raise ValueError(f"{name} {told}; use {select}, one entry for each {what} of the graph")
+
+
+class Axis(NamedTuple):
+    """A name that an axis of a parameter has.
+
+    Attributes
+    ----------
+    dim : str
+        Name of the dimension, "" if it has none.
+    labels : list or None
+        Coordinates.
+    length : int or None
+    owner : str
+        What has them, for messages.
+    """
+
+    dim: str
+    labels: list | None
+    length: int | None
+    owner: str
+
+
+def check_axes(
+    axes: Sequence[Sequence[Axis]], roles: Sequence[str], labels: dict[str, Sequence], name: str
+) -> None:
+    """Refuse a parameter that has dimensions of something else where its nodes, edges or states belong.
+
+    A dimension is that of the nodes, edges or states if its coordinates are their labels or, where these are
+    numbers 0, 1, ... or 1, 2, ..., or other labels altogether, if it is called so.
+
+    Parameters
+    ----------
+    axes : sequence of sequences of Axis
+        Names of each axis of the parameter.
+    roles : sequence of {"node", "edge", "state"}
+        What its last axes are; those before are rows of data.
+    labels : dict
+        Labels of the nodes, edges and states of the field that has them.
+    name : str
+        Of the parameter.
+
+    Raises
+    ------
+    ValueError
+        If a dimension belongs elsewhere, or has the labels of the graph in another order or in part.
+    """
+    n_rows = max(len(axes) - len(roles), 0)
+    expected = ["row"] * n_rows + list(roles)[len(roles) - len(axes) + n_rows :]
+    for role, names in zip(expected, axes, strict=True):
+        for axis in names:
+            found, of = _role_of(axis, role, labels), "" if axis.owner == name else f" of {axis.owner}"
+            if found != role:
+                shown = ", ".join(f'"{r}"' for r in roles)
+                raise ValueError(
+                    f"{name}: dimension {axis.dim!r}{of} is that of {found}s, but stands where "
+                    f"{role}s are expected: the last dimensions of {name} must be ({shown}), in this order"
+                )
+            if role in ("node", "edge") and axis.labels is not None:
+                given, own = _texts(axis.labels, role), _texts(labels[role], role)
+                if given != own and (set(given) & set(own)) and not _is_numbered(axis.labels, 0):
+                    raise ValueError(
+                        f"{name}: the coordinates of dimension {axis.dim!r}{of} are not the {role}s of the "
+                        "graph in its order; use pm.Model(coords=pymc_mrf.coords(graph))"
+                    )
+
+
+def axes_of_values(values: Any, name: str) -> list[list[Axis]]:
+    """Find the names that the axes of a labelled array have; none for others.
+
+    Parameters
+    ----------
+    values : any
+        A DataArray, a data frame or a series has names.
+    name : str
+        Of the argument.
+    """
+    dims, index, columns = (getattr(values, key, None) for key in ("dims", "index", "columns"))
+    axes: list[tuple[str, list | None, int]]
+    if isinstance(dims, tuple) and hasattr(values, "coords"):
+        axes = [
+            (str(dim), values.coords[dim].values.tolist() if dim in values.coords else None, n)
+            for dim, n in zip(dims, values.shape, strict=True)
+        ]
+    elif index is None or callable(index):
+        return []
+    else:
+        tables: list[Any] = [index] if columns is None else [index, columns]
+        names = ("index", "columns")
+        axes = [(str(t.name or n), list(t), len(t)) for t, n in zip(tables, names, strict=False)]
+    return [[Axis(*axis, name)] for axis in axes]
+
+
+def _role_of(axis: Axis, role: str, labels: dict[str, Sequence]) -> str:
+    """Whether a dimension is that of "node", "edge" or "state"; `role` if nothing speaks against it."""
+    given = axis.labels
+    if given is not None and not (_is_numbered(given, 0) or _is_numbered(given, 1)):
+        alike = [r for r, own in labels.items() if set(_texts(given, r)) == set(_texts(own, r))]
+        if alike:
+            return role if role in alike else alike[0]
+    called = axis.dim.removesuffix("s")
+    if called in labels and (role != "row" or axis.length == len(labels[called])):
+        return called
+    return role
+
+
+def _texts(labels: Sequence, role: str) -> list:
+    """Labels as texts; those of edges "u--v" as pairs without an order."""
+    return [frozenset(str(v).split("--")) if role == "edge" else str(v) for v in labels]
+
+
+def _is_numbered(labels: Sequence, start: int) -> bool:
+    return list(labels) == list(range(start, start + len(labels)))
 
 
 def _labels_along(axis: int, values: Any, name: str) -> tuple[list | None, str]:

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
-from pymc_mrf.checks import check_labels, flag, numeric_array
+from pymc_mrf.checks import axes_of_values, check_axes, check_labels, flag, numeric_array
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -50,7 +50,10 @@ def score_draws(
         parameters = sampled_variable(parameters, var_name, group)
     edge = _per_item(parameters, graph.edge_labels, "edge", edge_name)
     check_edge_labels(edge, graph, edge_name)
+    labels, given = kind.axis_labels(graph), axes_of_values(node, "node")
+    check_axes(axes_of_values(parameters, edge_name), ["edge"], labels, edge_name)
     node = _per_node(0.0 if node is None else node, kind, graph)
+    check_axes(given, ["node", "state"][: 1 + kind.node_axes], labels, "node")
     _check_range(kind, edge, edge_name)
     _check_finite(node, "node")
     draws, _ = xr.broadcast(edge, node, exclude=("edge", "node", "state"))

@@ -9,7 +9,10 @@ from scipy.special import logit
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.edge_checks import COUPLING_DRAWS, false_edges, is_overstated
+from pymc_mrf.steps.edge_checks import AS_CANDIDATES, COUPLING_DRAWS, false_edges, is_overstated
+
+SIMULATED = ("exact", "particles")
+"""Likelihoods without the error of a pseudo-likelihood."""
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
 
@@ -29,6 +32,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+    from pymc_mrf.distributions.remedies import in_place_of_pseudo, possible_of
     from pymc_mrf.steps.edge_target import is_spike_and_slab
 
     if not isinstance(model, pm.Model):
@@ -41,9 +45,9 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
         seen.add(node)  # both parts of a field with missing cells lead to it
         if not isinstance(node.op, MarkovRandomFieldRV):
             text = "pseudo-likelihood of a factor graph: the strength of its couplings is not looked at"
-            found.append(
-                Finding(NOTE, str(rv.name), float("nan"), text, 'compare with likelihood="exact"')
-            )
+            instead = in_place_of_pseudo(possible_of(node, model, SIMULATED))
+            remedy = f"compare with {instead}" if instead else "compare predictive draws with the data"
+            found.append(Finding(NOTE, str(rv.name), float("nan"), text, remedy))
             continue
         table = node.op.log_tables(node.op.dist_params(node), pt)[0]
         graph = node.op.graph
@@ -52,7 +56,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
             rows = tables.reshape(-1, *tables.shape[-3:])
             radii.append(max(influence_radius(graph.edges, row, graph.n_nodes) for row in rows))
         radius = float(np.median(radii))
-        found.append(_finding(rv.name, radius))
+        found.append(_finding(rv.name, radius, in_place_of_pseudo(possible_of(node, model, SIMULATED))))
     for rv in model.free_RVs:
         if is_spike_and_slab(rv) and "pseudo" in likelihoods_fed(rv):
             found += _overstated_findings(rv, idata, model, group)
@@ -60,6 +64,10 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 
 
 def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
+    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.remedies import in_place_of_pseudo, possible_of
+    from pymc_mrf.steps.observed_field import children
+
     draws = group_variable(idata, rv.name, group)
     inclusion = (draws != 0).mean(SAMPLE_DIMS).values
     p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
@@ -72,7 +80,9 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
         f"above 0.5 it claims that {claimed / n_found:.0%} are zero, but about {expected / n_found:.0%} are "
         "to be expected"
     )
-    remedy = 'likelihood="exact" if the junction tree is small, else "particles" if it can be'
+    fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
+    left = [one for one in SIMULATED if all(possible_of(node, model, [one]) for node in fed)]
+    remedy = in_place_of_pseudo(left) or AS_CANDIDATES
     return [Finding(AGAINST, str(rv.name), expected / n_found, text, remedy)]
 
 
@@ -97,14 +107,11 @@ def _some_draws(values: xr.DataArray) -> np.ndarray:
     return flat[np.linspace(0, len(flat) - 1, min(len(flat), COUPLING_DRAWS)).astype(np.int64)]
 
 
-def _finding(name: str, radius: float) -> Finding:
+def _finding(name: str, radius: float, instead: str) -> Finding:
     about = f"influence of neighbours {radius:.2f}, median of the posterior"
     if radius < WEAK:
         return Finding(FOR, name, radius, f"pseudo-likelihood of weak couplings: {about}", "")
-    remedy = (
-        'likelihood="exact" if the junction tree is small, else "particles"; see plot_ppc_edges for what '
-        "the fit misses"
-    )
+    remedy = f"{instead or AS_CANDIDATES}; see plot_ppc_edges for what the fit misses"
     if radius < STRONG_INFLUENCE:
         text = f"pseudo-likelihood of couplings of medium strength: {about}"
         return Finding(NOTE, name, radius, text, remedy)

@@ -11,19 +11,19 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.likelihood.adjusted_pseudo import Adjustment, AffineProblem, adjust
 
 
-def refusal(name: str, reason: str, remedy: str = "") -> ValueError:
+def refusal(name: str, reason: str, remedy: str) -> ValueError:
     """Say why the pseudo-likelihood of a field cannot be adjusted."""
-    remedy = remedy or 'use likelihood="exact", "particles" or "pseudo"'
     return ValueError(f'{name}: likelihood="adjusted-pseudo" {reason}; {remedy}')
 
 
-def complete_data(observed: Any, x: np.ma.MaskedArray | None, name: str) -> np.ndarray:
+def _complete_data(observed: Any, x: np.ma.MaskedArray | None, name: str, remedy: str) -> np.ndarray:
     """Values (n, d) of the data; refuse none, missing cells, and data that may change."""
     if x is None or np.ma.is_masked(x):
-        raise refusal(name, "needs observed data without missing cells")
+        raise refusal(name, "needs observed data without missing cells", remedy)
     if isinstance(observed, Variable):
         raise refusal(
             name, "is made once, for data that do not change", "give an array in place of pm.Data"
@@ -31,26 +31,39 @@ def complete_data(observed: Any, x: np.ma.MaskedArray | None, name: str) -> np.n
     return np.asarray(x).reshape(-1, x.shape[-1])
 
 
-def adjustment(op: MarkovRandomFieldRV, parameters: list, x: np.ndarray, name: str) -> Adjustment:
-    """Adjust the pseudo-likelihood of a field to data (n, d), for parameters (symbolic) of a model."""
+def adjustment(
+    op: MarkovRandomFieldRV, parameters: list, observed: Any, x: np.ma.MaskedArray | None, name: str
+) -> Adjustment:
+    """Adjust the pseudo-likelihood of a field to its data, for parameters (symbolic) of a model.
+
+    `x` (n, d) are the values of `observed`.
+    """
     family, graph = op.family, op.graph
+    remedy = f"use likelihood={listed(possible(lambda: op.tree, parameters))}"
+    data = _complete_data(observed, x, name, remedy)
     if family.edge_axes:
         raise refusal(
-            name, f"needs one number per edge, but {family.edge_parameter} has one for each state"
+            name,
+            f"needs one number per edge, but {family.edge_parameter} has one for each state",
+            remedy,
         )
     if any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
-        raise refusal(name, "needs parameters that all rows share, without dimensions of rows")
-    evaluate = _evaluator(op.flat_natural(parameters), name)
+        raise refusal(name, "needs parameters that all rows share, without dimensions of rows", remedy)
+    evaluate = _evaluator(op.flat_natural(parameters), name, remedy)
     try:
-        problem = AffineProblem.spanned(family.encode(x, n_nodes=graph.n_nodes), graph, family, evaluate)
+        problem = AffineProblem.spanned(
+            family.encode(data, n_nodes=graph.n_nodes), graph, family, evaluate
+        )
     except np.linalg.LinAlgError as error:
         raise refusal(name, "needs natural parameters of comparable sizes", "rescale them") from error
     if not problem.n_parameters:
-        raise refusal(name, "has nothing to adjust, because the parameters depend on no free variable")
+        raise refusal(
+            name, "has nothing to adjust, because the parameters depend on no free variable", remedy
+        )
     return adjust(problem, name)
 
 
-def _evaluator(flat, name: str):
+def _evaluator(flat, name: str, remedy: str):
     """Make a function that evaluates a vector (m times) at random points of the model.
 
     Near the start and, as its scale says nothing of theirs, from the priors, in turn.
@@ -61,7 +74,9 @@ def _evaluator(flat, name: str):
     parents = [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
     for rv in parents:
         if not rv.type.dtype.startswith("float") or isinstance(rv.owner.op, EntriesRV):
-            raise refusal(name, f"is for continuous parameters that NUTS moves, and {rv.name} is none")
+            raise refusal(
+                name, f"is for continuous parameters that NUTS moves, and {rv.name} is none", remedy
+            )
     changing = next((v for v in reached if isinstance(v, SharedVariable)), None)
     if changing is not None:
         raise refusal(name, f"must not depend on {changing.name}", "give an array in place of pm.Data")
@@ -80,7 +95,9 @@ def _evaluator(flat, name: str):
         ]
         found = np.array([function(*p) for p in points])
         if not np.isfinite(found).all():
-            raise refusal(name, "met parameters that are not finite at random values of the variables")
+            raise refusal(
+                name, "met parameters that are not finite at random values of the variables", remedy
+            )
         if draw is None:
             return found
         drawn = np.array([draw() for _ in range(m)])

@@ -5,9 +5,13 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pymc.distributions.shape_utils import shape_from_dims
 from pymc.pytensorf import floatX
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import walk
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import numeric_array
 
@@ -18,13 +22,55 @@ def parameter(value: Any, name: str) -> tuple[Any, np.ndarray | None]:
     Raises
     ------
     ValueError
-        If it is neither symbolic nor numeric.
+        If it is neither symbolic nor numeric, or is computed from numbers that are not finite.
     """
     if isinstance(value, Variable):
         numbers = np.asarray(value.data) if isinstance(value, Constant) else None
+        if numbers is None:
+            check_constants(value, name)
         return floatX(pt.as_tensor_variable(value)), numbers
     numbers = numeric_array(value, name, "iuf").astype(np.float64)
     return floatX(pt.as_tensor_variable(numbers)), numbers
+
+
+def check_constants(value: Variable, name: str, *, allow_infinite: bool = False) -> None:
+    """Refuse a symbolic parameter that is computed from data with missing cells, as those of a covariate.
+
+    Parameters
+    ----------
+    value : Variable
+        Random variables in it and what they depend on are left out.
+    name : str
+    allow_infinite : bool, optional
+        Whether arrays may have infinite entries; single numbers may, as the ends of ``clip``.
+
+    Raises
+    ------
+    ValueError
+        If a constant or ``pm.Data`` in it has NaN, or infinite entries.
+    """
+
+    def inputs(v: Variable) -> list:
+        is_random = v.owner and isinstance(v.owner.op, RandomVariable | SymbolicRandomVariable)
+        return v.owner.inputs if v.owner and not is_random else []
+
+    for v in walk([value], inputs):
+        if not isinstance(v, Constant | SharedVariable) or not str(
+            getattr(v.type, "dtype", "")
+        ).startswith("f"):
+            continue
+        data = np.asarray(v.data if isinstance(v, Constant) else v.get_value(borrow=True))
+        wrong = np.isnan(data) if allow_infinite or not data.ndim else ~np.isfinite(data)
+        if wrong.any():
+            cell = np.argwhere(wrong)[0]
+            row, *columns = [int(i) for i, n in zip(cell, data.shape, strict=True) if n > 1] or [0]
+            where = f"row {row}" + (f", column {', '.join(map(str, columns))}" if columns else "")
+            what = repr(v.name) if v.name else f"an array of shape {data.shape}"
+            raise ValueError(
+                f"{name}: {what}, from which it is computed, has {data[tuple(cell)]} in {where} "
+                f"({int(wrong.sum())} such entries): drop these rows, of `observed` and of all else that has "
+                "rows, or fill missing values in"
+            )
 
 
 def value_of(variable: Any) -> np.ndarray:

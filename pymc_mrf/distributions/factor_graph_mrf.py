@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 from pymc.pytensorf import floatX
 
 from pymc_mrf.checks import numeric_array, sequence
+from pymc_mrf.distributions.arguments import check_constants
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
     Field,
@@ -127,7 +128,7 @@ class FactorGraphMRF(Field):
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
-        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph))
+        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), [flat])
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
         return super().dist([flat], op=FactorGraphRV(graph, likelihood, n_sweeps, dtype=dtype), **kwargs)
 
@@ -143,7 +144,7 @@ def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
         remedy = (
             "declare missing cells with numpy.ma.masked_invalid(x)"
             if np.isnan(value)
-            else "recode the data"
+            else "recode the data, as with pymc_mrf.recode_states"
         )
         raise ValueError(
             f"{name}: observed{list(cell)} is {value}, but the states of variable {cell[-1]} are "
@@ -195,6 +196,8 @@ def _flat(table: Any, shape: tuple[int, ...], label: str):
         array = numeric_array(table, label, "iuf")
         batch = array.shape[: max(array.ndim - len(shape), 0)]
         table = checked_table(array, (*batch, *shape), label)
+    else:
+        check_constants(table, label, allow_infinite=True)
     table = floatX(pt.as_tensor_variable(table))
     n_batch = table.type.ndim - len(shape)
     known = table.type.shape[n_batch:] if n_batch >= 0 else None

@@ -17,8 +17,9 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.mrf_rv import FieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
+from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.tables import read_answers
-from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap
+from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
 
 logger = logging.getLogger("pymc_mrf")
 
@@ -163,16 +164,17 @@ def state_dtype(dtype: Any, states: Sequence[int]) -> str:
     return found.name
 
 
-def chosen_likelihood(likelihood: str, n_sweeps: int, tree, known: Sequence[str] = LIKELIHOODS) -> str:
+def chosen_likelihood(
+    likelihood: str, n_sweeps: int, tree, parameters: Sequence, known: Sequence[str] = LIKELIHOODS
+) -> str:
     """Check the options of a field and return its likelihood, not "auto"; `tree` makes the junction tree."""
     if likelihood not in known:
         options = ", ".join(f'"{option}"' for option in known)
         raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
     whole_number(n_sweeps, "n_sweeps", 1)
-    if likelihood == "exact":
-        check_tractable(
-            tree(), remedy='use likelihood="particles" or "pseudo" instead, or a sparser graph'
-        )
+    if likelihood == "exact" and not is_tractable(tree()):
+        left = listed(possible(tree, parameters, among=("particles", "pseudo")))
+        check_tractable(tree(), remedy=f"use likelihood={left} instead, or a sparser graph")
     if likelihood != "auto":
         return likelihood
     if is_cheap(tree()):

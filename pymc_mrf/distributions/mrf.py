@@ -7,10 +7,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.tensor.shape import SpecifyShape
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.checks import check_labels, warn_user
-from pymc_mrf.distributions.adjusted_pseudo import adjustment, complete_data, refusal
+from pymc_mrf.checks import axes_of_values, check_axes, check_labels, warn_user
+from pymc_mrf.distributions.adjusted_pseudo import adjustment, refusal
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
@@ -26,11 +27,14 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
-from pymc_mrf.distributions.parents import free_parents, strip_views
+from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
+from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
+from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> np.ma.MaskedArray:
@@ -60,34 +64,84 @@ FEWEST_ROWS = 10  # in fewer, a column is constant by chance
 
 
 def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of columns of the data `x` (..., d) that leave parameters of their nodes to the prior."""
-    has_thresholds = node.op.family.node_axes > 0
+    """Warn of columns of the data `x` (..., d) that leave parameters of their nodes or edges to the prior."""
+    family = node.op.family
+    has_thresholds = family.node_axes > 0
     if has_thresholds and strip_views(node.op.dist_params(node)[1]) in pm.modelcontext(None).free_RVs:
         _warn_of_unseen_states(node, x, name)
-    else:
+    elif family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)):
         _warn_of_constant_columns(node, x, name)
+    if family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)[:1]):
+        _warn_of_twins(node, x.reshape(-1, x.shape[-1]), name)
+
+
+def _has_own_parameters(node, parameters: list) -> bool:
+    """Whether free variables behind parameters have an entry for each node or edge at least.
+
+    Those that nodes or edges share are finite whatever a column is.
+    """
+    model, graph = pm.modelcontext(None), node.op.graph
+    fewest = min(graph.n_nodes, graph.n_edges)
+    reached = set(ancestors(model.replace_rvs_by_values(parameters)))
+    shapes = [rv.type.shape for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+    return any(None in shape or np.prod(shape) >= fewest for shape in shapes)
+
+
+def _listed(labels: list) -> str:
+    """Name up to five of some."""
+    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+    return ", ".join(map(str, labels[:5])) + more
 
 
 def _warn_of_constant_columns(node, x: np.ma.MaskedArray, name: str) -> None:
     """Warn of nodes that are in one state in all rows.
 
     The likelihood grows for ever with the bias of such a node, or with its weights if the bias is a number.
-    Parameters that nodes or edges share, and those of fields without node parameters, are finite even so.
     """
     rows, graph = x.reshape(-1, x.shape[-1]), node.op.graph
-    shapes = [rv.type.shape for rv in free_parents(node, pm.modelcontext(None))]
-    fewest = min(graph.n_nodes, graph.n_edges)
-    is_shared = all(None not in shape and np.prod(shape) < fewest for shape in shapes)
-    if is_shared or node.op.family.node_parameter is None or len(rows) < FEWEST_ROWS:
+    if len(rows) < FEWEST_ROWS:
         return
     constant = np.flatnonzero(np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False))
     if len(constant):
-        labels = ", ".join(str(graph.nodes[i]) for i in constant[:5])
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         warn_user(
-            f"{name} never changes at {labels}{more}: only the priors keep the "
-            "parameters of such nodes and of their edges finite"
+            f"{name} never changes at {_listed([graph.nodes[i] for i in constant])}: only the priors keep "
+            "the parameters of such nodes and of their edges finite"
         )
+
+
+def _warn_of_twins(node, rows: np.ma.MaskedArray, name: str) -> None:
+    """Warn of edges whose nodes are in the same state in all rows (n, d), or in the other one of two.
+
+    The likelihood grows for ever with the size of their weights.
+    """
+    family, graph = node.op.family, node.op.graph
+    is_missing = np.ma.getmaskarray(rows).T
+    z = family.encode(rows.filled(family.states[0]), n_nodes=graph.n_nodes).T  # (d, n)
+    for told, at_ends in (("agree", z), ("differ", 1 - z)):
+        if told == "differ" and family.n_states > 2:
+            continue
+        left, n = graph.edges, 64
+        while len(left):  # few are left after some rows
+            u, v = left.T
+            alike = z[u, :n] == at_ends[v, :n]
+            seen = ~(is_missing[u, :n] | is_missing[v, :n])
+            left = left[(alike | ~seen).all(axis=1)]
+            if n >= len(rows):
+                break
+            n *= 8
+        kept = [
+            (i, j)
+            for i, j in left.tolist()
+            if (both := ~(is_missing[i] | is_missing[j])).sum() >= FEWEST_ROWS
+            and len(set(z[i][both])) > 1
+        ]
+        if kept:
+            pairs = [f"{graph.nodes[i]}--{graph.nodes[j]}" for i, j in kept]
+            warn_user(
+                f"{name}: the nodes of {_listed(pairs)} always {told}: only the prior keeps the "
+                f"{family.edge_parameter} of such an edge finite; leave one of the two nodes out, or give "
+                "the prior some thought"
+            )
 
 
 def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
@@ -103,12 +157,23 @@ def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
             for i in nodes[:5]
         )
         more = f"; and those of {len(nodes) - 5} more nodes" if len(nodes) > 5 else ""
-        reference = ", or if it is state 0 all those of its node," if family.name == "ordinal" else ""
+        is_ordinal = family.name == "ordinal"
+        reference = ", or if it is state 0 all those of its node," if is_ordinal else ""
         warn_user(
             f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
-            f"{family.node_parameter} of such a state{reference} finite: collapse categories, as by "
-            "numpy.take(new_states, x), or give the prior some thought"
+            f"{family.node_parameter} of such a state{reference} finite: "
+            f"{_fewer_states(seen) if is_ordinal else ''}merge states with pymc_mrf.recode_states(x, "
+            "new_states), which keeps missing cells, or give the prior some thought"
         )
+
+
+def _fewer_states(seen: np.ndarray) -> str:
+    """Name the numbers of states that nodes have in the data, (d, K), if some end before the last state."""
+    own = [max(int(np.flatnonzero(row)[-1]) + 1, 2) if row.any() else len(row) for row in seen]
+    if not min(own) < len(seen[0]):
+        return ""
+    listed = ", ".join(map(str, own)) if len(own) <= 20 else f"{own[0]}, {own[1]}, ..."
+    return f"if the last ones are no answers of their nodes, give n_states=[{listed}]; else "
 
 
 LARGEST = 1e100  # of a parameter: sums of larger ones may overflow
@@ -122,99 +187,53 @@ def check_numbers(numbers: np.ndarray | None, family: Family, label: str) -> Non
     if family.is_log_odds:
         wrong, domain = ~((numbers > 0) & (numbers < 1)), "in the open interval (0, 1)"
     if wrong.any():
-        raise ValueError(f"{label} must be {domain}; it has the value {numbers[wrong].flat[0]}")
+        cell = tuple(np.argwhere(wrong)[0].tolist())
+        where = f" at {list(cell)}" if cell else ""
+        raise ValueError(f"{label} must be {domain}; it has the value {numbers[cell]}{where}")
 
 
-def vector_parameter(value: Any, length: int, label: str, unit: str):
-    """Symbolic parameter of shape (..., length); scalars are repeated."""
-    if value.type.ndim == 0:
-        value = pt.full((length,), value)
-    known = value.type.shape[-1]
-    if known is not None and known != length:
-        raise ValueError(
-            f"{label} has length {known} but the graph has {length} {unit}s; give one value per "
-            f'{unit} in graph order (dims="{unit}" with coords=pymc_mrf.coords(graph)), or a scalar'
-        )
-    if known is None:
-        value = pt.specify_shape(value, (*[None] * (value.type.ndim - 1), length))
-    return value
+def named_parameter(value: Any, n_core: int, name: str) -> tuple[Any, np.ndarray | None, list]:
+    """Return a symbolic parameter, its numbers if it has some, and the names of its axes.
+
+    Lengths of dimensions are known for the last `n_core` axes.
+    """
+    symbolic, numbers = parameter(value, name)
+    if not isinstance(value, Variable):
+        return symbolic, numbers, axes_of_values(value, name)
+    axes = axes_of_variable(symbolic)
+    return with_lengths(symbolic, axes, n_core), numbers, axes
 
 
 def edge_parameter(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic edge parameters (..., r), numbers checked."""
     name = family.edge_parameter
     check_labels(value, graph.edge_labels, name, "edge")
-    symbolic, numbers = parameter(value, name)
-    symbolic = vector_parameter(symbolic, graph.n_edges, name, "edge")
+    symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
-    return symbolic
+    check_axes(axes, ["edge"], family.axis_labels(graph), name)
+    return by_unit(symbolic, graph.n_edges, name, "edge")
 
 
 def _node_parameter(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic node parameters (..., d), numbers checked."""
     name = str(family.node_parameter)
     check_labels(value, graph.nodes, name, "node")
-    symbolic, numbers = parameter(value, name)
-    symbolic = vector_parameter(symbolic, graph.n_nodes, name, "node")
+    symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
-    return symbolic
+    check_axes(axes, ["node"], family.axis_labels(graph), name)
+    return by_unit(symbolic, graph.n_nodes, name, "node")
 
 
-def check_node_dim(variable: str, name: str, graph: PairwiseGraph) -> None:
-    """Refuse coordinates of the last dimension of a variable that are not the nodes of a field's graph."""
+def check_dims(variable: str, name: str, graph: PairwiseGraph) -> None:
+    """Refuse dimensions of a variable whose last one is not that of the nodes of a field's graph."""
     model = pm.modelcontext(None)
-    dims = model.named_vars_to_dims.get(variable)
-    if not dims or dims[-1] is None or (coordinates := model.coords.get(dims[-1])) is None:
-        return
-    labels, own = list(coordinates), coords(graph)["node"]
-    if labels == list(range(graph.n_nodes)):
-        return  # numbers by position
-    if len(labels) != graph.n_nodes or (labels != own and set(labels) & set(own)):
-        raise ValueError(
-            f"{name}: the coordinates of dimension {dims[-1]!r} are not the nodes of the graph in its order; "
-            "use pm.Model(coords=pymc_mrf.coords(graph))"
-        )
-
-
-def check_dims(rv, name: str, graph: PairwiseGraph) -> None:
-    """Refuse coordinates of the model that are those of another graph, or of another order.
-
-    Else their disagreement with the data would show after sampling, or never. Pairs of nodes are those of the
-    graph whichever of the two comes first.
-    """
-    check_node_dim(name, name, graph)
-    model = pm.modelcontext(None)
-    own = [frozenset(label.split("--")) for label in graph.edge_labels]
-    node = registered_node(rv)
-    for given in node.op.dist_params(node):
-        _check_lengths(given, name, model)
-    for parent in free_parents(node, model):
-        dims = model.named_vars_to_dims.get(parent.name) or (None,)
-        labels = [str(label) for label in model.coords.get(dims[-1]) or ()]
-        pairs = [frozenset(label.split("--")) for label in labels]
-        if len(pairs) == graph.n_edges and pairs != own and set(pairs) & set(own):
+    axes = dimensions(model.named_vars_to_dims.get(variable) or (), variable, model)
+    check_axes(axes, ["node"], {"node": graph.nodes, "edge": graph.edge_labels}, name)
+    for axis in axes[-1:]:
+        if axis and axis[0].length not in (None, graph.n_nodes):
             raise ValueError(
-                f"{name}: the coordinates of dimension {dims[-1]!r}, that of {parent.name}, are not the "
-                "edges of the graph in its order; use pm.Model(coords=pymc_mrf.coords(graph))"
-            )
-
-
-def _check_lengths(parameter, name: str, model: pm.Model) -> None:
-    """Refuse a parameter whose dimensions have another length than the field asks for, at run time only."""
-    variable = parameter
-    while variable.owner is not None and (
-        isinstance(variable.owner.op, SpecifyShape)
-        or getattr(variable.owner.op, "is_left_expand_dims", False)
-    ):
-        variable = variable.owner.inputs[0]
-    dims = model.named_vars_to_dims.get(variable.name) or ()
-    shape = parameter.type.shape[parameter.type.ndim - len(dims) :]
-    for dim, n in zip(dims, shape, strict=True):
-        coordinates = model.coords.get(dim)
-        if coordinates is not None and n not in (None, len(coordinates)):
-            raise ValueError(
-                f"{name}: dimension {dim!r} of {variable.name} has {len(coordinates)} coordinates, but "
-                f"{variable.name} must have shape {shape} here"
+                f"{name}: dimension {axis[0].dim!r} has {axis[0].length} entries, but the graph has "
+                f"{graph.n_nodes} nodes; use pm.Model(coords=pymc_mrf.coords(graph))"
             )
 
 
@@ -233,6 +252,13 @@ class MarkovRandomField(Field):
     def _family(cls, *args: Any, **kwargs: Any) -> Family:
         raise NotImplementedError("use a named field such as pymc_mrf.Ising")
 
+    @classmethod
+    def _count_states(
+        cls, observed: Any, graph: PairwiseGraph, name: str, columns: Any
+    ) -> dict[str, Any]:
+        """Count the states in the data, of fields whose number of states is not known otherwise."""
+        return {}
+
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         if graph is None:
@@ -240,15 +266,17 @@ class MarkovRandomField(Field):
                 f"{cls.__name__} {name!r} needs graph=, a networkx.Graph or one of pymc_mrf.graphs"
             )
         graph = as_graph(graph)
+        if kwargs.get("n_states", 0) is None:
+            del kwargs["n_states"]
+        if "n_states" not in kwargs:
+            kwargs |= cls._count_states(observed, graph, name, columns)
         options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
         family = cls._family(**options)
         family.check_nodes(graph.n_nodes)
         states = family.node_states(graph.n_nodes)
         observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=weights)
         x = None if observed is None else check_observed(observed, family, graph, name)
-        if kwargs.get("likelihood") == "adjusted-pseudo":
-            kwargs["adjust_to"] = complete_data(observed, x, name), name
-        if is_monte_carlo(kwargs.get("likelihood")):
+        if kwargs.get("likelihood") == "adjusted-pseudo" or is_monte_carlo(kwargs.get("likelihood")):
             kwargs["data"] = observed, x, name
         if kwargs.get("likelihood", "auto") in ("auto", "path"):
             kwargs["n_rows"] = rows_of(x, kwargs, name)
@@ -256,9 +284,9 @@ class MarkovRandomField(Field):
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
         rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
-        check_dims(rv, name, graph)
+        check_dims(name, name, graph)
         if isinstance(observed, SharedVariable):
-            check_node_dim(observed.name, name, graph)
+            check_dims(str(observed.name), name, graph)
         if x is not None and observed is not None:
             node = registered_node(rv)
             check_rows(node, x, name)
@@ -284,24 +312,29 @@ class MarkovRandomField(Field):
         likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
         dtype="int64",
-        adjust_to=None,
         n_rows=None,
         data=(None, None, "dist"),
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        path, sampled = None, None
+        path, sampled, tree = None, None, lambda: field_tree(graph, family.n_states)
         if is_monte_carlo(likelihood):
             options = MonteCarlo() if isinstance(likelihood, str) else likelihood
             sampled = sampled_field(options, family, graph, parameters, *data)
             likelihood = "monte-carlo"
         if likelihood == "path":
-            path = find_path(family, parameters, graph, n_rows or 1)
-        elif likelihood == "auto" and n_rows == 1 and not is_cheap(field_tree(graph, family.n_states)):
+            path = find_path(
+                family, parameters, graph, n_rows or 1, lambda: listed(possible(tree, parameters))
+            )
+        elif likelihood == "auto" and n_rows == 1 and not is_cheap(tree()):
             path = unasked_path(family, parameters, graph)
             likelihood = "path" if path else "auto"
         likelihood = chosen_likelihood(
-            likelihood, n_sweeps, lambda: field_tree(graph, family.n_states), PAIRWISE_LIKELIHOODS
+            likelihood,
+            n_sweeps,
+            tree,
+            parameters,
+            PAIRWISE_LIKELIHOODS,
         )
         make = partial(
             MarkovRandomFieldRV,
@@ -313,11 +346,7 @@ class MarkovRandomField(Field):
         )
         op = make(path=path, sampled=sampled)
         if likelihood == "adjusted-pseudo":
-            if adjust_to is None:
-                raise refusal(
-                    "dist", "needs observed data", "declare the field in a model, with `observed`"
-                )
-            op = make(adjusted=adjustment(op, parameters, *adjust_to))
+            op = make(adjusted=adjustment(op, parameters, *data))
         return super().dist(parameters, op=op, **kwargs)
 
 
@@ -331,7 +360,7 @@ class AgreementMRF(MarkovRandomField):
     Parameters
     ----------
     name : str
-    theta : tensor_like of float, shape (..., r) or scalar
+    theta : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value in (0, 1) per edge, in graph order; above 1/2 the two nodes attract each other.
     graph : networkx.Graph or PairwiseGraph
     n_states : int
@@ -407,10 +436,10 @@ class Ising(MarkovRandomField):
     Parameters
     ----------
     name : str
-    coupling : tensor_like of float, shape (..., r) or scalar
+    coupling : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value J per edge, in graph order, or one for all: positive values make the two nodes agree,
         negative ones differ, and zero is no edge.
-    field : tensor_like of float, shape (..., d) or scalar
+    field : tensor_like of float, shape (..., d), (..., 1) or scalar
         One value h per node, in graph order, or one for all: positive values favour +1.
     graph, likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
@@ -449,10 +478,10 @@ class BoltzmannMachine(MarkovRandomField):
     Parameters
     ----------
     name : str
-    weight : tensor_like of float, shape (..., r) or scalar
+    weight : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value w per edge, in graph order, or one for all: what it adds to the log probability if both
         nodes are 1. Zero is no edge.
-    bias : tensor_like of float, shape (..., d) or scalar
+    bias : tensor_like of float, shape (..., d), (..., 1) or scalar
         One value b per node, in graph order, or one for all: the log odds of 1 where all neighbours are 0.
     graph, likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.

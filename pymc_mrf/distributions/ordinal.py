@@ -4,13 +4,19 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_labels
-from pymc_mrf.distributions.arguments import parameter
-from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, edge_parameter
+from pymc_mrf.checks import check_axes, check_labels
+from pymc_mrf.distributions.mrf import (
+    MarkovRandomField,
+    check_numbers,
+    edge_parameter,
+    named_parameter,
+)
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.state_axes import by_node_and_state
 from pymc_mrf.fields.families import Family, ordinal
+from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import as_graph
 
 
@@ -24,17 +30,19 @@ class OrdinalMRF(MarkovRandomField):
     Parameters
     ----------
     name : str
-    weight : tensor_like of float, shape (..., r) or scalar
+    weight : tensor_like of float, shape (..., r), (..., 1) or scalar
         One value w per edge, in graph order, or one for all: positive values make high states of both ends
         go together, and zero is no edge.
     threshold : tensor_like of float, shape (..., d, K - 1), (..., 1, K - 1), (K - 1,) or scalar
         Log weight b of states 1 to K - 1, relative to state 0, where all neighbours have the score 0; per
         node, or the same for all. Beyond the states of a node entries have no meaning: they keep their prior.
     graph : networkx.Graph or PairwiseGraph
-    n_states : int, or sequence of d of them
-        Number of states of every node, or of each; K is the largest.
+    n_states : int, or sequence of d of them, optional
+        Number of states of every node, or of each; K is the largest. If it is left out, those of each node
+        are counted: 0 to the largest state in its column of `observed`, or its ordered categories.
     scores : (K,) sequence of float, optional
-        Increasing scores s of the states; 0..K-1 by default.
+        Increasing scores s of the states, the same for all nodes; 0..K-1 by default. Nodes with fewer states
+        have the first of them.
     likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
@@ -77,23 +85,32 @@ class OrdinalMRF(MarkovRandomField):
     def _family(cls, n_states: Any = None, scores: Any = None) -> Family:
         if n_states is None:
             raise TypeError(
-                "n_states is missing: give the number of states of the ordinal field, or one for each node"
+                "n_states is missing: give the number of states of the ordinal field, or one for each node, "
+                "which are counted only in `observed` that is an array or a table"
             )
         return ordinal(n_states, scores)
 
     @classmethod
-    def dist(cls, weight, threshold=0.0, *, graph, n_states, scores=None, **kwargs):
+    def _count_states(cls, observed, graph, name, columns):
+        if observed is None or isinstance(observed, Variable):
+            return {}
+        counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
+        return {"n_states": counts if len(set(counts)) > 1 else counts[0]}
+
+    @classmethod
+    def dist(cls, weight, threshold=0.0, *, graph, n_states=None, scores=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
         family = cls._family(n_states, scores)
         family.check_nodes(graph.n_nodes)
         edge = edge_parameter(weight, family, graph)
         check_labels(threshold, graph.nodes, "threshold", "node", axis=-2)
-        node, numbers = parameter(threshold, "threshold")
+        node, numbers, axes = named_parameter(threshold, 2, "threshold")
         if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
             meaningless = ~family.node_entries(graph.n_nodes)
             numbers = np.where(meaningless, 0.0, numbers)  # such as the NaN of `fit`
             node = pt.as_tensor(numbers)
         check_numbers(numbers, family, "threshold")
-        node = by_node_and_state(node, graph.n_nodes, family.n_states - 1, "threshold")
+        check_axes(axes, ["node", "state"], family.axis_labels(graph), "threshold")
+        node = by_node_and_state(node, graph.n_nodes, family.n_states - 1, "threshold", axes)
         return cls._variable(family, [edge, node], graph, **kwargs)

@@ -4,7 +4,7 @@ Along one coupling, or on a grid of one coupling and one field, the same for all
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,8 @@ MOST_STATES, LARGEST_OF_MOST = 3, 2**8
 
 Simulated = CouplingPath | FieldGrid
 
-OTHERS = 'or use likelihood="exact", "particles" or "pseudo"'
+OTHERS = "or use likelihood={others}"
+"""Of messages; `find_path` names the others."""
 
 
 def folder() -> Path:
@@ -52,8 +53,12 @@ def folder() -> Path:
     return Path(pytensor.config.base_compiledir) / "pymc_mrf_paths"
 
 
-def find_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
+def find_path(
+    family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int, others: Callable[[], str]
+) -> Simulated:
     """Path or grid of a field with these symbolic parameters: read, or simulated and saved.
+
+    `others` names the likelihoods that a message recommends.
 
     Raises
     ------
@@ -62,7 +67,7 @@ def find_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows
     """
     reason = _why_not(family, parameters, graph)
     if reason:
-        raise ValueError(reason)
+        raise ValueError(reason.format(others=others()))
     path = _known_path(family, parameters, graph, n_rows)
     off, t = _largest_error(path, n_rows)
     if off > NEGLIGIBLE:
@@ -98,7 +103,7 @@ def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str 
         kind = f"the {family.name} family" if not family.edge_axes else f"a {name} for each state"
         return (
             f'likelihood="path" is for AgreementMRF, Ising and Potts with one {name}, not for {kind}: use '
-            'likelihood="exact", "particles" or "pseudo"'
+            "likelihood={others}"
         )
     shared = shared_number(parameters[0])
     if shared is None:
@@ -119,7 +124,7 @@ def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str 
             return (
                 f'{label} must have a density under likelihood="path", but it depends on '
                 f"{masses[0].name}, of which entries are equal or zero with positive probability: give it "
-                f"another prior, {OTHERS}"
+                "another prior"
             )
     return (
         None if graph.n_edges else 'likelihood="path" needs a graph with edges: use likelihood="exact"'

@@ -1,14 +1,22 @@
 """The Potts model as a PyMC distribution: Potts (1952), with the couplings of its generalisations."""
 
-import pytensor.tensor as pt
+from typing import Any
 
-from pymc_mrf.checks import check_labels
-from pymc_mrf.distributions.arguments import parameter
-from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.checks import check_axes, check_labels
+from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, named_parameter
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.state_axes import by_node_and_state, check_form, with_states, with_units
+from pymc_mrf.distributions.state_axes import (
+    by_node_and_state,
+    by_unit,
+    check_form,
+    with_states,
+    with_units,
+)
 from pymc_mrf.fields.families import Family, potts
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.fields.tables import count_states
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 class Potts(MarkovRandomField):
@@ -38,8 +46,9 @@ class Potts(MarkovRandomField):
     field : tensor_like of float, shape (..., d, K), (..., 1, K) or (K,), or 0
         Log weight of each state, per node or one row for all nodes.
     graph : networkx.Graph or PairwiseGraph
-    n_states : int
-        Number of states K >= 2.
+    n_states : int, optional
+        Number of states K >= 2. If it is left out, they are counted: 0 to the largest one in `observed`, or
+        the ordered categories of a table.
     likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
@@ -73,19 +82,26 @@ class Potts(MarkovRandomField):
     @classmethod
     def _family(cls, n_states: int | None = None) -> Family:
         if n_states is None:
-            raise TypeError("n_states is missing: give the number of states of the Potts model")
+            raise TypeError(
+                "n_states is missing: give the number of states of the Potts model, which are counted only "
+                "in `observed` that is an array or a table"
+            )
         return potts(n_states)
 
     @classmethod
-    def dist(cls, coupling, field=0.0, *, graph, n_states, **kwargs):
+    def _count_states(cls, observed, graph, name, columns):
+        if observed is None or isinstance(observed, Variable):
+            return {}
+        return {"n_states": max(count_states(observed, graph.nodes, f"{name}: observed", columns))}
+
+    @classmethod
+    def dist(cls, coupling, field=0.0, *, graph, n_states=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
         family = cls._family(n_states)
-        edge, numbers = parameter(coupling, "coupling")
-        check_numbers(numbers, family, "coupling")
-        edge, edge_axes = _coupling(edge, graph.n_edges, family.n_states)
+        edge, edge_axes = _coupling(coupling, family, graph)
         check_labels(field, graph.nodes, "field", "node", axis=-2)
-        node, numbers = parameter(field, "field")
+        node, numbers, axes = named_parameter(field, 2, "field")
         check_numbers(numbers, family, "field")
         if node.type.ndim == 0 and (numbers is None or numbers != 0.0):
             raise ValueError(
@@ -93,27 +109,27 @@ class Potts(MarkovRandomField):
                 f"nothing; give shape ({graph.n_nodes}, {n_states}), or ({n_states},) for the same weights "
                 "at all nodes"
             )
-        node = by_node_and_state(node, graph.n_nodes, family.n_states, "field")
+        check_axes(axes, ["node", "state"], family.axis_labels(graph), "field")
+        node = by_node_and_state(node, graph.n_nodes, family.n_states, "field", axes)
         return cls._variable(potts(n_states, edge_axes), [edge, node], graph, **kwargs)
 
 
-def _coupling(coupling, r: int, K: int):
+def _coupling(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic coupling with an edge axis and state axes, and the number of these."""
+    r, K = graph.n_edges, family.n_states
+    coupling, numbers, axes = named_parameter(value, 3, "coupling")
+    check_numbers(numbers, family, "coupling")
     ndim, shape = coupling.type.ndim, coupling.type.shape
-    if ndim == 0:
-        return pt.full((r,), coupling), 0
-    if ndim == 1:
-        if shape[0] not in (None, 1, r):
-            remedy = (
-                f"; for one number per state, the same for all edges, give coupling[None], shape (1, {K})"
-                if shape[0] == K
-                else ""
-            )
-            raise ValueError(
-                f"coupling has length {shape[0]} but the graph has {r} edges; give one number per edge "
-                f"in graph order, or a scalar{remedy}"
-            )
-        return with_units(coupling, 1, r), 0
+    is_table = shape == (K, K) != (r, K)
+    roles = ["state", "state"] if is_table else ["edge", "state", "state"][: min(ndim, 3)]
+    check_axes(axes, roles, family.axis_labels(graph), "coupling")
+    if ndim < 2:
+        remedy = (
+            f"; for one number per state, the same for all edges, give coupling[None], shape (1, {K})"
+            if shape == (K,)
+            else ""
+        )
+        return by_unit(coupling, r, "coupling", "edge", remedy), 0
     if ndim == 2:
         if r == K and shape[0] in (None, K):
             raise ValueError(
@@ -121,7 +137,7 @@ def _coupling(coupling, r: int, K: int):
                 "are states: give coupling[None] for one table shared by all edges, or "
                 f"coupling[:, :, None] * numpy.eye({K}) for one number per edge and agreeing state"
             )
-        if shape == (K, K):
+        if is_table:
             return with_units(coupling[None], 3, r), 2
         check_form(shape, [(r, K), (1, K), (K, K)], "coupling")
         return with_units(with_states(coupling, 1, K), 2, r), 1

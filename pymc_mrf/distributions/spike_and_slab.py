@@ -7,17 +7,19 @@ sum of a point mass at zero and Lebesgue measure, entry by entry:
     log p(theta) = sum_e [ theta_e = 0: log(1 - p_e);  else: log p_e + log slab(theta_e) ]
 """
 
+import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.gradient import grad_undefined
-from pytensor.graph import Apply, Op
+from pytensor.graph import Apply, Op, Variable
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.foreign_routes import Guarded
+from pymc_mrf.distributions.named_axes import axes_of_variable
 from pymc_mrf.distributions.scalar import ScalarDistribution
 
 IMMOVABLE = (
@@ -147,6 +149,18 @@ class SpikeAndSlab(EntriesPrior):
 
     rv_type = SpikeAndSlabRV
     rv_op = SpikeAndSlabRV.rv_op
+
+    def __new__(cls, name, p, *args, **kwargs):
+        """Register the variable with the model on the context stack."""
+        rv = super().__new__(cls, name, p, *args, **kwargs)
+        own = pm.modelcontext(None).named_vars_to_dims.get(rv.name)
+        for axis in axes_of_variable(p)[-1] if own and isinstance(p, Variable) and p.type.ndim else []:
+            if axis.dim != own[-1]:
+                raise ValueError(
+                    f"{name}: p has dimension {axis.dim!r} (of {axis.owner}), but {name} has {own[-1]!r}: "
+                    "give it one probability for all entries, or one for each of them"
+                )
+        return rv
 
     @classmethod
     def dist(cls, p, slab, *, shape=None, **kwargs):

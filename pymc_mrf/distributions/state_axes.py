@@ -1,16 +1,37 @@
-"""Parameters with axes over states: their shapes, and axes of length 1 that stand for all."""
+"""Parameters with axes of edges, nodes and states: their shapes, and axes of length 1 that stand for all."""
 
 import pytensor.tensor as pt
 
 
-def by_node_and_state(parameter, d: int, q: int, label: str):
-    """Symbolic node parameters (..., d, q) from that, (..., 1, q), (q,) or a scalar."""
+def by_node_and_state(parameter, d: int, q: int, label: str, axes: list):
+    """Symbolic node parameters (..., d, q) from that, (..., 1, q), (q,) or a scalar.
+
+    `axes` are the names of its axes, if it has some.
+    """
     if parameter.type.ndim == 0:
         return pt.full((d, q), parameter)
     check_form(parameter.type.shape[-2:], [(d, q), (1, q), (q,)], label)
     if parameter.type.ndim == 1:
+        if d == q and not any(axes):
+            raise ValueError(
+                f"{label} of shape ({q},) is ambiguous, because there are as many nodes as entries for each: "
+                f"give {label}[None] for the same at all nodes, or shape ({d}, {q})"
+            )
         parameter = parameter[None]
     return with_units(with_states(parameter, 1, q), 2, d)
+
+
+def by_unit(parameter, length: int, label: str, unit: str, remedy: str = ""):
+    """Symbolic parameter (..., length) of the edges or nodes from that, (..., 1) or a scalar."""
+    if parameter.type.ndim == 0:
+        return pt.full((length,), parameter)
+    known = parameter.type.shape[-1]
+    if known not in (None, 1, length):
+        raise ValueError(
+            f"{label} has length {known} but the graph has {length} {unit}s; give one value per "
+            f'{unit} in graph order (dims="{unit}" with coords=pymc_mrf.coords(graph)), or a scalar{remedy}'
+        )
+    return with_units(parameter, 1, length)
 
 
 def check_form(shape, forms: list, label: str) -> None:

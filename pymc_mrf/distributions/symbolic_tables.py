@@ -12,8 +12,9 @@ from pytensor.tensor.basic import Alloc
 def filling_number(array):
     """Scalar, symbolic, with which an array is filled, as `pytensor.tensor.full` does; None if with none."""
     node = array.owner
-    filled = node is not None and isinstance(node.op, Alloc) and node.inputs[0].type.ndim == 0
-    return node.inputs[0] if filled else None
+    if node is None or not isinstance(node.op, Alloc) or not all(node.inputs[0].type.broadcastable):
+        return None
+    return node.inputs[0].reshape((), ndim=0) if node.inputs[0].type.ndim else node.inputs[0]
 
 
 def at_states(parameter, states: list, n_states: int):

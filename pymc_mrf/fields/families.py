@@ -31,6 +31,7 @@ import numpy as np
 
 from pymc_mrf.checks import numeric_array
 from pymc_mrf.fields.tables import read_answers
+from pymc_mrf.graph.structure import PairwiseGraph
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,11 @@ class Family:
     def node_shape(self, n_nodes: int) -> tuple[int, ...]:
         """Shape of the node parameters, as users write them, without batch dimensions."""
         return (n_nodes, len(self.node_basis)) if self.node_axes else (n_nodes,)
+
+    def axis_labels(self, graph: PairwiseGraph) -> dict[str, Sequence]:
+        """Labels of the nodes, edges and states of parameters, the latter of families with state axes."""
+        states = {"state": self.states[-len(self.node_basis) :]} if self.node_axes else {}
+        return {"node": graph.nodes, "edge": graph.edge_labels, **states}
 
     def node_entries(self, n_nodes: int) -> np.ndarray:
         """Which of the q numbers of each node have a meaning, (d, q)."""
@@ -235,7 +241,11 @@ class Family:
             cell = tuple(int(i) for i in np.argwhere(wrong)[0])
             value = x[cell]
             states = self.states[: self.cards[cell[-1]]] if self.cards else self.states
-            remedy = missing if x.dtype.kind == "f" and np.isnan(value) else "recode the data"
+            remedy = (
+                missing
+                if x.dtype.kind == "f" and np.isnan(value)
+                else "recode the data, as with pymc_mrf.recode_states"
+            )
             whose = "this node" if self.cards else "this field"
             raise ValueError(
                 f"{name}{list(cell)} is {value}, which is not a state of {whose} "

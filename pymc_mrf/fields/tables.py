@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
     Attributes
     ----------
     array : (n, d) int64 array
-        States, columns in the order of the nodes; 0 where they are missing.
+        States, columns in the order of the nodes; a masked array if cells are missing.
     mask : (n, d) bool array
         Which cells are missing.
     coords : dict
@@ -56,7 +56,7 @@ class _Column(NamedTuple):
     categories: list | None = None
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
     """A table of any library; `column(k)` reads a column."""
 
     names: list
@@ -68,7 +68,7 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
     """Read a table of answers by the names of its columns.
 
     `observed` of every field reads tables by itself; this is for those who want to see or to change the
-    arrays before, or to put them into `pm.Data`, which forgets names.
+    arrays before, or to put them into `pm.Data`, which forgets names and refuses missing cells.
 
     Parameters
     ----------
@@ -101,8 +101,7 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
     >>> array, mask, coords = pymc_mrf.prepare(df, graph)
     >>> with pm.Model(coords=coords):
     ...     weight = pm.Normal("weight", 0, 1, dims="edge")
-    ...     x = numpy.ma.masked_array(array, mask)
-    ...     pymc_mrf.BoltzmannMachine("x", weight, graph=graph, observed=x)
+    ...     pymc_mrf.BoltzmannMachine("x", weight, graph=graph, observed=array)
     """
     graph = as_graph(graph)
     answers = read_answers(table, graph.nodes, None, "table", columns)
@@ -119,7 +118,10 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
             f"table: row {row} of {graph.nodes[node]!r} is {answers.values[row, node]:g}, but states are "
             "whole numbers: recode it"
         )
-    return Prepared(answers.values, answers.is_missing, {**coords(graph), "row": answers.rows})
+    array, is_missing = answers.values, answers.is_missing
+    if is_missing.any():
+        array = np.ma.masked_array(array, is_missing)
+    return Prepared(array, is_missing, {**coords(graph), "row": answers.rows})
 
 
 def read_answers(
@@ -156,7 +158,7 @@ def read_answers(
         If a node has no column or a column no node, or a column holds text, unordered categories that are no
         numbers, or not as many categories as its node has states.
     """
-    found = _as_table(table)
+    found = as_table(table)
     if found is None:
         if columns is not None:
             raise ValueError(
@@ -170,7 +172,9 @@ def read_answers(
     where = _positions(found, list(nodes), columns, name)
     read = [found.column(k) for k in where]
     numbers = [
-        _numbers(column, None if states is None else states[i], f"{name}: column {found.names[k]!r}")
+        column_numbers(
+            column, None if states is None else states[i], f"{name}: column {found.names[k]!r}"
+        )
         for i, (k, column) in enumerate(zip(where, read, strict=True))
     ]
     values = np.stack(numbers, axis=1)
@@ -179,7 +183,68 @@ def read_answers(
     return Answers(whole if np.array_equal(whole, values) else values, is_missing, found.rows)
 
 
-def _as_table(value: Any) -> _Table | None:
+def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = None) -> list[int]:
+    """Count the states 0, 1, ... of each node in data (..., d), missing cells left out.
+
+    They go up to the largest that a cell has; of ordered categories up to the last.
+
+    Parameters
+    ----------
+    x : array_like, masked array or table
+    nodes : sequence of d hashables
+    name : str
+        Of the argument, for messages.
+    columns : sequence, optional
+        As for `read_answers`.
+
+    Raises
+    ------
+    ValueError
+        If a node has no cell with a value, or none has the state 0.
+    """
+    answers, table = read_answers(x, nodes, None, name, columns), as_table(x)
+    if answers is None or table is None:
+        values, is_missing = numeric_array(np.ma.getdata(x), name), np.ma.getmaskarray(x)
+        fewest = [0] * len(nodes)
+    else:
+        values, is_missing = answers.values, answers.is_missing
+        where = _positions(table, list(nodes), columns, name)
+        fewest = [_n_categories(table.column(k)) for k in where]
+    if values.ndim == 0 or values.shape[-1] != len(nodes):
+        return [2] * len(nodes)  # of data that `observed_values` refuses
+    is_missing = is_missing | ~np.isfinite(values)
+    if (values[~is_missing] < 0).any():
+        cell = np.argwhere(~is_missing & (values < 0))[0].tolist()
+        raise ValueError(
+            f"{name}{cell} is {values[tuple(cell)]:g}, but states count from 0: mask it if it stands for a "
+            "missing value, as with numpy.ma.masked_less(x, 0), recode it with pymc_mrf.recode_states, or "
+            "give n_states"
+        )
+    rows = np.where(is_missing, -1.0, values).reshape(-1, len(nodes))
+    highest = np.maximum(rows.max(axis=0, initial=-1.0), np.array(fewest) - 1)
+    empty = np.flatnonzero(highest < 0)
+    if len(empty):
+        raise ValueError(
+            f"{name} has no states 0, 1, ... at {nodes[empty[0]]!r}, from which to count them: give n_states"
+        )
+    if not any(fewest) and not (rows == 0).any():
+        raise ValueError(
+            f"{name} has the state 0 nowhere, but states count from 0: recode them, as with "
+            "pymc_mrf.recode_states(x, {1: 0, 2: 1, ...}), or give n_states"
+        )
+    return [int(k) + 1 for k in highest]
+
+
+def _n_categories(column: _Column) -> int:
+    """Count the states that ordered categories stand for; 0 without."""
+    labels = column.categories or []
+    if labels and all(_NUMBER.fullmatch(label.strip()) for label in labels):
+        return int(max(map(float, labels))) + 1
+    return len(labels)
+
+
+def as_table(value: Any) -> Table | None:
+    """Find the columns of a table of any library; None if `value` is none whose columns have names."""
     dims = getattr(value, "dims", None)
     if isinstance(dims, tuple) and hasattr(value, "coords"):
         return _of_labelled_array(value)
@@ -209,10 +274,10 @@ def _as_table(value: Any) -> _Table | None:
             return _Column([str(v) for v in series.to_list()], is_missing, True, categories)
         return _Column(series.to_list(), is_missing)
 
-    return _Table(names or frame.columns, rows or list(range(len(frame))), column)
+    return Table(names or frame.columns, rows or list(range(len(frame))), column)
 
 
-def _of_labelled_array(value: Any) -> _Table | None:
+def _of_labelled_array(value: Any) -> Table | None:
     import pandas as pd
 
     if len(value.dims) != 2 or not set(value.dims) & set(value.coords):
@@ -227,10 +292,10 @@ def _of_labelled_array(value: Any) -> _Table | None:
         is_missing = pd.isna(array[:, k])
         return _Column(array[:, k] if array.dtype != object else array[:, k].tolist(), is_missing)
 
-    return _Table(labels, rows, column)
+    return Table(labels, rows, column)
 
 
-def _positions(table: _Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:
+def _positions(table: Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:
     """Which column is that of each node."""
     names = table.names
     if columns is not None:
@@ -292,7 +357,7 @@ def _places(names: list, nodes: list) -> dict:
     return found
 
 
-def _numbers(column: _Column, states: tuple | None, what: str) -> np.ndarray:
+def column_numbers(column: _Column, states: tuple | None, what: str) -> np.ndarray:
     """Values (n,) of a column as numbers, 0 where they are missing."""
     values, is_missing = column.values, column.is_missing
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":

@@ -182,6 +182,11 @@ def is_cheap(tree: JunctionTree) -> bool:
     return tree.n_cells <= AUTO_CELLS
 
 
+def is_tractable(tree: JunctionTree) -> bool:
+    """Whether exact inference is allowed on request: at most `MAX_CELLS` table cells."""
+    return tree.n_cells <= MAX_CELLS
+
+
 def check_tractable(
     tree: JunctionTree,
     max_cells: int = MAX_CELLS,

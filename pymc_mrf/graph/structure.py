@@ -255,14 +255,24 @@ def coords(graph: Any) -> dict[str, list]:
     Raises
     ------
     ValueError
-        If two edges have the same label "u--v" (labels that are equal as text).
+        If two nodes are equal as text, or two edges have the same label "u--v".
     """
     graph = as_graph(graph)
     labels = list(graph.edge_labels)
-    if len(set(labels)) != len(labels) or len({str(u) for u in graph.nodes}) != graph.n_nodes:
+    names = [str(u) for u in graph.nodes]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            "graph: two nodes or edges have the same label as text; relabel the nodes "
-            "(networkx.relabel_nodes) so that str(node) is unique"
+            f"graph: two nodes are {twice!r} as text; relabel the nodes (networkx.relabel_nodes) so that "
+            "str(node) is unique"
+        )
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        pairs = [(names[u], names[v]) for u, v in graph.edges.tolist()]
+        first, second, *_ = [pair for pair, label in zip(pairs, labels, strict=True) if label == twice]
+        raise ValueError(
+            f"graph: the edges {first!r} and {second!r} have the same label {twice!r}; relabel the nodes "
+            "(networkx.relabel_nodes) so that no name has two dashes"
         )
     nodes = [u if isinstance(u, str | int | np.integer) else str(u) for u in graph.nodes]
     return {"node": nodes, "edge": labels}

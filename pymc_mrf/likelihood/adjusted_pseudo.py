@@ -20,6 +20,7 @@ import numpy as np
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.junction_tree import field_tree, is_tractable
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.pcd import tied_statistics
 from pymc_mrf.kernels.pseudo_likelihood import Statistics, pseudo_scores_and_information
@@ -239,16 +240,22 @@ def adjust(problem: AffineProblem, name: str) -> Adjustment:
     H = problem.scores_and_information(*problem.distinct_rows[:2], z_pl)[1]
     flat = np.linalg.eigvalsh(H)[0] <= PARAMETER_MAX**-2  # as in the sandwich of `fit`
     if not converged or flat or np.abs(z_pl).max() >= PARAMETER_MAX:
-        raise _no_maximum("pseudo-likelihood", name)
+        raise _no_maximum("pseudo-likelihood", problem, name)
     z_ml, information = _Simulation(problem, name).maximise(z_pl)
     return Adjustment(problem, z_pl, z_ml, _matching(H, len(problem.x) * information))
 
 
-def _no_maximum(what: str, name: str) -> ValueError:
+def _others(problem: AffineProblem) -> str:
+    """Name the likelihoods that serve the field as well."""
+    exact = '"exact" or ' if is_tractable(field_tree(problem.graph, problem.family.n_states)) else ""
+    return f'likelihood={exact}"particles"'
+
+
+def _no_maximum(what: str, problem: AffineProblem, name: str) -> ValueError:
     return ValueError(
         f'{name}: likelihood="adjusted-pseudo" needs a finite maximum, and the {what} of these data has '
         "none: some node is constant or follows from its neighbours; let parameters share a value, leave out "
-        'edges or nodes, or use likelihood="exact" or "particles" with an informative prior'
+        f"edges or nodes, or use {_others(problem)} with an informative prior"
     )
 
 
@@ -291,13 +298,13 @@ class _Simulation:
             step /= max(1.0, np.sqrt(gap @ step))
             z = z - step
             if np.abs(z).max() >= PARAMETER_MAX:
-                raise _no_maximum("likelihood", self._name)
+                raise _no_maximum("likelihood", self._problem, self._name)
             if length <= 2.0 * TOLERANCE:
                 return z, information
         raise ValueError(
             f'{self._name}: likelihood="adjusted-pseudo" did not find the maximum of the likelihood in '
             f"{MAX_STEPS} steps of simulation, because the field is too strongly coupled; use "
-            'likelihood="exact" or "particles"'
+            f"{_others(self._problem)}"
         )
 
     def _moments(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -313,7 +320,7 @@ class _Simulation:
             covariance = second / count - np.outer(mean, mean)
             information, shared = covariance[:k, :k], covariance[k:, :k]
             if np.linalg.eigvalsh(information)[0] <= PARAMETER_MAX**-2 / n:
-                raise _no_maximum("likelihood", self._name)
+                raise _no_maximum("likelihood", self._problem, self._name)
             weights = np.linalg.lstsq(covariance[k:, k:], shared)[0]
             gap = mean[:k] - weights.T @ mean[k:]
             residual = np.linalg.solve(information, information - shared.T @ weights)

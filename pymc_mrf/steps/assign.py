@@ -12,6 +12,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import field_node, free_parents, likelihoods_fed
+from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.community_gibbs import CommunityGibbs
@@ -76,7 +77,7 @@ class Unsampleable(BlockedStep):
         discrete variables that feed no intractable field get PyMC's own steps.
         """
         nodes = intractable_fields(model).values()
-        feeding = {parent for node in nodes for parent in free_parents(node, model)}
+        feeding = {parent: node for node in nodes for parent in free_parents(node, model)}
         processes, others = [], []
         for value in vars:
             rv = model.values_to_rvs[value]
@@ -86,7 +87,7 @@ class Unsampleable(BlockedStep):
                 raise ValueError(
                     f"{rv.name} is discrete and parametrises a field whose partition function is "
                     "intractable, and no step samples that; declare the field with "
-                    'likelihood="exact" or "pseudo"'
+                    f"likelihood={listed(possible_of(feeding[rv], model))}"
                 )
             else:
                 others.append(value)

@@ -24,6 +24,9 @@ EXCESS_NUMBER = 1.0
 """Their number, likewise."""
 
 
+AS_CANDIDATES = "Take its edges for candidates: no other likelihood serves this model"
+
+
 def too_few_particles(name: str, squares: list[float], n_particles: int) -> list[str]:
     """Warn if the noise, root mean of its `squares` over the draws, is above its target."""
     rms = float(np.sqrt(np.mean(squares)))
@@ -70,7 +73,7 @@ def is_kept(count: ChainCount) -> bool:
     return count.n_draws % max(count.length // COUPLING_DRAWS, 1) == 0
 
 
-def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[str]:
+def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: str) -> list[str]:
     """Warn if the pseudo-likelihood was used although couplings are strong.
 
     Parameters
@@ -78,6 +81,8 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[st
     field : ObservedField
     weights : list of (r,) arrays
         Some draws; the median over them of `influence_radius` counts, as in `pymc_mrf.diagnose`.
+    instead : str
+        Another likelihood of the field, "" if there is none.
     """
     graph, radii = field.graph, []
     for w in weights:
@@ -90,8 +95,8 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray]) -> list[st
     return [
         f'The nodes of {field.name} are too strongly coupled for likelihood="pseudo": the influence of '
         f"neighbours is {radius:.2f}, above {STRONG_INFLUENCE:g}, so that the draws of EdgeGibbs may be far "
-        'from the posterior. Use likelihood="exact" if the junction tree is small, else "particles"; '
-        "plot_ppc_edges shows what the fit misses"
+        f"from the posterior. {f'Use {instead}' if instead else AS_CANDIDATES}; plot_ppc_edges shows what "
+        "the fit misses"
     ]
 
 
@@ -126,7 +131,7 @@ def is_overstated(n_found: int, claimed: float, expected: float) -> bool:
 
 
 def overstated_edges(
-    name: str, field: str, inclusion: np.ndarray, log_odds: np.ndarray, has_particles: bool
+    name: str, field: str, inclusion: np.ndarray, log_odds: np.ndarray, instead: str
 ) -> list[str]:
     """Warn if the pseudo-likelihood includes many more false edges than it claims.
 
@@ -136,18 +141,17 @@ def overstated_edges(
         Of the edges, and of the field.
     inclusion, log_odds : (r,) arrays
         As of `false_edges`.
-    has_particles : bool
-        Whether the field may be declared with ``likelihood="particles"``.
+    instead : str
+        Another likelihood of the field, "" if there is none.
     """
     n_found, claimed, expected = false_edges(inclusion, log_odds)
     if not is_overstated(n_found, claimed, expected):
         return []
-    remedy = '"particles"' if has_particles else "take these edges for candidates"
     return [
         f'likelihood="pseudo" of {field} is too sure of its edges: of the {n_found} entries of {name} '
         f"with an inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
         f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
-        f'Declare with likelihood="exact" if the junction tree is small, else {remedy}'
+        f"{f'Declare with {instead}' if instead else AS_CANDIDATES}"
     ]
 
 

@@ -7,6 +7,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+from pymc_mrf.distributions.remedies import in_place_of_pseudo, listed, possible_of
 from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
@@ -241,12 +242,13 @@ class EdgeGibbs(EdgeStep):
             if "particles" not in likelihoods_fed(rv):
                 continue
             fed = [child for child in children(rv, model) if field_node(child) is None]
+            node = next(n for child in children(rv, model) if (n := field_node(child)) is not None)
+            left = possible_of(node, model)
             remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
-            if fed:
-                remedy = (
-                    f'Declare the field with likelihood="exact" or "pseudo", or let {fed[0].name} depend on '
-                    f"something else than {rv.name}"
-                )
+            if "particles" not in left:
+                remedy = f"Declare the field with likelihood={listed(left)}"
+                if fed:
+                    remedy += f", or let {fed[0].name} depend on something else than {rv.name}"
             raise ValueError(
                 f"{rv.name} is left to no step that can move it: it parametrises a field whose partition "
                 f"function is intractable. {remedy}"
@@ -409,14 +411,15 @@ class EdgeGibbs(EdgeStep):
         """Of one reason only: the remedy is the same."""
         n_draws = len(self.noise)
         claims = self.included / n_draws, self.log_odds / n_draws
-        said = overstated_edges(self._name, self._fields[0].name, *claims, not self._is_shared)
+        instead = in_place_of_pseudo(self._possible(("exact", "particles")))
+        said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
             return said
         ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
         for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
             rows = [len(block) for block in field.blocks]
             means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
-            said += strong_couplings(field, list(means))
+            said += strong_couplings(field, list(means), instead)
         return said
 
     def _joint(self, w, b, prior) -> float:

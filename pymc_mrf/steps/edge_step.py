@@ -1,10 +1,13 @@
 """What the steps for edges share: the variables and the fields they find, the prior, the start of a chain."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.edge_prior import EdgePriorReader, NodeReader
 from pymc_mrf.steps.edge_target import edge_target, simulation_options
@@ -34,11 +37,11 @@ class EdgeStep(MRFStep):
         self._target = edge_target(rvs, model, name, self.serves, mixes, self.fills_missing_cells)
         rv, biases, fields, likelihood = self._target
         self._is_shared = len(fields) > 1 or not fields[0].is_plain or len(fields[0].blocks) > 1
+        self._fields = fields
         self._check_field(rv, fields[0], likelihood)
         self._options = simulation_options(
             fields[0], likelihood, n_particles, n_sweeps, self.least_particles
         )
-        self._fields = fields
         self._held = [field.held for field in fields]
         self._name = model.rvs_to_values[rv].name
         self._nodes = [
@@ -61,11 +64,17 @@ class EdgeStep(MRFStep):
                 "other statistics"
             )
         if what:
-            options = " or ".join(f'"{option}"' for option in serves)
-            remedy = f"declare with likelihood={options}" if options else "use pymc_mrf.EdgeGibbs"
+            remedy = "use pymc_mrf.EdgeGibbs"
+            if serves:
+                remedy = f"declare with likelihood={listed(self._possible(serves))}"
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
             )
+
+    def _possible(self, among: Sequence[str]) -> list[str]:
+        """Likelihoods with which the fields may be declared, of some."""
+        nodes = [field_node(self._model[field.name]) for field in self._fields]
+        return [one for one in among if all(possible_of(node, self._model, [one]) for node in nodes)]
 
     def _update(self, point):
         prior, b = self._prior.read(point)

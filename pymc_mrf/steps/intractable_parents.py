@@ -4,6 +4,7 @@ import pymc as pm
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.intractable_fields import IntractableField, intractable_field
 
@@ -34,14 +35,16 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     for parent in free_parents(node, model):
         kind = type(parent.owner.op)
         if kind in POINT_MASSES:
+            left = listed(possible_of(node, model, ("exact", "pseudo")))
             raise ValueError(
                 f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "
-                f'{REMEDIES[kind].format(parent.name)}; or declare the field with likelihood="exact"'
+                f"{REMEDIES[kind].format(parent.name)}; or declare the field with likelihood={left}"
             )
         if parent.dtype.startswith(("int", "uint", "bool")):
+            left = listed(possible_of(node, model))
             raise ValueError(
                 f"{step} samples continuous variables, but {rv.name} depends on the discrete "
-                f'{parent.name}; declare the field with likelihood="exact" or "pseudo", or '
+                f"{parent.name}; declare the field with likelihood={left}, or "
                 f"make {parent.name} a constant"
             )
         if parent not in owned:

@@ -17,6 +17,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
 from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.latent_bounds import CHECKED, check_indices
 from pymc_mrf.steps.point_inputs import PointFunction, PointInputs
 
@@ -85,16 +86,18 @@ class LatentEvidence:
         for v, _ in found:
             node = field_node(v)
             if node is not None and node.op.likelihood == "particles":
+                left = listed(possible_of(node, model))
                 raise ValueError(
                     f"TreeGibbs cannot sample {value.name}: it parametrises {v.name}, whose partition "
-                    f'function is intractable; declare {v.name} with likelihood="exact" or "pseudo"'
+                    f"function is intractable; declare {v.name} with likelihood={left}"
                 )
         check_indices(value, found, model, self._states, point)
         self._model, self._point, self._found = model, point, found
         self._f: PointFunction | None = None
         self._inputs: list[str] = []
         if found:
-            cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found])
+            # a term that is an output itself would be what it is for those who ask for it alone
+            cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found]) + 0.0
             self._f = PointFunction(cells, model, compile_kwargs)
             self._inputs = self._f.names
         self.parameters = [name for name in self._inputs if name != self._name]

@@ -13,6 +13,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
+from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.reference_search import SampledField
@@ -309,10 +310,12 @@ class ObservedField:
                 f"{rv.name} is that of several: groups find by themselves which edges are alike"
             )
         if op.likelihood not in likelihoods:
-            options = " or ".join(f'"{option}"' for option in likelihoods)
+            left = possible_of(node, model, likelihoods)
+            remedy = f"leave {rv.name} to pm.sample()"
+            if left:
+                remedy = f"declare the field with likelihood={listed(left)}"
             raise ValueError(
-                f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; '
-                f"declare the field with likelihood={options}"
+                f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; {remedy}'
             )
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
         if rv in set(ancestors(parameters[1:], blockers=model.free_RVs)):

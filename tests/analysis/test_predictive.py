@@ -121,3 +121,14 @@ def test_bad_input_is_named(rng):
         log_pseudo_likelihood(x, GRAPH, theta[0])
     with pytest.raises(TypeError, match="parameters must be numeric"):
         log_pseudo_likelihood(x, GRAPH, xr.DataArray(list("abcd"), dims="edge"))
+
+
+def test_dimensions_of_something_else_are_refused(rng):
+    graph, x = as_graph(nx.complete_graph(["a", "b", "c"])), rng.integers(0, 4, (5, 3))
+    thresholds = xr.DataArray(np.zeros((3, 3)), dims=("state", "node"))
+    options = {"family": "ordinal", "n_states": 4}
+    with pytest.raises(ValueError, match=r"node: dimension 'state' is that of states, but .* nodes are"):
+        log_pseudo_likelihood(x, graph, np.zeros(3), node=thresholds, **options)
+    assert log_pseudo_likelihood(x, graph, np.zeros(3), node=thresholds.T, **options).shape == ()
+    with pytest.raises(ValueError, match="parameters: dimension 'node' is that of nodes"):
+        log_pseudo_likelihood(x, graph, xr.DataArray(np.zeros(3), dims="node"), **options)

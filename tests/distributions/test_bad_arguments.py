@@ -106,8 +106,11 @@ def test_shapes_and_coordinates_of_another_graph():
     with pytest.raises(ValueError, match=r"shape=\(\) does not fit"):
         pmrf.AgreementMRF.dist(0.5, graph=CYCLE, shape=())
     dims = ("obs", "node")
-    for nodes in ([0, 1], [2, 1, 0]):
-        with pytest.raises(ValueError, match="coordinates of dimension 'node' are not the nodes"):
+    for nodes, message in (
+        ([0, 1], "dimension 'node' has 2 entries, but the graph has 3 nodes"),
+        ([2, 1, 0], "coordinates of dimension 'node' are not the nodes"),
+    ):
+        with pytest.raises(ValueError, match=message):
             in_model(
                 lambda: pmrf.AgreementMRF("x", 0.5, graph=CYCLE, observed=X, dims=dims),
                 {"obs": range(4), "node": nodes},
@@ -117,19 +120,23 @@ def test_shapes_and_coordinates_of_another_graph():
         theta = pmrf.DirichletProcess("theta", 1.0, UNIFORM, dims="edge")
         pmrf.AgreementMRF("x", theta, graph=CYCLE, observed=X)
 
-    with pytest.raises(
-        ValueError, match="dimension 'edge', that of theta, are not the edges of the graph"
-    ):
+    with pytest.raises(ValueError, match="dimension 'edge' are not the edges of the graph"):
         in_model(grouped, {"edge": ["1--2", "0--2", "0--1"]})
     in_model(grouped, {"edge": list("abc")})  # names of the user's own
     in_model(grouped, pmrf.coords(CYCLE))
 
 
-def test_number_of_states_is_missing():
-    with pytest.raises(TypeError, match="n_states is missing: give the number of states"):
-        in_model(lambda: pmrf.Potts("x", 0.1, graph=CYCLE, observed=X))
-    with pytest.raises(TypeError, match=r"n_states is missing: .* or one for each node"):
-        in_model(lambda: pmrf.OrdinalMRF("x", 0.1, graph=CYCLE, observed=X))
+@pytest.mark.parametrize("observed", [None, "data"])
+def test_number_of_states_is_missing(observed):
+    for declare in (pmrf.Potts, pmrf.OrdinalMRF):
+        with pm.Model():
+            data = None if observed is None else pm.Data("data", X)
+            with pytest.raises(
+                TypeError, match=r"n_states is missing: give .* counted only in `observed`"
+            ):
+                declare("x", 0.1, graph=CYCLE, observed=data)
+        with pytest.raises(TypeError, match=r"n_states is missing: give .* counted only in `observed`"):
+            declare.dist(0.1, graph=CYCLE)
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def observed_agreement(x, **kwargs):
         (lambda: AgreementMRF.dist(np.nan, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
         (lambda: AgreementMRF.dist([0.5] * 4, graph=GRAPH), ValueError, "length 4 but the graph has 3"),
         (lambda: Ising.dist(np.inf, graph=GRAPH), ValueError, "coupling must be finite"),
-        (lambda: Ising.dist(0.1, [1.0], graph=GRAPH), ValueError, "field has length 1"),
+        (lambda: Ising.dist(0.1, [1.0] * 2, graph=GRAPH), ValueError, "field has length 2"),
         (
             lambda: Ising.dist(0.1, graph=GRAPH, likelihood="mean"),
             ValueError,
@@ -320,7 +320,7 @@ def test_data_with_the_coordinates_of_other_nodes_are_refused():
             if fits:
                 AgreementMRF("x", 0.5, graph=GRAPH, observed=data)
                 continue
-            with pytest.raises(ValueError, match="'node' are not the nodes of the graph in its order"):
+            with pytest.raises(ValueError, match="'node' of data are not the nodes of the graph"):
                 AgreementMRF("x", 0.5, graph=GRAPH, observed=data)
 
 
@@ -330,7 +330,7 @@ def test_edges_of_a_reversed_graph_are_others():
     other = builders.complete(list("cba"))
     with pm.Model(coords=coords(other)):
         J = pm.Normal("J", 0, 1, dims="edge")
-        with pytest.raises(ValueError, match="'edge', that of J, are not the edges of the graph"):
+        with pytest.raises(ValueError, match="'edge' of J are not the edges of the graph"):
             Ising("x", J, graph=cycle)
 
 

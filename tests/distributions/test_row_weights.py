@@ -119,6 +119,7 @@ def test_predictive_draws_and_log_likelihoods_have_a_row_for_each_observation(rn
     assert prior.observed_data["x"].dims == ("row", "node")
 
 
+@pytest.mark.filterwarnings("ignore:x. the nodes of 2--3 always agree")
 def test_copies_of_a_row_with_a_missing_cell_are_imputed_independently():
     x = np.ma.masked_array(TABLE, TABLE < 0)
     x[1, 2] = x[4, 0] = np.ma.masked

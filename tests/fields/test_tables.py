@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pymc as pm
 import pytest
 import xarray as xr
 
@@ -39,8 +40,15 @@ def test_columns_are_found_by_name_and_cells_without_values_are_missing(library)
     array, mask, coords = pmrf.prepare(TABLES[library], GRAPH)
     assert array.dtype == np.int64
     np.testing.assert_array_equal(mask, MASK)
-    np.testing.assert_array_equal(array, np.where(MASK, 0, X))
+    np.testing.assert_array_equal(np.ma.getmaskarray(array), MASK)
+    np.testing.assert_array_equal(array.data, np.where(MASK, 0, X))
     assert coords == {"node": NODES, "edge": ["a--b", "b--c"], "row": [0, 1, 2, 3]}
+
+
+def test_arrays_with_missing_cells_do_not_pass_for_complete_ones():
+    array = pmrf.prepare(TABLES["xarray"], GRAPH).array
+    with pm.Model(), pytest.raises(NotImplementedError, match="Masked arrays"):
+        pm.Data("data", array)
 
 
 def test_rows_keep_their_labels():

@@ -72,5 +72,9 @@ def test_refused(nodes, edges, message):
 
 
 def test_ambiguous_coordinates_are_refused():
-    with pytest.raises(ValueError, match="same label as text"):
+    with pytest.raises(ValueError, match="two nodes are '1' as text; relabel the nodes"):
         coords(PairwiseGraph([1, "1"], [(1, "1")]))
+    graph = PairwiseGraph(["a", "b--c", "a--b", "c"], [("a", "b--c"), ("a", "c"), ("a--b", "c")])
+    message = r"the edges \('a', 'b--c'\) and \('a--b', 'c'\) have the same label 'a--b--c'; relabel"
+    with pytest.raises(ValueError, match=message):
+        coords(graph)

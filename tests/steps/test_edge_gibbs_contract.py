@@ -76,6 +76,7 @@ def test_two_fields_get_a_step_each():
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 @pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
+@pytest.mark.filterwarnings("ignore:x. the nodes of 0--3 always agree")
 def test_constant_and_separable_columns(likelihood, slab):
     x = data()
     x[:, 2] = 1

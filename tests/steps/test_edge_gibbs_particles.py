@@ -158,6 +158,7 @@ def test_the_state_holds_the_particles():
 
 
 @pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
+@pytest.mark.filterwarnings("ignore:x. the nodes of 0--3 always agree")
 def test_constant_and_separable_columns(slab):
     x = boltzmann_data(50, 1)
     x[:, 2] = 1

@@ -134,6 +134,7 @@ def ordinal_model():
     return model
 
 
+@pytest.mark.filterwarnings("ignore:x. the nodes of .* always agree")
 def test_constant_columns_and_states_that_never_occur():
     family = FAMILIES["ordinal"]
     x = np.random.default_rng(1).integers(2, size=(50, 4))

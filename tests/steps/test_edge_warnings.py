@@ -88,10 +88,10 @@ def test_false_edges():
 
 def test_remedy_without_particles():
     claims = np.full(20, 0.9), np.full(20, -2.0)
-    [said] = overstated_edges("w", "x", *claims, False)
-    assert said.endswith("else take these edges for candidates")
-    assert overstated_edges("w", "x", *(v[:2] for v in claims), False) == []  # few edges
-    assert overstated_edges("w", "x", claims[0], np.full(20, 1.0), False) == []  # likely a priori
+    [said] = overstated_edges("w", "x", *claims, "")
+    assert said.endswith("Take its edges for candidates: no other likelihood serves this model")
+    assert overstated_edges("w", "x", *(v[:2] for v in claims), "") == []  # few edges
+    assert overstated_edges("w", "x", claims[0], np.full(20, 1.0), "") == []  # likely a priori
 
 
 def test_pseudo_likelihood_that_is_too_sure_of_edges():

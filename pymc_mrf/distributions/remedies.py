@@ -1,0 +1,97 @@
+"""Likelihoods that messages recommend: only those that the package then takes."""
+
+from collections.abc import Callable, Sequence
+
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.graph.junction_tree import JunctionTree, is_tractable
+
+ALTERNATIVES = ("exact", "particles", "pseudo")
+
+
+def listed(likelihoods: Sequence[str]) -> str:
+    """Name likelihoods in a sentence."""
+    *first, last = [f'"{likelihood}"' for likelihood in likelihoods]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def in_place_of_pseudo(left: Sequence[str]) -> str:
+    """Say which likelihood serves where a pseudo-likelihood does not, "" if none of "exact", "particles"."""
+    if "exact" in left and "particles" in left:
+        return 'likelihood="exact" if the junction tree is small, else "particles"'
+    return f'likelihood="{left[0]}"' if left else ""
+
+
+def possible(
+    tree: Callable[[], JunctionTree],
+    parameters: Sequence,
+    model: pm.Model | None = None,
+    among: Sequence[str] = ALTERNATIVES,
+) -> list[str]:
+    """Likelihoods with which a field may be declared and the free variables behind it sampled.
+
+    Parameters
+    ----------
+    tree : callable
+        Makes the junction tree of the field.
+    parameters : sequence of symbolic variables
+        Those of the field, edges first.
+    model : pymc.Model, optional
+        The one on the context stack if there is one.
+    among : sequence of str
+    """
+    model = model or pm.Model.get_context(error_if_none=False)
+    left = []
+    for likelihood in among:
+        if likelihood == "exact" and not is_tractable(tree()):
+            continue
+        if likelihood == "particles" and model is not None and not _serves_particles(parameters, model):
+            continue
+        left.append(likelihood)
+    return left
+
+
+def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> list[str]:
+    """`possible` likelihoods of a field of a model, by its apply node."""
+    return possible(lambda: node.op.tree, node.op.dist_params(node), model, among)
+
+
+def _serves_particles(parameters: Sequence, model: pm.Model) -> bool:
+    """Whether steps move the free variables behind a field whose partition function is not known."""
+    free = _free(parameters, model)
+    if any(not v.type.dtype.startswith("float") for v in free):
+        return False
+    return not any(
+        isinstance(v.owner.op, SpikeAndSlabRV) and not _is_plain(v, parameters, model) for v in free
+    )
+
+
+def _is_plain(rv, parameters: Sequence, model: pm.Model) -> bool:
+    """Whether edges are the parameter of one field, all rows alike, with biases that move with them."""
+    edge, *nodes = parameters
+    bare = strip_views(edge)
+    if bare.owner is not None and bare.owner.op == pt.sigmoid:
+        bare = strip_views(bare.owner.inputs[0])
+    fed = {node for v in model.basic_RVs if (node := field_node(v)) and rv in _free(node.inputs, model)}
+    others = [node for node in fed if node.op.dist_params(node)[0] is not edge]
+    moved = all(not _free([b], model) or _feeds_field_only(free_bias(b, model), model) for b in nodes)
+    n_rows = edge.type.ndim - 1
+    are_alike = all(all(p.type.broadcastable[:n_rows]) for p in parameters)
+    return bare is rv and are_alike and moved and not others
+
+
+def _feeds_field_only(bias: FreeBias | None, model: pm.Model) -> bool:
+    """Whether there is a free bias that no other variable depends on than fields."""
+    if bias is None:
+        return False
+    others = [v for v in [*model.basic_RVs, *model.potentials] if v.owner and field_node(v) is None]
+    return not any(bias.rv in _free(v.owner.inputs, model) for v in others if v is not bias.rv)
+
+
+def _free(variables: Sequence, model: pm.Model) -> list:
+    """Free variables on which these depend."""
+    return [v for v in ancestors(variables, blockers=model.free_RVs) if v in model.free_RVs]
