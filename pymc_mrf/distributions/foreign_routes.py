@@ -6,6 +6,8 @@ variables that they move into one vector, under a name, before they compile: an 
 a vector is found when the function is compiled.
 """
 
+from pytensor.gradient import disconnected_type
+from pytensor.graph import Apply, Op
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.traversal import ancestors
 
@@ -30,8 +32,40 @@ class Guarded:
     immovable: str
 
 
+class HiddenStates(Guarded, Op):
+    """The states of a field as they are; in compiled functions there is no trace of it."""
+
+    __props__ = ()
+    immovable = (
+        "pm.Metropolis, pm.DEMetropolis, pm.DEMetropolisZ, pm.BinaryMetropolis, pm.BinaryGibbsMetropolis, "
+        "pm.CategoricalGibbsMetropolis, pm.Slice, pm.find_MAP and pm.sample_smc do not know the states of a "
+        "hidden field, or of missing cells of an observed one: chains would stand still, or leave states "
+        "out. Let pm.sample() choose the step, or pass pymc_mrf.TreeGibbs"
+    )
+
+    def make_node(self, x):
+        """Build the node."""
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        """Return the states."""
+        output_storage[0][0] = inputs[0].copy()
+
+    def infer_shape(self, node, shapes):
+        """Shape of the input."""
+        return shapes
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Return no gradient: states are discrete."""
+        return [disconnected_type()]
+
+    def connection_pattern(self, node):
+        """Connect nothing."""
+        return [[False]]
+
+
 class RefuseForeignRoutes(GraphRewriter):
-    """Raises an error if a guarded Op depends on joined inputs; changes nothing."""
+    """Raises an error if a guarded Op depends on joined inputs; takes `HiddenStates` out."""
 
     def add_requirements(self, fgraph):
         """Need nothing."""
@@ -39,12 +73,13 @@ class RefuseForeignRoutes(GraphRewriter):
     def apply(self, fgraph):
         """Look at all Ops."""
         joined = {v for v in fgraph.inputs if v.name == JOINED}
-        if not joined:
-            return
-        for node in fgraph.apply_nodes:
+        for node in list(fgraph.apply_nodes):
             op = getattr(node.op, "core_op", node.op)
-            if isinstance(op, Guarded) and not joined.isdisjoint(ancestors(node.inputs)):
+            guarded = isinstance(op, Guarded) and bool(joined)
+            if guarded and not joined.isdisjoint(ancestors(node.inputs)):
                 raise MeaninglessDensityError(op.immovable)
+            if isinstance(op, HiddenStates):
+                fgraph.replace(node.outputs[0], node.inputs[0])
 
 
 def register_guard() -> None:

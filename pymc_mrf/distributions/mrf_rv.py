@@ -11,6 +11,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.logprob.abstract import _logprob
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.blockwise import Blockwise
@@ -18,6 +19,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
+from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.path import along_path
@@ -384,6 +386,8 @@ def _distinct_rows(op: FieldRV, value, parameters):
 @_logprob.register(FieldRV)
 def _field_logprob(op, values, rng, size, *parameters, **kwargs):
     value, where = _distinct_rows(op, _with_columns(op, *values), parameters)
+    if not isinstance(value, Constant | SharedVariable):
+        value = HiddenStates()(value)
     # imputed cells arrive as floats, and Metropolis proposes values that are no states
     indices, legal = op.encode(value)
     if op.likelihood in ("pseudo", "adjusted-pseudo"):

@@ -9,7 +9,7 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.parents import field_node, free_parents, likelihoods_fed
+from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.community_gibbs import CommunityGibbs
@@ -18,11 +18,11 @@ from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs, is_dirichlet_process
-from pymc_mrf.steps.intractable_parents import intractable_fields
+from pymc_mrf.steps.intractable_parents import no_step_for_discrete, parents_of_intractable_fields
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.pymc_steps import hand_back, refuse_discrete_steps
 from pymc_mrf.steps.reversible_jump import ReversibleJump
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
@@ -73,19 +73,14 @@ class Unsampleable(BlockedStep):
         Tags do not survive `freeze_model`: a process whose field is found only now gets its sampler, and
         discrete variables that feed no intractable field get PyMC's own steps.
         """
-        nodes = intractable_fields(model).values()
-        feeding = {parent for node in nodes for parent in free_parents(node, model)}
+        feeding = parents_of_intractable_fields(model)
         processes, others = [], []
         for value in vars:
             rv = model.values_to_rvs[value]
             if is_dirichlet_process(rv):
                 processes.append(value)
             elif rv in feeding:
-                raise ValueError(
-                    f"{rv.name} is discrete and parametrises a field whose partition function is "
-                    "intractable, and no step samples that; declare the field with "
-                    'likelihood="exact" or "pseudo"'
-                )
+                raise no_step_for_discrete(rv)
             else:
                 others.append(value)
         kwargs["model"] = model
@@ -114,7 +109,8 @@ class Unsampleable(BlockedStep):
 
 
 def register() -> None:
-    """Add the package's steps to PyMC's list, once."""
+    """Add the package's steps to PyMC's list, and refuse what PyMC's own get wrong, once."""
+    refuse_discrete_steps()
     for step in (*AUTOMATIC, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

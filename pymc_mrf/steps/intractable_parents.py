@@ -22,6 +22,19 @@ def intractable_fields(model: pm.Model) -> dict:
     return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood == "particles"}
 
 
+def parents_of_intractable_fields(model: pm.Model) -> set:
+    """Find the free variables from which the parameters of these fields are computed."""
+    return {p for node in intractable_fields(model).values() for p in free_parents(node, model)}
+
+
+def no_step_for_discrete(rv) -> ValueError:
+    """Say that no step samples a discrete variable that such a field depends on."""
+    return ValueError(
+        f"{rv.name} is discrete and parametrises a field whose partition function is intractable, and no "
+        'step samples that; declare the field with likelihood="exact" or "pseudo"'
+    )
+
+
 def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     """Refuse a field that a step which owns the variables `owned` cannot serve.
 

@@ -37,17 +37,37 @@ def grouped():
     return model
 
 
+def hidden():
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau", 1)
+        w = pmrf.BoltzmannMachine("w", tau, graph=GRAPH)
+        pm.Normal("y", w, 1, observed=X[0])
+    return model
+
+
+def missing():
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau", 1)
+        data = np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) % 7 == 0)
+        with pytest.warns(pm.exceptions.ImputationWarning):
+            pmrf.BoltzmannMachine("w", tau, graph=GRAPH, observed=data)
+    return model
+
+
+HIDDEN = {hidden: "w", missing: "w_unobserved"}
 MESSAGES = {
     intractable: 'under likelihood="particles" the log probability of a field is known up to a normal',
     sparse: "the density of a SpikeAndSlab is one of point masses at zero beside the slab",
     grouped: "the density of a DirichletProcess, or of EdgeCommunities, is one of partitions",
 }
 ROUTES = {
-    "Metropolis": lambda model: pm.Metropolis([model["w"]]),
-    "DEMetropolisZ": lambda model: pm.DEMetropolisZ([model["w"]]),
-    "Slice": lambda model: pm.Slice([model["w"]]),
-    "sample_smc": lambda model: pm.sample_smc(10, cores=1, **QUIET),
-    "find_MAP": lambda model: pm.find_MAP(progressbar=False, return_inferencedata=True, jitter=False),
+    "Metropolis": lambda model, w="w": pm.Metropolis([model[w]]),
+    "DEMetropolisZ": lambda model, w="w": pm.DEMetropolisZ([model[w]]),
+    "Slice": lambda model, w="w": pm.Slice([model[w]]),
+    "sample_smc": lambda model, w="w": pm.sample_smc(10, cores=1, **QUIET),
+    "find_MAP": lambda model, w="w": pm.find_MAP(
+        vars=[model[w]], progressbar=False, return_inferencedata=True, jitter=False
+    ),
 }
 
 
@@ -58,6 +78,25 @@ def test_routes_that_are_refused(build, route):
     model = build()
     with model, pytest.raises(MeaninglessDensityError, match=MESSAGES[build]):
         ROUTES[route](model)
+
+
+@pytest.mark.filterwarnings("ignore:Discrete variables are being optimized")
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("build", HIDDEN)
+def test_states_of_hidden_cells_are_not_moved(build, route):
+    model = build()
+    with model, pytest.raises(MeaninglessDensityError, match=r"pass pymc_mrf\.TreeGibbs"):
+        ROUTES[route](model, HIDDEN[build])
+
+
+@pytest.mark.parametrize("build", HIDDEN)
+def test_parameters_of_hidden_fields_are_moved(build):
+    """The states being given."""
+    model = build()
+    point = model.initial_point()
+    with model:
+        for step in (pm.Metropolis([model["tau"]]), pm.NUTS([model["tau"]])):
+            step.step(point)
 
 
 @pytest.mark.parametrize("build", MESSAGES)
