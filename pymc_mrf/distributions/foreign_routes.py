@@ -17,7 +17,7 @@ JOINED = "joined_inputs"  # the name that pymc.pytensorf.join_nonshared_inputs g
 
 
 class MeaninglessDensityError(AssertionError, ValueError):
-    """A route of PyMC moves what only steps of this package can; PyTensor lets assertions through."""
+    """A log density is not what it would be taken for; PyTensor lets assertions through."""
 
 
 class Guarded:

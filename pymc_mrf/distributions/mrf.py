@@ -10,6 +10,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.tensor.shape import SpecifyShape
 
 from pymc_mrf.checks import check_labels, warn_user
+from pymc_mrf.distributions._numba import on_first_use
 from pymc_mrf.distributions.adjusted_pseudo import adjustment, complete_data, refusal
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
@@ -27,9 +28,12 @@ from pymc_mrf.distributions.field import (
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import free_parents, strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
+from pymc_mrf.distributions.path_range import register_checks
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
+
+on_first_use.append(register_checks)
 
 
 def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> np.ma.MaskedArray:

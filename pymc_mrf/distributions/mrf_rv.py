@@ -22,7 +22,7 @@ from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
-from pymc_mrf.distributions.path import along_path
+from pymc_mrf.distributions.path import along_path, warn_of_data
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
@@ -397,6 +397,7 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
         if op.likelihood == "exact":
             logp = logp - log_partition(op, op.log_tables(parameters, pt))
         elif op.likelihood == "path":
+            warn_of_data(op.path, op.family, value)
             logp = logp - along_path(op.path, op.family, parameters)
         else:
             logp = logp - IntractableLogPartition()(*parameters)

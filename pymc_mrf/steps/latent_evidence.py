@@ -62,6 +62,8 @@ class LatentEvidence:
         Names of the random variables and potentials that depend on the field.
     parameters : list of str
         Names of the other values that these terms depend on.
+    reads : list of TensorVariable
+        These variables, potentials and their log densities.
     rest : list of (TensorVariable, TensorVariable)
         Random variables and potentials that do not depend on the field, and their terms.
     separable : bool
@@ -82,6 +84,7 @@ class LatentEvidence:
         for v, t in zip(rest, logps, strict=True):
             (found if value in set(ancestors([t])) else self.rest).append((v, t))
         self.terms = [v.name for v, _ in found]
+        self.reads = [v for pair in found for v in pair]
         for v, _ in found:
             node = field_node(v)
             if node is not None and node.op.likelihood == "particles":

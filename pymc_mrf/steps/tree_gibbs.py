@@ -12,6 +12,7 @@ from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.base import MRFStep, MRFStepState
+from pymc_mrf.steps.held_data import HeldData
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
 from pymc_mrf.steps.latent_start import fitted_classes
@@ -189,6 +190,9 @@ class TreeGibbs(MRFStep):
         self._evidence = LatentEvidence(
             value, own, model, self._field.states, self._point, self._compile_kwargs
         )
+        self._held = [
+            HeldData(rv.name, "TreeGibbs", [*node.op.dist_params(node), *self._evidence.reads])
+        ]
         self._weights: tuple[Evidence, np.ndarray] | None = None
         self._proposals: list = []
         self._clusters = None if clusters is False else self._field.clusters()
