@@ -78,8 +78,8 @@ def warn_of_errors(path: Simulated, family: Family, n_rows: int) -> None:
         warn_user(
             f'the posterior of {name} under likelihood="path" may be off by up to {off:.2f} of its '
             f"standard deviations, near {name} = {value:.3g}, where the simulation is too short or its "
-            f'states do not mix: check it with likelihood="particles", or declare the field with its {n_rows} '
-            "rows if it was declared with fewer"
+            f'states do not mix: check it with likelihood="particles", or declare the field with its '
+            f"{n_rows} rows if it was declared with fewer"
         )
 
 
