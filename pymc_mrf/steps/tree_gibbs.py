@@ -15,8 +15,9 @@ from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.held_data import HeldData
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
-from pymc_mrf.steps.latent_start import fitted_classes
-from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties
+from pymc_mrf.steps.latent_imputed import Imputed
+from pymc_mrf.steps.latent_start import finite_starts, fitted_classes
+from pymc_mrf.steps.latent_warnings import refuse_order, warn_of_no_evidence, warn_of_ties
 from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
 
 MIN_SWEEPS = 2
@@ -184,6 +185,10 @@ class TreeGibbs(MRFStep):
                 f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is none"
             )
         self._name = value.name
+        starts = finite_starts(model, self._point, self._default_start)
+        if starts and kwargs.get("initial_point") is not None and model.value_vars[0] is not value:
+            refuse_order(rv.name, list(starts))
+        self._point = {**self._point, **starts}
         self._field = latent_field(rv, node, model, self._point, n_partitions, self._compile_kwargs)
         self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
         own = [other for other in model.basic_RVs if field_node(other) is node]
@@ -193,6 +198,7 @@ class TreeGibbs(MRFStep):
         self._held = [
             HeldData(rv.name, "TreeGibbs", [*node.op.dist_params(node), *self._evidence.reads])
         ]
+        self._imputed = Imputed(self._evidence.imputed, model)
         self._weights: tuple[Evidence, np.ndarray] | None = None
         self._proposals: list = []
         self._clusters = None if clusters is False else self._field.clusters()
@@ -207,14 +213,9 @@ class TreeGibbs(MRFStep):
             warn_of_ties(rv.name, self._field.ties, self._field.exact_if_asked)
         if self._evidence.ignores_states:
             warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states)
-        self._classes = fitted_classes(
-            self._field,
-            self._evidence,
-            node,
-            model,
-            self._point,
-            self._default_start,
-            self._compile_kwargs,
+        default = {**self._default_start, **starts}
+        self._classes = starts | fitted_classes(
+            self._field, self._evidence, node, model, self._point, default, self._compile_kwargs
         )
         self._warm_up()
 
@@ -254,7 +255,8 @@ class TreeGibbs(MRFStep):
             "tree_gibbs_clusters": float(coupling is not None),
         }
         value = self._field.value(new, np.shape(point[self._name]))
-        return {**point, self._name: value}, stats, bool(changed)
+        point = self._imputed.draw({**point, self._name: value}, self.rng)
+        return point, stats, bool(changed)
 
     def _warn_at_end(self) -> list[str]:
         n = self.count.n_draws
