@@ -73,8 +73,7 @@ def slopes_of(evidence: LatentEvidence, model: pm.Model, names: list[str]) -> Sl
         found = 0.0
         for k, here in enumerate(evidence.at_states(point)):
             cells = np.where(owner >= 0, q[np.maximum(owner, 0), k], float(k == 0) * (owner == -1))
-            with np.errstate(all="ignore"):  # cells may be impossible: then it is no number
-                found = found + f(*(here[value.name] for value in inputs), cells, float(k == 0))
+            found = found + f(*(here[value.name] for value in inputs), cells, float(k == 0))
         return np.asarray(found, dtype=np.float64)
 
     return slopes

@@ -109,7 +109,8 @@ def fitted_classes(
             warn_of_no_fit(field.name, names, why.format(hidden=", ".join(hidden)))
         return {}
     em = _VariationalEM(field, evidence, owner, model, point, names, slopes, compile_kwargs)
-    found = em.fit()
+    with np.errstate(all="ignore"):  # on its way it looks at parameters that are impossible
+        found = em.fit()
     return {} if found is None else em.values(found)
 
 
