@@ -113,7 +113,7 @@ class LatentEvidence:
             self._f = PointFunction(self.density, model, compile_kwargs)
             self._inputs = self._f.names
         self.parameters = [name for name in self._inputs if name != self._name]
-        self._others = PointInputs(self.parameters, self._f.variables if self._f else ())
+        self._others = PointInputs(self.parameters)
         self.ignores_states = False
         self.owner, self.separable = self._find_owners(point)
         N = len(self._states)

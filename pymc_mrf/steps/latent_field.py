@@ -176,7 +176,7 @@ class LatentField(ABC):
     def _compile(self, node, model: pm.Model, compile_kwargs) -> Callable[[dict], list]:
         """Return a function of the point that gives the log tables by row: see `tables`."""
         f = PointFunction(list(self._op.dist_params(node)), model, compile_kwargs)
-        inputs = PointInputs(f.names, f.variables)
+        inputs = PointInputs(f.names)
         last: list = []
 
         def read(point):
