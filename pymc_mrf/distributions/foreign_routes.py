@@ -11,7 +11,7 @@ from pytensor.graph import Apply, Op
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.distributions._numba import on_first_use
+from pymc_mrf.distributions._numba import NumbaOp, NumbaRV, on_first_use
 
 JOINED = "joined_inputs"  # the name that pymc.pytensorf.join_nonshared_inputs gives
 
@@ -82,11 +82,33 @@ class RefuseForeignRoutes(GraphRewriter):
                 fgraph.replace(node.outputs[0], node.inputs[0])
 
 
+class NoConversionError(AssertionError, NotImplementedError):
+    """An Op of this package is asked for in a language that it does not have."""
+
+
+class RefuseJAX(GraphRewriter):
+    """Raises an error if there is an Op of this package; changes nothing."""
+
+    def add_requirements(self, fgraph):
+        """Need nothing."""
+
+    def apply(self, fgraph):
+        """Look at all Ops."""
+        for node in fgraph.apply_nodes:
+            if isinstance(getattr(node.op, "core_op", node.op), NumbaOp | NumbaRV):
+                raise NoConversionError(
+                    'fields of pymc_mrf are compiled by numba and have no conversion to JAX, as "numpyro" '
+                    'and "blackjax" need it: leave nuts_sampler out, or use nuts_sampler="nutpie" with its '
+                    "numba backend"
+                )
+
+
 def register_guard() -> None:
     """Let PyTensor look at every function before it changes its graph, from now on."""
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_guard", RefuseForeignRoutes(), "fast_run", "fast_compile", position=-1)
+    optdb.register("pymc_mrf_no_jax", RefuseJAX(), "jax", position=-1)
 
 
 on_first_use.append(register_guard)

@@ -3,10 +3,16 @@
 import numpy as np
 import pymc as pm
 import pytest
+from pytensor.compile.mode import JAX
 from pytensor.gradient import NullTypeGradError
+from pytensor.graph.fg import FunctionGraph
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError, RefuseForeignRoutes
+from pymc_mrf.distributions.foreign_routes import (
+    MeaninglessDensityError,
+    NoConversionError,
+    RefuseForeignRoutes,
+)
 
 X = np.random.default_rng(0).integers(2, size=(20, 3))
 GRAPH = pmrf.graphs.complete(3)
@@ -128,3 +134,20 @@ def test_without_the_guard_they_run(monkeypatch):
         with model:
             step = pm.Metropolis([model["w"]])
         step.step(model.initial_point())
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_samplers_by_jax_are_refused(likelihood):
+    """As PyMC converts the density; a model without fields goes through."""
+    with pm.Model() as model:
+        w = pm.Normal("w", 0, 1, shape=3)
+        pmrf.BoltzmannMachine("x", w, graph=GRAPH, observed=X, likelihood=likelihood)
+    for variables in ([model["w"]], None):
+        fgraph = FunctionGraph(model.value_vars, [model.logp(vars=variables)], clone=True)
+        if variables:
+            JAX.optimizer.rewrite(fgraph)
+        else:
+            with pytest.raises(
+                NoConversionError, match=r'no conversion to JAX, .*nuts_sampler="nutpie"'
+            ):
+                JAX.optimizer.rewrite(fgraph)
