@@ -102,24 +102,34 @@ class TreeGibbs(MRFStep):
         If the variable is no field.
     ValueError
         If an option is not a positive integer, a start value is no state, at some point no state of a
-        node is possible, or a term takes an entry of an array by a state for which there is none.
-        Under ``clusters=True`` if a coupling is negative, or the field has no clusters.
+        node is possible, or a term takes an entry of an array by a state for which there is none. If PyMC
+        starts a variable at infinity, as equal numbers under the transform `ordered`, and its step comes
+        first. Under ``clusters=True`` if a coupling is negative, or the field has no clusters.
 
     Warns
     -----
     UserWarning
         If a term depends on several nodes: draws are then correct, but mix slower. The message names the
         terms. If impossible combinations tie trees of a field that is too large to be drawn as a whole.
-        If no term that contains the field differs between any of its states.
+        If no term that contains the field differs between any of its states. If they do not where chains
+        start, and the parameters of these terms are not fitted.
 
     Notes
     -----
     A chain that starts at PyMC's default, all nodes in their first state, first draws each node from its
     evidence alone and then sweeps. What the evidence depends on, such as means of classes, is often alike
-    for all states at PyMC's default. Of fields with a `graph`, where it starts there, with up to 30 numbers,
-    it is first fitted by variational EM (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so
-    that such variables of other steps move as well, once. All chains start at the same fit. Give ``initval=``
-    or ``initvals=`` to start elsewhere: of the variable if all chains do, else of the field too.
+    for all states at PyMC's default. Of fields with a `graph`, where it starts there, with up to 300 numbers
+    (60 if they have no gradient, or there are many small matrices), it is first fitted by variational EM
+    (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so that such variables of other steps move
+    as well, once. All chains start at the same fit. Give ``initval=`` or ``initvals=`` to start elsewhere: of
+    the variable if all chains do, else of the field too.
+
+    Missing values of data that depend on the field, which PyMC makes free variables of, are drawn with it:
+    the field without them, and then they given the field.
+
+    The convergence checks that ``pm.sample`` makes by default look at every node: of a large field they
+    take tens of seconds and alarm at nodes that never change; ``compute_convergence_checks=False`` leaves
+    them out.
 
     Random parameters of the field are moved by other steps given its current value: by NUTS under
     ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them
