@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from pytensor.gradient import NullTypeGradError
 from pytensor.graph.traversal import ancestors
+from pytensor.scan.op import Scan
 from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions.parents import field_node
@@ -46,13 +47,14 @@ def slopes_of(evidence: LatentEvidence, model: pm.Model, names: list[str]) -> Sl
     -------
     callable or None
         Of a point, the owner (C,) of each cell of the evidence, -1 where none, and probabilities (N, K) of
-        the states. None where there is no gradient, or Python is slow, as it is with many small matrices.
+        the states. None where there is no gradient, or Python is slow, as it is with many
+        small matrices and with loops.
     """
     by_name = {value.name: value for value in model.value_vars}
     values = [by_name[name] for name in names]
     weights, with_prior = pt.dvector("weights"), pt.dscalar("with_prior")
     total = (weights * evidence.density).sum() + with_prior * log_prior(model, names, evidence)
-    if any(v.owner and isinstance(v.owner.op, Blockwise) for v in ancestors([total])):
+    if any(v.owner and isinstance(v.owner.op, Blockwise | Scan) for v in ancestors([total])):
         return None
     try:
         gradient = pt.grad(total, values, disconnected_inputs="ignore")
