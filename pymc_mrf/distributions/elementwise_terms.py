@@ -2,59 +2,57 @@
 
 Samplers add up all terms of a model: what they move through is the density of data and imputed cells
 together, an energy, or a pseudo-likelihood. ``pm.compute_log_likelihood`` returns the terms of the observed
-variables as they are, and ArviZ takes them for log probabilities of what was observed. The functions that
+variables as they are, ``pm.compute_log_prior`` those of the free ones, and ArviZ takes them for log
+probabilities. The functions that
 PyTensor compiles differ: in the second one a term is an output itself.
 """
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
+from pytensor.graph.basic import Constant
 from pytensor.graph.fg import Output
 from pytensor.graph.rewriting.basic import GraphRewriter
 
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions._numba import on_first_use
 
-_OTHERS = (
-    "compare models by log_predictive of conditional_log_likelihood, or declare the field with "
-    'likelihood="exact"'
-)
-
 NO_PROBABILITY = {
-    "path": (
-        'the log-likelihood of {name} is NaN, as likelihood="path" has no log probabilities of rows with '
-        "missing cells: " + _OTHERS
-    ),
+    "path": "no log probabilities of rows with missing cells",
     "pseudo": (
-        'the log-likelihood of {name} is NaN, as likelihood="pseudo" has log pseudo-likelihoods only, which '
-        "are not to be compared with log probabilities (log_pseudo_likelihood gives them): " + _OTHERS
+        "log pseudo-likelihoods only, which are not to be compared with log probabilities "
+        "(log_pseudo_likelihood gives them)"
     ),
     "adjusted-pseudo": (
-        'the log-likelihood of {name} is NaN, as likelihood="adjusted-pseudo" has adjusted log '
-        "pseudo-likelihoods only, which are not to be compared with log probabilities: " + _OTHERS
+        "adjusted log pseudo-likelihoods only, which are not to be compared with log probabilities"
     ),
-    "monte-carlo": (
-        'the log-likelihood of {name} is NaN, as likelihood="monte-carlo" has log probabilities up to a '
-        "constant only: " + _OTHERS
-    ),
-    "particles": (
-        'the log-likelihood of {name} is NaN, as likelihood="particles" has an unnormalised energy only: '
-        + _OTHERS
-    ),
+    "monte-carlo": "log probabilities up to a constant only",
+    "particles": "an unnormalised energy only",
 }
-"""Warnings for those who ask for a log-likelihood, by the kind of likelihood."""
+"""What kinds of likelihood have in place of log probabilities."""
+
+REMEDIES = {
+    "log-likelihood": "compare models by log_predictive of conditional_log_likelihood",
+    "log prior": "name the other variables, var_names=[...]",
+}
 
 
 def probability_or_nan(logp, likelihood: str, data):
-    """`logp`; if it is that of observed `data` and no log probability, NaN for whoever asks for it alone.
+    """`logp`; NaN for whoever asks for it alone, if it is no log probability and a variable's of a model.
 
-    The data of a model are tagged with the name of their field.
+    The data of a model are tagged with the name of their field; hidden fields have values of their names.
     """
-    name = getattr(data.tag, "mrf_observed", None)
+    name, what = getattr(data.tag, "mrf_observed", None), "log-likelihood"
+    if name is None and data.owner is None and not isinstance(data, Constant | SharedVariable):
+        name, what = data.name, "log prior"
     if name is None or likelihood not in NO_PROBABILITY:
         return logp
-    warning = NO_PROBABILITY[likelihood].format(name=name)
+    warning = (
+        f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {NO_PROBABILITY[likelihood]}: '
+        f'{REMEDIES[what]}, or declare the field with likelihood="exact"'
+    )
     return ElementwiseTerm(warning)(logp, pt.full_like(logp, np.nan))
 
 

@@ -6,16 +6,18 @@ variables that they move into one vector, under a name, before they compile: an 
 a vector is found when the function is compiled.
 """
 
+from pytensor.gradient import disconnected_type
+from pytensor.graph import Apply, Op
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.distributions._numba import on_first_use
+from pymc_mrf.distributions._numba import NumbaOp, NumbaRV, on_first_use
 
 JOINED = "joined_inputs"  # the name that pymc.pytensorf.join_nonshared_inputs gives
 
 
 class MeaninglessDensityError(AssertionError, ValueError):
-    """A route of PyMC moves what only steps of this package can; PyTensor lets assertions through."""
+    """A log density is not what it would be taken for; PyTensor lets assertions through."""
 
 
 class Guarded:
@@ -30,8 +32,40 @@ class Guarded:
     immovable: str
 
 
+class HiddenStates(Guarded, Op):
+    """The states of a field as they are; in compiled functions there is no trace of it."""
+
+    __props__ = ()
+    immovable = (
+        "pm.Metropolis, pm.DEMetropolis, pm.DEMetropolisZ, pm.BinaryMetropolis, pm.BinaryGibbsMetropolis, "
+        "pm.CategoricalGibbsMetropolis, pm.Slice, pm.find_MAP and pm.sample_smc do not know the states of a "
+        "hidden field, or of missing cells of an observed one: chains would stand still, or leave states "
+        "out. Let pm.sample() choose the step, or pass pymc_mrf.TreeGibbs"
+    )
+
+    def make_node(self, x):
+        """Build the node."""
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        """Return the states."""
+        output_storage[0][0] = inputs[0].copy()
+
+    def infer_shape(self, node, shapes):
+        """Shape of the input."""
+        return shapes
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Return no gradient: states are discrete."""
+        return [disconnected_type()]
+
+    def connection_pattern(self, node):
+        """Connect nothing."""
+        return [[False]]
+
+
 class RefuseForeignRoutes(GraphRewriter):
-    """Raises an error if a guarded Op depends on joined inputs; changes nothing."""
+    """Raises an error if a guarded Op depends on joined inputs; takes `HiddenStates` out."""
 
     def add_requirements(self, fgraph):
         """Need nothing."""
@@ -39,12 +73,34 @@ class RefuseForeignRoutes(GraphRewriter):
     def apply(self, fgraph):
         """Look at all Ops."""
         joined = {v for v in fgraph.inputs if v.name == JOINED}
-        if not joined:
-            return
-        for node in fgraph.apply_nodes:
+        for node in list(fgraph.apply_nodes):
             op = getattr(node.op, "core_op", node.op)
-            if isinstance(op, Guarded) and not joined.isdisjoint(ancestors(node.inputs)):
+            guarded = isinstance(op, Guarded) and bool(joined)
+            if guarded and not joined.isdisjoint(ancestors(node.inputs)):
                 raise MeaninglessDensityError(op.immovable)
+            if isinstance(op, HiddenStates):
+                fgraph.replace(node.outputs[0], node.inputs[0])
+
+
+class NoConversionError(AssertionError, NotImplementedError):
+    """An Op of this package is asked for in a language that it does not have."""
+
+
+class RefuseJAX(GraphRewriter):
+    """Raises an error if there is an Op of this package; changes nothing."""
+
+    def add_requirements(self, fgraph):
+        """Need nothing."""
+
+    def apply(self, fgraph):
+        """Look at all Ops."""
+        for node in fgraph.apply_nodes:
+            if isinstance(getattr(node.op, "core_op", node.op), NumbaOp | NumbaRV):
+                raise NoConversionError(
+                    'fields of pymc_mrf are compiled by numba and have no conversion to JAX, as "numpyro" '
+                    'and "blackjax" need it: leave nuts_sampler out, or use nuts_sampler="nutpie" with its '
+                    "numba backend"
+                )
 
 
 def register_guard() -> None:
@@ -52,6 +108,7 @@ def register_guard() -> None:
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_guard", RefuseForeignRoutes(), "fast_run", "fast_compile", position=-1)
+    optdb.register("pymc_mrf_no_jax", RefuseJAX(), "jax", position=-1)
 
 
 on_first_use.append(register_guard)

@@ -11,7 +11,8 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import axes_of_values, check_axes, check_labels, warn_user
-from pymc_mrf.distributions.adjusted_pseudo import adjustment, refusal
+from pymc_mrf.distributions._numba import on_first_use
+from pymc_mrf.distributions.adjusted_pseudo import adjustment
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
@@ -30,11 +31,14 @@ from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
+from pymc_mrf.distributions.path_range import register_checks
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+
+on_first_use.append(register_checks)
 
 
 def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> np.ma.MaskedArray:

@@ -11,6 +11,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.logprob.abstract import _logprob
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.blockwise import Blockwise
@@ -18,10 +19,11 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
+from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.monte_carlo import log_partition_by_sample
-from pymc_mrf.distributions.path import along_path
+from pymc_mrf.distributions.path import along_path, warn_of_data
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
@@ -389,6 +391,8 @@ def _distinct_rows(op: FieldRV, value, parameters):
 @_logprob.register(FieldRV)
 def _field_logprob(op, values, rng, size, *parameters, **kwargs):
     value, where = _distinct_rows(op, _with_columns(op, *values), parameters)
+    if not isinstance(value, Constant | SharedVariable):
+        value = HiddenStates()(value)
     # imputed cells arrive as floats, and Metropolis proposes values that are no states
     indices, legal = op.encode(value)
     if op.likelihood in ("pseudo", "adjusted-pseudo"):
@@ -398,6 +402,7 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
         if op.likelihood == "exact":
             logp = logp - log_partition(op, op.log_tables(parameters, pt))
         elif op.likelihood == "path":
+            warn_of_data(op.path, op.family, value)
             logp = logp - along_path(op.path, op.family, parameters)
         elif op.likelihood == "monte-carlo":
             logp = logp - log_partition_by_sample(op, parameters)

@@ -13,13 +13,14 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import warn_user
-from pymc_mrf.distributions.arguments import entries_of_dims
+from pymc_mrf.distributions.arguments import entries_of_dims, value_of
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
 from pymc_mrf.fields.families import Family
@@ -69,6 +70,12 @@ def find_path(
     if reason:
         raise ValueError(reason.format(others=others()))
     path = _known_path(family, parameters, graph, n_rows)
+    warn_of_errors(path, family, n_rows)
+    return path
+
+
+def warn_of_errors(path: Simulated, family: Family, n_rows: int) -> None:
+    """Warn of a path that is not known well enough for so many rows."""
     off, t = _largest_error(path, n_rows)
     if off > NEGLIGIBLE:
         name, apart = family.edge_parameter, family.edge_statistic[0]
@@ -76,9 +83,15 @@ def find_path(
         warn_user(
             f'the posterior of {name} under likelihood="path" may be off by up to {off:.2f} of its '
             f"standard deviations, near {name} = {value:.3g}, where the simulation is too short or its "
-            'states do not mix: check it with likelihood="particles"'
+            f'states do not mix: check it with likelihood="particles", or declare the field with its '
+            f"{n_rows} rows if it was declared with fewer"
         )
-    return path
+
+
+def warn_of_data(path: Simulated, family: Family, x: Any) -> None:
+    """Warn of a path that is not known well enough for the rows that symbolic data have by now."""
+    if any(isinstance(v, SharedVariable) for v in ancestors([x])):
+        warn_of_errors(path, family, int(value_of(pt.prod(x.shape[:-1]))))
 
 
 def unasked_path(family: Family, parameters: Sequence, graph: PairwiseGraph) -> Simulated | None:
@@ -153,7 +166,7 @@ def _why_no_grid(family: Family, parameters: Sequence, graph: PairwiseGraph) -> 
             f"nodes, as its grid takes too long, but there are {graph.n_nodes}: leave it out, or use "
             'likelihood="particles", whose step is Exchange'
         ), None
-    if _may_be_negative(family.natural(shared_number(parameters[0]), pt)):
+    if share_below_zero(family.natural(shared_number(parameters[0]), pt)) > 0.0:
         return (
             f'{family.edge_parameter} must attract neighbours under likelihood="path" with a {name}, but '
             "some draws of its prior do not: give it a prior without them, as pm.HalfNormal, or use "
@@ -175,7 +188,7 @@ def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_ro
 
     if has_field(family, parameters):
         return saved_grid(graph, family.n_states, n_rows, folder(), announce)
-    is_signed = _may_be_negative(family.natural(shared_number(parameters[0]), pt))
+    is_signed = share_below_zero(family.natural(shared_number(parameters[0]), pt)) > 0.0
     return saved_path(graph, family.n_states, n_rows, is_signed, folder(), announce)
 
 
@@ -265,10 +278,10 @@ def _is_zero(parameter: Any) -> bool:
     return isinstance(value, np.ndarray | float | int) and not np.any(value)
 
 
-def _may_be_negative(coupling: Any) -> bool:
-    """Whether some draws of a coupling are below 0; True if its prior has no draws, as pm.Flat."""
+def share_below_zero(coupling: Any) -> float:
+    """Share of the draws of a coupling that are below 0; 1 if its prior has no draws, as pm.Flat."""
     try:
         draws = pm.draw(coupling, PRIOR_DRAWS, random_seed=0, mode="FAST_COMPILE")
     except NotImplementedError:
-        return True
-    return bool(np.min(draws) < 0.0)
+        return 1.0
+    return float(np.mean(draws < 0.0))

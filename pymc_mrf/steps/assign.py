@@ -11,8 +11,7 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.parents import field_node, free_parents, likelihoods_fed
-from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.community_gibbs import CommunityGibbs
@@ -21,11 +20,11 @@ from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs, is_dirichlet_process
-from pymc_mrf.steps.intractable_parents import intractable_fields
+from pymc_mrf.steps.intractable_parents import no_step_for_discrete, parents_of_intractable_fields
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.pymc_steps import hand_back
+from pymc_mrf.steps.pymc_steps import hand_back, refuse_discrete_steps
 from pymc_mrf.steps.reversible_jump import ReversibleJump
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
@@ -76,19 +75,14 @@ class Unsampleable(BlockedStep):
         Tags do not survive `freeze_model`: a process whose field is found only now gets its sampler, and
         discrete variables that feed no intractable field get PyMC's own steps.
         """
-        nodes = intractable_fields(model).values()
-        feeding = {parent: node for node in nodes for parent in free_parents(node, model)}
+        feeding = parents_of_intractable_fields(model)
         processes, others = [], []
         for value in vars:
             rv = model.values_to_rvs[value]
             if is_dirichlet_process(rv):
                 processes.append(value)
             elif rv in feeding:
-                raise ValueError(
-                    f"{rv.name} is discrete and parametrises a field whose partition function is "
-                    "intractable, and no step samples that; declare the field with "
-                    f"likelihood={listed(possible_of(feeding[rv], model))}"
-                )
+                raise no_step_for_discrete(rv, feeding[rv], model)
             else:
                 others.append(value)
         kwargs["model"] = model
@@ -123,6 +117,7 @@ def register() -> None:
     """
     zero_by_zero = "invalid value encountered in scalar divide"
     warnings.filterwarnings("ignore", zero_by_zero, RuntimeWarning, r"arviz_stats\.base\.diagnostics")
+    refuse_discrete_steps()
     for step in (*AUTOMATIC, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

@@ -19,6 +19,7 @@ from pytensor.tensor.math import Sum
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.latent_bounds import CHECKED, check_indices
+from pymc_mrf.steps.latent_imputed import can_be_drawn
 from pymc_mrf.steps.point_inputs import PointFunction, PointInputs
 
 N_CHECKS = 20
@@ -63,8 +64,17 @@ class LatentEvidence:
         Names of the random variables and potentials that depend on the field.
     parameters : list of str
         Names of the other values that these terms depend on.
+    reads : list of TensorVariable
+        These variables, potentials and their log densities.
+    imputed : list of TensorVariable
+        Free variables that depend on the field and on which nothing depends, as missing entries of data do.
+        They say nothing about the field and are left out.
+    density : TensorVariable or None
+        Log density cell by cell, (C,), symbolic.
     rest : list of (TensorVariable, TensorVariable)
         Random variables and potentials that do not depend on the field, and their terms.
+    owner : (C,) int64 array
+        Entry of the field that each cell depends on; -1 where there is none, or several.
     separable : bool
         Whether every cell was found to depend on one node at most.
     ignores_states : bool
@@ -82,7 +92,11 @@ class LatentEvidence:
         self.rest: list[tuple] = []
         for v, t in zip(rest, logps, strict=True):
             (found if value in set(ancestors([t])) else self.rest).append((v, t))
+        imputed = [v for v, _ in found if _is_imputed(v, [*found, *self.rest], model)]
+        self.imputed = [v for v in imputed if can_be_drawn(v, model, point)]
+        found = [(v, t) for v, t in found if v not in self.imputed]
         self.terms = [v.name for v, _ in found]
+        self.reads = [v for pair in found for v in pair]
         for v, _ in found:
             node = field_node(v)
             if node is not None and node.op.likelihood == "particles":
@@ -95,17 +109,20 @@ class LatentEvidence:
         self._model, self._point, self._found = model, point, found
         self._f: PointFunction | None = None
         self._inputs: list[str] = []
+        self.density = None
         if found:
             # a term that is an output itself would be what it is for those who ask for it alone
-            cells = pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found]) + 0.0
-            self._f = PointFunction(cells, model, compile_kwargs)
+            self.density = (
+                pt.concatenate([_summands(t).astype("float64").ravel() for _, t in found]) + 0.0
+            )
+            self._f = PointFunction(self.density, model, compile_kwargs)
             self._inputs = self._f.names
         self.parameters = [name for name in self._inputs if name != self._name]
-        self._others = PointInputs(self.parameters, self._f.variables if self._f else ())
+        self._others = PointInputs(self.parameters)
         self.ignores_states = False
-        self._owner, self.separable = self._find_owners(point)
+        self.owner, self.separable = self._find_owners(point)
         N = len(self._states)
-        self._one_to_one = np.array_equal(self._owner, np.arange(N))
+        self._one_to_one = np.array_equal(self.owner, np.arange(N))
         self._evidence: Evidence | None = None
         self._known_residual: tuple[Evidence, np.ndarray, float] | None = None
 
@@ -130,17 +147,28 @@ class LatentEvidence:
 
     def _read(self, point) -> Evidence:
         cells = self._at_each_state(point)
-        N, K = self._states.shape
         if self._one_to_one:
             return Evidence(cells, cells.T.copy())
-        mine = self._owner >= 0
-        owner = self._owner[mine]
-        table = [np.bincount(owner, cells[k, mine], minlength=N) for k in range(K)]
-        return Evidence(cells, np.stack(table, axis=1))
+        return Evidence(cells, self.table(cells, self.owner))
 
-    def constant(self, evidence: Evidence) -> float:
-        """Sum of the cells that depend on no node."""
-        return float(evidence.cells[0, self._owner < 0].sum())
+    def table(self, cells: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        """Sum the cells (K, C) that each entry owns, (N, K)."""
+        N, K = self._states.shape
+        mine = owner >= 0
+        owner = owner[mine]
+        return np.stack([np.bincount(owner, cells[k, mine], minlength=N) for k in range(K)], axis=1)
+
+    def cells_that_read(self, names: list[str], point) -> np.ndarray:
+        """Whether each cell, (C,), depends on some of these entries of the point, floating-point ones."""
+        rng, moved = np.random.default_rng(0), dict(point)
+        for name in names:
+            v = np.asarray(point[name])
+            moved[name] = (v + 0.01 * (1.0 + np.abs(v)) * rng.uniform(0.5, 1.0, v.shape)).astype(v.dtype)
+        return (self._at_each_state(point) != self._at_each_state(moved)).any(axis=0)
+
+    def at_states(self, point) -> list[dict]:
+        """Return points at which all entries of the field are in the same state, (K,)."""
+        return [{**point, self._name: column.reshape(self._shape)} for column in self._states.T]
 
     def residual(self, point, evidence: Evidence, indices: np.ndarray) -> float:
         """Log density of the terms less what `evidence` says, up to a constant, at state `indices` (N,).
@@ -167,8 +195,8 @@ class LatentEvidence:
             expected = evidence.cells.take(indices * len(indices) + self._numbers)
             if np.array_equal(actual, expected):  # to the last bit, as a rule
                 return 0.0
-        expected = self._expected(evidence.cells, indices, self._owner)
-        free = self._owner < 0
+        expected = self._expected(evidence.cells, indices, self.owner)
+        free = self.owner < 0
         # what a term without owner says at one configuration, -inf perhaps, is no reference for others
         expected = np.where(free & ~np.isfinite(expected), 0.0, expected)
         wrong = ~_same(actual, expected)
@@ -184,7 +212,7 @@ class LatentEvidence:
 
     def terms_that_exclude(self, evidence: Evidence, n: int) -> list[str]:
         """Names of the terms that are -inf or undefined at some state of entry n."""
-        bad = (self._owner == n) & ~(evidence.cells > -np.inf).all(axis=0)
+        bad = (self.owner == n) & ~(evidence.cells > -np.inf).all(axis=0)
         return [v.name for k, (v, _) in enumerate(self._found) if bad[self._term_of_cell() == k].any()]
 
     def impossible_cell(self, point) -> tuple[str, int | None] | None:
@@ -203,7 +231,7 @@ class LatentEvidence:
         [c, *_] = np.flatnonzero(bad)
         term = self._term_of_cell()
         [inside] = np.nonzero(term == term[c])
-        position, owner = c - inside[0], self._owner[inside]
+        position, owner = c - inside[0], self.owner[inside]
         in_turn = np.arange(len(inside)) % N
         found = owner >= 0
         is_in_turn = found.any() and np.array_equal(owner[found], in_turn[found])
@@ -287,6 +315,14 @@ class LatentEvidence:
             if not np.any(~np.isfinite(self._at_each_state(near)) & ~impossible):
                 return near, scale > 0.0
         return point, False
+
+
+def _is_imputed(v, pairs: list[tuple], model: pm.Model) -> bool:
+    """Whether a variable is free, no field, and in no other term of `pairs` of variables and terms."""
+    if v not in model.free_RVs or field_node(v) is not None:
+        return False
+    value = model.rvs_to_values[v]
+    return not any(value in set(ancestors([t])) for other, t in pairs if other is not v)
 
 
 def _summands(term):

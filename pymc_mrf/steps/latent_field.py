@@ -67,6 +67,8 @@ class LatentField(ABC):
 
     Attributes
     ----------
+    name : str
+        Of the value of `rv`.
     free : (m, d) bool array
         Cells that are not observed.
     states : (N, K) array
@@ -83,7 +85,7 @@ class LatentField(ABC):
     def __init__(self, rv, node, model: pm.Model, point, n_partitions: int, compile_kwargs) -> None:
         self._op = node.op
         value = model.rvs_to_values[rv]
-        self._dtype, self._name = value.dtype, value.name
+        self._dtype, self.name = value.dtype, value.name
         self._nodes: Sequence[Any] = range(self._op.n_variables)
         template, free = self._observed(rv, node, model)
         self._batch, d = free.shape[:-1], free.shape[-1]
@@ -174,7 +176,7 @@ class LatentField(ABC):
     def _compile(self, node, model: pm.Model, compile_kwargs) -> Callable[[dict], list]:
         """Return a function of the point that gives the log tables by row: see `tables`."""
         f = PointFunction(list(self._op.dist_params(node)), model, compile_kwargs)
-        inputs = PointInputs(f.names, f.variables)
+        inputs = PointInputs(f.names)
         last: list = []
 
         def read(point):
@@ -198,7 +200,7 @@ class LatentField(ABC):
 
     def label(self, c: int, i: int) -> str:
         """Node i, with its row if there are several: row c of those with free cells."""
-        name = f"node {self._nodes[i]!r} of {self._name}"
+        name = f"node {self._nodes[i]!r} of {self.name}"
         return name if self._n_rows == 1 else f"{name} in row {self._rows[c]}"
 
     def tables(self, point) -> list:
@@ -224,7 +226,7 @@ class LatentField(ABC):
             states = ", ".join(f"{state:g}" for state in np.unique(self.states[n]))
             raise ValueError(
                 f"the start value of {self.label(*np.argwhere(self.free)[n].tolist())} is {flat[n]}, but its "
-                f'states are {states}: give one of them, pm.sample(initvals={{"{self._name}": ...}})'
+                f'states are {states}: give one of them, pm.sample(initvals={{"{self.name}": ...}})'
             )
         x[self.free] = k
         self._translated = np.array(value), x
@@ -288,7 +290,7 @@ class LatentField(ABC):
             work.tables[: len(flat)] = flat
             if tree_kernels.collect(arrays, work.tables, work) == -np.inf:
                 row = None if self._n_rows == 1 else int(self._rows[c])
-                raise ValueError(impossible_row(self._name, row, not self.free[c].all()))
+                raise ValueError(impossible_row(self.name, row, not self.free[c].all()))
             tree_kernels.draw(arrays, work, x[c : c + 1], rng)
 
 

@@ -14,19 +14,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
-from pytensor.graph.traversal import ancestors
+from pymc.distributions.distribution import PartialObservedRV
 from scipy import sparse
 
-from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.intractable_parents import POINT_MASSES
 from pymc_mrf.steps.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent_field import LatentField, PairwiseLatentField
+from pymc_mrf.steps.latent_slopes import QUICK, log_prior, slopes_of
+from pymc_mrf.steps.latent_warnings import warn_of_no_fit
 from pymc_mrf.steps.point_inputs import PointFunction
 
-MAX_COORDINATES = 30
-"""Coordinates up to which parameters are fitted: slopes are differences, one for each."""
+MAX_COORDINATES, MAX_DIFFERENCES = 300, 60
+"""Coordinates up to which parameters are fitted; if slopes are differences, one for each."""
 
 MOST_STARTS, FEWEST_STARTS = 24, 12
 STARTED_NODES = 500_000
@@ -50,6 +51,12 @@ zero at the start; fields order at 2 or more."""
 
 STEP, SINGLE_STEP = 1e-6, 1e-3
 """Relative, of differences; of numbers in single precision."""
+
+FILLS = (0.0, -1.0, -2.0, -4.0, 2.0)
+"""In place of starts that are not finite."""
+
+LEFT_OUT = -2
+"""Owner of a cell that plays no part in the fit, as it depends on data that are hidden as well."""
 
 IMPOSSIBLE = -1e100
 
@@ -87,32 +94,85 @@ def fitted_classes(
     dict
         New values, by name; empty where there is nothing to fit, or no fit is better than the start.
     """
-    names = _to_fit(evidence, node, model, point, default)
-    size = sum(np.size(point[name]) for name in names)
-    is_fitted = 0 < size <= MAX_COORDINATES and evidence.separable
-    if not (is_fitted and isinstance(field, PairwiseLatentField)):
+    names, hidden = _to_fit(evidence, node, model, point, default)
+    if not names:
         return {}
-    em = _VariationalEM(field, evidence, model, point, names, compile_kwargs)
-    found = em.fit()
+    owner = evidence.owner
+    if hidden:
+        owner = np.where(evidence.cells_that_read(hidden, point), LEFT_OUT, owner)
+    slopes = slopes_of(evidence, model, names)
+    why = _why_not(
+        field, evidence, owner, slopes is not None, sum(np.size(point[name]) for name in names)
+    )
+    if why:
+        if not np.ptp(evidence.read(point).table, axis=1).any():
+            warn_of_no_fit(field.name, names, why.format(hidden=", ".join(hidden)))
+        return {}
+    em = _VariationalEM(field, evidence, owner, model, point, names, slopes, compile_kwargs)
+    with np.errstate(all="ignore"):  # on its way it looks at parameters that are impossible
+        found = em.fit()
     return {} if found is None else em.values(found)
 
 
-def _to_fit(evidence: LatentEvidence, node, model: pm.Model, point, default) -> list[str]:
-    """Continuous variables that the evidence reads, without those of the field itself."""
-    of_field = {parent.name for parent in free_parents(node, model)}
-    found = []
+def _why_not(field: LatentField, evidence: LatentEvidence, owner, has_slopes: bool, size: int) -> str:
+    """Say why nothing is fitted; nothing if it is."""
+    most = MAX_COORDINATES if has_slopes else MAX_DIFFERENCES
+    if not isinstance(field, PairwiseLatentField):
+        return "the field is a FactorGraphMRF"
+    if not evidence.separable:
+        return "a term depends on several nodes at once"
+    if (owner == LEFT_OUT).all():
+        return (
+            "the data reach the field only through {hidden}, which is unknown as well (integrate it out of "
+            "the model if that is possible)"
+        )
+    return f"they are {size} numbers, and at most {most} are fitted" if size > most else ""
+
+
+def finite_starts(model: pm.Model, point: dict, default: dict) -> dict[str, np.ndarray]:
+    """Find starts, by the name of the value, for variables that PyMC starts where a transform is not finite.
+
+    As those of equal numbers under the transform `ordered`; of several the one with the greatest density.
+    """
+    found: dict[str, np.ndarray] = {}
     for rv in model.free_RVs:
         name = model.rvs_to_values[rv].name
-        if (
-            name in evidence.parameters
-            and rv.name not in of_field
-            and rv.dtype.startswith("float")
+        start = np.asarray(point[name])
+        if start.dtype.kind != "f" or np.isfinite(start).all() or name not in default:
+            continue
+        f = model.compile_fn(
+            model.logp(vars=[rv]), inputs=model.value_vars, on_unused_input="ignore", mode=QUICK
+        )
+        tried = [np.where(np.isfinite(start), start, fill).astype(start.dtype) for fill in FILLS]
+        values = [np.nan_to_num(f({**point, **found, name: v}), nan=-np.inf) for v in tried]
+        found[name] = tried[int(np.argmax(values))]
+    return found
+
+
+def _to_fit(
+    evidence: LatentEvidence, node, model: pm.Model, point, default
+) -> tuple[list[str], list[str]]:
+    """Continuous variables that the evidence reads, without those of the field itself.
+
+    Second, those whose own law depends on the field, and missing parts of vectors: they are no parameters of
+    its classes, but data that are hidden as well.
+    """
+    of_field = {parent.name for parent in free_parents(node, model)}
+    found, hidden = [], []
+    for rv in model.free_RVs:
+        name = model.rvs_to_values[rv].name
+        if name not in evidence.parameters or not rv.dtype.startswith("float"):
+            continue
+        if rv.name in evidence.terms or isinstance(rv.owner.op, PartialObservedRV):
+            hidden.append(name)
+        elif (
+            rv.name not in of_field
             and type(rv.owner.op) not in POINT_MASSES
             and name in default
             and np.array_equal(point[name], default[name])
         ):
             found.append(name)
-    return found
+    return found, hidden
 
 
 class _Found(NamedTuple):
@@ -144,8 +204,11 @@ def _interaction(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.
 class _VariationalEM:
     """Parameters, improved step by step, and a mean field that follows each step."""
 
-    def __init__(self, field, evidence, model: pm.Model, point, names, compile_kwargs) -> None:
+    def __init__(
+        self, field, evidence, owner, model: pm.Model, point, names, slopes, compile_kwargs
+    ) -> None:
         self._field, self._evidence, self._names = field, evidence, names
+        self._owner, self._slopes = owner, slopes
         self._point = {name: np.asarray(value) for name, value in point.items()}
         self._parts = Parts(self._point[name].shape for name in names)
         self._prior = _prior(model, names, evidence, compile_kwargs)
@@ -168,7 +231,10 @@ class _VariationalEM:
         """Log density of what no node's state changes, and evidence (N, K)."""
         point = {**self._point, **self.values(theta)}
         found = self._evidence.read(point)
-        return float(self._prior(point)) + self._evidence.constant(found), found.table
+        table = found.table
+        if self._owner is not self._evidence.owner:
+            table = self._evidence.table(found.cells, self._owner)
+        return float(self._prior(point)) + found.cells[0, self._owner == -1].sum(), table
 
     def _sum_around(self, full: np.ndarray) -> np.ndarray:
         """Sum what the neighbours of each free node say of its states, (N, K)."""
@@ -188,9 +254,11 @@ class _VariationalEM:
         return value if np.isfinite(value) else IMPOSSIBLE
 
     def _objective(self, theta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the mean log density, and its slopes by differences."""
-        value, slopes = self._average(theta, q), np.zeros(len(theta))
-        for i in range(len(theta)):
+        """Minus the mean log density, and its slopes; by differences where there is no gradient."""
+        value, slopes = self._average(theta, q), np.full(len(theta), np.nan)
+        if self._slopes is not None and value > IMPOSSIBLE:
+            slopes = self._slopes({**self._point, **self.values(theta)}, self._owner, q)
+        for i in np.flatnonzero(~np.isfinite(slopes)):
             near = theta.copy()
             near[i] += self._step * (1.0 + abs(near[i]))
             moved = self._average(near, q)
@@ -313,10 +381,4 @@ def _dot(q: np.ndarray, values: np.ndarray) -> float:
 
 def _prior(model: pm.Model, names, evidence: LatentEvidence, compile_kwargs) -> Callable[[dict], float]:
     """Log density of the terms that contain the parameters, but not the field."""
-    values = {value for value in model.value_vars if value.name in names}
-    terms = [
-        term.sum()
-        for rv, term in evidence.rest
-        if field_node(rv) is None and not values.isdisjoint(ancestors([term]))
-    ]
-    return PointFunction(pt.sum(terms), model, compile_kwargs)
+    return PointFunction(log_prior(model, names, evidence), model, compile_kwargs)

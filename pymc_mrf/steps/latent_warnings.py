@@ -32,6 +32,32 @@ def warn_of_no_evidence(name: str, terms: list[str], states: np.ndarray) -> None
     )
 
 
+def warn_of_no_fit(name: str, parameters: list[str], why: str) -> None:
+    """Warn of parameters of classes that are alike at the start, and are not fitted to the data."""
+    warn_user(
+        f"TreeGibbs does not fit {', '.join(parameters)} to the data before the first draw, because {why}; "
+        f"and where they start, the model says the same of all states of {name}: chains may name the states "
+        "differently, or stay in different modes. Give classes different prior means or starts, "
+        "pm.sample(initvals={...}), and compare chains"
+    )
+
+
+def refuse_order(name: str, values: list[str]) -> None:
+    """Refuse starts that are not finite, where another step comes before the one that would move them.
+
+    Raises
+    ------
+    ValueError
+        Always.
+    """
+    raise ValueError(
+        f"PyMC starts {', '.join(values)} at infinity, as the transform `ordered` does with equal numbers, "
+        "and the step that moves it cannot leave that. TreeGibbs starts it at a fit to the data if it comes "
+        f"first: pm.sample(step=pymc_mrf.TreeGibbs([{name}])); or give the variable an initval, of "
+        "increasing numbers"
+    )
+
+
 def impossible_row(name: str, row: int | None, observed: bool) -> str:
     """Message of an error: no configuration is possible, in this row if the field has several.
 

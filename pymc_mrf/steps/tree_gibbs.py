@@ -12,10 +12,12 @@ from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.base import MRFStep, MRFStepState
+from pymc_mrf.steps.held_data import HeldData
 from pymc_mrf.steps.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent_field import latent_field
-from pymc_mrf.steps.latent_start import fitted_classes
-from pymc_mrf.steps.latent_warnings import warn_of_no_evidence, warn_of_ties
+from pymc_mrf.steps.latent_imputed import Imputed
+from pymc_mrf.steps.latent_start import finite_starts, fitted_classes
+from pymc_mrf.steps.latent_warnings import refuse_order, warn_of_no_evidence, warn_of_ties
 from pymc_mrf.steps.statistics import Healthy, Statistic, Statistics, acceptance
 
 MIN_SWEEPS = 2
@@ -100,24 +102,34 @@ class TreeGibbs(MRFStep):
         If the variable is no field.
     ValueError
         If an option is not a positive integer, a start value is no state, at some point no state of a
-        node is possible, or a term takes an entry of an array by a state for which there is none.
-        Under ``clusters=True`` if a coupling is negative, or the field has no clusters.
+        node is possible, or a term takes an entry of an array by a state for which there is none. If PyMC
+        starts a variable at infinity, as equal numbers under the transform `ordered`, and its step comes
+        first. Under ``clusters=True`` if a coupling is negative, or the field has no clusters.
 
     Warns
     -----
     UserWarning
         If a term depends on several nodes: draws are then correct, but mix slower. The message names the
         terms. If impossible combinations tie trees of a field that is too large to be drawn as a whole.
-        If no term that contains the field differs between any of its states.
+        If no term that contains the field differs between any of its states. If they do not where chains
+        start, and the parameters of these terms are not fitted.
 
     Notes
     -----
     A chain that starts at PyMC's default, all nodes in their first state, first draws each node from its
     evidence alone and then sweeps. What the evidence depends on, such as means of classes, is often alike
-    for all states at PyMC's default. Of fields with a `graph`, where it starts there, with up to 30 numbers,
-    it is first fitted by variational EM (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so
-    that such variables of other steps move as well, once. All chains start at the same fit. Give ``initval=``
-    or ``initvals=`` to start elsewhere: of the variable if all chains do, else of the field too.
+    for all states at PyMC's default. Of fields with a `graph`, where it starts there, with up to 300 numbers
+    (60 if they have no gradient, or there are many small matrices), it is first fitted by variational EM
+    (Celeux, Forbes & Peyrard, 2003), from up to 24 random starts, so that such variables of other steps move
+    as well, once. All chains start at the same fit. Give ``initval=`` or ``initvals=`` to start elsewhere: of
+    the variable if all chains do, else of the field too.
+
+    Missing values of data that depend on the field, which PyMC makes free variables of, are drawn with it:
+    the field without them, and then they given the field.
+
+    The convergence checks that ``pm.sample`` makes by default look at every node: of a large field they
+    take tens of seconds and alarm at nodes that never change; ``compute_convergence_checks=False`` leaves
+    them out.
 
     Random parameters of the field are moved by other steps given its current value: by NUTS under
     ``likelihood="exact"`` and by `Exchange` under ``"particles"``. Under ``"pseudo"`` NUTS moves them
@@ -183,12 +195,20 @@ class TreeGibbs(MRFStep):
                 f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is none"
             )
         self._name = value.name
+        starts = finite_starts(model, self._point, self._default_start)
+        if starts and kwargs.get("initial_point") is not None and model.value_vars[0] is not value:
+            refuse_order(rv.name, list(starts))
+        self._point = {**self._point, **starts}
         self._field = latent_field(rv, node, model, self._point, n_partitions, self._compile_kwargs)
         self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
         own = [other for other in model.basic_RVs if field_node(other) is node]
         self._evidence = LatentEvidence(
             value, own, model, self._field.states, self._point, self._compile_kwargs
         )
+        self._held = [
+            HeldData(rv.name, "TreeGibbs", [*node.op.dist_params(node), *self._evidence.reads])
+        ]
+        self._imputed = Imputed(self._evidence.imputed, model)
         self._weights: tuple[Evidence, np.ndarray] | None = None
         self._proposals: list = []
         self._clusters = None if clusters is False else self._field.clusters()
@@ -203,14 +223,9 @@ class TreeGibbs(MRFStep):
             warn_of_ties(rv.name, self._field.ties, self._field.exact_if_asked)
         if self._evidence.ignores_states:
             warn_of_no_evidence(rv.name, self._evidence.terms, self._field.states)
-        self._classes = fitted_classes(
-            self._field,
-            self._evidence,
-            node,
-            model,
-            self._point,
-            self._default_start,
-            self._compile_kwargs,
+        default = {**self._default_start, **starts}
+        self._classes = starts | fitted_classes(
+            self._field, self._evidence, node, model, self._point, default, self._compile_kwargs
         )
         self._warm_up()
 
@@ -250,7 +265,8 @@ class TreeGibbs(MRFStep):
             "tree_gibbs_clusters": float(coupling is not None),
         }
         value = self._field.value(new, np.shape(point[self._name]))
-        return {**point, self._name: value}, stats, bool(changed)
+        point = self._imputed.draw({**point, self._name: value}, self.rng)
+        return point, stats, bool(changed)
 
     def _warn_at_end(self) -> list[str]:
         n = self.count.n_draws

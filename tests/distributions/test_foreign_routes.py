@@ -3,10 +3,16 @@
 import numpy as np
 import pymc as pm
 import pytest
+from pytensor.compile.mode import JAX
 from pytensor.gradient import NullTypeGradError
+from pytensor.graph.fg import FunctionGraph
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError, RefuseForeignRoutes
+from pymc_mrf.distributions.foreign_routes import (
+    MeaninglessDensityError,
+    NoConversionError,
+    RefuseForeignRoutes,
+)
 
 X = np.random.default_rng(0).integers(2, size=(20, 3))
 GRAPH = pmrf.graphs.complete(3)
@@ -37,17 +43,37 @@ def grouped():
     return model
 
 
+def hidden():
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau", 1)
+        w = pmrf.BoltzmannMachine("w", tau, graph=GRAPH)
+        pm.Normal("y", w, 1, observed=X[0])
+    return model
+
+
+def missing():
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau", 1)
+        data = np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) % 7 == 0)
+        with pytest.warns(pm.exceptions.ImputationWarning):
+            pmrf.BoltzmannMachine("w", tau, graph=GRAPH, observed=data)
+    return model
+
+
+HIDDEN = {hidden: "w", missing: "w_unobserved"}
 MESSAGES = {
     intractable: 'under likelihood="particles" the log probability of a field is known up to a normal',
     sparse: "the density of a SpikeAndSlab is one of point masses at zero beside the slab",
     grouped: "the density of a DirichletProcess, or of EdgeCommunities, is one of partitions",
 }
 ROUTES = {
-    "Metropolis": lambda model: pm.Metropolis([model["w"]]),
-    "DEMetropolisZ": lambda model: pm.DEMetropolisZ([model["w"]]),
-    "Slice": lambda model: pm.Slice([model["w"]]),
-    "sample_smc": lambda model: pm.sample_smc(10, cores=1, **QUIET),
-    "find_MAP": lambda model: pm.find_MAP(progressbar=False, return_inferencedata=True, jitter=False),
+    "Metropolis": lambda model, w="w": pm.Metropolis([model[w]]),
+    "DEMetropolisZ": lambda model, w="w": pm.DEMetropolisZ([model[w]]),
+    "Slice": lambda model, w="w": pm.Slice([model[w]]),
+    "sample_smc": lambda model, w="w": pm.sample_smc(10, cores=1, **QUIET),
+    "find_MAP": lambda model, w="w": pm.find_MAP(
+        vars=[model[w]], progressbar=False, return_inferencedata=True, jitter=False
+    ),
 }
 
 
@@ -58,6 +84,25 @@ def test_routes_that_are_refused(build, route):
     model = build()
     with model, pytest.raises(MeaninglessDensityError, match=MESSAGES[build]):
         ROUTES[route](model)
+
+
+@pytest.mark.filterwarnings("ignore:Discrete variables are being optimized")
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("build", HIDDEN)
+def test_states_of_hidden_cells_are_not_moved(build, route):
+    model = build()
+    with model, pytest.raises(MeaninglessDensityError, match=r"pass pymc_mrf\.TreeGibbs"):
+        ROUTES[route](model, HIDDEN[build])
+
+
+@pytest.mark.parametrize("build", HIDDEN)
+def test_parameters_of_hidden_fields_are_moved(build):
+    """The states being given."""
+    model = build()
+    point = model.initial_point()
+    with model:
+        for step in (pm.Metropolis([model["tau"]]), pm.NUTS([model["tau"]])):
+            step.step(point)
 
 
 @pytest.mark.parametrize("build", MESSAGES)
@@ -89,3 +134,20 @@ def test_without_the_guard_they_run(monkeypatch):
         with model:
             step = pm.Metropolis([model["w"]])
         step.step(model.initial_point())
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_samplers_by_jax_are_refused(likelihood):
+    """As PyMC converts the density; a model without fields goes through."""
+    with pm.Model() as model:
+        w = pm.Normal("w", 0, 1, shape=3)
+        pmrf.BoltzmannMachine("x", w, graph=GRAPH, observed=X, likelihood=likelihood)
+    for variables in ([model["w"]], None):
+        fgraph = FunctionGraph(model.value_vars, [model.logp(vars=variables)], clone=True)
+        if variables:
+            JAX.optimizer.rewrite(fgraph)
+        else:
+            with pytest.raises(
+                NoConversionError, match=r'no conversion to JAX, .*nuts_sampler="nutpie"'
+            ):
+                JAX.optimizer.rewrite(fgraph)

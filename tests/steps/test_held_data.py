@@ -37,6 +37,14 @@ def regression():
     return model
 
 
+def picture():
+    with pm.Model() as model:
+        x = pmrf.Ising("x", pm.Data("coupling", 0.5), graph=GRAPH)
+        seen = pm.Data("seen", np.arange(3))
+        pm.Normal("y", pm.Data("scale", 1.0) * x[seen], 1, observed=pm.Data("image", np.full(3, 0.5)))
+    return model
+
+
 def factor_model():
     with pm.Model() as model:
         table = pm.Normal("a", 0, 1) * np.eye(2)
@@ -81,6 +89,10 @@ def test_new_data_ask_for_a_new_step(build, kind):
     [
         (edge_model, pmrf.EdgeGibbs, "p", 0.1),
         (regression, pmrf.Exchange, "covariate", np.array([3.0, 2.0, 1.0])),
+        (picture, pmrf.TreeGibbs, "coupling", 0.1),
+        (picture, pmrf.TreeGibbs, "seen", np.array([2, 1, 0])),
+        (picture, pmrf.TreeGibbs, "scale", 2.0),
+        (picture, pmrf.TreeGibbs, "image", np.ones(3)),
     ],
 )
 def test_other_data_that_the_step_has_read(build, kind, name, value):

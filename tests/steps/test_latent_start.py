@@ -12,6 +12,7 @@ from scipy.optimize import check_grad
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
+from pymc_mrf.steps.latent_slopes import slopes_of
 from pymc_mrf.steps.latent_start import _interaction, _VariationalEM
 
 GRID = builders.grid(18, 18)
@@ -45,6 +46,12 @@ def fitted_picture():
     """The model of the picture as PyMC starts it, and a step that has been made for it."""
     model = hidden_picture()
     return model, pmrf.TreeGibbs([model["x"]], model=model)
+
+
+def variational_em(step, model, names):
+    evidence, point = step._evidence, model.initial_point()
+    slopes = slopes_of(evidence, model, names)
+    return _VariationalEM(step._field, evidence, evidence.owner, model, point, names, slopes, None)
 
 
 def first_step(step, model):
@@ -146,13 +153,14 @@ def test_observed_neighbours_are_known():
         pm.Normal("y", pm.Normal("level") * x, 5.0, observed=truth / 10)
     step = pmrf.TreeGibbs([model["x_unobserved"]], model=model)
     assert not step._field.exact
-    em = _VariationalEM(step._field, step._evidence, model, model.initial_point(), ["level"], None)
+    em = variational_em(step, model, ["level"])
     q = em._mean_field(np.zeros(1), np.full((gaps.sum(), 2), 0.5))
     assert q[np.arange(gaps.sum()), (truth[gaps] + 1) // 2].mean() > 0.9
 
 
 @pytest.mark.parametrize("case", ["many", "of the field", "none"])
 def test_what_is_not_fitted(case):
+    """Nor needs to be, as the model tells states apart from the start."""
     with pm.Model() as model:
         if case == "many":  # an effect for every pixel
             effect = pm.Normal("effect", 0.0, 1.0, shape=GRID.n_nodes)
@@ -164,6 +172,207 @@ def test_what_is_not_fitted(case):
         x = pmrf.Ising("x", 0.3, h, graph=GRID, likelihood="pseudo")
         pm.Normal("y", x + effect, 0.5, observed=picture()[1])
     assert pmrf.TreeGibbs([model["x"]], model=model)._classes == {}
+
+
+CHAIN = builders.chain(12)
+HALVES = np.repeat([0, 1], 6)
+
+
+def many_bands(x):
+    level = pm.Normal("level", 0, 1, shape=(2, 151))
+    pm.Normal("y", level[x], 1, observed=np.tile(HALVES[:, None], (1, 151)))
+
+
+def through_another_layer(x):
+    layer = pm.Normal("layer", pm.Normal("level", 0, 1, shape=2)[x], 1)
+    pm.Normal("y", layer, 0.1, observed=HALVES)
+
+
+def sums_of_pixels(x):
+    seen = pt.extra_ops.cumsum(pm.Normal("level", 0, 1, shape=2)[x])
+    pm.Normal("y", seen, 1, observed=np.cumsum(HALVES))
+
+
+@pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw")
+@pytest.mark.parametrize(
+    ("declare", "why"),
+    [
+        (many_bands, "they are 302 numbers, and at most 300"),
+        (
+            through_another_layer,
+            r"the data reach the field only through layer, which is unknown as well \(integrate it out",
+        ),
+        (sums_of_pixels, "a term depends on several nodes"),
+    ],
+)
+def test_what_is_not_fitted_but_should_be_is_told(declare, why):
+    with pm.Model() as model:
+        declare(x := pmrf.Potts("x", 0.8, graph=CHAIN, n_states=2))
+    with pytest.warns(UserWarning, match=rf"does not fit level to the data .*because {why}.*initvals"):
+        pmrf.TreeGibbs([x], model=model)
+
+
+def test_factor_graphs_are_not_fitted_and_that_is_told():
+    pairs = [(i, i + 1) for i in range(11)]
+    with pm.Model() as model:
+        x = pmrf.FactorGraphMRF("x", [np.eye(2)] * 11, scopes=pairs, cardinalities=[2] * 12)
+        pm.Normal("y", pm.Normal("level", 0, 1, shape=2)[x], 1, observed=HALVES)
+    with pytest.warns(UserWarning, match="does not fit level .* the field is a FactorGraphMRF"):
+        pmrf.TreeGibbs([x], model=model)
+
+
+def test_differences_where_there_is_no_gradient_are_for_fewer_numbers(monkeypatch):
+    monkeypatch.setattr("pymc_mrf.steps.latent_start.slopes_of", lambda *_: None)
+    with pm.Model() as model:
+        x = pmrf.Potts("x", 0.8, graph=CHAIN, n_states=2)
+        level = pm.Normal("level", 0, 1, shape=(2, 31))
+        pm.Normal("y", level[x], 1, observed=np.tile(HALVES[:, None], (1, 31)))
+    with pytest.warns(UserWarning, match="they are 62 numbers, and at most 60"):
+        pmrf.TreeGibbs([x], model=model)
+
+
+LEVELS = np.array([0.1, 0.5, 0.9])
+SQUARE = builders.grid(12, 12)
+BLOCKS = np.repeat(np.repeat(np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]]), 4, axis=0), 4, axis=1).ravel()
+SEEN = LEVELS[BLOCKS] + np.random.default_rng(2).normal(0, 0.1, BLOCKS.size)
+GAPS = np.random.default_rng(3).random(BLOCKS.size) < 0.1
+
+
+def levels(**options):
+    return pm.Normal("level", 0.5, 0.5, shape=N_STATES, **options)
+
+
+def masked(x):
+    pm.Normal("y", levels()[x], pm.HalfNormal("noise", 0.5), observed=np.ma.masked_array(SEEN, GAPS))
+
+
+def not_a_number(x):
+    pm.Normal("y", levels()[x], pm.HalfNormal("noise", 0.5), observed=np.where(GAPS, np.nan, SEEN))
+
+
+def masked_counts(x):
+    counts = np.random.default_rng(4).poisson(40 * LEVELS[BLOCKS])
+    pm.Poisson("y", pm.Gamma("rate", 2, 0.1, shape=3)[x], observed=np.ma.masked_array(counts, GAPS))
+
+
+def data(x):
+    pm.Normal("y", levels()[x], pm.HalfNormal("noise", 0.5), observed=pm.Data("seen", SEEN))
+
+
+def mixture(x):
+    noise = pm.HalfNormal("noise", 0.5)
+    parts = [pm.Normal.dist(levels()[x], noise), pm.Normal.dist(0.5, 1.0, shape=SEEN.size)]
+    pm.Mixture("y", [0.95, 0.05], parts, observed=SEEN)
+
+
+def channels(x):
+    noise = pm.HalfNormal("noise", 0.5)
+    pm.Normal("y", levels()[x], noise, observed=np.ma.masked_array(SEEN, GAPS))
+    pm.Normal("z", pm.Normal("other", 0.5, 0.5, shape=3)[x], noise, observed=1.5 - SEEN)
+
+
+def bands(noise):
+    truth = np.random.default_rng(5).uniform(0.1, 0.9, (N_STATES, 6))
+    return truth[BLOCKS] + np.random.default_rng(6).normal(0, noise, (BLOCKS.size, 6))
+
+
+def many_numbers(x):
+    level = pm.Normal("level", 0.5, 0.3, shape=(N_STATES, 6))
+    pm.Normal("y", level[x], pm.HalfNormal("noise", 0.3, shape=(N_STATES, 6))[x], observed=bands(0.1))
+
+
+def correlated(x):
+    scale = pm.HalfNormal.dist(0.5)
+    chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2, sd_dist=scale)
+    level = pm.Normal("level", 0.5, 0.5, shape=(N_STATES, 2))
+    gaps = np.stack([GAPS, GAPS[::-1]], axis=1)
+    pm.MvNormal("y", level[x], chol=chol, observed=np.ma.masked_array(bands(0.05)[:, :2], gaps))
+
+
+def in_order(x):
+    ordered = pm.distributions.transforms.ordered
+    pm.Normal("y", levels(transform=ordered)[x], pm.HalfNormal("noise", 0.5), observed=SEEN)
+
+
+def positive_in_order(x):
+    level = pm.Beta("level", 2, 2, shape=N_STATES, transform=pm.distributions.transforms.ordered)
+    pm.Normal("y", level[x], pm.HalfNormal("noise", 0.5), observed=SEEN)
+
+
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+@pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")
+@pytest.mark.parametrize(
+    "declare",
+    [
+        masked,
+        not_a_number,
+        masked_counts,
+        data,
+        mixture,
+        channels,
+        many_numbers,
+        correlated,
+        in_order,
+        positive_in_order,
+    ],
+)
+def test_forms_of_evidence(declare):
+    """Whatever the classes are called; a pixel without evidence is one of its neighbours."""
+    with pm.Model() as model:
+        declare(x := pmrf.Potts("x", 1.0, graph=SQUARE, n_states=N_STATES))
+    step = pmrf.TreeGibbs([x], model=model)
+    assert step._classes
+    found = first_step(step, model)["x"]
+    seen = BLOCKS == BLOCKS if declare is not correlated else ~(GAPS | GAPS[::-1])
+    wrong = min(np.mean((np.array(names)[found] != BLOCKS)[seen]) for names in permutations(range(3)))
+    assert wrong < 0.06
+    point = {**model.initial_point(), **step._classes}
+    assert np.isfinite([point[name] for name in step._classes if name.startswith("level")]).all()
+
+
+def test_data_that_are_hidden_as_well_play_no_part_in_the_fit():
+    """Missing parts of vectors, which start at the prior mean."""
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        x = pmrf.Potts("x", 1.0, graph=CHAIN, n_states=2)
+        level = pm.Normal("level", 0, 1, shape=(2, 2))
+        gaps = np.zeros((12, 2), dtype=bool)
+        gaps[3, 1] = gaps[7, 0] = True
+        y = np.ma.masked_array(np.tile(HALVES[:, None], (1, 2)), gaps)
+        pm.MvNormal("y", level[x], np.eye(2), observed=y)
+    evidence = pmrf.TreeGibbs([x], model=model)._evidence
+    read = evidence.cells_that_read(["y_unobserved"], model.initial_point())
+    np.testing.assert_array_equal(evidence.owner[read], [3, 7])
+
+
+def test_a_step_that_comes_before_cannot_start_at_infinity():
+    def declare(field_first):
+        with pm.Model() as model:
+            if field_first:
+                x = pmrf.Potts("x", 1.0, graph=SQUARE, n_states=N_STATES)
+            level = levels(transform=pm.distributions.transforms.ordered)
+            if not field_first:
+                x = pmrf.Potts("x", 1.0, graph=SQUARE, n_states=N_STATES)
+            pm.Normal("y", level[x], 0.1, observed=SEEN)
+        return model
+
+    options = {
+        "quiet": True,
+        "compute_convergence_checks": False,
+        "random_seed": 1,
+        "chains": 2,
+        "cores": 1,
+    }
+    words = (
+        r"level_ordered__ at infinity, .* pm.sample\(step=pymc_mrf.TreeGibbs\(\[x\]\)\); or .* initval"
+    )
+    with declare(False), pytest.raises(ValueError, match=words):
+        pm.sample(5, tune=5, **options)
+    for field_first in (True, False):
+        with declare(field_first) as model:
+            step = None if field_first else pmrf.TreeGibbs([model["x"]])
+            idata = pm.sample(5, tune=5, step=step, **options)
+        found = idata.posterior["level"].values
+        assert np.abs(found - LEVELS).max() < 0.1
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +389,7 @@ def small():
             )
         pm.Normal("y", mean[x], 0.7, observed=rng.normal(size=(2, 4)))
     step = pmrf.TreeGibbs([model["x_unobserved"]], model=model)
-    em = _VariationalEM(step._field, step._evidence, model, model.initial_point(), ["mean"], None)
+    em = variational_em(step, model, ["mean"])
     return model, em, (weight, bias)
 
 
@@ -207,7 +416,7 @@ def test_bound_is_the_sum_over_all_configurations(small):
     assert em.bound(theta + 0.1, q) != pytest.approx(expected + lifted, abs=1e-3)
 
 
-def test_the_mean_field_and_the_parameters_raise_the_bound(small):
+def test_the_mean_field_and_the_parameters_raise_the_bound(small, monkeypatch):
     _, em, _ = small
     theta, q = np.array([-0.3, 0.8]), np.full((len(em._field.states), 2), 0.5)
     bounds = [em.bound(theta, q)]
@@ -218,8 +427,13 @@ def test_the_mean_field_and_the_parameters_raise_the_bound(small):
         bounds.append(em.bound(theta, q))
     assert (np.diff(bounds) > -1e-6).all()
     assert bounds[-1] > bounds[0] + 0.1
-    error = check_grad(lambda v: em._objective(v, q)[0], lambda v: em._objective(v, q)[1], theta + 0.5)
-    assert error < 1e-3 * np.linalg.norm(em._objective(theta + 0.5, q)[1])
+    assert em._slopes is not None
+    for _ in range(2):
+        error = check_grad(
+            lambda v: em._objective(v, q)[0], lambda v: em._objective(v, q)[1], theta + 0.5
+        )
+        assert error < 1e-3 * np.linalg.norm(em._objective(theta + 0.5, q)[1])
+        monkeypatch.setattr(em, "_slopes", None)  # by differences
 
 
 def test_neighbours_of_a_coupling_that_starts_at_zero_attract_each_other():

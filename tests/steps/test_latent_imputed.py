@@ -1,0 +1,107 @@
+"""Missing data beside a hidden field: the field is drawn without them, and they are drawn from it."""
+
+from itertools import product
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.latent_imputed import Imputed, can_be_drawn
+from tests.statistics import Z
+
+pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+GRAPH = pmrf.graphs.grid(2, 2)
+LEVELS = np.array([-1.0, 0.5, 2.0])
+MISSING = np.array([False, True, False, True])
+
+
+def chain(model, n):
+    """Draws (n, ...) of a single step, by name; those of the values of PyMC."""
+    step = pmrf.TreeGibbs([model["x"]], model=model)
+    step.setup_chain(np.random.default_rng(1), 0, n)
+    point, found = model.initial_point(), []
+    for _ in range(n):
+        point, _ = step.step(point)
+        found.append(point)
+    return step, {name: np.array([draw[name] for draw in found]) for name in point}
+
+
+@pytest.mark.parametrize("sigma", [0.01, 1.0])
+def test_posterior_is_that_of_enumeration(sigma):
+    """Also where an entry would determine its state, and the state the entry."""
+    y = np.ma.masked_array([-0.9, 0.0, 0.4, 0.0], MISSING)
+    with pm.Model() as model:
+        x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
+        pm.Normal("y", pt.constant(LEVELS)[x], sigma, observed=y)
+    step, draws = chain(model, n := 4000)
+    assert [rv.name for rv in step._evidence.imputed] == ["y_unobserved"]
+    states = np.array(list(product(range(3), repeat=4)))
+    u, v = GRAPH.edges.T
+    logp = 0.7 * (states[:, u] == states[:, v]).sum(axis=1)
+    logp = logp + norm.logpdf(y.data, LEVELS[states], sigma)[:, ~MISSING].sum(axis=1)
+    p = np.exp(logp - logsumexp(logp))
+    for k in range(3):
+        expected = p @ (states == k)
+        sd = np.sqrt(expected * (1 - expected) / n)
+        assert (np.abs((draws["x"] == k).mean(axis=0) - expected) < Z * sd + 1e-12).all()
+    entries, where = draws["y_unobserved"], np.flatnonzero(MISSING)
+    mean = p @ LEVELS[states][:, where]
+    variance = p @ LEVELS[states][:, where] ** 2 + sigma**2 - mean**2
+    assert (np.abs(entries.mean(axis=0) - mean) < Z * np.sqrt(variance / n)).all()
+    residuals = entries - LEVELS[draws["x"]][:, where]
+    assert abs(residuals.std() / sigma - 1) < Z / np.sqrt(2 * residuals.size)
+
+
+def test_entries_with_a_transform_and_counts():
+    with pm.Model() as model:
+        x = pmrf.Potts("x", 0.0, graph=GRAPH, n_states=2)
+        mean = pt.constant([1.0, 50.0])[x]
+        seen = np.ma.masked_array([1.0, 1.0, 50.0, 50.0], MISSING)
+        pm.Gamma("y", mu=mean, sigma=0.1 * mean, observed=seen)
+        pm.Poisson("z", mean, observed=seen.astype(int))
+    step, draws = chain(model, 400)
+    assert {rv.name for rv in step._evidence.imputed} == {"y_unobserved", "z_unobserved"}
+    assert draws["z_unobserved"].dtype == model.rvs_to_values[model["z_unobserved"]].dtype
+    for entries in (np.exp(draws["y_unobserved_log__"]), draws["z_unobserved"]):
+        for state, level in enumerate((1.0, 50.0)):
+            of_state = entries[draws["x"][:, MISSING] == state]
+            assert len(of_state) > 300
+            assert abs(of_state.mean() / level - 1) < Z / np.sqrt(len(of_state))
+
+
+@pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw")
+@pytest.mark.parametrize("case", ["in a potential", "of another variable", "a field", "not drawn"])
+def test_what_is_evidence_as_before(case):
+    with pm.Model() as model:
+        x = pmrf.Ising("x", 0.5, graph=GRAPH)
+        if case == "a field":
+            z = pmrf.Ising("z", 0.5, 0.3 * x, graph=GRAPH, likelihood="exact")
+        elif case == "not drawn":
+            z = pm.CustomDist("z", x, logp=lambda value, mu: -((value - mu) ** 2), shape=4)
+        else:
+            z = pm.Normal("z", x, 1.0)
+        if case == "in a potential":
+            pm.Potential("p", -(z**2).sum())
+        elif case == "of another variable":
+            pm.Normal("y", z, 1.0, observed=np.ones(4))
+    step, draws = chain(model, 5)
+    assert step._evidence.imputed == []
+    assert step._evidence.terms == ["z"]
+    assert (draws["z"] == draws["z"][0]).all()
+
+
+def test_draws_are_those_of_the_generator():
+    with pm.Model() as model:
+        x = pmrf.Ising("x", 0.5, graph=GRAPH)
+        z = pm.StudentT("z", 5, mu=x, sigma=1.0)
+    point = model.initial_point()
+    assert can_be_drawn(z, model, point)
+    first, again, other = (
+        Imputed([z], model).draw(point, np.random.default_rng(seed))["z"] for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
