@@ -139,7 +139,7 @@ def measure(
     """Sample one picture; what the table says of it."""
     graph = pmrf.graphs.grid(side, side)
     path = find_path(simulated_side(side, n_states), n_states, folder)
-    if path.n_edges < graph.n_edges:
+    if len(path.weights) < graph.n_edges:
         path = enlarged(path, graph, n_states)
     rng = np.random.default_rng(1)
     y = picture(graph, Case(side, n_states, PHASES[phase] * critical_coupling(n_states)), rng)
