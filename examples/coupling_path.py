@@ -67,10 +67,11 @@ def hidden_picture(graph, case: Case, y: np.ndarray, likelihood: str) -> pm.Mode
 
 def simulated(graph, case: Case) -> None:
     """Simulate what the path needs."""
+    weights = np.ones(graph.n_edges)
     if case.field is None:
-        simulate_path(graph, case.n_states, 1, False)
+        simulate_path(graph, weights, case.n_states, 1, False)
     else:
-        simulate_grid(graph, case.n_states, 1)
+        simulate_grid(graph, weights, case.n_states, 1)
 
 
 def rows_of(case: Case, draws: int, tune: int) -> list[list]:

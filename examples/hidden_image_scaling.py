@@ -99,10 +99,10 @@ def sample(model: pm.Model, draws: int, tune: int) -> tuple[xr.DataTree, np.ndar
 
 def enlarged(path: CouplingPath, graph: PairwiseGraph, n_states: int) -> CouplingPath:
     """Path of a smaller lattice times the ratio of edges: as quick as that of `graph`, but not as right."""
-    f = graph.n_edges / path.n_edges
+    f = graph.n_edges / len(path.weights)
     return CouplingPath(
         graph.n_nodes * np.log(n_states),
-        graph.n_edges,
+        np.ones(graph.n_edges),
         path.knots,
         path.means * f,
         path.variances * f,
@@ -125,7 +125,7 @@ def simulate(side: int, n_states: int, folder: Path) -> dict:
 def find_path(side: int, n_states: int, folder: Path) -> CouplingPath:
     """Path of a square lattice, simulated if it is not in `folder`."""
     graph = pmrf.graphs.grid(side, side)
-    return saved_path(graph, n_states, 1, False, folder, lambda file: None)
+    return saved_path(graph, np.ones(graph.n_edges), n_states, 1, False, folder, lambda file: None)
 
 
 def simulated_side(side: int, n_states: int) -> int:
@@ -139,7 +139,7 @@ def measure(
     """Sample one picture; what the table says of it."""
     graph = pmrf.graphs.grid(side, side)
     path = find_path(simulated_side(side, n_states), n_states, folder)
-    if path.n_edges < graph.n_edges:
+    if len(path.weights) < graph.n_edges:
         path = enlarged(path, graph, n_states)
     rng = np.random.default_rng(1)
     y = picture(graph, Case(side, n_states, PHASES[phase] * critical_coupling(n_states)), rng)

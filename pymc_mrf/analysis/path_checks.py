@@ -25,7 +25,7 @@ def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
             continue
         seen.add(node)
         family, path, parameters = node.op.family, node.op.path, node.op.dist_params(node)
-        at = path_coupling(family, parameters[0])[None]
+        at = path_coupling(path, family, parameters[0])[None]
         if isinstance(path, FieldGrid):
             at = pt.concatenate([at, path_weights(family, parameters[1])])
         draws = np.array(at_some_draws(at, idata, model, group), dtype=np.float64)

@@ -330,8 +330,8 @@ class MarkovRandomField(Field):
             path = find_path(
                 family, parameters, graph, n_rows or 1, lambda: listed(possible(tree, parameters))
             )
-        elif likelihood == "auto" and n_rows == 1 and not is_cheap(tree()):
-            path = unasked_path(family, parameters, graph)
+        elif likelihood == "auto" and n_rows and not is_cheap(tree()):
+            path = unasked_path(family, parameters, graph, n_rows)
             likelihood = "path" if path else "auto"
         likelihood = chosen_likelihood(
             likelihood,
@@ -376,13 +376,14 @@ class AgreementMRF(MarkovRandomField):
         the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when the field is
         declared; for observed, complete data and continuous parameters that all rows share.
         "path": with gradient, for `Ising`, `Potts` and `AgreementMRF` fields whose only parameter is one
-        coupling, a scalar, and for `Ising` fields, and `Potts` fields of two or three states, that attract
+        coupling, a scalar or a scalar times constants, the weights of the edges (of an `AgreementMRF`, the
+        sigmoid of these), and for `Ising` fields, and `Potts` fields of two or three states, that attract
         neighbours and have one field for all nodes as well: by thermodynamic integration (Gelman & Meng,
-        1998, eq. 6), simulated once per graph and saved.
+        1998, eq. 6), simulated once per graph and weights, and saved.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
-        tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for one row of at
-        most 2 ** 14 nodes whose coupling is random, or 2 ** 12 nodes of two states in a field; else
-        "particles".
+        tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for rows
+        that have at most 2 ** 14 nodes together and whose coupling is random, or 2 ** 12 nodes of two
+        states in a field; else "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
         one over clusters where an attractive field may order; draws are exact if the likelihood is "exact"

@@ -1,6 +1,7 @@
 """`likelihood="path"`: fields whose log-partition function is simulated once.
 
-Along one coupling, or on a grid of one coupling and one field, the same for all nodes.
+Along one coupling, or on a grid of one coupling and one field, the same for all nodes; edges may have known
+weights, by which the coupling is multiplied.
 """
 
 import logging
@@ -22,6 +23,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.arguments import entries_of_dims, value_of
 from pymc_mrf.distributions.entries import EntriesRV
+from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argument
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -38,7 +40,7 @@ NEGLIGIBLE = 0.25
 """Error of a mean up to which nothing is said, in standard deviations of a posterior."""
 
 LARGEST_UNASKED, LARGEST_FIELD_UNASKED = 2**14, 2**12
-"""Nodes of a graph up to which the simulation of a path, of a grid, of some minutes, starts by itself."""
+"""Nodes of all rows up to which the simulation of a path, of a grid, of some minutes, starts by itself."""
 
 MOST_STATES, LARGEST_OF_MOST = 3, 2**8
 """States of a grid, of which the number of points is a power of theirs; nodes of a graph with so many."""
@@ -64,7 +66,8 @@ def find_path(
     Raises
     ------
     ValueError
-        If the field is not one with a scalar coupling of agreements and at most one field for all nodes.
+        If the field is not one with a scalar coupling of agreements, times constant weights of the edges at
+        most, and at most one field for all nodes.
     """
     reason = _why_not(family, parameters, graph)
     if reason:
@@ -79,11 +82,12 @@ def warn_of_errors(path: Simulated, family: Family, n_rows: int) -> None:
     off, t = _largest_error(path, n_rows)
     if off > NEGLIGIBLE:
         name, apart = family.edge_parameter, family.edge_statistic[0]
-        value = float(family.parameter(t / (apart[0] - apart[1])))
+        value = float(family.parameter(t * path.weights.max() / (apart[0] - apart[1])))
+        largest = "" if (path.weights == 1.0).all() else ", the largest,"
         warn_user(
             f'the posterior of {name} under likelihood="path" may be off by up to {off:.2f} of its '
-            f"standard deviations, near {name} = {value:.3g}, where the simulation is too short or its "
-            f'states do not mix: check it with likelihood="particles", or declare the field with its '
+            f"standard deviations, near {name}{largest} = {value:.3g}, where the simulation is too short or "
+            f'its states do not mix: check it with likelihood="particles", or declare the field with its '
             f"{n_rows} rows if it was declared with fewer"
         )
 
@@ -94,19 +98,21 @@ def warn_of_data(path: Simulated, family: Family, x: Any) -> None:
         warn_of_errors(path, family, int(value_of(pt.prod(x.shape[:-1]))))
 
 
-def unasked_path(family: Family, parameters: Sequence, graph: PairwiseGraph) -> Simulated | None:
-    """Path or grid of a field of one row under ``likelihood="auto"``; None where "particles" does better.
+def unasked_path(
+    family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int
+) -> Simulated | None:
+    """Path or grid of a field under ``likelihood="auto"``; None where "particles" does better.
 
     That is where there is none, its simulation takes minutes or has errors that matter, or the coupling is
     known.
     """
     takes_grid = has_field(family, parameters)
     largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_UNASKED
-    is_small = graph.n_nodes <= largest and (family.n_states == 2 or not takes_grid)
+    is_small = n_rows * graph.n_nodes <= largest and (family.n_states == 2 or not takes_grid)
     if not (is_small and _is_random(parameters[0])) or _why_not(family, parameters, graph):
         return None
-    path = _known_path(family, parameters, graph, 1)
-    return path if _largest_error(path, 1)[0] <= NEGLIGIBLE else None
+    path = _known_path(family, parameters, graph, n_rows)
+    return path if _largest_error(path, n_rows)[0] <= NEGLIGIBLE else None
 
 
 def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str | None:
@@ -118,15 +124,22 @@ def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str 
             f'likelihood="path" is for AgreementMRF, Ising and Potts with one {name}, not for {kind}: use '
             "likelihood={others}"
         )
-    shared = shared_number(parameters[0])
-    if shared is None:
+    line = _edge_line(family, parameters[0])
+    if line is None:
         return (
-            f'{name} must be a scalar under likelihood="path", which follows the field along one number, but '
-            f"it is a vector of {graph.n_edges} values: pass the one number that all edges share, {OTHERS}"
+            f'{name} must be a scalar under likelihood="path", which follows the field along one number, or '
+            f"a scalar times constant weights of the edges, but {_what_changes(parameters[0], graph)}: pass "
+            f"the one number that all edges share, {OTHERS}"
+        )
+    shared, weights = line
+    if graph.n_edges and not (np.isfinite(weights).all() and weights.min() >= 0.0 < weights.max()):
+        return (
+            f'the weights of the edges by which {name} is multiplied must be finite under likelihood="path", '
+            f"of one sign, and not all 0, but they go from {weights.min()} to {weights.max()}: {OTHERS[3:]}"
         )
     shares, labels = [shared], [str(family.edge_parameter)]
     if has_field(family, parameters):
-        reason, row = _why_no_grid(family, parameters, graph)
+        reason, row = _why_no_grid(family, parameters, graph, shared)
         if reason:
             return reason
         shares.append(row)
@@ -144,8 +157,10 @@ def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str 
     )
 
 
-def _why_no_grid(family: Family, parameters: Sequence, graph: PairwiseGraph) -> tuple[str | None, Any]:
-    """Say why a field with node parameters has no grid; else what all nodes share."""
+def _why_no_grid(
+    family: Family, parameters: Sequence, graph: PairwiseGraph, coupling: Any
+) -> tuple[str | None, Any]:
+    """Say why a field with this coupling and node parameters has no grid; else what all nodes share."""
     name, K = family.node_parameter, family.n_states
     row = shared_row(family, parameters[1])
     if row is None:
@@ -166,7 +181,7 @@ def _why_no_grid(family: Family, parameters: Sequence, graph: PairwiseGraph) -> 
             f"nodes, as its grid takes too long, but there are {graph.n_nodes}: leave it out, or use "
             'likelihood="particles", whose step is Exchange'
         ), None
-    if share_below_zero(family.natural(shared_number(parameters[0]), pt)) > 0.0:
+    if share_below_zero(coupling) > 0.0:
         return (
             f'{family.edge_parameter} must attract neighbours under likelihood="path" with a {name}, but '
             "some draws of its prior do not: give it a prior without them, as pm.HalfNormal, or use "
@@ -186,10 +201,46 @@ def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_ro
             f"{along}, this first time only: {file}"
         )
 
+    line = _edge_line(family, parameters[0])
+    assert line is not None
+    number, weights = line[0], _scaled(line[1])
     if has_field(family, parameters):
-        return saved_grid(graph, family.n_states, n_rows, folder(), announce)
-    is_signed = share_below_zero(family.natural(shared_number(parameters[0]), pt)) > 0.0
-    return saved_path(graph, family.n_states, n_rows, is_signed, folder(), announce)
+        return saved_grid(graph, weights, family.n_states, n_rows, folder(), announce)
+    is_signed = share_below_zero(number) > 0.0
+    return saved_path(graph, weights, family.n_states, n_rows, is_signed, folder(), announce)
+
+
+def _edge_line(family: Family, parameter: Any) -> Multiple | None:
+    """Eta of the edges as a number, symbolic, times weights (r,); None if it is not seen to be that.
+
+    Weights of one sign are not negative.
+    """
+    [*batch, r] = parameter.type.shape
+    argument = sigmoid_argument(parameter) if family.is_log_odds else parameter
+    found = as_multiple(parameter if argument is None else argument)
+    if found is None or found[1].size not in (1, r) or any(n != 1 for n in batch):
+        return None
+    number, weights = found[0], np.broadcast_to(found[1].ravel(), r)
+    if argument is None:  # a probability
+        if np.ptp(weights):
+            return None
+        number, weights = family.natural(number * weights[0], pt), np.ones(r)
+    is_negative = weights.min(initial=0.0) < 0.0 >= weights.max(initial=0.0)
+    return (-number, -weights) if is_negative else (number, weights)
+
+
+def _scaled(weights: np.ndarray) -> np.ndarray:
+    """Make the mean square of weights 1, so that the unit of the coupling plays no part; equal ones are 1."""
+    return weights / np.sqrt(np.mean(weights**2)) if np.ptp(weights) else np.ones(len(weights))
+
+
+def _what_changes(parameter: Any, graph: PairwiseGraph) -> str:
+    """Say why a parameter of the edges is no scalar times constants."""
+    draws = [v for v in ancestors([parameter]) if v.owner and isinstance(v.owner.op, RandomVariable)]
+    for v in ancestors([parameter], blockers=draws):
+        if isinstance(v, SharedVariable) and hasattr(v.type, "ndim") and v.type.ndim:
+            return f"it depends on {v.name}, which pm.set_data may change (give weights as an array)"
+    return f"it is a vector of {graph.n_edges} values"
 
 
 def has_field(family: Family, parameters: Sequence) -> bool:
@@ -207,10 +258,11 @@ def _largest_error(path: Simulated, n_rows: int) -> tuple[float, float]:
     return float(off.max()), float(path.knots[off.argmax()])
 
 
-def path_coupling(family: Family, parameter: Any) -> Any:
-    """Symbolic coupling of agreements, from a `parameter` (..., r) of which all entries are one number."""
-    eta = family.natural(core(parameter, 1)[0], pt)
-    return (family.edge_statistic[0, 0] - family.edge_statistic[0, 1]) * eta
+def path_coupling(path: Simulated, family: Family, parameter: Any) -> Any:
+    """Symbolic coupling t of agreements, from a `parameter` (..., r) along the weights of `path`."""
+    edge = int(path.weights.argmax())
+    eta = family.natural(core(parameter, 1)[edge], pt)
+    return (family.edge_statistic[0, 0] - family.edge_statistic[0, 1]) / path.weights[edge] * eta
 
 
 def path_weights(family: Family, parameter: Any) -> Any:
@@ -221,14 +273,15 @@ def path_weights(family: Family, parameter: Any) -> Any:
 def along_path(path: Simulated, family: Family, parameters: Sequence) -> Any:
     """Log-partition function of a field whose edges share one number, and its nodes one or K; symbolic.
 
-    Its statistic of an edge is a constant plus a multiple of the agreement.
+    That of an edge is multiplied by its weight. Its statistic of an edge is a constant plus a multiple
+    of the agreement.
     """
-    t, (together, apart) = path_coupling(family, parameters[0]), family.edge_statistic[0, :2]
+    t, (together, apart) = path_coupling(path, family, parameters[0]), family.edge_statistic[0, :2]
     if isinstance(path, FieldGrid):
         value = path.log_partition(t, path_weights(family, parameters[1]), pt)
     else:
         value = path.log_partition(t, pt)
-    return value + path.n_edges * apart / (together - apart) * t
+    return value + path.most * apart / (together - apart) * t
 
 
 def shared_row(family: Family, parameter: Any) -> Any:

@@ -33,7 +33,7 @@ def _check_coupling(node) -> None:
     path, family = node.op.path, node.op.family
     if path.is_signed:
         return
-    coupling = path_coupling(family, node.op.dist_params(node)[0])
+    coupling = path_coupling(path, family, node.op.dist_params(node)[0])
     drawn = FunctionGraph(outputs=[coupling], clone=True, copy_inputs=False)
     remove_valued_rvs.apply(drawn)
     if share_below_zero(drawn.outputs[0]) > CHANCE:

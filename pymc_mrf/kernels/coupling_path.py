@@ -1,4 +1,8 @@
-"""Agreements of an agreement field with one coupling and no field, counted along Swendsen-Wang sweeps."""
+"""Weights of the agreeing edges of a field with one coupling, summed along Swendsen-Wang sweeps.
+
+In all kernels `edges` (r, 2) have `weights` (r,), which are not negative: the coupling of an edge is its
+weight times the one coupling.
+"""
 
 import numpy as np
 
@@ -7,55 +11,59 @@ from pymc_mrf.kernels.swendsen_wang import join_clusters
 
 
 @jit
-def agreements(x, edges, out):
-    """Count the `edges` (r, 2) between equal states in every row of `x` (m, d), into `out` (m,)."""
+def agreements(x, edges, weights, out):
+    """Sum the weights of the edges between equal states in every row of `x` (m, d), into `out` (m,)."""
     for c in range(x.shape[0]):
-        total = 0
+        total = 0.0
         for e in range(edges.shape[0]):
-            total += x[c, edges[e, 0]] == x[c, edges[e, 1]]
+            if x[c, edges[e, 0]] == x[c, edges[e, 1]]:
+                total += weights[e]
         out[c] = total
 
 
 @jit
-def agreement_series(x, edges, coupling, n_states, counts, means, rng):
-    """Move `x` (d,) int8 by cluster sweeps and count its agreeing edges after each.
+def agreement_series(x, edges, weights, coupling, n_states, counts, means, rng):
+    """Move `x` (d,) int8 by cluster sweeps and sum the weights of its agreeing edges after each.
 
     Without evidence the clusters of a sweep take independent, uniform states: an edge inside a cluster
     agrees, one between two clusters with probability 1 / K. That mean given the clusters is less noisy than
-    the count (Rao-Blackwell).
+    the sum (Rao-Blackwell).
 
     Parameters
     ----------
     x : (d,) int8 array
         State indices 0..K-1, moved in place.
     edges : (r, 2) integer array
+    weights : (r,) array
     coupling : float
-        At least 0, of all edges.
+        At least 0.
     n_states : int
         K.
     counts : (n_sweeps,) array
-        Result: agreeing edges.
+        Result: weights of the agreeing edges.
     means : (n_sweeps,) array
         Result: their mean given the clusters.
     rng : numpy.random.Generator
     """
-    closed = np.full(edges.shape[0], np.exp(-coupling))
+    closed, total = np.exp(-coupling * weights), weights.sum()
     parent = np.empty(x.shape[0], dtype=np.int64)
     for s in range(counts.shape[0]):
         join_clusters(x, edges, closed, parent, rng)
         for i in range(x.shape[0]):
             x[i] = int(rng.random() * n_states) if parent[i] == i else x[parent[i]]
-        agreeing, inside = 0, 0
+        agreeing, inside = 0.0, 0.0
         for e in range(edges.shape[0]):
             u, v = edges[e, 0], edges[e, 1]
-            agreeing += x[u] == x[v]
-            inside += parent[u] == parent[v]
+            if x[u] == x[v]:
+                agreeing += weights[e]
+            if parent[u] == parent[v]:
+                inside += weights[e]
         counts[s] = agreeing
-        means[s] = inside + (edges.shape[0] - inside) / n_states
+        means[s] = inside + (total - inside) / n_states
 
 
 @jit
-def field_series(x, edges, coupling, field, counts, means, rng):
+def field_series(x, edges, weights, coupling, field, counts, means, rng):
     """Move `x` (d,) int8 by cluster sweeps in a field that all nodes share; count after each.
 
     Given the clusters of a sweep their states are independent, that of a cluster of m nodes a with
@@ -66,18 +74,19 @@ def field_series(x, edges, coupling, field, counts, means, rng):
     x : (d,) int8 array
         State indices 0..K-1, moved in place.
     edges : (r, 2) integer array
+    weights : (r,) array
     coupling : float
-        At least 0, of all edges.
+        At least 0.
     field : (K,) array
         Log weights of the states of each node.
     counts : (n_sweeps, 1 + K) array
-        Result: agreeing edges, then nodes in each state.
+        Result: weights of the agreeing edges, then nodes in each state.
     means : (n_sweeps, 1 + K) array
         Result: their means given the clusters.
     rng : numpy.random.Generator
     """
     d, K = x.shape[0], field.shape[0]
-    closed = np.full(edges.shape[0], np.exp(-coupling))
+    closed = np.exp(-coupling * weights)
     parent, size = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     p, below = np.empty((d, K)), field - field.max()
     for s in range(counts.shape[0]):
@@ -108,10 +117,11 @@ def field_series(x, edges, coupling, field, counts, means, rng):
             counts[s, 1 + x[i]] += 1.0
         for e in range(edges.shape[0]):
             u, v = edges[e, 0], edges[e, 1]
-            counts[s, 0] += x[u] == x[v]
+            if x[u] == x[v]:
+                counts[s, 0] += weights[e]
             u, v = parent[u], parent[v]
             if u == v:
-                means[s, 0] += 1.0
+                means[s, 0] += weights[e]
             else:
                 for a in range(K):
-                    means[s, 0] += p[u, a] * p[v, a]
+                    means[s, 0] += weights[e] * p[u, a] * p[v, a]

@@ -1,10 +1,11 @@
 r"""The log-partition function of a field with one coupling, along that coupling: thermodynamic integration.
 
-With S the number of agreeing edges and :math:`A(t) = \log \sum_x e^{t S(x)}`, the mean of S at t is A'(t),
-and its variance A''(t) (Gelman & Meng, 1998, eq. 6). Both are known at some *knots*, from simulation. Between
-two of them the mean is the cubic with these values and slopes, its slopes lowered where it would not increase
-(Fritsch & Carlson, 1980), and A its integral. Beyond the last knot the field is all but frozen: what the mean
-lacks of its limit falls exponentially, at the rate at which it does at the knot.
+With S the sum of the weights of the agreeing edges, 1 each or other constants, and :math:`A(t) = \log
+\sum_x e^{t S(x)}`, the mean of S at t is A'(t), and its variance A''(t) (Gelman & Meng, 1998, eq. 6).
+Both are known at some *knots*, from simulation. Between two of them the mean is the cubic with these
+values and slopes, its slopes lowered where it would not increase (Fritsch & Carlson, 1980), and A its
+integral. Beyond the last knot the field is all but frozen: what the mean lacks of its limit falls
+exponentially, at the rate at which it does at the knot.
 """
 
 from dataclasses import dataclass
@@ -19,28 +20,28 @@ LEAST = 1e-12  # of what is divided by: a field without edges, or frozen to the 
 
 @dataclass(frozen=True, eq=False)
 class CouplingPath:
-    """A(t) of the agreement field with coupling t on all edges, and its error.
+    """A(t) of the agreement field whose edges have couplings t times their weights, and its error.
 
     Attributes
     ----------
     log_count : float
         A(0), the log number of configurations.
-    n_edges : int
-        Number of edges r.
+    weights : (r,) array
+        Of the edges, not negative.
     knots : (p,) array
         Couplings, increasing; 0 is one of them.
     means, variances : (p,) arrays
-        Of the number of agreeing edges, at the knots.
+        Of S, at the knots.
     errors : (p,) array
         Monte Carlo standard errors of `means`.
     gaps : (p - 1,) array
         Estimated errors of the mean between two knots by interpolation.
     least : float
-        Number of agreements that the mean falls to beyond the first knot.
+        What the mean falls to beyond the first knot.
     """
 
     log_count: float
-    n_edges: int
+    weights: np.ndarray
     knots: np.ndarray
     means: np.ndarray
     variances: np.ndarray
@@ -54,12 +55,17 @@ class CouplingPath:
         return bool(self.knots[0] < 0.0)
 
     @cached_property
+    def most(self) -> float:
+        """What the mean rises to beyond the last knot: S where all edges agree."""
+        return float(self.weights.sum())
+
+    @cached_property
     def _hermite(self) -> tuple[np.ndarray, np.ndarray]:
         """Increasing means, and slopes under which the cubics increase."""
         from scipy.optimize import isotonic_regression
 
         weights = np.maximum(self.errors, LEAST) ** -2.0
-        means = isotonic_regression(np.clip(self.means, 0.0, self.n_edges), weights=weights).x
+        means = isotonic_regression(np.clip(self.means, 0.0, self.most), weights=weights).x
         secants = np.diff(means) / np.diff(self.knots)
         steepest = 3.0 * np.minimum(np.append(secants, np.inf), np.insert(secants, 0, np.inf))
         return means, np.minimum(self.variances, steepest)
@@ -108,16 +114,14 @@ class CouplingPath:
         above = xp.where(t > self.knots[-1], t - self.knots[-1], 0.0)
         below = xp.where(t < self.knots[0], t - self.knots[0], 0.0)
         (missing, rate), (left, rate_below) = self._tails
-        value = (
-            value + self.n_edges * above + self.least * below + missing / rate * xp.expm1(-rate * above)
-        )
+        value = value + self.most * above + self.least * below + missing / rate * xp.expm1(-rate * above)
         return value + left / rate_below * xp.expm1(rate_below * below)
 
     @cached_property
     def _tails(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """What the mean lacks of its limit at the last and the first knot, and how fast that falls."""
         means, slopes = self._hermite
-        lacks = np.maximum([self.n_edges - means[-1], means[0] - self.least], LEAST)
+        lacks = np.maximum([self.most - means[-1], means[0] - self.least], LEAST)
         rates = np.maximum(slopes[[-1, 0]] / lacks, LEAST)
         return (lacks[0], rates[0]), (lacks[1], rates[1])
 

@@ -9,10 +9,11 @@ mean of M_k, the number of nodes in the states above the gap, less what it is if
     A(t, h) = A(t, a) + N \bar h, \qquad
     \partial A / \partial t = E[S], \quad \partial A / \partial a_k = E[M_k]
 
-(Gelman & Meng, 1998, eq. 6), S the number of agreeing edges. Simulation gives these means and the
-covariances, which are the second derivatives, at grid points. A is the tensor product of quartic splines that
-fits them (de Boor, 1978): means are cubic splines, and the gradient of A is that of its values. Beyond the
-grid the field is all but frozen: what a mean lacks of its limit falls exponentially.
+(Gelman & Meng, 1998, eq. 6), S the sum of the weights of the agreeing edges. Simulation gives these
+means and the covariances, which are the second derivatives, at grid points. A is the tensor product of
+quartic splines that fits them (de Boor, 1978): means are cubic splines, and the gradient of A is that of
+its values. Beyond the grid the field is all but frozen: what a mean lacks of its limit falls
+exponentially.
 """
 
 from dataclasses import dataclass
@@ -45,8 +46,10 @@ class FieldGrid:
 
     Attributes
     ----------
-    n_nodes, n_edges : int
-        N and r.
+    n_nodes : int
+        N.
+    weights : (r,) array
+        Of the edges, not negative: their couplings are t times that.
     couplings : (p,) array
         Of the grid points, increasing from 0.
     gaps : (q,) array
@@ -60,7 +63,7 @@ class FieldGrid:
     """
 
     n_nodes: int
-    n_edges: int
+    weights: np.ndarray
     couplings: np.ndarray
     gaps: np.ndarray
     coefficients: np.ndarray
@@ -69,6 +72,11 @@ class FieldGrid:
 
     is_signed = False
     """Whether couplings below 0 are covered."""
+
+    @cached_property
+    def most(self) -> float:
+        """S where all edges agree."""
+        return float(self.weights.sum())
 
     @cached_property
     def axes(self) -> list[np.ndarray]:
@@ -124,9 +132,9 @@ class FieldGrid:
         """
         D = len(self.axes)
         end = [self.couplings[-1], *[0.0] * (D - 1)]
-        lacks = max(self.n_edges - float(self._inside(end, 0, np)), LEAST)
+        lacks = max(self.most - float(self._inside(end, 0, np)), LEAST)
         rate = max(self.variances[(-1, *[0] * (D - 1), 0, 0)] / lacks, LEAST)
-        return [(float(self.n_edges), rate), *((self.n_nodes * (1.0 - k / D), 1.0) for k in range(1, D))]
+        return [(self.most, rate), *((self.n_nodes * (1.0 - k / D), 1.0) for k in range(1, D))]
 
     def error(self, t: float, field: np.ndarray) -> np.ndarray:
         """Return the covariances of the errors of E[S] and of the mean numbers of nodes in the states.

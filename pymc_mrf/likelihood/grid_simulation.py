@@ -51,24 +51,27 @@ class Point(NamedTuple):
     errors: np.ndarray
 
 
-def simulate_grid(graph: PairwiseGraph, n_states: int, n_rows: int) -> FieldGrid:
+def simulate_grid(graph: PairwiseGraph, weights: np.ndarray, n_states: int, n_rows: int) -> FieldGrid:
     """Simulate the agreement field with one log weight per state, from 0 to where it is all but frozen.
 
     Parameters
     ----------
     graph : PairwiseGraph
         With one edge at least.
+    weights : (r,) array
+        Of the edges, as for `simulate_path`.
     n_states : int
         K, 2 or 3: the number of grid points grows as the (K - 1)th power of that along one gap.
     n_rows : int
         Observations that the grid is for: the more, the smaller its errors.
     """
-    return _Simulation(graph, n_states, n_rows).grid()
+    return _Simulation(graph, weights, n_states, n_rows).grid()
 
 
 class _Simulation:
-    def __init__(self, graph: PairwiseGraph, n_states: int, n_rows: int) -> None:
-        self._graph, self._n_states, self._n_rows = graph, n_states, n_rows
+    def __init__(self, graph: PairwiseGraph, weights: np.ndarray, n_states: int, n_rows: int) -> None:
+        self._graph, self._weights = graph, weights
+        self._n_states, self._n_rows = n_states, n_rows
         self._edges = np.ascontiguousarray(graph.edges)
         self._directions = directions(n_states)
         self._rng = np.random.default_rng(0)
@@ -77,8 +80,8 @@ class _Simulation:
 
     def grid(self) -> FieldGrid:
         """Simulate all points, and those between them until cubics follow the means."""
-        D, d, r = self._n_states, self._graph.n_nodes, self._graph.n_edges
-        couplings = simulate_path(self._graph, D, self._n_rows, False).knots
+        D, d = self._n_states, self._graph.n_nodes
+        couplings = simulate_path(self._graph, self._weights, D, self._n_rows, False).knots
         gaps = _doubling(FIRST_GAP / d, np.log(2.0 * d * self._n_rows))
         for halvings in range(MOST_HALVINGS + 1):
             axes = [couplings, *[gaps] * (D - 1)]
@@ -94,7 +97,7 @@ class _Simulation:
             couplings, gaps = _halved(couplings, split[0]), _halved(gaps, np.any(split[1:], axis=0))
         coefficients = self._fit(axes, means, variances, errors)
         errors += np.eye(D) * np.stack(missed, axis=-1)[..., None] ** 2
-        return FieldGrid(d, r, couplings, gaps, coefficients, variances, errors)
+        return FieldGrid(d, self._weights, couplings, gaps, coefficients, variances, errors)
 
     def _too_wide(self, missed, variances, errors, k: int) -> np.ndarray:
         """Tell which intervals of axis k are, by what cubics miss of its mean."""
@@ -119,7 +122,9 @@ class _Simulation:
             n = max(N_SWEEPS, counts.shape[1])
             more = np.empty((2, 2, n, 1 + D))
             for c in range(2):
-                field_series(x[c], self._edges, t, field, more[0, c], more[1, c], self._rng)
+                field_series(
+                    x[c], self._edges, self._weights, t, field, more[0, c], more[1, c], self._rng
+                )
             counts, means = (
                 np.concatenate(pair, axis=1) for pair in zip((counts, means), more, strict=True)
             )
@@ -135,7 +140,7 @@ class _Simulation:
         return self._points[t, *gaps]
 
     def _statistics(self, series: np.ndarray, exchanges: list) -> np.ndarray:
-        """S and the M_k, (exchanges, chains, sweeps, D), from agreeing edges and nodes in the states."""
+        """S and the M_k, (exchanges, chains, sweeps, D), from the sums along a series."""
         exchanged = np.stack([series[..., 1:][..., list(p)] for p in exchanges])
         edges = np.broadcast_to(series[..., :1], (*exchanged.shape[:-1], 1))
         return np.concatenate([edges, exchanged @ self._directions.T], axis=-1)

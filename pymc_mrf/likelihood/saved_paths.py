@@ -25,13 +25,19 @@ Announce = Callable[[Path], None]
 
 
 def saved_path(
-    graph: PairwiseGraph, n_states: int, n_rows: int, is_signed: bool, folder: Path, announce: Announce
+    graph: PairwiseGraph,
+    weights: np.ndarray,
+    n_states: int,
+    n_rows: int,
+    is_signed: bool,
+    folder: Path,
+    announce: Announce,
 ) -> CouplingPath:
     """Read the path of this graph from `folder`; simulate and save it if it is not there.
 
     Parameters
     ----------
-    graph, n_states, n_rows, is_signed
+    graph, weights, n_states, n_rows, is_signed
         As for `simulate_path`; the rows are rounded up to a power of 4, so that files serve others.
     folder : Path
         Made if need be; where it cannot be written to, nothing is saved.
@@ -39,37 +45,50 @@ def saved_path(
         Called with the name of the file before a simulation.
     """
     n_rows = _rounded(n_rows)
-    file = folder / f"{_digest(graph, n_states, n_rows, is_signed)}.npz"
+    file = folder / f"{_digest(graph, weights, n_states, n_rows, is_signed)}.npz"
     found = _read(file, PATH)
     if found:
-        return CouplingPath(graph.n_nodes * np.log(n_states), graph.n_edges, *found)
+        return CouplingPath(graph.n_nodes * np.log(n_states), weights, *found)
     announce(file)
-    return _saved(file, simulate_path(graph, n_states, n_rows, is_signed), PATH)
+    return _saved(file, simulate_path(graph, weights, n_states, n_rows, is_signed), PATH)
 
 
 def saved_grid(
-    graph: PairwiseGraph, n_states: int, n_rows: int, folder: Path, announce: Announce
+    graph: PairwiseGraph,
+    weights: np.ndarray,
+    n_states: int,
+    n_rows: int,
+    folder: Path,
+    announce: Announce,
 ) -> FieldGrid:
     """Read the grid of this graph from `folder`; as `saved_path`, for `simulate_grid`."""
     n_rows = _rounded(n_rows)
-    file = folder / f"field_{_digest(graph, n_states, n_rows, False)}.npz"
+    file = folder / f"field_{_digest(graph, weights, n_states, n_rows, False)}.npz"
     found = _read(file, GRID)
     if found:
-        return FieldGrid(graph.n_nodes, graph.n_edges, *found)
+        return FieldGrid(graph.n_nodes, weights, *found)
     announce(file)
-    return _saved(file, simulate_grid(graph, n_states, n_rows), GRID)
+    return _saved(file, simulate_grid(graph, weights, n_states, n_rows), GRID)
 
 
 def _rounded(n_rows: int) -> int:
     return 4 ** int(np.ceil(np.log(n_rows) / np.log(4.0) - 1e-9))
 
 
-def _digest(graph: PairwiseGraph, n_states: int, n_rows: int, is_signed: bool) -> str:
-    """Name all that a path depends on; which end of an edge comes first, and which edge, plays no part."""
+def _digest(
+    graph: PairwiseGraph, weights: np.ndarray, n_states: int, n_rows: int, is_signed: bool
+) -> str:
+    """Name all that a path depends on; which end of an edge comes first, and which edge, plays no part.
+
+    Nor do the last digits of weights; those that are all 1 are left out.
+    """
     edges = np.sort(graph.edges, axis=1)
-    edges = edges[np.lexsort(edges.T[::-1])].astype("<i8")
+    order = np.lexsort(edges.T[::-1])
     numbers = np.array([VERSION, graph.n_nodes, n_states, n_rows, is_signed], dtype="<i8")
-    return hashlib.sha256(numbers.tobytes() + edges.tobytes()).hexdigest()
+    parts = [numbers, edges[order].astype("<i8")]
+    if (weights != 1.0).any():
+        parts.append(np.round(weights[order], 10).astype("<f8"))
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
 
 
 def _read(file: Path, names: tuple[str, ...]) -> list[Any]:

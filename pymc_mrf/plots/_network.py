@@ -1,6 +1,6 @@
 """What the pictures of a network share: places of the nodes, their colours, labels and legend."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,11 @@ import xarray as xr
 
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection
+from pymc_mrf.plots._places import points
 
 MAX_NODE_LABELS = 150
 FONT_SIZE = 8.5
+ALONE = 0.6  # side of the square of a node without edges; those of others have as many units of area as nodes
 
 
 def network_size(graph: PairwiseGraph, is_alone: bool = True) -> tuple[float, float]:
@@ -23,20 +25,21 @@ def open_network(
     data: xr.Dataset,
     graph: PairwiseGraph,
     edges: np.ndarray,
-    pos: Mapping[Hashable, tuple[float, float]] | None,
+    pos: Any,
     *,
+    lengths: np.ndarray | None = None,
     function: str,
     backend: str | None,
     **pc_kwargs,
 ) -> tuple[Any, list, np.ndarray]:
     """Empty picture of a network: the collection, its plots and the places of the nodes (d, 2).
 
-    Every variable of `data` has a plot. `edges` and `pos` are those of `node_positions`, the other
-    arguments those of `matplotlib_collection`.
+    Every variable of `data` has a plot. `edges`, `pos` and `lengths` are those of `node_positions`, the
+    other arguments those of `matplotlib_collection`.
     """
     n_plots = len(data)
     width, height = network_size(graph, n_plots == 1)
-    xy = node_positions(graph, edges, pos, (width, height))
+    xy = node_positions(graph, edges, pos, (width, height), lengths)
     if n_plots > 1:
         pc_kwargs = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
         n_cols = min(n_plots, pc_kwargs["col_wrap"])
@@ -72,8 +75,9 @@ def close_network(
 def node_positions(
     graph: PairwiseGraph,
     edges: np.ndarray,
-    pos: Mapping[Hashable, tuple[float, float]] | None,
+    pos: Any,
     figsize: tuple[float, float],
+    lengths: np.ndarray | None = None,
 ) -> np.ndarray:
     """Place the nodes, apart from each other where their labels would overlap.
 
@@ -82,10 +86,12 @@ def node_positions(
     graph : PairwiseGraph
     edges : (m, 2) integer array
         Pairs of nodes that are drawn together unless `pos` is given.
-    pos : mapping, optional
-        Position (x, y) of every node.
+    pos : optional
+        Position (x, y) of every node, as `points` takes them.
     figsize : tuple of float
         Sizes of labels are known in inches.
+    lengths : (m,) array, optional
+        How long `edges` should be, compared with each other; all alike by default.
 
     Returns
     -------
@@ -93,13 +99,9 @@ def node_positions(
         In inches.
     """
     if pos is None:
-        xy = _packed_layout(graph.n_nodes, edges)
+        xy = _packed_layout(graph.n_nodes, edges, np.ones(len(edges)) if lengths is None else lengths)
     else:
-        check_mapping(pos, "pos", "(x, y) of every node")
-        missing = [label for label in graph.nodes if label not in pos]
-        if missing:
-            raise ValueError(f"pos has no position for node {missing[0]!r}; give (x, y) of every node")
-        xy = np.array([_position(label, pos[label]) for label in graph.nodes])
+        xy = points(graph.nodes, pos)
     xy = _unit_square(xy) * figsize
     if graph.n_nodes > MAX_NODE_LABELS:
         return xy
@@ -112,16 +114,6 @@ def check_mapping(value: Any, name: str, of: str) -> None:
     """Refuse what is no mapping; `of` tells what it must hold."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dictionary with {of}, not {value!r}")
-
-
-def _position(label: Hashable, value: Any) -> np.ndarray:
-    try:
-        place = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        place = np.zeros(0)
-    if place.shape != (2,) or not np.isfinite(place).all():
-        raise ValueError(f"pos[{label!r}] must be two finite numbers (x, y), not {value!r}")
-    return place
 
 
 def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.ndarray:
@@ -164,17 +156,22 @@ def _unit_square(xy: np.ndarray) -> np.ndarray:
     return (xy - xy.min(axis=0)) / np.where(extent > 0, extent, 1.0)
 
 
-def _packed_layout(n_nodes: int, edges: np.ndarray) -> np.ndarray:
-    """Kamada-Kawai layout of each connected part, the parts packed in columns, largest first."""
+def _packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Kamada-Kawai layout of each connected part, the parts packed in columns, largest first.
+
+    Nodes are to be as far apart as the shortest way over edges of these lengths.
+    """
     import networkx as nx
 
     net = nx.empty_graph(n_nodes)
-    net.add_edges_from(edges.tolist())
+    net.add_weighted_edges_from(
+        (*pair, length) for pair, length in zip(edges.tolist(), lengths, strict=True)
+    )
     xy = np.zeros((n_nodes, 2))
     left = width = bottom = 0.0
     height = 0.0
     for part in sorted(nx.connected_components(net), key=lambda part: (-len(part), min(part))):
-        side = np.sqrt(len(part))
+        side = np.sqrt(len(part)) if len(part) > 1 else ALONE
         height = max(height, side)
         if bottom + side > height:
             left, bottom, width = left + width, 0.0, 0.0

@@ -17,6 +17,10 @@ from pymc_mrf.plots._network import close_network, node_colors, open_network
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
 WIDEST, NARROWEST = 4.5, 0.5  # line widths in points
 MAX_TICK_LABELS = 60
+POWER, LEAST_SIZE = (
+    0.5,
+    0.05,
+)  # of the length of edges in their size; size that counts, in parts of the largest
 
 
 def plot_edges(
@@ -27,7 +31,7 @@ def plot_edges(
     min_inclusion: float = 0.25,
     node_category: Mapping[Hashable, str] | None = None,
     category_colors: Mapping[str, Any] | None = None,
-    pos: Mapping[Hashable, tuple[float, float]] | None = None,
+    pos: Any = None,
     group: str = "posterior",
     backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
@@ -52,10 +56,12 @@ def plot_edges(
         Less probable edges are left out: thousands of faint lines are a fog.
     node_category, category_colors
         As in `plot_groups`.
-    pos : mapping, optional
-        Position (x, y) of every node. By default Kamada & Kawai (1989) places the median graph,
-        its parts held together by the most probable of the other edges in the picture. Of several
-        variables the one that finds an edge most probable counts.
+    pos : optional
+        Position (x, y) of every node: a dictionary by their names, a sequence in their order, or a table of
+        points, as in `plot_latent_field`. By default Kamada & Kawai (1989) places the median graph, its parts
+        held together by the most probable of the other edges in the picture, and strong edges are short: an
+        edge has a length as the inverse root of its mean weight. Of several variables the one that finds an
+        edge most probable counts, and the one that finds it strongest.
     group : str
         Group of `dt` to read.
     backend : {"matplotlib"}, optional
@@ -105,7 +111,14 @@ def plot_edges(
         np.unique(np.concatenate(list(shown.values()))),
     )
     pc, targets, xy = open_network(
-        means, graph, skeleton, pos, function="plot_edges", backend=backend, **pc_kwargs
+        means,
+        graph,
+        graph.edges[skeleton],
+        pos,
+        lengths=_lengths(np.max([np.abs(means[name]) for name in names], axis=0)[skeleton]),
+        function="plot_edges",
+        backend=backend,
+        **pc_kwargs,
     )
     if options["edges"] is not False:
         largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
@@ -221,16 +234,20 @@ def _shown(inclusion: xr.DataArray, means: xr.DataArray, min_inclusion: float) -
 
 
 def _skeleton(graph: PairwiseGraph, inclusion: np.ndarray, shown: np.ndarray) -> np.ndarray:
-    """Node pairs (m, 2) of the median graph and of a most probable forest of the edges shown."""
+    """Edges of the median graph and of a most probable forest of the edges shown."""
     import networkx as nx
 
     net = nx.Graph()
-    net.add_weighted_edges_from(
-        (int(u), int(v), inclusion[e]) for e, (u, v) in zip(shown, graph.edges[shown], strict=True)
-    )
-    pairs = set(map(frozenset, graph.edges[shown[inclusion[shown] > 0.5]].tolist()))
-    pairs |= {frozenset(pair) for pair in nx.maximum_spanning_edges(net, data=False)}
-    return np.array(sorted(map(sorted, pairs)), dtype=np.int64).reshape(-1, 2)
+    for e, (u, v) in zip(shown.tolist(), graph.edges[shown].tolist(), strict=True):
+        net.add_edge(u, v, weight=inclusion[e], edge=e)
+    forest = [data["edge"] for *_, data in nx.maximum_spanning_edges(net)]
+    return np.union1d(shown[inclusion[shown] > 0.5], forest).astype(np.int64)
+
+
+def _lengths(sizes: np.ndarray) -> np.ndarray:
+    """Tell how long edges of these sizes should be drawn, strong ones short."""
+    shares = sizes / (sizes.max(initial=0.0) or 1.0)
+    return np.maximum(shares, LEAST_SIZE) ** -POWER
 
 
 def _line_width(mean: Any, largest: float) -> Any:

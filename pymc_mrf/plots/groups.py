@@ -32,7 +32,7 @@ def plot_groups(
     center: float = 0.5,
     node_category: Mapping[Hashable, str] | None = None,
     category_colors: Mapping[str, Any] | None = None,
-    pos: Mapping[Hashable, tuple[float, float]] | None = None,
+    pos: Any = None,
     group: str = "posterior",
     backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
@@ -57,9 +57,9 @@ def plot_groups(
         Category of every node, such as its party; colours the nodes, with a legend.
     category_colors : mapping, optional
         Matplotlib colour of every category.
-    pos : mapping, optional
-        Position (x, y) of every node. By default Kamada & Kawai (1989), which takes about a second
-        for 100 nodes and minutes for 1,000.
+    pos : optional
+        Position (x, y) of every node, as in `plot_edges`. By default Kamada & Kawai (1989), which takes about
+        a second for 100 nodes and minutes for 1,000.
     group : str
         Group of `dt` to read.
     backend : {"matplotlib"}, optional

@@ -1,6 +1,5 @@
 """Pictures of a latent field: what its nodes are on average, most probably, and how surely."""
 
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -9,15 +8,23 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_tree, sampled_variable
 from pymc_mrf.analysis.latent_marginals import counted_marginals
-from pymc_mrf.checks import check_labels, sequence, whole_number
+from pymc_mrf.checks import check_labels, sequence
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.structure import coords as node_coords
-from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
+from pymc_mrf.plots._field_panels import draw_image, draw_nodes, draw_polygons
 from pymc_mrf.plots._network import check_mapping, node_positions
+from pymc_mrf.plots._places import (
+    is_geographic,
+    lattice,
+    mosaic,
+    points,
+    polygons_of,
+    segmented,
+)
 
 PANELS = ("mean", "mode", "entropy")
 MAX_STATES = 50
-MAX_NODE_LABELS = 40  # per panel
 TITLES = {"mean": "posterior mean", "mode": "most probable state", "entropy": "marginal entropy"}
 
 
@@ -26,10 +33,13 @@ def plot_latent_field(
     var_name: str,
     *,
     graph: Any = None,
-    shape: tuple[int, int] | None = None,
+    shape: tuple[int, ...] | None = None,
+    segments: Any = None,
+    polygons: Any = None,
+    pos: Any = None,
+    layers: Sequence[int] | None = None,
     panels: Sequence[str] | None = None,
     coords: Mapping[str, Any] | None = None,
-    pos: Mapping[Hashable, tuple[float, float]] | None = None,
     group: str = "posterior",
     backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
@@ -37,10 +47,11 @@ def plot_latent_field(
 ) -> Any:
     """Posterior of a latent field by node: mean, marginal mode and marginal entropy.
 
-    A field on a lattice is shown as images, any other as networks with coloured nodes. The marginal mode
-    (the state that a node has most often; MPM of Marroquin, Mitter & Poggio, 1987) has the fewest wrong
-    nodes on average. It need not be the most probable configuration of all nodes together, which draws
-    do not tell.
+    A field on a lattice is shown as images, layer by layer if it is a volume, one of segments as images,
+    one of regions as maps, any other as networks with coloured nodes. The marginal mode (the state that
+    a node has most often; MPM of Marroquin, Mitter & Poggio, 1987) has the fewest wrong nodes on
+    average. It need not be the most probable configuration of all nodes together, which draws do not
+    tell.
 
     Parameters
     ----------
@@ -49,25 +60,38 @@ def plot_latent_field(
     var_name : str
         A latent field, or one with missing cells.
     graph : networkx.Graph or PairwiseGraph, optional
-        The graph of the field. Not needed if `shape` is given, or if the coordinates of the nodes
-        are pairs of integers, as those of `pymc_mrf.graphs.grid` are.
-    shape : (int, int), optional
-        Rows and columns of the lattice, nodes row by row. Found from nodes that are pairs of
-        integers (row, column) if not given.
+        The graph of the field. Needed for networks, and for names of nodes that are not in `dt`: nodes of a
+        field with ``dims="node"`` and ``pm.Model(coords=pymc_mrf.coords(graph))`` are.
+    shape : (int, int) or (int, int, int), optional
+        Rows, columns and layers of the lattice, nodes in the order of ``array.ravel()``. Found from
+        nodes that are two or three integers, as those of `pymc_mrf.graphs.grid` are, if not given.
+    segments : (rows, columns) or (rows, columns, layers) integer array, optional
+        Label of each pixel, where nodes are segments of an image, such as superpixels. The labels are
+        the names of the nodes if these are integers, else their places 0, 1, ... in the order of the
+        graph; pixels with any other label are blank.
+    polygons : optional
+        Outline of every node on a map: a dictionary by the names of the nodes, a sequence in their
+        order, or a geopandas table, whose index has their names (0, 1, ... is the order of the graph).
+        An outline is an array of corners (n, 2), a GeoJSON geometry, or an object with
+        ``__geo_interface__``, as those of shapely.
+    pos : optional
+        Point (x, y) of every node, drawn as a network: a dictionary, sequence or table as for `polygons`. By
+        default as in `plot_edges`.
+    layers : sequence of int, optional
+        Those of a volume to be shown, by default up to 16 at equal distances.
     panels : sequence of {"mean", "mode", "entropy"}, optional
         All three by default for two states; without "mean" for more, which may have no order.
     coords : mapping, optional
         Selects one row of a field that has several: ``{"obs": 0}``.
-    pos : mapping, optional
-        Position (x, y) of every node of a network; by default as in `plot_edges`.
     group : str
         Group of `dt` to read: one of draws, or one made of `LatentMarginals.to_dataset`.
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "mean", "mode" and "entropy"
-        (``Axes.imshow``, or ``Axes.scatter`` for networks), "edges" (a ``LineCollection``), "labels"
-        (``Axes.annotate``; up to 40 nodes), "title" and "colorbar" (``Figure.colorbar``).
+        (``Axes.imshow``, ``Axes.scatter`` for networks, a ``PatchCollection`` for maps), "edges" (a
+        ``LineCollection``), "labels" (``Axes.annotate``; layers, or up to 40 nodes), "title" and "colorbar"
+        (``Figure.colorbar``).
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
@@ -78,16 +102,26 @@ def plot_latent_field(
     Raises
     ------
     TypeError, ValueError
-        If the variable is no single row of integer states, its size is not that of the graph or shape, or
-        neither tells the places of the nodes; also for an unknown panel or visual.
+        If the variable is no single row of integer states, its size is not that of the graph or shape, a
+        node has no place, or nothing or more than one argument tells the places; also for an unknown
+        panel or visual.
+
+    Examples
+    --------
+    Superpixels of scikit-image, and regions of geopandas:
+
+    >>> segments = skimage.segmentation.slic(image, start_label=0)
+    >>> pymc_mrf.plot_latent_field(idata, "x", segments=segments)
+    >>> pymc_mrf.plot_latent_field(idata, "x", graph=graph, polygons=table.set_index("name"))
     """
     check_tree(dt, "dt")
     options = visual_options(visuals, (*PANELS, "edges", "labels", "title", "colorbar"))
     values = _one_row(dt, var_name, group, coords)
     graph = None if graph is None else as_graph(graph)
-    cells = None
-    if pos is None:
-        cells = _lattice_cells(values, var_name, graph, shape)
+    given = {"shape": shape, "segments": segments, "polygons": polygons, "pos": pos}
+    told = [name for name, value in given.items() if value is not None]
+    if len(told) > 1:
+        raise ValueError(f"{told[0]} and {told[1]} both tell the places of the nodes; give one of them")
     if graph is not None and graph.n_nodes != values.shape[-1]:
         raise ValueError(
             f"{var_name} has {values.shape[-1]} nodes but the graph has {graph.n_nodes}; give the "
@@ -95,10 +129,21 @@ def plot_latent_field(
         )
     if graph is not None:
         check_labels(values, node_coords(graph)["node"], var_name, "node")
-    if cells is None and graph is None:
+    nodes = _names(values) if graph is None else graph.nodes
+    tiles = None
+    if segments is not None:
+        tiles = mosaic(segmented(nodes, segments), layers)
+    elif polygons is None and pos is None:
+        index = lattice(nodes, shape, var_name)
+        tiles = None if index is None else mosaic(index, layers)
+    if tiles is None and layers is not None:
+        raise ValueError(
+            f"layers={layers!r} is for volumes, but {var_name} is drawn as a map or a network"
+        )
+    if tiles is None and polygons is None and graph is None:
         raise ValueError(
             f"the places of the {values.shape[-1]} nodes of {var_name} are not known: give shape=(rows, "
-            "columns) if they form a lattice, otherwise graph="
+            "columns) if they form a lattice, segments= or polygons= if they are regions, otherwise graph="
         )
     is_counted = "state" in values.dims
     states = values["state"].values if is_counted else np.unique(values.values)
@@ -111,25 +156,37 @@ def plot_latent_field(
     p = draws if is_counted else np.stack([(draws == state).mean(axis=0) for state in states])
     summaries = _summaries(p, states)
     chosen = np.stack([summaries[panel] for panel in panels])  # (panels, d)
-    draw: Callable = _draw_image
-    kwargs: dict[str, Any] = {}
-    if cells is not None:
-        size = cells.max(axis=0) + 1
-        pictures = np.full((len(panels), *size), np.nan)
-        pictures[:, cells[:, 0], cells[:, 1]] = chosen
+    data, aspect = xr.DataArray(chosen, dims=("panel", "node")), 1.0
+    draw: Callable
+    kwargs: dict[str, Any] = {"labels": options["labels"]}
+    if tiles is not None:
+        height, width = tiles.pixels.shape
+        pictures = np.where(tiles.pixels >= 0, chosen[:, tiles.pixels], np.nan)
         data = xr.DataArray(pictures, dims=("panel", "row", "column"))
-        tall = float(np.clip(4.2 * size[0] / size[1], 1.6, 8.0))
-        figsize = (4.9 * len(panels), tall + 0.6)
+        draw, kwargs = draw_image, {**kwargs, "tiles": tiles}
+    elif polygons is not None:
+        outlines = polygons_of(nodes, polygons)
+        corners = np.concatenate([ring for parts in outlines for rings in parts for ring in rings])
+        if is_geographic(polygons):
+            aspect = 1.0 / np.cos(np.deg2rad(corners[:, 1].mean()))
+        width, height = np.ptp(corners, axis=0)
+        height *= aspect
+        draw, kwargs = draw_polygons, {**kwargs, "nodes": nodes, "outlines": outlines}
     else:
         assert graph is not None
-        draw, box = _draw_nodes, (5.2, 4.4)
-        kwargs = {
-            "graph": graph,
-            "xy": node_positions(_unlabelled(graph), graph.edges, _by_index(pos, graph), box),
-        }
-        kwargs |= {"edges": options["edges"], "labels": options["labels"]}
-        data = xr.DataArray(chosen, dims=("panel", "node"))
-        figsize = ((box[0] + 1.0) * len(panels), box[1] + 0.6)
+        width, height = 5.2, 4.4
+        if pos is None:
+            unlabelled = PairwiseGraph(
+                range(graph.n_nodes), graph.edges.tolist()
+            )  # labels are beside dots
+            xy = node_positions(unlabelled, graph.edges, None, (width, height))
+        else:
+            xy = points(nodes, pos)
+            aspect = 1.0 / np.cos(np.deg2rad(xy[:, 1].mean())) if is_geographic(pos) else 1.0
+            width, height = np.ptp(xy, axis=0) * [1.0, aspect]
+        draw, kwargs = draw_nodes, {**kwargs, "graph": graph, "xy": xy, "edges": options["edges"]}
+    tall = float(np.clip(4.2 * height / (width or 1.0), 1.6, 8.0))
+    figsize = (4.9 * len(panels), tall + 0.6)
     data = data.assign_coords(panel=list(panels)).rename(var_name)
     pc = matplotlib_collection(
         data.to_dataset(),
@@ -140,7 +197,7 @@ def plot_latent_field(
     )
     for panel in panels:
         target = pc.get_target(var_name, {"panel": panel})
-        target.set_aspect("equal")
+        target.set_aspect(aspect)
         if options["title"] is not False:
             target.set_title(**{"label": TITLES[panel], **options["title"]})
         if options[panel] is False:
@@ -179,44 +236,6 @@ def _one_row(dt: Any, var_name: str, group: str, coords: Mapping | None) -> xr.D
         hint = f"choose one row, coords={{{extra[0]!r}: 0}}" if extra else "it has no nodes"
         raise ValueError(f"{var_name} has dims {values.dims}, of which one field is shown: {hint}")
     return values
-
-
-def _lattice_cells(
-    values: xr.DataArray, var_name: str, graph: PairwiseGraph | None, shape: Any
-) -> np.ndarray | None:
-    """Row and column (d, 2) of every node, or None if the nodes form no lattice."""
-    d = values.shape[-1]
-    if shape is not None:
-        lengths = sequence(shape, "shape", "rows and columns")
-        sizes = [whole_number(n, f"shape[{k}]", 1) for k, n in enumerate(lengths)]
-        if len(sizes) != 2 or sizes[0] * sizes[1] != d:
-            raise ValueError(
-                f"shape={shape!r} does not hold the {d} nodes of {var_name}; give (rows, columns)"
-            )
-        return np.stack(np.unravel_index(np.arange(d), tuple(shape)), axis=1)
-    if graph is not None:
-        nodes: Sequence = graph.nodes
-    else:
-        dim = values.dims[-1]
-        nodes = values[dim].values.tolist() if dim in values.coords else ()
-    pairs = [_pair(node) for node in nodes]
-    if not pairs or None in pairs:
-        return None
-    cells = np.array(pairs)
-    cells -= cells.min(axis=0)
-    # pairs of integers that fill less than half of their rectangle are no picture
-    return cells if 2 * len(cells) >= np.prod(cells.max(axis=0) + 1) else None
-
-
-def _pair(node: Any) -> tuple[int, int] | None:
-    """Read (row, column), also from its text."""
-    if isinstance(node, str):
-        found = re.fullmatch(r"\((-?\d+), (-?\d+)\)", node)
-        return None if found is None else (int(found[1]), int(found[2]))
-    if isinstance(node, tuple) and len(node) == 2:
-        if all(isinstance(i, int | np.integer) for i in node):
-            return int(node[0]), int(node[1])
-    return None
 
 
 def _chosen_panels(panels: Sequence[str] | None, n_states: int) -> tuple[str, ...]:
@@ -262,42 +281,10 @@ def _scale(panel: str, states: np.ndarray) -> dict[str, Any]:
     return {"cmap": ListedColormap(colors), "vmin": -0.5, "vmax": K - 0.5}
 
 
-def _draw_image(da: xr.DataArray, target: Any, style: dict) -> Any:
-    target.set_xticks([])
-    target.set_yticks([])
-    return target.imshow(np.ma.masked_invalid(da.values), **{"interpolation": "nearest", **style})
-
-
-def _draw_nodes(
-    da: xr.DataArray,
-    target: Any,
-    graph: PairwiseGraph,
-    xy: np.ndarray,
-    style: dict,
-    edges: Any,
-    labels: Any,
-) -> Any:
-    from matplotlib.collections import LineCollection
-
-    target.set_axis_off()
-    if edges is not False:
-        look = {"colors": "0.75", "linewidths": 0.6, "zorder": 1, **edges}
-        target.add_collection(LineCollection(list(xy[graph.edges]), **look))
-    named = graph.n_nodes <= MAX_NODE_LABELS and labels is not False
-    if named:
-        look = {
-            "xytext": (0, -8),
-            "textcoords": "offset points",
-            "fontsize": 8,
-            "ha": "center",
-            "va": "top",
-        }
-        for label, place in zip(graph.nodes, xy, strict=True):
-            target.annotate(literal(label), place, **{**look, **labels})
-    target.margins(0.08)
-    size = float(np.clip(6000.0 / graph.n_nodes, 12.0, 120.0))
-    look = {"s": size, "edgecolors": "0.35", "linewidths": 0.6, "zorder": 2, **style}
-    return target.scatter(xy[:, 0], xy[:, 1], c=da.values, **look)
+def _names(values: xr.DataArray) -> list[Hashable]:
+    """Labels of the nodes, or 0, 1, ... if they have none."""
+    dim = values.dims[-1]
+    return values[dim].values.tolist() if dim in values.coords else list(range(values.sizes[dim]))
 
 
 def _draw_colorbar(artist: Any, target: Any, panel: str, states: np.ndarray, kwargs: dict) -> None:
@@ -312,18 +299,3 @@ def _draw_colorbar(artist: Any, target: Any, panel: str, states: np.ndarray, kwa
         if panel == "entropy":
             style.setdefault("label", "nats")
         target.figure.colorbar(artist, **style)
-
-
-def _unlabelled(graph: PairwiseGraph) -> PairwiseGraph:
-    """Give the same graph with indices for names: labels are written beside the dots."""
-    return PairwiseGraph(range(graph.n_nodes), graph.edges.tolist())
-
-
-def _by_index(pos: Mapping | None, graph: PairwiseGraph) -> dict[Hashable, Any] | None:
-    if pos is None:
-        return None
-    check_mapping(pos, "pos", "(x, y) of every node")
-    missing = [label for label in graph.nodes if label not in pos]
-    if missing:
-        raise ValueError(f"pos has no position for node {missing[0]!r}")
-    return {i: pos[label] for i, label in enumerate(graph.nodes)}

@@ -1,5 +1,7 @@
 """`likelihood="path"` in models: densities, gradients, what is refused."""
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -7,7 +9,9 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.distributions import path
 from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.fields.families import potts as potts_family
 from pymc_mrf.graph import builders
+from pymc_mrf.likelihood.path_simulation import TARGET
 from tests.marks import slow
 from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z
@@ -39,6 +43,31 @@ def potts(likelihood):
     return pmrf.Potts("x", coupling, graph=GRAPH, n_states=3, observed=X, likelihood=likelihood)
 
 
+WEIGHTS = np.random.default_rng(1).exponential(size=GRAPH.n_edges)
+
+
+def weighted_ising(likelihood, weights=WEIGHTS):
+    J, x = pm.Normal("J"), 2 * (X > 0) - 1
+    return pmrf.Ising("x", weights * J / 2, graph=GRAPH, observed=x, likelihood=likelihood)
+
+
+def weighted_agreement(likelihood):
+    J = pm.Deterministic("v", -WEIGHTS * pm.Normal("J"))
+    return pmrf.AgreementMRF(
+        "x", pm.math.sigmoid(J), graph=GRAPH, n_states=3, observed=X, likelihood=likelihood
+    )
+
+
+def weighted_potts(likelihood):
+    J = pm.Normal("J", shape=1) * WEIGHTS
+    return pmrf.Potts("x", J, graph=GRAPH, n_states=3, observed=X, likelihood=likelihood)
+
+
+def weighted_ising_in_a_field(likelihood):
+    J, h = pm.HalfNormal("J"), pm.Normal("h")
+    return pmrf.Ising("x", J * WEIGHTS, h, graph=GRAPH, observed=2 * (X > 0) - 1, likelihood=likelihood)
+
+
 def ising_in_a_field(likelihood):
     J, h = pm.HalfNormal("J"), pm.Normal("h")
     return pmrf.Ising("x", J, h, graph=GRAPH, observed=2 * (X > 0) - 1, likelihood=likelihood)
@@ -56,29 +85,83 @@ def error_of(found):
     return 0.05
 
 
-@pytest.mark.parametrize("make", [ising, agreement, potts, ising_in_a_field, slow(potts_in_a_field)])
-def test_density_is_the_exact_one_within_its_error(make):
-    densities = {}
-    for likelihood in ("path", "exact"):
-        with pm.Model() as model:
-            node = field_node(make(likelihood))
-        densities[likelihood] = model.compile_logp()
-        if likelihood == "path":
-            error = error_of(node.op.path)
-            f = model.logp_dlogp_function(ravel_inputs=True)
-            f.set_extra_values({})
-            n_free = sum(v.size for v in model.initial_point().values())
-            assert_gradients(f, [0.3 + 0.2 * np.arange(n_free)])
-    start = model.initial_point()
+def densities_at(likelihoods, makes):
+    """Log density of models at three points each, (3, models)."""
     found = []
-    for J in (-0.3, 0.2, 0.6):
-        point = start | {
-            name: J * np.arange(1, 1 + v.size).reshape(v.shape) for name, v in start.items()
-        }
-        found.append([densities[likelihood](point) for likelihood in ("path", "exact")])
-    found = np.array(found)
+    for likelihood, make in zip(likelihoods, makes, strict=True):
+        with pm.Model() as model:
+            make(likelihood)
+        density, start = model.compile_logp(), model.initial_point()
+        points = [
+            {name: J * np.arange(1, 1 + v.size).reshape(v.shape) for name, v in start.items()}
+            for J in (-0.3, 0.2, 0.6)
+        ]
+        found.append([density(point) for point in points])
+    return np.array(found).T
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ising,
+        agreement,
+        potts,
+        ising_in_a_field,
+        slow(potts_in_a_field),
+        weighted_ising,
+        weighted_agreement,
+        weighted_potts,
+        weighted_ising_in_a_field,
+    ],
+)
+def test_density_is_the_exact_one_within_its_error(make):
+    with pm.Model() as model:
+        error = error_of(field_node(make("path")).op.path)
+    f = model.logp_dlogp_function(ravel_inputs=True)
+    f.set_extra_values({})
+    n_free = sum(v.size for v in model.initial_point().values())
+    assert_gradients(f, [0.3 + 0.2 * np.arange(n_free)])
+    found = densities_at(("path", "exact"), (make, make))
     assert (np.abs(found[:, 0] - found[:, 1]) < 2 * Z * error).all(), found
     assert np.ptp(found[:, 1]) > 2 * Z * error
+
+
+def test_weights_matter_and_their_unit_does_not():
+    """Control: with the weights of other edges, densities are off by far more than the error."""
+
+    with pm.Model():
+        error = error_of(field_node(weighted_ising("path")).op.path)
+    for weights in (WEIGHTS[::-1], np.ones(12)):
+        other = partial(weighted_ising, weights=weights)
+        found = densities_at(("path", "exact"), (other, weighted_ising))
+        assert np.abs(found[:, 0] - found[:, 1]).max() > 2 * Z * error
+    files = set(path.folder().iterdir())
+    for weights in (-7.0 * WEIGHTS, np.full(12, 7.0)):
+        with pm.Model():
+            found = field_node(weighted_ising("path", weights)).op.path
+    assert set(path.folder().iterdir()) == files
+    assert (found.weights == 1.0).all()
+
+
+@pytest.mark.parametrize(("n_rows", "weights"), [(1, WEIGHTS), (40, WEIGHTS), (40, np.ones(12))])
+def test_posterior_of_one_coupling_is_the_exact_one(n_rows, weights):
+    """Mean and standard deviation of J by quadrature: along a path, exactly, and with wrong weights."""
+    x = pmrf.PairwiseField(GRAPH, potts_family(2).edge_tables(0.8 * weights), np.zeros((9, 2))).sample(
+        n_rows, "exact", rng=np.random.default_rng(n_rows)
+    )
+    J, found = np.linspace(-2.0, 4.0, 301), []
+    for likelihood, used in (("path", weights), ("exact", weights), ("exact", weights[::-1] ** 2 + 1)):
+        with pm.Model() as model:
+            coupling = pm.Normal("J")
+            pmrf.Potts("x", coupling * used, graph=GRAPH, n_states=2, observed=x, likelihood=likelihood)
+        density = model.compile_logp()
+        log_p = np.array([density({"J": np.array(t)}) for t in J])
+        p = np.exp(log_p - log_p.max()) / np.exp(log_p - log_p.max()).sum()
+        found.append([p @ J, np.sqrt(p @ J**2 - (p @ J) ** 2)])
+    along, exact, wrong = np.array(found)
+    assert abs(along[0] - exact[0]) < Z * TARGET * exact[1]
+    assert along[1] == pytest.approx(exact[1], rel=Z * TARGET)
+    assert abs(along[0] - wrong[0]) > Z * TARGET * exact[1]
 
 
 @pytest.mark.slow
@@ -123,24 +206,29 @@ def test_missing_cells_have_no_log_likelihood():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
-def test_auto_takes_a_path_for_one_row_of_a_wide_graph(monkeypatch):
+def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch):
     wide = builders.grid(5, 20)
     monkeypatch.setattr("pymc_mrf.distributions.mrf.is_cheap", lambda tree: False)
     monkeypatch.setattr("pymc_mrf.distributions.field.is_cheap", lambda tree: False)
     with pm.Model():
         J, h = pm.HalfNormal("J"), pm.Normal("h")
         x = np.ones((2, 100), dtype=int)
-        grid = path.saved_grid(GRAPH, 2, 1, path.folder(), str)  # in place of that of the wide graph
+        weights = np.linspace(0.5, 1.5, wide.n_edges)
+        # in place of that of the wide graph
+        grid = path.saved_grid(GRAPH, np.ones(12), 2, 1, path.folder(), str)
         monkeypatch.setattr(path, "saved_grid", lambda *_: grid)
         likelihoods = {
             "path": [
                 pmrf.Ising("a", J, graph=wide),
                 pmrf.Ising("b", J, graph=wide, observed=x[:1]),
+                pmrf.Ising("c", J, graph=wide, observed=x),
+                pmrf.Ising("n", J * weights, graph=wide, observed=x),
                 pmrf.Ising("k", J, h, graph=wide),
+                pmrf.Ising("o", J * weights, h, graph=wide, shape=(2, 100)),
                 pmrf.Potts("l", J, [0.1, 0], graph=wide, n_states=2),
             ],
             "particles": [
-                pmrf.Ising("c", J, graph=wide, observed=x),
+                pmrf.Ising("p", J * pm.Data("weights", weights), graph=wide),
                 pmrf.Ising("d", J, pm.Normal("v", shape=100), graph=wide),
                 pmrf.Potts("f", J, [0.1, 0.0, 0.2], graph=wide, n_states=3),
                 pmrf.Ising("e", 0.3, graph=wide),
@@ -148,11 +236,11 @@ def test_auto_takes_a_path_for_one_row_of_a_wide_graph(monkeypatch):
             ],
             "pseudo": [pmrf.Ising("g", J, graph=wide, likelihood="pseudo")],
         }
-        monkeypatch.setattr(path, "LARGEST_FIELD_UNASKED", 99)
-        likelihoods["particles"].append(pmrf.Ising("m", J, h, graph=wide))
-        monkeypatch.setattr(path, "LARGEST_UNASKED", 99)
-        likelihoods["particles"].append(pmrf.Ising("i", J, graph=wide))
-        monkeypatch.setattr(path, "LARGEST_UNASKED", 100)
+        monkeypatch.setattr(path, "LARGEST_FIELD_UNASKED", 199)
+        likelihoods["particles"].append(pmrf.Ising("m", J, h, graph=wide, shape=(2, 100)))
+        monkeypatch.setattr(path, "LARGEST_UNASKED", 199)
+        likelihoods["particles"].append(pmrf.Ising("i", J, graph=wide, observed=x))
+        likelihoods["path"].append(pmrf.Ising("q", J, graph=wide))
         monkeypatch.setattr(path, "NEGLIGIBLE", 1e-3)
         likelihoods["particles"].append(pmrf.Ising("j", J, graph=wide))
     for likelihood, fields in likelihoods.items():
@@ -174,6 +262,23 @@ def boltzmann():
 
 def vector():
     pmrf.Ising("x", pm.Normal("w", shape=12), graph=GRAPH, likelihood="path")
+
+
+def changing_weights():
+    weights = pm.Data("contrast", WEIGHTS)
+    pmrf.Ising("x", pm.Normal("w") * weights, graph=GRAPH, likelihood="path")
+
+
+def weights_of_both_signs():
+    pmrf.Ising("x", pm.Normal("w") * np.linspace(-1, 1, 12), graph=GRAPH, likelihood="path")
+
+
+def no_weights():
+    pmrf.Ising("x", pm.Normal("w") * np.zeros(12), graph=GRAPH, likelihood="path")
+
+
+def weights_with_nan():
+    pmrf.Ising("x", pm.Normal("w") * np.append(WEIGHTS[1:], np.nan), graph=GRAPH, likelihood="path")
 
 
 def table():
@@ -225,6 +330,10 @@ def lonely():
     [
         (boltzmann, "one weight, not for the boltzmann family: use likelihood="),
         (vector, "coupling must be a scalar .* vector of 12 values: pass the one number"),
+        (changing_weights, r"depends on contrast, which pm.set_data .*\(give weights as an array\)"),
+        (weights_of_both_signs, "weights .* must be .* of one sign, .* go from -1.0 to 1.0: use"),
+        (no_weights, "not all 0, but they go from 0.0 to 0.0"),
+        (weights_with_nan, "must be finite .* go from nan"),
         (table, "one coupling, not for a coupling for each state"),
         (repulsion, "coupling must attract neighbours .* pm.HalfNormal, .* whose step is Exchange"),
         (

@@ -23,29 +23,39 @@ from pymc_mrf.likelihood.grid_simulation import (
 from tests.statistics import Z
 
 STEP = 1e-4
-ISING, POTTS = ((10, 10), 2, 1), ((2, 4), 3, 4)
+ISING, POTTS, UNEVEN = ((10, 10), 2, 1, False), ((2, 4), 3, 4, False), ((6, 6), 2, 1, True)
 CASES = {
     "Ising 10 x 10": (
         ISING,
         [(0.3, 0.1), (0.7, -0.03), (0.9, 0.01), (1.1, 0.004), (1.1, 0.3), (0.5, -2.5)],
     ),
+    "weights 6 x 6": (UNEVEN, [(0.3, 0.1), (0.9, -0.03), (1.1, 0.3), (2.0, 0.004)]),
     "Potts 2 x 4": (POTTS, [(0.4, 0.2, 0.0), (0.9, -0.5, 0.3), (1.2, 0.0, 0.02), (1.1, -2.0, 0.1)]),
 }
 
 
+def weights_of(graph, are_uneven):
+    weights = np.ones(graph.n_edges)
+    if are_uneven:
+        weights = np.random.default_rng(2).exponential(size=graph.n_edges)
+    return weights / np.sqrt(np.mean(weights**2))
+
+
 @cache
-def simulated(shape, n_states, n_rows):
-    return simulate_grid(builders.grid(*shape), n_states, n_rows)
+def simulated(shape, n_states, n_rows, are_uneven):
+    graph = builders.grid(*shape)
+    return simulate_grid(graph, weights_of(graph, are_uneven), n_states, n_rows)
 
 
-def exact(shape, t, field):
+def exact(shape, are_uneven, t, field):
     """A, and the means of S and of the numbers of nodes in the states."""
     graph = builders.grid(*shape)
-    tables = potts(len(field)).edge_tables(np.full(graph.n_edges, t))
+    weights = weights_of(graph, are_uneven)
+    tables = potts(len(field)).edge_tables(t * weights)
     marginals = PairwiseField(graph, tables, np.tile(field, (graph.n_nodes, 1)))
     found = marginals.marginals("exact")
     return marginals.log_partition(), np.append(
-        np.trace(found.edges.sum(axis=0)), found.nodes.sum(axis=0)
+        np.trace(weights @ found.edges.swapaxes(0, 1)), found.nodes.sum(axis=0)
     )
 
 
@@ -58,10 +68,10 @@ def gradient(grid, t, field):
 
 def worst(grid, arguments, points):
     """Errors of A, and of its gradient in standard errors, at all points."""
-    off_A, off, (shape, _, n_rows) = [], [], arguments
+    off_A, off, (shape, _, n_rows, are_uneven) = [], [], arguments
     for t, *rest in points:
         field = np.append(0.0, rest)
-        A, means = exact(shape, t, field)
+        A, means = exact(shape, are_uneven, t, field)
         # what fits may add: as in `ROUGH`, in standard deviations of independent edges and nodes
         of = np.append(builders.grid(*shape).n_edges, [means[1:].sum()] * len(field))
         spread = ROUGH * TARGET * np.sqrt(np.maximum(means * (1 - means / of), FROZEN) / n_rows)
@@ -122,12 +132,12 @@ def test_what_cubics_miss_is_measured():
 
 
 def test_grids_are_read_back(tmp_path, monkeypatch):
-    graph, said = builders.grid(2, 2), []
-    first = saved_paths.saved_grid(graph, 2, 1, tmp_path, said.append)
+    graph, said, even = builders.grid(2, 2), [], np.ones(4)
+    first = saved_paths.saved_grid(graph, even, 2, 1, tmp_path, said.append)
     with monkeypatch.context() as patch:
         patch.setattr(saved_paths, "simulate_grid", None)
-        again = saved_paths.saved_grid(graph, 2, 1, tmp_path, said.append)
-        for arguments in ((graph, 2, 2), (graph, 3, 1)):
+        again = saved_paths.saved_grid(graph, even, 2, 1, tmp_path, said.append)
+        for arguments in ((graph, even, 2, 2), (graph, even, 3, 1), (graph, np.arange(4.0), 2, 1)):
             with pytest.raises(TypeError):  # what is not there would be simulated
                 saved_paths.saved_grid(*arguments, tmp_path, said.append)
     field = np.array([0.2, 0.0])

@@ -47,7 +47,7 @@ CATEGORY = dict.fromkeys("abc", "x")
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"pos": [(0, 0)] * 3}, TypeError, r"pos must be a dictionary with \(x, y\) of every node"),
+        ({"pos": 3}, TypeError, "pos must be a sequence of positions in the order of the nodes, or a"),
         (
             {"pos": dict.fromkeys("abc", (0, np.nan))},
             ValueError,
@@ -161,7 +161,7 @@ def test_predictive_checks(tree, rng):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"shape": 3}, TypeError, "shape must be a sequence of rows and columns, not 3"),
+        ({"shape": 3}, TypeError, "shape must be a sequence of rows, columns and .* not 3"),
         ({"shape": (-1, -3)}, ValueError, r"shape\[0\] must be a positive integer, not -1"),
         ({"shape": (True, 3)}, ValueError, r"shape\[0\] must be a positive integer, not True"),
         (
@@ -170,7 +170,32 @@ def test_predictive_checks(tree, rng):
             "panels must be a sequence of names of panels, not 3",
         ),
         ({"graph": GRAPH, "coords": ["obs"]}, TypeError, "coords must be a dictionary"),
-        ({"graph": GRAPH, "pos": [(0, 0)] * 3}, TypeError, "pos must be a dictionary"),
+        ({"graph": GRAPH, "pos": 3}, TypeError, "pos must be a sequence of positions in the order"),
+        ({"graph": GRAPH, "pos": [(0, 0)] * 2}, ValueError, "pos has 2 positions for 3 nodes"),
+        ({"graph": GRAPH, "pos": [(0, 0, 1)] * 3}, ValueError, r"pos\['a'\] must be two finite numbers"),
+        ({"polygons": {"a": []}}, ValueError, "polygons has no polygon for node 'b'; give one to every"),
+        ({"polygons": [[(0, 0), (1, 1)]] * 3}, ValueError, "no polygon of three .* for node 'a'"),
+        ({"polygons": [{"type": "Point"}] * 3}, ValueError, "for node 'a'; give a polygon, or several"),
+        ({"segments": [[0, 1]]}, ValueError, "no pixel of node 'c', whose label is 2: .* from 0 to 1"),
+        ({"segments": [0, 1, 2]}, ValueError, r"segments must be an image .* of shape \(3,\)"),
+        ({"segments": [[0.0, 1.0]]}, ValueError, "segments must"),
+        (
+            {"segments": [[0, 1, 2]], "shape": (1, 3)},
+            ValueError,
+            "shape and segments both tell the places",
+        ),
+        (
+            {"shape": (1, 3), "layers": [0]},
+            ValueError,
+            r"layers=\[0\] is for volumes, but the field is an",
+        ),
+        ({"graph": GRAPH, "layers": [0]}, ValueError, r"layers=\[0\] is for volumes, but z is drawn as"),
+        (
+            {"shape": (1, 1, 3), "layers": [3]},
+            ValueError,
+            "layers must be different ones of 0 to 2, not",
+        ),
+        ({"shape": (1, 1, 3), "layers": 3}, TypeError, "layers must be a sequence of numbers of layers"),
         ({"graph": nx.Graph([("c", "b"), ("b", "a")])}, ValueError, "z: its labels are the nodes"),
     ],
 )

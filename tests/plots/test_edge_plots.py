@@ -144,7 +144,39 @@ def test_given_positions_and_weak_edges_hold_parts_together(tree):
     pc = plot_edges(as_posterior(draws), "theta", graph=chain)
     places = np.array([text.get_position() for text in pc.viz["nodes"]["theta"].values])
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
-    assert steps[1] == pytest.approx(steps[0], rel=0.35)
+    # lengths are as the inverse root of mean weights, 0.4 and 1
+    assert steps[1] == pytest.approx(steps[0] / np.sqrt(0.4), rel=0.35)
+
+
+def distances(pc, graph):
+    """Mean distance of nodes with the same first letter, over that of others."""
+    places = np.array([text.get_position() for text in pc.viz["nodes"]["theta"].values])
+    apart = np.linalg.norm(np.diff(places[graph.edges], axis=1)[:, 0], axis=1)
+    alike = np.array([graph.nodes[u][0] == graph.nodes[v][0] for u, v in graph.edges])
+    return apart[alike].mean() / apart[~alike].mean()
+
+
+def test_strong_edges_are_short(rng):
+    """Five scales of five items: strong edges within, weak ones across, all of them certain."""
+    graph = as_graph(nx.complete_graph([f"{scale}{k}" for scale in "ACENO" for k in range(5)]))
+    within = np.array([graph.nodes[u][0] == graph.nodes[v][0] for u, v in graph.edges])
+    weights = np.where(within, 0.4, np.where(rng.random(graph.n_edges) < 0.35, 0.06, 0.0))
+    pc = plot_edges(as_posterior(np.tile(weights, (1, 4, 1))), "theta", graph=graph)
+    assert distances(pc, graph) < 0.35
+    # control: were all edges as strong, only their number would tell
+    pc = plot_edges(as_posterior(np.tile(weights > 0, (1, 4, 1)).astype(float)), "theta", graph=graph)
+    assert distances(pc, graph) > 0.45
+
+
+def test_nodes_without_edges_are_near():
+    graph = as_graph(nx.complete_graph(20))
+    draws = np.ones((1, 4, graph.n_edges))
+    draws[..., (graph.edges >= 12).any(axis=1)] = 0.0
+    pc = plot_edges(as_posterior(draws), "theta", graph=graph)
+    x = np.array([text.get_position()[0] for text in pc.viz["nodes"]["theta"].values])
+    assert np.ptp(x[:12]) > 0.6 * np.ptp(x)
+    again = plot_edges(as_posterior(draws), "theta", graph=graph)
+    assert [text.get_position()[0] for text in again.viz["nodes"]["theta"].values] == x.tolist()
 
 
 def test_matrix_shows_inclusion_above_and_means_below(tree, tmp_path):

@@ -4,6 +4,7 @@ import arviz as az
 import matplotlib
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
@@ -85,8 +86,138 @@ def test_a_network_of_coloured_nodes(binary):
     assert sorted(text.get_text() for text in target.texts) == sorted(map(str, range(12)))
     pos = {i: (i, i % 3) for i in graph}
     placed = plot_latent_field(field_draws(binary), "x", graph=graph, pos=pos)
-    x = placed.get_viz("mean", "x").get_offsets()[:, 0]
-    assert np.all(np.diff(x) > 0)
+    np.testing.assert_array_equal(placed.get_viz("mean", "x").get_offsets(), list(pos.values()))
+
+
+def test_a_volume_is_shown_layer_by_layer(binary, tmp_path):
+    x = np.tile(binary, (1, 1, 40))[..., :240] * np.arange(1, 241)  # unlike at every node
+    graph = grid(3, 4, 20)
+    mean = np.sign(x).mean(axis=(0, 1)).reshape(3, 4, 20)
+    for known in ({"shape": (3, 4, 20)}, {"graph": graph}):
+        pc = plot_latent_field(field_draws(np.sign(x)), "x", **known)
+        target = pc.get_target("x", {"panel": "mean"})
+        named = {int(text.get_text().removeprefix("layer ")): text.xy for text in target.texts}
+        assert len(named) == 16
+        assert {0, 19} <= set(named)
+        shown = np.ma.filled(pc.get_viz("mean", "x").get_array(), np.nan)
+        for layer, (column, row) in named.items():
+            i, j = round(row + 0.5), round(column + 0.5)
+            np.testing.assert_allclose(shown[i : i + 3, j : j + 4], mean[..., layer])
+        assert np.isfinite(shown).sum() == 16 * 12
+    some = plot_latent_field(
+        field_draws(np.sign(x)), "x", shape=(3, 4, 20), layers=[7], visuals={"labels": False}
+    )
+    np.testing.assert_allclose(some.get_viz("mean", "x").get_array(), mean[..., 7])
+    assert not some.get_target("x", {"panel": "mean"}).texts
+
+
+@pytest.mark.parametrize("first", [0, 5, "s"])
+def test_segments_are_coloured_by_their_nodes(binary, first):
+    """Labels are the names of nodes that are integers, and positions otherwise; others are blank."""
+    nodes = [f"s{i}" for i in range(12)] if first == "s" else list(range(first, first + 12))
+    labels = np.random.default_rng(0).permutation(np.arange(15)).reshape(3, 5)
+    offset = 0 if first == "s" else first
+    pc = plot_latent_field(field_draws(binary, nodes), "x", segments=labels + offset)
+    shown = pc.get_viz("mean", "x").get_array()
+    np.testing.assert_array_equal(np.ma.getmaskarray(shown), labels >= 12)
+    expected = np.append(binary.mean(axis=(0, 1)), [0, 0, 0])[labels]
+    np.testing.assert_allclose(shown.compressed(), expected[labels < 12])
+
+
+SQUARES = {
+    "a": {
+        "type": "Polygon",
+        "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4]], [[1, 1], [2, 1], [2, 2], [1, 2]]],
+    },
+    "b": [(1, 1), (2, 1), (2, 2), (1, 2)],
+    "c": {
+        "type": "MultiPolygon",
+        "coordinates": [[[[5, 0], [6, 1], [6, 0]]], [[[5, 2], [8, 2], [8, 4], [5, 4]]]],
+    },
+}
+
+
+class Shape:
+    """A geometry, as those of shapely."""
+
+    def __init__(self, geometry):
+        self.__geo_interface__ = geometry
+
+
+class Table:
+    """A table of geometries, as those of geopandas."""
+
+    def __init__(self, geometries, index, is_geographic=False):
+        self.geometry = pd.Series([Shape(shape) for shape in geometries], index=index)
+        self.crs = type("CRS", (), {"is_geographic": is_geographic})
+
+
+def outlines(named, form):
+    """Make polygons of three nodes, however they are given."""
+    square = {"type": "Polygon", "coordinates": [named["b"]]}
+    features = [named["a"], square, named["c"]]
+    if form == "table":
+        return Table([features[2], features[0], features[1]], ["c", "a", "b"])
+    if form == "table in order":
+        return Table(features, [0, 1, 2])
+    if form == "sequence":
+        return [Shape(shape) for shape in features]
+    return {**named, "a": {"type": "Feature", "geometry": named["a"]}, "further": None}
+
+
+@pytest.mark.parametrize("form", ["dictionary", "sequence", "table", "table in order"])
+def test_polygons_of_a_map(form, rng):
+    x = np.stack([np.zeros((2, 20)), np.ones((2, 20)), rng.integers(2, size=(2, 20))], axis=-1).astype(
+        int
+    )
+    pc = plot_latent_field(field_draws(x, list("abc")), "x", polygons=outlines(SQUARES, form))
+    shown = pc.get_viz("mean", "x")
+    np.testing.assert_allclose(shown.get_array(), x.mean(axis=(0, 1)))
+    a, b, c = shown.get_paths()
+    assert a.contains_point((3, 3))
+    assert b.contains_point((1.5, 1.5))
+    assert c.contains_point((5.7, 0.2))
+    assert c.contains_point((6, 3))
+    assert not c.contains_point((6, 1.5))
+    target = pc.get_target("x", {"panel": "mean"})
+    assert [text.get_text() for text in target.texts] == list("abc")
+    np.testing.assert_allclose(target.texts[2].xy, (6.5, 3))
+    assert target.get_aspect() == 1.0
+
+
+def test_holes_are_not_painted_over(rng):
+    x = np.stack([np.zeros((2, 20)), np.ones((2, 20)), np.ones((2, 20))], axis=-1).astype(int)
+    for inner in (SQUARES["a"]["coordinates"][1], SQUARES["a"]["coordinates"][1][::-1]):
+        ring = {"type": "Polygon", "coordinates": [SQUARES["a"]["coordinates"][0], inner]}
+        pc = plot_latent_field(
+            field_draws(x, list("abc")), "x",
+            polygons={**SQUARES, "a": ring, "b": [(9, 9), (9, 10), (10, 9)]},
+            panels="mean", visuals={"labels": False, "mean": {"cmap": "gray"}},
+        )  # fmt: skip
+        target = pc.get_target("x", {"panel": "mean"})
+        target.figure.canvas.draw()
+        picture = np.asarray(target.figure.canvas.buffer_rgba())
+        column, row = target.transData.transform((1.5, 1.5)).astype(int)
+        assert picture[-row, column, 0] == 255
+        column, row = target.transData.transform((3.0, 3.0)).astype(int)
+        assert picture[-row, column, 0] == 0
+
+
+def test_maps_in_degrees_are_not_squeezed(binary):
+    x, places = binary[..., :3], [[(0, 60)], [(2, 60)], [(1, 60)]]
+    points = Table([{"type": "Point", "coordinates": at[0]} for at in places], list("abc"), True)
+    pc = plot_latent_field(
+        field_draws(x, list("abc")), "x", graph=nx.path_graph(list("abc")), pos=points
+    )
+    assert pc.get_target("x", {"panel": "mean"}).get_aspect() == pytest.approx(2.0)
+    np.testing.assert_array_equal(pc.get_viz("mean", "x").get_offsets()[:, 0], [0, 2, 1])
+    ring = {"type": "Polygon", "coordinates": [[[0, 59], [1, 60], [1, 61]]]}
+    areas = Table([ring] * 3, list("abc"), True)
+    pc = plot_latent_field(field_draws(x, list("abc")), "x", polygons=areas)
+    assert pc.get_target("x", {"panel": "mean"}).get_aspect() == pytest.approx(2.0)
+    twice = Table([ring] * 4, list("abca"))
+    with pytest.raises(ValueError, match="polygons has several rows of one name; make one polygon"):
+        plot_latent_field(field_draws(x, list("abc")), "x", polygons=twice)
 
 
 def test_one_row_of_several_is_chosen(rng):

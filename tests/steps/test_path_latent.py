@@ -19,9 +19,9 @@ STATES = enumeration.configurations(6, 3)
 GRID = np.linspace(0.005, 6.0, 600)
 
 
-def posterior_moments(log_likelihoods):
+def posterior_moments(log_likelihoods, edge_weights):
     """Mean and sd of J ~ HalfNormal(1); `log_likelihoods` (rows, states) of each row's configurations."""
-    agreeing = np.array([sum(z[u] == z[v] for u, v in GRAPH.edges) for z in STATES])
+    agreeing = (STATES[:, GRAPH.edges[:, 0]] == STATES[:, GRAPH.edges[:, 1]]) @ edge_weights
     log_p = stats.halfnorm(0, 1).logpdf(GRID)
     for k, J in enumerate(GRID):
         weights = np.exp(J * agreeing)
@@ -31,15 +31,19 @@ def posterior_moments(log_likelihoods):
 
 
 @pytest.mark.slow
-def test_coupling_of_a_hidden_field(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("weights", "others"),
+    [(np.ones(7), np.full(7, 3.0)), (np.array([0.2, 4, 0.2, 4, 1, 4, 1]), np.ones(7))],
+)
+def test_coupling_of_a_hidden_field(weights, others, tmp_path, monkeypatch):
     monkeypatch.setattr(path, "folder", lambda: tmp_path)
     rng = np.random.default_rng(3)
-    tables = potts(3).edge_tables(np.full(GRAPH.n_edges, 1.0))
+    tables = potts(3).edge_tables(weights / weights.mean())
     x = pmrf.PairwiseField(GRAPH, tables, np.zeros((6, 3))).sample(10, "exact", rng=rng)
     y = x + rng.normal(0, 0.6, size=(10, 6))
     with pm.Model():
         J = pm.HalfNormal("J", np.float64(1.0))
-        z = pmrf.Potts("x", J, graph=GRAPH, n_states=3, shape=(10, 6), likelihood="path")
+        z = pmrf.Potts("x", J * weights, graph=GRAPH, n_states=3, shape=(10, 6), likelihood="path")
         pm.Normal("y", z, np.float64(0.6), observed=y)
         idata = pm.sample(
             800, tune=150, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
@@ -47,14 +51,15 @@ def test_coupling_of_a_hidden_field(tmp_path, monkeypatch):
         )  # fmt: skip
     assert {"diverging", "tree_gibbs_changed"} <= set(idata.sample_stats)
     logs = stats.norm(STATES[None], 0.6).logpdf(y[:, None]).sum(axis=2)
-    mean, sd = posterior_moments(logs)
+    mean, sd = posterior_moments(logs, weights)
     draws = idata.posterior["J"].values
     error = float(az.mcse(draws))
     assert error < 0.1 * sd
     assert abs(draws.mean() - mean) < Z * error, (draws.mean(), mean, error)
     assert draws.std() == pytest.approx(sd, rel=0.15)
-    unknown = np.zeros_like(logs)
-    assert abs(draws.mean() - posterior_moments(unknown)[0]) > Z * error  # control: the data tell
+    # controls: the data tell, and so do the weights
+    for wrong in ((np.zeros_like(logs), weights), (logs, others)):
+        assert abs(draws.mean() - posterior_moments(*wrong)[0]) > Z * error
 
 
 @pytest.mark.slow  # a further variant: grids are in `test_path.py`, and the steps are those of the test above
