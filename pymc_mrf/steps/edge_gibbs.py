@@ -1,5 +1,7 @@
 """`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
+from typing import Any
+
 import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import Competence, CompoundStep
@@ -283,10 +285,12 @@ class EdgeGibbs(EdgeStep):
         """Engine of the fields as they are now."""
         rv, biases, fields, likelihood = self._target
         x, graph, family = as_blocks(fields)
+        options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
-            sampled = [field.sampled for field in fields for _ in field.blocks]
-            self._options["references"] = [own.reference for own in sampled]
-        engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **self._options)
+            options["references"] = [
+                field.sampled.reference for field in fields if field.sampled for _ in field.blocks
+            ]
+        engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **options)
         if not self._is_shared:
             return engine
         share = Share(
