@@ -3,9 +3,13 @@
 Log densities with ties or point masses, and those of intractable fields, are made for the steps of this
 package. PyMC's own routes (pm.Metropolis and pm.Slice, pm.sample_smc, pm.find_MAP, and NUTS) join the
 variables that they move into one vector, under a name, before they compile: an Op that may not depend on such
-a vector is found when the function is compiled.
+a vector is found when the function is compiled. PyMC's steps for binary and categorical variables compile the
+log density of the whole model, as anyone does: only who asks for it tells them apart.
 """
 
+import inspect
+
+import pymc as pm
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
 from pytensor.graph.rewriting.basic import GraphRewriter
@@ -14,6 +18,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions._numba import NumbaOp, NumbaRV, on_first_use
 
 JOINED = "joined_inputs"  # the name that pymc.pytensorf.join_nonshared_inputs gives
+DISCRETE_STEPS = pm.BinaryMetropolis, pm.BinaryGibbsMetropolis, pm.CategoricalGibbsMetropolis
 
 
 class MeaninglessDensityError(AssertionError, ValueError):
@@ -64,19 +69,31 @@ class HiddenStates(Guarded, Op):
         return [[False]]
 
 
+def moved_by_discrete_step() -> set[str]:
+    """Names of the variables of the one of `DISCRETE_STEPS` that is being made, if one is."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        made = frame.f_locals.get("self") if frame.f_code.co_name == "__init__" else None
+        if isinstance(made, DISCRETE_STEPS) and isinstance(frame.f_locals.get("vars"), list):
+            return {v.name for v in frame.f_locals["vars"]}
+        frame = frame.f_back
+    return set()
+
+
 class RefuseForeignRoutes(GraphRewriter):
-    """Raises an error if a guarded Op depends on joined inputs; takes `HiddenStates` out."""
+    """Raises an error if a guarded Op depends on what PyMC's routes move; takes `HiddenStates` out."""
 
     def add_requirements(self, fgraph):
         """Need nothing."""
 
     def apply(self, fgraph):
         """Look at all Ops."""
-        joined = {v for v in fgraph.inputs if v.name == JOINED}
-        for node in list(fgraph.apply_nodes):
+        guarded = [n for n in fgraph.apply_nodes if isinstance(getattr(n.op, "core_op", n.op), Guarded)]
+        names = {JOINED, *moved_by_discrete_step()} if guarded else set()
+        moved = {v for v in fgraph.inputs if v.name in names}
+        for node in guarded:
             op = getattr(node.op, "core_op", node.op)
-            guarded = isinstance(op, Guarded) and bool(joined)
-            if guarded and not joined.isdisjoint(ancestors(node.inputs)):
+            if moved and not moved.isdisjoint(ancestors(node.inputs)):
                 raise MeaninglessDensityError(op.immovable)
             if isinstance(op, HiddenStates):
                 fgraph.replace(node.outputs[0], node.inputs[0])

@@ -161,7 +161,6 @@ def log_partition_by_sample(op, parameters):
         plain.place,
         plain.gap,
         plain.excess,
-        np.maximum(plain.variances, 1e-6),
     ]
     # shared, so that no graph contains, compares or compiles them
     inputs = [pytensor.shared(array, borrow=True) for array in arrays]

@@ -68,6 +68,8 @@ class Sample(NamedTuple):
         Half the difference of the means in both halves of the longer simulation.
     variances : (p,) array
         Of the statistics in the longer simulation.
+    reach : (r,) array
+        How far from the reference the wall of each edge begins.
     """
 
     size: np.ndarray
@@ -81,6 +83,7 @@ class Sample(NamedTuple):
     excess: np.ndarray
     apart: np.ndarray
     variances: np.ndarray
+    reach: np.ndarray
 
 
 class MonteCarloEdges(NamedTuple):
@@ -281,11 +284,11 @@ def information_of(n, variance, curvature):
 @lean
 def wall(view, e, x):
     """Log-likelihood that edge e loses at x beyond its wall, its slope and the information."""
-    variance, place = view.sample.variances[e], view.sample.place[e]
-    beyond = abs(x - place) - REACH / np.sqrt(variance)
+    place = view.sample.place[e]
+    beyond = abs(x - place) - view.sample.reach[e]
     if beyond <= 0.0:
         return 0.0, 0.0, 0.0
-    k = STIFFNESS * rows_of(view.field, e) * variance
+    k = STIFFNESS * rows_of(view.field, e) * view.sample.variances[e]
     return 0.5 * k * beyond * beyond, np.copysign(k * beyond, x - place), k
 
 
@@ -667,7 +670,7 @@ def fill_statistics(states, edges, cells, basis, values):
 
 @jit
 def log_partition_by_sample(
-    natural, edges, features, basis, statistic, sampled, states, place, gap, excess, variances, gradient
+    natural, edges, features, basis, statistic, sampled, states, place, gap, excess, gradient
 ):
     """Evaluate the log-partition function of one field, less that at the reference; fill in `gradient` (p,).
 
@@ -682,7 +685,7 @@ def log_partition_by_sample(
     sampled : (M, d, m) float32 array
         Features of the sample.
     states : (d, m) int8 array
-    place, gap, excess, variances : arrays
+    place, gap, excess : arrays
         As in `Sample`.
     gradient : (p,) array
     """
@@ -695,7 +698,7 @@ def log_partition_by_sample(
     )  # fmt: skip
     sample = Sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,
-        excess, np.zeros(p), variances,
+        excess, np.zeros(p), np.ones(p), np.full(r, np.inf),
     )  # fmt: skip
     w, b = natural[:r].copy(), natural[r:].copy()
     view = MonteCarloEdges(

@@ -161,6 +161,7 @@ def sample_view(
         excess=np.zeros((0, 0) if is_wide else (p, p), dtype=np.float32),
         apart=np.empty(p),
         variances=np.empty(p),
+        reach=np.empty(r),
     )
     for reference, place, block in zip(references, places, blocks, strict=True):
         size = reference.states.shape[1]
@@ -169,6 +170,7 @@ def sample_view(
         sample.place[place], sample.gap[place] = reference.place, reference.gap
         sample.apart[place] = reference.apart
         sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
+        sample.reach[block.which] = reference.reach
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
     return kernels.MonteCarloEdges(

@@ -14,12 +14,13 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edge_moves import Field
-from pymc_mrf.kernels.monte_carlo_edges import fill_statistics
+from pymc_mrf.kernels.monte_carlo_edges import REACH, fill_statistics
 
 MOST_PARAMETERS = 5000
 """Parameters of a field beyond which the covariance of their statistics, the square of them numbers, is not
 kept: then the longer simulation corrects the mean of the sample only."""
 
+TINY = 1e-12  # variance of a statistic that never changed
 BURN_IN = 50  # sweeps of chains that start at rows of the data
 SETTLE = 10  # of chains that stood for parameters nearby
 EVERY = 4  # passes, of which one is enough for the covariance: its noise counts for little
@@ -47,6 +48,8 @@ class Reference:
         Half the difference of the means in both halves of the longer simulation.
     centre : (r, 2, M) array
         What is taken from the features of the ends of each edge, as in `Field`.
+    reach : (r,) array
+        How far from the place the sample tells of the parameter of each edge.
     lag : float
         Integrated autocorrelation time of the statistics in sweeps: the mean over all statistics.
     """
@@ -59,6 +62,7 @@ class Reference:
     excess: np.ndarray
     apart: np.ndarray
     centre: np.ndarray
+    reach: np.ndarray
     lag: float
 
     @property
@@ -242,5 +246,6 @@ class Moments:
             excess=excess.astype(np.float32),
             apart=0.5 * (first - second),
             centre=self._field.centre,
+            reach=REACH / np.sqrt(np.maximum(variances[: len(self._field.s)], TINY)),
             lag=max(float(between.sum() / variances.sum()), 1.0),
         )

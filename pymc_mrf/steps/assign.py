@@ -24,7 +24,7 @@ from pymc_mrf.steps.intractable_parents import no_step_for_discrete, parents_of_
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.pymc_steps import hand_back, refuse_discrete_steps
+from pymc_mrf.steps.pymc_steps import hand_back
 from pymc_mrf.steps.reversible_jump import ReversibleJump
 from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.tree_gibbs import TreeGibbs
@@ -117,7 +117,6 @@ def register() -> None:
     """
     zero_by_zero = "invalid value encountered in scalar divide"
     warnings.filterwarnings("ignore", zero_by_zero, RuntimeWarning, r"arviz_stats\.base\.diagnostics")
-    refuse_discrete_steps()
     for step in (*AUTOMATIC, Unsampleable):
         if step not in STEP_METHODS:
             STEP_METHODS.append(step)

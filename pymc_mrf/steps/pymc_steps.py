@@ -1,29 +1,17 @@
-"""Which variables go back to PyMC's own steps, and which of them these steps refuse.
+"""Variables that a step of this package claimed by mistake go back to PyMC's own steps.
 
 Step assignment sees one
 variable at a time, without its model, and a frozen model has lost the tags that tell what a variable feeds.
 Steps therefore claim more variables than they can serve, find out which ones when they are made, and hand the
 others back.
-
-PyMC's steps for binary and categorical variables compile the log density of the whole model, as anyone does,
-so that they are asked when they are made; the others are found out when they compile (see
-`pymc_mrf.distributions.foreign_routes`).
 """
 
 from collections.abc import Callable
-from functools import wraps
 
 import numpy as np
 import pymc as pm
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, CompoundStep
-from pymc.util import get_value_vars_from_user_vars
-
-from pymc_mrf.distributions.foreign_routes import HiddenStates, MeaninglessDensityError
-from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.steps.intractable_parents import no_step_for_discrete, parents_of_intractable_fields
-
-DISCRETE = pm.BinaryMetropolis, pm.BinaryGibbsMetropolis, pm.CategoricalGibbsMetropolis
 
 
 def hand_back(
@@ -68,28 +56,3 @@ def _without(claimant: type, values: list, model: pm.Model, has_grad: bool) -> d
         best = others[int(np.argmax([step._competence(rv, has_grad)[0] for step in others]))]
         chosen.setdefault(best, []).append(value)
     return chosen
-
-
-def refuse_discrete_steps() -> None:
-    """Let PyMC's steps for discrete variables refuse those of which they would draw wrong values."""
-    for step in DISCRETE:
-        if not hasattr(step.__init__, "__wrapped__"):
-            step.__init__ = _refusing(step.__init__)
-
-
-def _refusing(make: Callable) -> Callable:
-    """Make the `__init__` of a step, which refuses hidden fields and parents of intractable ones."""
-
-    @wraps(make)
-    def checked(self, vars, *args, model=None, **kwargs):
-        model = pm.modelcontext(model)
-        feeding = parents_of_intractable_fields(model)
-        for value in get_value_vars_from_user_vars(vars, model):
-            rv = model.values_to_rvs[value]
-            if field_node(rv) is not None:
-                raise MeaninglessDensityError(HiddenStates.immovable)
-            if rv in feeding:
-                raise no_step_for_discrete(rv, feeding[rv], model)
-        make(self, vars, *args, model=model, **kwargs)
-
-    return checked

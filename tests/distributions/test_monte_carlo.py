@@ -1,0 +1,95 @@
+"""likelihood="monte-carlo": its log density under NUTS, and what it refuses."""
+
+import cloudpickle
+import networkx as nx
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+
+GRAPH = nx.complete_graph(4)
+X = np.random.default_rng(2).integers(2, size=(60, 4))
+X[:40, 1] = X[:40, 0]
+NEAR = np.array([3.0, 1.0, 0.0, -1.0, 0.5, 0.0, -1.5, -1.5, 0.0, -0.5])  # roughly where the posterior is
+
+
+def model_of(likelihood):
+    with pm.Model() as model:
+        w = pm.Normal("w", 0, 0.5, shape=6)
+        b = pm.Normal("b", 0, 1, shape=4)
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=X, likelihood=likelihood)
+    return model
+
+
+def test_log_density_and_gradient_up_to_a_constant():
+    points = [
+        {"w": rng.normal(NEAR[:6], 0.2), "b": rng.normal(NEAR[6:], 0.2)}
+        for rng in map(np.random.default_rng, range(4))
+    ]
+    values, slopes = [], []
+    for likelihood in ("exact", "monte-carlo"):
+        model = model_of(likelihood)
+        value, slope = model.compile_logp(), model.compile_dlogp()
+        values.append(np.array([value(p) for p in points]))
+        slopes.append(np.array([slope(p) for p in points]))
+    gaps = values[1] - values[0]
+    np.testing.assert_allclose(gaps, gaps[0], atol=0.1)
+    np.testing.assert_allclose(slopes[1], slopes[0], atol=0.2)
+    assert np.ptp(values[0]) > 5.0
+    copy = cloudpickle.loads(cloudpickle.dumps(model))
+    np.testing.assert_allclose(copy.compile_logp()(points[0]), values[1][0], rtol=1e-9)
+
+
+def test_log_likelihood_is_none_of_rows():
+    model = model_of("monte-carlo")
+    with model, pytest.warns(UserWarning, match="has log probabilities up to a constant only"):
+        model.compile_fn(model.logp(sum=False), model.value_vars, point_fn=False)
+
+
+def field(observed=X, weight=0.1, **options):
+    with pm.Model():
+        pmrf.BoltzmannMachine("x", weight, graph=GRAPH, observed=observed, **options)
+
+
+def with_data():
+    with pm.Model():
+        x = pm.Data("votes", X)
+        pmrf.BoltzmannMachine("x", 0.1, graph=GRAPH, observed=x, likelihood="monte-carlo")
+
+
+REFUSED = {
+    "nothing observed": (
+        lambda: field(None, likelihood="monte-carlo"),
+        'x: likelihood="monte-carlo" is made from obs',
+    ),
+    "pm.Data": (with_data, "for data that do not change; give an array in place of pm.Data"),
+    "rows": (
+        lambda: field(weight=np.full((60, 6), 0.1), likelihood="monte-carlo"),
+        "needs parameters that all rows share",
+    ),
+    "tables": (
+        lambda: pmrf.Potts.dist(np.zeros((6, 2, 2)), graph=GRAPH, n_states=2, likelihood="monte-carlo"),
+        "is made from observed data",
+    ),
+    "no edges": (
+        lambda: pmrf.BoltzmannMachine.dist(0.1, graph=nx.empty_graph(2), likelihood=pmrf.MonteCarlo()),
+        "is made from observed data",
+    ),
+    "tolerance": (lambda: pmrf.MonteCarlo(tolerance=0.0), "tolerance must be a positive number of nats"),
+    "seed": (lambda: pmrf.MonteCarlo(seed=-1), "seed"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name):
+    declare, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        declare()
+
+
+def test_potts_tables_of_data_are_refused():
+    with pm.Model(), pytest.raises(ValueError, match="needs one number per edge"):
+        pmrf.Potts(
+            "x", np.zeros((6, 2, 2)), graph=GRAPH, n_states=2, observed=X, likelihood="monte-carlo"
+        )
