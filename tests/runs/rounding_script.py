@@ -17,9 +17,9 @@ DATA = np.random.default_rng(0).integers(0, 2, (50, 16))
 
 
 def normal():
-    weight, sd = pm.Normal("weight", 0, 0.5, shape=24), pm.HalfNormal("sd", 1)
-    mu = weight[:16] * pm.math.exp(weight[8:])
-    pm.Normal("y", mu, sd, observed=np.random.default_rng(1).normal(size=(50, 16)))
+    weight, bias = pm.Normal("weight", 0, 0.5, shape=24), pm.Normal("bias", 0, 0.5, shape=16)
+    mu, sd = bias + weight[:16] * pm.math.exp(weight[8:]), pm.HalfNormal("sd", 1)
+    pm.Normal("y", mu, sd, observed=np.random.default_rng(0).normal(size=(50, 16)))
 
 
 def nuts():
