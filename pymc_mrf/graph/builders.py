@@ -370,8 +370,8 @@ def from_weights(w: Any) -> PairwiseGraph:
     if not isinstance(neighbors, Mapping):
         raise TypeError(
             "w must be a libpysal W or Graph, a dictionary of the neighbours of each node, or a sparse "
-            f"matrix, not {type(w).__name__}; of a data frame of polygons use libpysal.graph.Graph.build_contiguity, "
-            "of a dense matrix scipy.sparse.coo_array"
+            f"matrix, not {type(w).__name__}; of a data frame of polygons use "
+            "libpysal.graph.Graph.build_contiguity, of a dense matrix scipy.sparse.coo_array"
         )
     order = getattr(w, "id_order", None)
     labels = list(neighbors) if order is None else list(order)
