@@ -6,6 +6,8 @@ variables that they move into one vector, under a name, before they compile: an 
 a vector is found when the function is compiled.
 """
 
+import sys
+
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.traversal import ancestors
 
@@ -38,13 +40,23 @@ class RefuseForeignRoutes(GraphRewriter):
 
     def apply(self, fgraph):
         """Look at all Ops."""
-        joined = {v for v in fgraph.inputs if v.name == JOINED}
+        names = {JOINED, *_moved_by_find_map()}
+        joined = {v for v in fgraph.inputs if v.name in names}
         if not joined:
             return
         for node in fgraph.apply_nodes:
             op = getattr(node.op, "core_op", node.op)
             if isinstance(op, Guarded) and not joined.isdisjoint(ancestors(node.inputs)):
                 raise MeaninglessDensityError(op.immovable)
+
+
+def _moved_by_find_map() -> set[str]:
+    """Names of the variables that pm.find_MAP moves, if it compiles: before PyMC 6.4 it joins none."""
+    frame = sys._getframe()
+    while frame := frame.f_back:  # type: ignore[assignment]
+        if frame.f_code.co_name == "find_MAP" and frame.f_globals["__name__"] == "pymc.tuning.starting":
+            return {v.name for v in frame.f_locals["vars"] or ()}
+    return set()
 
 
 def register_guard() -> None:
