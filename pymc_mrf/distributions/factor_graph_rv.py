@@ -12,26 +12,25 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 
+from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.log_partition import FactorLogPartition, workspace_allocator
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, IMPOSSIBLE, FieldRV
 from pymc_mrf.distributions.pseudo_likelihood import FactorLogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import pick
-from pymc_mrf.graph.factor_forest_arrays import FactorForestArrays, factor_forest_arrays
+from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
+from pymc_mrf.fields.two_starts import factor_starts_meet
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree, factor_graph_tree, is_cheap
 from pymc_mrf.kernels import junction_tree as tree_kernels
 from pymc_mrf.kernels.factor_tree_sampling import factor_tree_sweeps
-from pymc_mrf.kernels.possible_states import make_possible
-
-CHANGES = 1000
-"""Changes per variable after which a search for a possible configuration is given up."""
+from pymc_mrf.kernels.possible_states import CHANGES, make_possible
 
 
 @lru_cache(maxsize=64)
-def single_variables(graph: FactorGraph) -> FactorForestArrays:
-    """Partition into single variables: the blocks of the ordinary Gibbs sampler."""
-    return factor_forest_arrays(graph, [[i] for i in range(graph.n_variables)])
+def single_variables(graph: FactorGraph) -> FactorTreeSimulator:
+    """Sweeps over single variables: the ordinary Gibbs sampler."""
+    return FactorTreeSimulator(graph, [[[i] for i in range(graph.n_variables)]])
 
 
 class FactorGraphRV(FieldRV):
@@ -84,9 +83,14 @@ class FactorGraphRV(FieldRV):
         return factor_graph_tree(self.graph)
 
     @property
-    def single_variables(self) -> FactorForestArrays:
-        """Blocks of the ordinary Gibbs sampler."""
-        return single_variables(self.graph)
+    def table_shapes(self):
+        """That of all tables one after the other."""
+        return ((int(factor_links(self.graph).table_ptr[-1]),),)
+
+    def starts_meet(self, tables, rng):
+        """Of chains as `_gibbs_rows` makes them."""
+        disorder = rng.integers(self.graph.cardinalities, size=(1, self.n_variables), dtype=np.int8)
+        return factor_starts_meet(single_variables(self.graph), tables, disorder, self.n_sweeps, rng)
 
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Return the parameter: it is all log tables one after the other."""
@@ -141,8 +145,9 @@ class FactorGraphRV(FieldRV):
         return draw
 
     def _gibbs_rows(self):
-        forest, n_sweeps, links = self.single_variables, self.n_sweeps, factor_links(self.graph)
-        cards, n_changes = forest.cards, CHANGES * self.n_variables
+        [forest], n_sweeps = single_variables(self.graph).forests, self.n_sweeps
+        links, cards, n_changes = factor_links(self.graph), forest.cards, CHANGES * self.n_variables
+        number, complaint = watched(self), too_few_sweeps(self)
 
         def fill(x, tables, rng):
             free = np.ones(x.shape[1], dtype=np.bool_)
@@ -154,6 +159,8 @@ class FactorGraphRV(FieldRV):
             factor_tree_sweeps(
                 x, tables, forest, n_sweeps, False, rng, np.zeros((0, 0, 0)), np.zeros((0, 0))
             )
+            if report_draw(number, tables.astype(np.float64)):
+                raise UserWarning(complaint)
 
         return fill
 

@@ -3,8 +3,9 @@
 Log densities with ties or point masses, and those of intractable fields, are made for the steps of this
 package. PyMC's own routes (pm.Metropolis and pm.Slice, pm.sample_smc, pm.find_MAP, and NUTS) join the
 variables that they move into one vector, under a name, before they compile: an Op that may not depend on such
-a vector is found when the function is compiled. PyMC's steps for binary and categorical variables compile the
-log density of the whole model, as anyone does: only who asks for it tells them apart.
+a vector is found when the function is compiled. PyMC's steps for binary and categorical variables, and
+pm.find_MAP before PyMC 6.4, compile the log density of the whole model, as anyone does: only who asks for it
+tells them apart.
 """
 
 import inspect
@@ -69,13 +70,17 @@ class HiddenStates(Guarded, Op):
         return [[False]]
 
 
-def moved_by_discrete_step() -> set[str]:
-    """Names of the variables of the one of `DISCRETE_STEPS` that is being made, if one is."""
+def moved_by_others() -> set[str]:
+    """Names of the variables that one of PyMC's routes moves which compiles now and joins none.
+
+    These are `DISCRETE_STEPS`, and pm.find_MAP before PyMC 6.4.
+    """
     frame = inspect.currentframe()
     while frame is not None:
-        made = frame.f_locals.get("self") if frame.f_code.co_name == "__init__" else None
-        if isinstance(made, DISCRETE_STEPS) and isinstance(frame.f_locals.get("vars"), list):
-            return {v.name for v in frame.f_locals["vars"]}
+        is_made = frame.f_code.co_name == "__init__"
+        is_step = is_made and isinstance(frame.f_locals.get("self"), DISCRETE_STEPS)
+        if is_step or frame.f_code is pm.find_MAP.__code__:
+            return {v.name for v in frame.f_locals.get("vars") or () if hasattr(v, "name")}
         frame = frame.f_back
     return set()
 
@@ -89,7 +94,7 @@ class RefuseForeignRoutes(GraphRewriter):
     def apply(self, fgraph):
         """Look at all Ops."""
         guarded = [n for n in fgraph.apply_nodes if isinstance(getattr(n.op, "core_op", n.op), Guarded)]
-        names = {JOINED, *moved_by_discrete_step()} if guarded else set()
+        names = {JOINED, *moved_by_others()} if guarded else set()
         moved = {v for v in fgraph.inputs if v.name in names}
         for node in guarded:
             op = getattr(node.op, "core_op", node.op)

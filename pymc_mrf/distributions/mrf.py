@@ -386,8 +386,8 @@ class AgreementMRF(MarkovRandomField):
         states in a field; else "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
-        one over clusters where an attractive field may order; draws are exact if the likelihood is "exact"
-        and the tables have at most 2 ** 14 cells.
+        one over clusters where an attractive field may order; a warning tells where they are too few. Draws
+        are exact if the likelihood is "exact" and the tables have at most 2 ** 14 cells.
     dtype : str
         Integer type of the values of a hidden field, by default "int64". Draws of a large one take an eighth
         of the memory as "int8", to be used as indices, ``level[x]``, or after a cast,

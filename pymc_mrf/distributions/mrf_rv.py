@@ -6,6 +6,7 @@ properties; their inputs are the parameters that users write.
 
 from abc import abstractmethod
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -18,6 +19,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
+from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
@@ -28,6 +30,7 @@ from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gibbs
@@ -67,7 +70,7 @@ class FieldRV(NumbaRV, RandomVariable):
     `EXACT_DRAW_CELLS` cells. Otherwise every row is a chain of its own, started from independent
     uniform states and moved by `n_sweeps` Gibbs sweeps: right as far as that many sweeps forget the
     start. Of attractive fields that may order every second one is over clusters of nodes (Swendsen & Wang,
-    1987), which forget it quickly.
+    1987), which forget it quickly. Chains from order and from disorder that do not meet are warned of.
     """
 
     likelihood: str
@@ -126,6 +129,15 @@ class FieldRV(NumbaRV, RandomVariable):
     @abstractmethod
     def pseudo_likelihood_op(self) -> LogPseudoLikelihood:
         """Op for the log pseudo-likelihood as a function of states and the `log_tables`."""
+
+    @property
+    @abstractmethod
+    def table_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the log tables that a draw is made from."""
+
+    @abstractmethod
+    def starts_meet(self, *tables_and_rng: Any) -> bool:
+        """Whether chains from order and from disorder meet within the sweeps of a draw."""
 
     @property
     def draws_exactly(self) -> bool:
@@ -305,12 +317,33 @@ class MarkovRandomFieldRV(FieldRV):
 
         return draw_without_node_parameters
 
+    @property
+    def table_shapes(self):
+        """Those of edges and nodes."""
+        K = self.family.n_states
+        return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
+
+    def starts_meet(self, edge_tables, node_tables, rng):
+        """Of chains as `_gibbs_rows` makes them."""
+        shape = 1, self.graph.n_nodes
+        disorder = rng.integers(self.family.n_states, size=shape, dtype=np.int8)
+
+        def sweep_twice(x, *tables):
+            gibbs_and_cluster_sweeps(x, *tables, self.graph.arrays, 2, rng)
+
+        return pairwise_starts_meet(
+            self.graph, edge_tables, node_tables, disorder, sweep_twice, self.n_sweeps // 2
+        )
+
     def _gibbs_rows(self):
         graph, n_states, n_sweeps = self.graph.arrays, self.family.n_states, self.n_sweeps
+        number, complaint = watched(self), too_few_sweeps(self)
 
         def fill(x, edge_tables, node_tables, rng):
             gibbs.uniform_states(x, n_states, rng)
             gibbs_and_cluster_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+            if report_draw(number, edge_tables, node_tables):
+                raise UserWarning(complaint)
 
         return fill
 

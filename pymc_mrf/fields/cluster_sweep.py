@@ -1,9 +1,23 @@
 """Swendsen-Wang sweeps of a pairwise field, given evidence about its nodes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from pymc_mrf.fields.attraction import attractive_flips
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.swendsen_wang import read_attraction, swendsen_wang_sweeps
+
+
+class Attraction(NamedTuple):
+    """What log tables say of agreement: see `pymc_mrf.kernels.swendsen_wang.read_attraction`."""
+
+    coupling: np.ndarray
+    """(1 or m, r)."""
+    alone: np.ndarray
+    """Log weights (1 or m, d, K) of the states of each node."""
+    flips: np.ndarray
+    """Nodes (1 or m, d) whose two states must be exchanged for all couplings to attract."""
 
 
 class ClusterSweep:
@@ -22,31 +36,41 @@ class ClusterSweep:
         self._fixed = fixed[:, :, None]
         self._any_fixed = bool(self._is_fixed.any())
         self._tables: np.ndarray | None = None
-        self._coupling: np.ndarray | None = None
+        self._attraction: Attraction | None = None
 
-    def coupling(self, edge_tables: np.ndarray) -> np.ndarray | None:
-        """Couplings (1 or m, r) of agreement, of log tables (1 or m, r, K, K).
+    def attraction(self, edge_tables: np.ndarray) -> Attraction | None:
+        """Agreement that log tables (1 or m, r, K, K) ask for; None if there are no clusters.
 
-        None if a table says more than whether two states agree, or a coupling is negative: there are no
-        clusters then. This is kept for the next call with the same array, not to be changed in place.
+        This is kept for the next call with the same array, not to be changed in place.
         """
         if edge_tables is not self._tables:
-            coupling = np.empty(edge_tables.shape[:2])
-            attract = all(map(read_attraction, edge_tables, coupling))
-            self._tables, self._coupling = edge_tables, coupling if attract else None
-        return self._coupling
+            self._tables, old = edge_tables, self._attraction
+            m, r, K = edge_tables.shape[:3]
+            d, edges = self._graph.n_nodes, self._graph.edges
+            found = Attraction(np.empty((m, r)), np.empty((m, d, K)), np.zeros((m, d), dtype=bool))
+            attracts = all(
+                read_attraction(edge_tables[c], edges, found.coupling[c], found.alone[c])
+                for c in range(m)
+            )
+            self._attraction = found if attracts else None
+            if attracts:
+                if old is not None and np.array_equal(np.sign(old.coupling), np.sign(found.coupling)):
+                    found.flips[:] = old.flips
+                else:
+                    found.flips[:] = [attractive_flips(self._graph, row) for row in found.coupling]
+        return self._attraction
 
     def __call__(
-        self, x: np.ndarray, coupling: np.ndarray, node_tables: np.ndarray, rng: np.random.Generator
+        self, x: np.ndarray, attraction: Attraction, node_tables: np.ndarray, rng: np.random.Generator
     ) -> None:
         """Move `x` (m, d) int8 by one sweep, in place: reversible, leaving field times evidence invariant.
 
-        `coupling` (1 or m, r) as above; `node_tables` (m, d, K), evidence included.
+        `attraction` as above; `node_tables` (m, d, K), evidence included.
         """
-        weights = node_tables
+        weights = node_tables + attraction.alone
         if self._any_fixed:
             other = np.arange(weights.shape[2]) != self._fixed
             weights = np.where(other & self._is_fixed, -np.inf, weights)
         for c in range(len(x)):
-            own = coupling[c if len(coupling) > 1 else 0]
+            own = attraction.coupling[c if len(attraction.coupling) > 1 else 0]
             swendsen_wang_sweeps(x[c : c + 1], self._graph.edges, own, weights[c], 1, rng)

@@ -15,6 +15,7 @@ from pymc_mrf.fields.field import FixedField, Given
 from pymc_mrf.fields.modes import Mode
 from pymc_mrf.fields.monte_carlo import estimates, moments
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
+from pymc_mrf.fields.two_starts import factor_starts_meet
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.parts import Parts
@@ -171,6 +172,10 @@ class FactorGraphField(FixedField[FactorMarginals]):
     def _moved(self, x: np.ndarray, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
         self._simulator(method, rng, options).sweep(x, factor_tables(self), options["n_sweeps"], rng)
         return x
+
+    def _starts_meet(self, disorder, method, rng, n_sweeps, **options):
+        simulator = self._simulator(method, rng, options)
+        return factor_starts_meet(simulator, factor_tables(self), disorder, n_sweeps, rng)
 
     def _simulator(self, method: str, rng: np.random.Generator, options: dict) -> FactorTreeSimulator:
         """Make the simulator of single variables, of a partition, or of partitions to be found."""

@@ -13,6 +13,7 @@ from pymc_mrf.fields.evidence import evidence_states, free_blocks
 from pymc_mrf.fields.exact import ExactInference, ImpossibleFieldError
 from pymc_mrf.fields.methods import DRAWS, MARGINALS, MODES, method_options
 from pymc_mrf.fields.modes import Mode
+from pymc_mrf.fields.two_starts import MOST_CHAINS
 from pymc_mrf.graph.junction_tree import MAX_CELLS
 from pymc_mrf.graph.tree_partition import tree_partition
 
@@ -97,6 +98,12 @@ class FixedField[M](ExactInference):
     @abstractmethod
     def _moved(self, x: np.ndarray, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
         """Start from the states `x` (n, d) and return states drawn by a method other than "exact"."""
+
+    @abstractmethod
+    def _starts_meet(
+        self, disorder: np.ndarray, method: str, rng: np.random.Generator, n_sweeps: int, **options: Any
+    ) -> bool:
+        """Whether chains of a method from the states `disorder` (m, d) and from order meet."""
 
     @abstractmethod
     def _uniform_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray] | None:
@@ -285,6 +292,11 @@ class FixedField[M](ExactInference):
             If the method is unknown, an option belongs to another method or is out of range, the
             evidence names an unknown variable or state or has probability zero, or the partition is
             none.
+
+        Warns
+        -----
+        UserWarning
+            If chains of "tree" or "gibbs" are too short: one from order and one from disorder do not meet.
         """
         options = method_options(
             method,
@@ -304,6 +316,8 @@ class FixedField[M](ExactInference):
         else:
             with _impossible_given(evidence):
                 answer = rest._marginals(method, rng, **options)
+            if "n_burn_in" in options:
+                rest._check_sweeps(method, **options)
         single, joint, errors, convergence = answer
         full = self._complete(states, kept, single, joint)
         if errors is None:
@@ -355,6 +369,11 @@ class FixedField[M](ExactInference):
         ------
         ValueError
             As in `marginals`.
+
+        Warns
+        -----
+        UserWarning
+            As in `marginals`.
         """
         options = method_options(
             method,
@@ -377,7 +396,27 @@ class FixedField[M](ExactInference):
         """Draw configurations (n, d) int8 without evidence."""
         if method == "exact":
             return self.exact_draws(n, rng)
-        return self._moved(self._start_states(rng)(n), method, rng, **options)
+        x = self._moved(self._start_states(rng)(n), method, rng, **options)
+        if n:
+            self._check_sweeps(method, n_chains=n, **options)
+        return x
+
+    def _check_sweeps(
+        self, method: str, n_chains: int, n_sweeps: int, n_burn_in: int = 0, **options: Any
+    ) -> None:
+        """Warn if chains still show their uniform starts when they end."""
+        rng = np.random.default_rng(0)
+        uniform = self._uniform_states(rng)
+        if uniform is None:  # exact draws
+            return
+        disorder = uniform(min(n_chains, MOST_CHAINS))
+        if not self._starts_meet(disorder, method, rng, n_burn_in + n_sweeps, **options):
+            longer = f"n_burn_in={10 * n_burn_in}" if n_burn_in else f"n_sweeps={10 * n_sweeps}"
+            warn_user(
+                f'method="{method}": chains show where they start: in {n_burn_in + n_sweeps} sweeps one from '
+                f'order and one from disorder did not come to the same. Use "exact" if the junction tree is '
+                f"small, or {longer}, and still more if this is said again"
+            )
 
     def _start_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray]:
         """Return a function that makes starts of chains, (m, d) int8, of positive probability.

@@ -18,6 +18,7 @@ from pymc_mrf.fields.monte_carlo import Moments, TwoMoments, estimates, moments
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
+from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.state_counts import WORD, counter_sizes, fill_moments
@@ -212,6 +213,16 @@ class PairwiseField(FixedField[Marginals]):
         elif len(x):
             GibbsSimulator(self.graph, self.n_states, len(x)).sweep(x, *tables, options["n_sweeps"], rng)
         return x
+
+    def _starts_meet(self, disorder, method, rng, n_sweeps, **options):
+        graph, tables = self.graph, (self.edge_tables, self.node_tables)
+        trees = TreeSimulator(graph, self._partitions(**options, rng=rng)) if method == "tree" else None
+
+        def sweep(x, edge_tables, node_tables):
+            simulator = trees or GibbsSimulator(graph, self.n_states, len(x))
+            simulator.sweep(x, edge_tables, node_tables, 1, rng)
+
+        return pairwise_starts_meet(graph, *tables, disorder, sweep, n_sweeps)
 
     def _uniform_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray] | None:
         if self.edge_tables.min(initial=0.0) == -np.inf:

@@ -145,14 +145,15 @@ def sweep_trees_and_clusters(
     x: np.ndarray,
     simulator: TreeSimulator,
     coupling: np.ndarray,
+    weights: np.ndarray,
     tables: tuple[np.ndarray, np.ndarray],
     n_sweeps: int,
     rng: np.random.Generator,
 ) -> None:
     """Move every row of `x` (m, d) int8 by sweeps over trees and clusters in turns, in place.
 
-    `simulator` has one partition; `coupling` (r,) >= 0 is what the edge tables (r, K, K) say of agreement,
-    and all they say: see `pymc_mrf.kernels.swendsen_wang.read_attraction`. `tables` are these and the node
+    `simulator` has one partition; `coupling` (r,) and `weights` (d, K) are those of the equal agreement
+    field: see `pymc_mrf.kernels.swendsen_wang.read_attraction`. `tables` are edge tables (r, K, K) and node
     tables (d, K).
     """
     [forest], edges = simulator.forests, simulator.graph.edges
@@ -160,7 +161,7 @@ def sweep_trees_and_clusters(
     potentials = tree_potentials(edge_tables, node_tables[None], edges, len(x))
     for k in range(n_sweeps):
         if k % 2:
-            swendsen_wang_sweeps(x, edges, coupling, node_tables, 1, rng)
+            swendsen_wang_sweeps(x, edges, coupling, weights, 1, rng)
         else:
             sweep_potentials(x, potentials, forest, 1, rng)
 

@@ -313,33 +313,65 @@ def regions(image: Any, *, diagonal: bool = False) -> PairwiseGraph:
     return _by_number(labels.tolist(), *_pairs(len(labels), u[inside], v[inside]))
 
 
+def _from_sparse(w: Any) -> PairwiseGraph:
+    """Graph of the entries of a sparse matrix that are not zero."""
+    if w.ndim != 2 or w.shape[0] != w.shape[1]:
+        raise ValueError(f"w must be a square matrix of nodes by nodes, not of shape {w.shape}")
+    if np.isnan(w.tocoo().data).any():
+        raise ValueError(
+            "w has NaN, which does not say whether nodes are neighbours; use 0 where they are not"
+        )
+    n, (u, v) = w.shape[0], (ends.astype(np.int64) for ends in w.nonzero())
+    one_way = np.flatnonzero(np.isin(u * n + v, v * n + u, invert=True))
+    if one_way.size:
+        a, b = u[one_way[0]], v[one_way[0]]
+        raise ValueError(
+            f"w is not symmetric: w[{a}, {b}] is not zero, but w[{b}, {a}] is; use w + w.T for neighbours in "
+            "either direction"
+        )
+    if (u == v).any():
+        raise ValueError(
+            f"w[{u[u == v][0]}, {u[u == v][0]}] is not zero, and no node is its own neighbour; use "
+            "w - scipy.sparse.diags_array(w.diagonal())"
+        )
+    return _by_number(range(n), *_pairs(n, u, v))
+
+
 def from_weights(w: Any) -> PairwiseGraph:
-    """Neighbours that geopandas or libpysal have found.
+    """Neighbours that geopandas, libpysal or scikit-learn have found.
 
     Parameters
     ----------
-    w : libpysal.weights.W, libpysal.graph.Graph or mapping
+    w : libpysal.weights.W, libpysal.graph.Graph, mapping or sparse matrix
         Anything whose `neighbors`, or which itself, gives the neighbours of each node; of a data frame
-        of polygons ``libpysal.graph.Graph.build_contiguity(frame)``. The numbers (weights) are not used:
-        parameters of the field take their place.
+        of polygons ``libpysal.graph.Graph.build_contiguity(frame)``. Of a square matrix or array of
+        `scipy.sparse` the entries that are not zero. The numbers (weights) are not used: parameters of the
+        field take their place.
 
     Returns
     -------
     PairwiseGraph
-        Nodes are the identifiers, in the order of the rows of the data frame.
+        Nodes are the identifiers, in the order of the rows of the data frame; of a sparse matrix the numbers
+        of its rows.
 
     Raises
     ------
     TypeError
         If `w` has no neighbours.
     ValueError
-        If the neighbours are not mutual, as those of the k nearest are not, or a node is its own.
+        If the neighbours are not mutual, as those of the k nearest are not, or a node is its own. If a sparse
+        matrix is not square.
     """
+    from scipy.sparse import issparse
+
+    if issparse(w):
+        return _from_sparse(w)
     neighbors = w if isinstance(w, Mapping) else getattr(w, "neighbors", None)
     if not isinstance(neighbors, Mapping):
         raise TypeError(
-            "w must be a libpysal W or Graph, or a dictionary of the neighbours of each node, not "
-            f"{type(w).__name__}; of a data frame of polygons use libpysal.graph.Graph.build_contiguity"
+            "w must be a libpysal W or Graph, a dictionary of the neighbours of each node, or a sparse "
+            f"matrix, not {type(w).__name__}; of a data frame of polygons use "
+            "libpysal.graph.Graph.build_contiguity, of a dense matrix scipy.sparse.coo_array"
         )
     order = getattr(w, "id_order", None)
     labels = list(neighbors) if order is None else list(order)

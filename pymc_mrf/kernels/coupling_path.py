@@ -45,10 +45,11 @@ def agreement_series(x, edges, weights, coupling, n_states, counts, means, rng):
         Result: their mean given the clusters.
     rng : numpy.random.Generator
     """
-    closed, total = np.exp(-coupling * weights), weights.sum()
+    couplings, total = coupling * weights, weights.sum()
+    closed = np.exp(-couplings)
     parent = np.empty(x.shape[0], dtype=np.int64)
     for s in range(counts.shape[0]):
-        join_clusters(x, edges, closed, parent, rng)
+        join_clusters(x, edges, couplings, closed, parent, rng)
         for i in range(x.shape[0]):
             x[i] = int(rng.random() * n_states) if parent[i] == i else x[parent[i]]
         agreeing, inside = 0.0, 0.0
@@ -86,11 +87,12 @@ def field_series(x, edges, weights, coupling, field, counts, means, rng):
     rng : numpy.random.Generator
     """
     d, K = x.shape[0], field.shape[0]
-    closed = np.exp(-coupling * weights)
+    couplings = coupling * weights
+    closed = np.exp(-couplings)
     parent, size = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     p, below = np.empty((d, K)), field - field.max()
     for s in range(counts.shape[0]):
-        join_clusters(x, edges, closed, parent, rng)
+        join_clusters(x, edges, couplings, closed, parent, rng)
         counts[s] = 0.0
         means[s] = 0.0
         size[:] = 0

@@ -16,6 +16,9 @@ from pymc_mrf.kernels.factor_pseudo_likelihood import present_cells
 NOISE = 0.3
 """Probability of a random change."""
 
+CHANGES = 1000
+"""Changes per variable after which a search for a possible configuration is given up."""
+
 
 @jit
 def change_of_violations(i, a, z, cells, tables, links):

@@ -132,7 +132,8 @@ class AuxiliarySampler(DataSampler):
         rows and, on average, up to 16 neighbours per node over the trees of a tree partition (Rivasseau,
         2005, figure 4.11), else over single nodes in chromatic order. Of up to three rows every second sweep
         is one over clusters (Swendsen & Wang, 1987), where the field only asks whether the states of an edge
-        agree, no coupling is negative, and couplings are not far too weak to order the field.
+        agree, no coupling is negative, or none would be if the two states of some nodes were exchanged, and
+        couplings are not far too weak to order the field.
         "auto": "exact" if the tables of the junction tree have at most
         `pymc_mrf.graph.junction_tree.AUTO_CELLS` cells, else "gibbs".
     n_sweeps : int
@@ -243,10 +244,11 @@ class AuxiliarySampler(DataSampler):
     def _sweep(self, x, tables, rng) -> None:
         """Over trees, clusters or single nodes."""
         edge_tables, node_tables = tables
-        coupling = np.empty(len(edge_tables))
-        attracts = self.clusters and read_attraction(edge_tables, coupling)
+        coupling, weights = np.empty(len(edge_tables)), np.empty(node_tables.shape)
+        attracts = self.clusters and read_attraction(edge_tables, self.graph.edges, coupling, weights)
         if attracts and may_order(coupling, self.graph.n_nodes):
-            sweep_trees_and_clusters(x, self._simulator, coupling, tables, self.n_sweeps, rng)
+            weights += node_tables
+            sweep_trees_and_clusters(x, self._simulator, coupling, weights, tables, self.n_sweeps, rng)
         else:
             self._simulator.sweep(x, edge_tables, node_tables, self.n_sweeps, rng)
 

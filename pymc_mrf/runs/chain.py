@@ -1,9 +1,11 @@
 """One chain: its steps, written down now and then together with all that the next step depends on."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 import pymc as pm
 import xarray as xr
@@ -11,6 +13,7 @@ from pymc.backends.arviz import DataTreeConverter
 from pymc.backends.base import MultiTrace
 from pymc.backends.ndarray import NDArray
 from pymc.util import RandomGeneratorState, random_generator_from_state
+from pytensor import config
 
 from pymc_mrf.runs.store import Head, Store
 
@@ -53,6 +56,19 @@ class Plan(NamedTuple):
     trace: NDArray
 
 
+def packed(plan: Plan) -> bytes:
+    """Pickle a plan for another process, with how this one rounds in what it compiles."""
+    return cloudpickle.dumps((config.numba__fastmath, cloudpickle.dumps(plan)))
+
+
+@contextmanager
+def unpacked(given: bytes) -> Iterator[Plan]:
+    """Have a plan in a process that rounds as that in which it was made."""
+    fastmath, plan = cloudpickle.loads(given)
+    with config.change_flags(numba__fastmath=fastmath):
+        yield cloudpickle.loads(plan)
+
+
 class Report(NamedTuple):
     """News of a chain: steps so far, statistics of the last one, warnings since the last report."""
 
@@ -64,8 +80,9 @@ class Report(NamedTuple):
 def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
     """Run a chain to its end, from where its store says that it stopped.
 
-    The draws are those of a chain that has never stopped, bit for bit: the store has the point, the state of
-    every step and that of its random generator, and nothing else is handed from one draw to the next.
+    The draws are those of a chain that has never stopped, bit for bit where compiled functions round alike:
+    the store has the point, the state of every step and that of its random generator, and nothing else is
+    handed from one draw to the next.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ import numpy as np
 from pymc.sampling.parallel import ParallelSamplingError
 from pymc.util import RandomGeneratorState
 
-from pymc_mrf.runs.chain import Plan, Report, run_chain
+from pymc_mrf.runs.chain import Plan, Report, packed, run_chain, unpacked
 from pymc_mrf.runs.fingerprint import differences, versions
 from pymc_mrf.runs.folder import open_folder
 from pymc_mrf.runs.store import Run, Store
@@ -103,7 +103,7 @@ def run_on_cluster(
     # what chains share is a task of its own: data would be lost with a worker, a task is repeated
     with config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
         common = plans[0]._replace(chain=-1, start={}, rng=None)
-        given = client.submit(bytes, cloudpickle.dumps(common), key=topic)
+        given = client.submit(bytes, packed(common), key=topic)
     futures = client.map(
         _run_task,
         [Own(plan.chain, plan.start, plan.rng) for plan in plans],
@@ -205,7 +205,7 @@ def _run_task(own: Own, *, given: bytes, run: Run, topic: str, stored: bool) -> 
         if stop.is_set():
             return Result(None, {})
         turn = stack.enter_context(compilers_turn(os.path.dirname(worker.local_directory), given))
-        plan = cloudpickle.loads(given)._replace(**own._asdict())
+        plan = stack.enter_context(unpacked(given))._replace(**own._asdict())
         if stored:
             _check_store(plan.location, run, worker.address)
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+from pytensor import config
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors
@@ -43,6 +44,7 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
     dims = {name: list(dims) for name, dims in model.named_vars_to_dims.items()}
     return {
         **versions(),
+        "numba__fastmath": repr(config.numba__fastmath),
         **{name: repr(value) for name, value in settings.items()},
         "variables": repr(values),
         "recorded variables": repr(trace_names),

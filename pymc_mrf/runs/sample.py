@@ -54,7 +54,8 @@ def sample(
     chain writes its draws, statistics and the states of its steps to the store every 20 seconds, or where
     writing takes long less often, but at least every five minutes. Called again with the same store, after
     an interrupt, a crash or the end of the machine, chains go on where they were last written, and the
-    draws are those of a run that never stopped, bit for bit.
+    draws are those of a run that never stopped, bit for bit if functions come from the cache, or are compiled
+    under ``pytensor.config.numba__fastmath = False``.
 
     Parameters
     ----------

@@ -5,14 +5,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-import cloudpickle
 from pymc.sampling.parallel import ExceptionWithTraceback, ParallelSamplingError
 
-from pymc_mrf.runs.chain import Plan, Report, run_chain
+from pymc_mrf.runs.chain import Plan, Report, packed, run_chain, unpacked
 
 GO, STOP = "go", "stop"
 
@@ -30,7 +29,7 @@ class Worker:
         self.chain = plan.chain
         self.connection, remote = multiprocessing.Pipe()
         # a forked process has the compiled step as it is
-        given = plan if context.get_start_method() == "fork" else cloudpickle.dumps(plan)
+        given = plan if context.get_start_method() == "fork" else packed(plan)
         self.process = context.Process(
             target=_work, args=(given, remote), daemon=True, name=f"chain {self.chain}"
         )
@@ -113,14 +112,14 @@ def _work(given: Plan | bytes, connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        plan = cloudpickle.loads(given) if isinstance(given, bytes) else given
-        if connection.recv() == GO:
+        with unpacked(given) if isinstance(given, bytes) else nullcontext(given) as plan:
+            if connection.recv() == GO:
 
-            def report(news: Report) -> bool:
-                connection.send(news)
-                return connection.poll()
+                def report(news: Report) -> bool:
+                    connection.send(news)
+                    return connection.poll()
 
-            run_chain(plan, report)
+                run_chain(plan, report)
         connection.send(None)
     except BaseException as error:
         with suppress(OSError):

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 
-from pymc_mrf.distributions.factor_graph_rv import CHANGES, FactorGraphRV
+from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels import factor_pseudo_likelihood, pseudo_likelihood
 from pymc_mrf.kernels.configuration_counts import count_cells, count_configurations
-from pymc_mrf.kernels.possible_states import make_possible
+from pymc_mrf.kernels.possible_states import CHANGES, make_possible
 from pymc_mrf.likelihood.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.held_data import HeldData, free_cells, observed_data

@@ -10,6 +10,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.fields.cluster_sweep import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.base import MRFStep, MRFStepState
 from pymc_mrf.steps.held_data import HeldData
@@ -62,7 +63,9 @@ class TreeGibbs(MRFStep):
 
     Between two sweeps over trees may be one over clusters of nodes in the same state (Swendsen & Wang,
     1987), where the field only asks whether the states of an edge agree and no coupling is negative: `Ising`,
-    `Potts` and `AgreementMRF`. Near and above the coupling at which the field orders, under weak evidence,
+    `Potts` and `AgreementMRF`. Fields of two states, a `BoltzmannMachine` among them, have clusters wherever
+    exchanging the states of some nodes makes all couplings positive, as negative ones of a lattice.
+    Near and above the coupling at which the field orders, under weak evidence,
     this is many times faster; elsewhere it only takes time. While tuning, both kinds of sweeps are made and
     compared by how far they move the numbers of nodes in each state; afterwards clusters stay if they move
     them further.
@@ -104,7 +107,7 @@ class TreeGibbs(MRFStep):
         If an option is not a positive integer, a start value is no state, at some point no state of a
         node is possible, or a term takes an entry of an array by a state for which there is none. If PyMC
         starts a variable at infinity, as equal numbers under the transform `ordered`, and its step comes
-        first. Under ``clusters=True`` if a coupling is negative, or the field has no clusters.
+        first. Under ``clusters=True`` if the field has no clusters.
 
     Warns
     -----
@@ -250,10 +253,10 @@ class TreeGibbs(MRFStep):
         if not self.started:
             x = self._begin(point, x, tables, evidence, weights)
             self.started = True
-        coupling = None
+        attraction = None
         if not self._proposals:
-            coupling = self._cluster_coupling(tables)
-            new, accept = self._sweep_once(point, x, tables, evidence, weights, coupling)
+            attraction = self._attraction(tables)
+            new, accept = self._sweep_once(point, x, tables, evidence, weights, attraction)
         else:
             new, accept = self._propose_parts(point, x, tables, evidence, weights)
         changed = np.count_nonzero(new != x) / len(self._field.states)
@@ -262,7 +265,7 @@ class TreeGibbs(MRFStep):
         stats = {
             "tree_gibbs_changed": changed,
             "tree_gibbs_accept": accept,
-            "tree_gibbs_clusters": float(coupling is not None),
+            "tree_gibbs_clusters": float(attraction is not None),
         }
         value = self._field.value(new, np.shape(point[self._name]))
         point = self._imputed.draw({**point, self._name: value}, self.rng)
@@ -301,8 +304,8 @@ class TreeGibbs(MRFStep):
             )
         return np.inf if old == -np.inf else new - old
 
-    def _cluster_coupling(self, tables) -> np.ndarray | None:
-        """Couplings for sweeps over clusters; None where there shall be none in this step.
+    def _attraction(self, tables) -> Attraction | None:
+        """Agreement for sweeps over clusters; None where there shall be none in this step.
 
         The decision depends on the parameters and on tuning alone: the posterior is left invariant.
         """
@@ -310,25 +313,26 @@ class TreeGibbs(MRFStep):
         measured = self.n_compared > 0 and not self.tune and self._wants_clusters is None
         if self._clusters is None or (measured and clusters <= trees):
             return None
-        coupling = self._clusters.coupling(tables[0])
-        if coupling is None and self._wants_clusters:
+        attraction = self._clusters.attraction(tables[0])
+        if attraction is None and self._wants_clusters:
             raise ValueError(
-                f"clusters=True: {self._name} has a negative coupling, or edges that depend on more than "
-                "whether two states agree, so that there are no clusters; leave clusters out, or give the "
-                "couplings a prior that is positive, such as pm.HalfNormal"
+                f"clusters=True: {self._name} has negative couplings that no exchange of the states of some "
+                "nodes makes positive, or edges of more than two states that depend on more than whether "
+                "these agree, so that there are no clusters; leave clusters out, or give the couplings a "
+                "prior that is positive, such as pm.HalfNormal"
             )
-        return coupling
+        return attraction
 
-    def _sweep_once(self, point, x, tables, evidence, weights, coupling) -> tuple[np.ndarray, float]:
+    def _sweep_once(self, point, x, tables, evidence, weights, attraction) -> tuple[np.ndarray, float]:
         """Sweep; accept with what the evidence misses, which is nothing if it is complete.
 
         The correction is right because sweeps are reversible: they go there and back, clusters in between.
         """
         new = x.copy()
-        if coupling is None:
+        if attraction is None:
             self._field.sweep(new, tables, weights, self._n_sweeps, self.rng)
         else:
-            self._sweep_trees_and_clusters(new, tables, weights, coupling)
+            self._sweep_trees_and_clusters(new, tables, weights, attraction)
         old_residual = self._residual(point, evidence, x)
         log_ratio = self._log_ratio(old_residual, self._residual(point, evidence, new))
         if log_ratio == 0.0:  # as a rule: nothing is missed
@@ -336,18 +340,22 @@ class TreeGibbs(MRFStep):
         accepted, accept = metropolis(log_ratio, self.rng)
         return (new if accepted else x), accept
 
-    def _sweep_trees_and_clusters(self, x, tables, weights, coupling) -> None:
+    def _sweep_trees_and_clusters(self, x, tables, weights, attraction) -> None:
         """Trees and clusters by turns, in the same order from either end; compare them while tuning."""
         assert self._clusters is not None
         n_trees = max(self._n_sweeps, 2)
         moved, node_tables = np.zeros(2), tables[1] + weights
-        counts = np.bincount(x.ravel(), minlength=weights.shape[2])
+
+        def count():  # as if all couplings attracted: only then do whole clusters change the numbers
+            return np.bincount((x ^ attraction.flips).ravel(), minlength=weights.shape[2])
+
+        counts = count()
         for k in range(2 * n_trees - 1):
             if k % 2:
-                self._clusters(x, coupling, node_tables, self.rng)
+                self._clusters(x, attraction, node_tables, self.rng)
             else:
                 self._field.sweep(x, tables, weights, 1, self.rng)
-            old, counts = counts, np.bincount(x.ravel(), minlength=weights.shape[2])
+            old, counts = counts, count()
             moved[k % 2] += np.square(counts - old).sum()
         if self.tune:
             self.n_compared += 1

@@ -74,8 +74,9 @@ def trees_and_clusters(graph: PairwiseGraph, trees: list) -> Callable[..., None]
     tree, coupling = simulator(graph, trees), np.empty(graph.n_edges)
 
     def move(x, edge_tables, node_tables, n_steps, rng) -> None:
-        read_attraction(edge_tables, coupling)
-        sweep_trees_and_clusters(x, tree, coupling, (edge_tables, node_tables), 2 * n_steps, rng)
+        weights, tables = np.empty(node_tables.shape), (edge_tables, node_tables)
+        read_attraction(edge_tables, graph.edges, coupling, weights)
+        sweep_trees_and_clusters(x, tree, coupling, weights + node_tables, tables, 2 * n_steps, rng)
 
     return move
 

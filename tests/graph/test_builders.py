@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import sparse
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import as_graph
@@ -141,6 +142,22 @@ def test_weights_by_their_neighbors():
     assert builders.from_weights(ordered).nodes == ("a", "b", "c", "island")
 
 
+@pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil", "dok"])
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.coo_matrix])
+def test_weights_in_a_sparse_matrix(form, kind):
+    entries = [0.5, 2.0, 1.0, 1.0, 0.0, -1.0, -1.0], ([0, 2, 1, 3, 1, 0, 3], [2, 0, 3, 1, 2, 3, 0])
+    w = kind(entries, shape=(5, 5)).asformat(form)  # the zero is no neighbour, node 4 an island
+    graph = builders.from_weights(w)
+    assert graph.nodes == (0, 1, 2, 3, 4)
+    assert graph.edges.tolist() == [[0, 2], [0, 3], [1, 3]]
+
+
+def test_sparse_neighbours_are_those_of_a_lattice():
+    expected = builders.grid(4, 5)
+    w = nx.to_scipy_sparse_array(expected.to_networkx())
+    assert builders.from_weights(w).edges.tolist() == sorted(map(sorted, expected.edges.tolist()))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -202,6 +219,26 @@ def test_weights_by_their_neighbors():
         (lambda: builders.from_weights({0: [1], 1: []}), ValueError, "not symmetric: 1 .*symmetrize"),
         (lambda: builders.from_weights({0: [2]}), ValueError, "not symmetric: 2 is a neighbour of 0"),
         (lambda: builders.from_weights({0: [0]}), ValueError, "self-loop at node 0"),
+        (
+            lambda: builders.from_weights(sparse.csr_array([[0, 1], [0, 0]])),
+            ValueError,
+            r"not symmetric: w\[0, 1\] is not zero, but w\[1, 0\] is; use w \+ w.T",
+        ),
+        (
+            lambda: builders.from_weights(sparse.eye_array(3)),
+            ValueError,
+            r"w\[0, 0\] is not zero, and no node",
+        ),
+        (
+            lambda: builders.from_weights(sparse.csr_array(np.ones((2, 3)))),
+            ValueError,
+            r"w must be a square matrix .*\(2, 3\)",
+        ),
+        (
+            lambda: builders.from_weights(sparse.csr_array([[0, np.nan], [np.nan, 0]])),
+            ValueError,
+            "w has NaN",
+        ),
     ],
 )
 def test_refused(call, error, message):

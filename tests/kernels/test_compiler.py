@@ -118,11 +118,12 @@ from numba.core.errors import TypingError
 from pymc_mrf.kernels.swendsen_wang import may_order, read_attraction
 
 @njit(cache=True)
-def call(tables, coupling):
-    return read_attraction(tables, coupling) and may_order(coupling, 2)
+def call(tables, edges, coupling, alone):
+    return read_attraction(tables, edges, coupling, alone) and may_order(coupling, 2)
 
-tables, coupling = np.eye(2)[None].repeat(9, axis=0), np.empty(9)
-print(call(tables, coupling), read_attraction(tables, coupling), *coupling[:2])
+tables, edges = np.eye(2)[None].repeat(9, axis=0), np.array([[0, 1]]).repeat(9, axis=0)
+args = tables, edges, np.empty(9), np.empty((2, 2))
+print(call(*args), read_attraction(*args), *args[2][:2])
 print(*(sum(kernel.stats.cache_hits.values()) for kernel in (call, read_attraction, may_order)))
 """
 

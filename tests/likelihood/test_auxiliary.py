@@ -66,12 +66,14 @@ def test_one_tree_sweep_does_not_forget_a_frozen_start(rng):
     assert chi_square_pvalue(counts(x, 2), p) < ALPHA
 
 
-def test_clusters_forget_a_frozen_start(rng):
-    """Of one row, in which trees alone keep it; an external field included."""
-    edge_tables, node_tables = 5.0 * np.eye(2) * np.ones((4, 1, 1)), rng.normal(0, 0.3, (4, 2))
+@pytest.mark.parametrize("turned", [[0, 0, 0, 0], [0, 1, 1, 0]])
+def test_clusters_forget_a_frozen_start(rng, turned):
+    """Of one row, in which trees alone keep it; an external field included, couplings of both signs too."""
+    start, (u, v) = np.array([turned], dtype=np.int8), np.transpose(EDGES)
+    coupling = np.where(start[0, u] == start[0, v], 5.0, -5.0)
+    edge_tables, node_tables = coupling[:, None, None] * np.eye(2), rng.normal(0, 0.3, (4, 2))
     p = enumeration.probabilities(EDGES, edge_tables, node_tables)
     sampler = AuxiliarySampler(GRAPH, 2, 1, draws="gibbs", n_sweeps=6)
-    start = np.zeros((1, 4), dtype=np.int8)
 
     def p_value():
         draws = [sampler.draw(edge_tables, node_tables, rng, start=start) for _ in range(2000)]

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pymc as pm
 import pytest
+from pytensor import config
 
 import pymc_mrf as pmrf
 from pymc_mrf.runs import folder
@@ -85,6 +86,14 @@ def test_other_models_are_told_by_name(changes, names):
         prints.append(fingerprint(model, step, ["n"], {}))
     found = [text.split(" (")[0] for text in differences(*prints)]
     assert found == names
+
+
+def test_functions_that_round_otherwise_are_told_by_name(stored):
+    with (
+        config.change_flags(numba__fastmath=not config.numba__fastmath),
+        pytest.raises(ValueError, match=r"numba__fastmath \(.* in the store, .* now\)"),
+    ):
+        pmrf.sample(20, model=poisson_model(), store=stored[0], **QUICK)
 
 
 def test_other_versions_are_told_by_name(stored, monkeypatch):

@@ -94,11 +94,12 @@ def test_unknown_coupling():
     assert_mean_close(np.reshape(couplings, (50, -1)).mean(axis=1), expected)
 
 
+@pytest.mark.parametrize("J", [0.6, -0.6])
 @pytest.mark.parametrize("sd, better", [(30.0, True), (0.3, False)], ids=["weak", "strong"])
-def test_clusters_are_chosen_where_they_move_further(sd, better):
+def test_clusters_are_chosen_where_they_move_further(J, sd, better):
     graph = builders.grid(6, 6)
     with pm.Model() as model:
-        x = pmrf.Ising("x", np.float64(0.6), graph=graph)
+        x = pmrf.Ising("x", np.float64(J), graph=graph)
         pm.Normal("y", x, np.float64(sd), observed=np.resize([1.0, 1.0, -1.0], 36))
     step, point = make(model), model.initial_point()
     step.setup_chain(np.random.default_rng(1), 150, 20)
@@ -112,7 +113,29 @@ def test_clusters_are_chosen_where_they_move_further(sd, better):
     assert used[150:] == [float(better)] * 20
 
 
-def test_negative_couplings_have_no_clusters():
+@pytest.mark.parametrize("family", [pmrf.Ising, pmrf.BoltzmannMachine])
+def test_couplings_of_either_sign(family):
+    rng = np.random.default_rng(2)
+    J = np.multiply([1.0, -1.0, 1.0, 1.0] * 3, rng.uniform(0.3, 1.5, 12))
+    flips = np.array([0, 1, 1, 0, 0, 0, 1, 0, 1])
+    u, v = GRID.edges.T
+    J = np.abs(J) * (-1.0) ** (flips[u] + flips[v])
+    y = rng.normal(size=9)
+    with pm.Model() as model:
+        x = family("x", J, graph=GRID) if family is pmrf.Ising else family("x", J, -y / 2, graph=GRID)
+        pm.Normal("y", x, np.float64(1.5), observed=y)
+    states = np.array([-1, 1] if family is pmrf.Ising else [0, 1])
+    nodes = np.outer(0 * y if family is pmrf.Ising else -y / 2, [0.0, 1.0])
+    tables = J[:, None, None] * np.outer(states, states)
+    p = reference.posterior(
+        GRID.edges, tables, nodes, lambda z: reference.normal(y, states[z].astype(float), 1.5)
+    )
+    draws, accept = run(make(model, clusters=True), model, 5000)
+    assert accept == 1.0
+    assert_marginals(np.searchsorted(states, draws), *p, GRID.edges, 2)
+
+
+def test_fields_without_clusters():
     def model_of(coupling):
         with pm.Model() as model:
             x = pmrf.Potts("x", coupling, graph=GRID, n_states=3)
@@ -121,7 +144,7 @@ def test_negative_couplings_have_no_clusters():
 
     mixed = np.full(12, 0.5)
     mixed[3] = -0.1
-    with pytest.raises(ValueError, match=r"clusters=True: x has a negative coupling.*pm\.HalfNormal"):
+    with pytest.raises(ValueError, match=r"clusters=True: x has negative couplings.*pm\.HalfNormal"):
         make(model_of(mixed), clusters=True)
     model = model_of(mixed)
     _, [found] = make(model).step(model.initial_point())
