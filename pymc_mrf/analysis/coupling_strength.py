@@ -11,7 +11,6 @@ from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.edge_checks import AS_CANDIDATES, COUPLING_DRAWS, false_edges, is_overstated
 
-SIMULATED = ("exact", "particles")
 """Likelihoods without the error of a pseudo-likelihood."""
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
@@ -32,7 +31,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-    from pymc_mrf.distributions.remedies import in_place_of_pseudo, possible_of
+    from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
     from pymc_mrf.steps.edge_target import is_spike_and_slab
 
     if not isinstance(model, pm.Model):
@@ -45,7 +44,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
         seen.add(node)  # both parts of a field with missing cells lead to it
         if not isinstance(node.op, MarkovRandomFieldRV):
             text = "pseudo-likelihood of a factor graph: the strength of its couplings is not looked at"
-            instead = in_place_of_pseudo(possible_of(node, model, SIMULATED))
+            instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))
             remedy = f"compare with {instead}" if instead else "compare predictive draws with the data"
             found.append(Finding(NOTE, str(rv.name), float("nan"), text, remedy))
             continue
@@ -56,7 +55,9 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
             rows = tables.reshape(-1, *tables.shape[-3:])
             radii.append(max(influence_radius(graph.edges, row, graph.n_nodes) for row in rows))
         radius = float(np.median(radii))
-        found.append(_finding(rv.name, radius, in_place_of_pseudo(possible_of(node, model, SIMULATED))))
+        found.append(
+            _finding(rv.name, radius, in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO)))
+        )
     for rv in model.free_RVs:
         if is_spike_and_slab(rv) and "pseudo" in likelihoods_fed(rv):
             found += _overstated_findings(rv, idata, model, group)
@@ -65,7 +66,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 
 def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     from pymc_mrf.distributions.parents import field_node
-    from pymc_mrf.distributions.remedies import in_place_of_pseudo, possible_of
+    from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
     from pymc_mrf.steps.observed_field import children
 
     draws = group_variable(idata, rv.name, group)
@@ -81,7 +82,7 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
         "to be expected"
     )
     fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
-    left = [one for one in SIMULATED if all(possible_of(node, model, [one]) for node in fed)]
+    left = [one for one in IN_PLACE_OF_PSEUDO if all(possible_of(node, model, [one]) for node in fed)]
     remedy = in_place_of_pseudo(left) or AS_CANDIDATES
     return [Finding(AGAINST, str(rv.name), expected / n_found, text, remedy)]
 

@@ -24,7 +24,7 @@ from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
-from pymc_mrf.distributions.monte_carlo import log_partition_by_sample
+from pymc_mrf.distributions.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.distributions.path import along_path, warn_of_data
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows

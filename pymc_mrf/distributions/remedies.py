@@ -4,13 +4,16 @@ from collections.abc import Callable, Sequence
 
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import JunctionTree, is_tractable
 
-ALTERNATIVES = ("exact", "particles", "pseudo")
+ALTERNATIVES = ("exact", "monte-carlo", "particles", "pseudo")
+IN_PLACE_OF_PSEUDO = ("exact", "monte-carlo", "particles")
 
 
 def listed(likelihoods: Sequence[str]) -> str:
@@ -20,9 +23,10 @@ def listed(likelihoods: Sequence[str]) -> str:
 
 
 def in_place_of_pseudo(left: Sequence[str]) -> str:
-    """Say which likelihood serves where a pseudo-likelihood does not, "" if none of "exact", "particles"."""
-    if "exact" in left and "particles" in left:
-        return 'likelihood="exact" if the junction tree is small, else "particles"'
+    """Say which likelihood serves where a pseudo-likelihood does not, "" if none of `IN_PLACE_OF_PSEUDO`."""
+    simulated = [one for one in left if one != "exact"]
+    if "exact" in left and simulated:
+        return f'likelihood="exact" if the junction tree is small, else "{simulated[0]}"'
     return f'likelihood="{left[0]}"' if left else ""
 
 
@@ -31,6 +35,7 @@ def possible(
     parameters: Sequence,
     model: pm.Model | None = None,
     among: Sequence[str] = ALTERNATIVES,
+    observed: bool = False,
 ) -> list[str]:
     """Likelihoods with which a field may be declared and the free variables behind it sampled.
 
@@ -43,6 +48,8 @@ def possible(
     model : pymc.Model, optional
         The one on the context stack if there is one.
     among : sequence of str
+    observed : bool
+        Whether the field is known to be pairwise, one number to an edge, with data that do not change.
     """
     model = model or pm.Model.get_context(error_if_none=False)
     left = []
@@ -51,13 +58,31 @@ def possible(
             continue
         if likelihood == "particles" and model is not None and not _serves_particles(parameters, model):
             continue
+        if likelihood == "monte-carlo" and not _serves_sample(parameters, model, observed):
+            continue
         left.append(likelihood)
     return left
 
 
 def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> list[str]:
     """`possible` likelihoods of a field of a model, by its apply node."""
-    return possible(lambda: node.op.tree, node.op.dist_params(node), model, among)
+    observed = [rv for rv in model.observed_RVs if field_node(rv) is node]
+    is_fixed = all(not isinstance(model.rvs_to_values[rv], SharedVariable) for rv in observed)
+    is_sampled = bool(observed) and is_fixed and node.op.groups_edges
+    return possible(lambda: node.op.tree, node.op.dist_params(node), model, among, is_sampled)
+
+
+def _serves_sample(parameters: Sequence, model: pm.Model | None, observed: bool) -> bool:
+    """Whether a Monte Carlo likelihood serves: parameters that all rows share, and no groups."""
+    free = [] if model is None else _free(parameters, model)
+    is_grouped = any(isinstance(v.owner.op, DirichletProcessRV) for v in free)
+    return observed and not is_grouped and _are_alike(parameters)
+
+
+def _are_alike(parameters: Sequence) -> bool:
+    """Whether all rows have the same parameters."""
+    n_rows = parameters[0].type.ndim - 1
+    return all(all(p.type.broadcastable[:n_rows]) for p in parameters)
 
 
 def _serves_particles(parameters: Sequence, model: pm.Model) -> bool:
@@ -79,9 +104,7 @@ def _is_plain(rv, parameters: Sequence, model: pm.Model) -> bool:
     fed = {node for v in model.basic_RVs if (node := field_node(v)) and rv in _free(node.inputs, model)}
     others = [node for node in fed if node.op.dist_params(node)[0] is not edge]
     moved = all(not _free([b], model) or _feeds_field_only(free_bias(b, model), model) for b in nodes)
-    n_rows = edge.type.ndim - 1
-    are_alike = all(all(p.type.broadcastable[:n_rows]) for p in parameters)
-    return bare is rv and are_alike and moved and not others
+    return bare is rv and _are_alike(parameters) and moved and not others
 
 
 def _feeds_field_only(bias: FreeBias | None, model: pm.Model) -> bool:

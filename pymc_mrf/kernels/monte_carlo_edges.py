@@ -162,7 +162,7 @@ def block_of(view, e):
 
 @lean_summing
 def sum_moments(a, b, by_a, by_b, weight):
-    """Sum weight c and weight c^2, c = a b - by_a a - by_b b, over a piece: arrays (N,) float32."""
+    """Sum weight c and weight c^2, c = a b - by_a a - by_b b; `a`, `b`, `weight` (N,) float32 are a piece."""
     first, second = np.float32(0.0), np.float32(0.0)
     for j in range(weight.shape[0]):
         c = a[j] * b[j] - by_a * a[j] - by_b * b[j]
@@ -216,7 +216,7 @@ def edge_moments(view, e):
 
 @lean
 def count_pair(states_u, states_v, weight, m, n_states, counts):
-    """Add up the weights (m,) by the states of a pair, both (m,), in `counts` (LANES, K K)."""
+    """Add up `weight` (m,) by the states of a pair, `states_u`, `states_v` (m,), in `counts` (LANES, K K)."""
     for lane in range(LANES):
         for k in range(counts.shape[1]):
             counts[lane, k] = 0.0
@@ -350,7 +350,7 @@ def recall_tilted_pair(view, slot):
 def multiply_weights(states_u, states_v, n_states, factor, weight):
     """Multiply the weights of a piece by the factor of the states of a pair; their new sum.
 
-    States and weights (N,), `factor` (K K,).
+    Of a piece, `states_u`, `states_v` and `weight` (N,); `factor` (K K,).
     """
     total = np.float32(0.0)
     for j in range(weight.shape[0]):
@@ -434,21 +434,21 @@ def fill_tables_of_nodes(view):
 
 @lean_summing
 def add_products(a, b, move, y):
-    """Add `move` a b to y over a piece: arrays (N,) float32."""
+    """Add `move` a b to y over a piece: `a`, `b`, `y` (N,) float32."""
     for j in range(y.shape[0]):
         y[j] += move * (a[j] * b[j])
 
 
 @lean
 def add_table(states, table, y):
-    """Add the entries of `table` (K,) of the states (N,) of a piece to y (N,)."""
+    """Add the entries of `table` (K,) of the `states` (N,) of a piece to `y` (N,)."""
     for j in range(y.shape[0]):
         y[j] += table[states[j]]
 
 
 @lean_summing
 def exponentiate(y, top, weight):
-    """Weights exp(y - top) of a piece, arrays (N,) float32; their sum and that of their squares."""
+    """Fill `weight` (N,) with exp(y - top) over a piece `y` (N,) float32; its sum and that of its squares."""
     total, square = np.float32(0.0), np.float32(0.0)
     for j in range(y.shape[0]):
         t = exp_negative_float32(y[j] - top)
@@ -460,7 +460,7 @@ def exponentiate(y, top, weight):
 
 @lean_summing
 def sum_powers(y):
-    """Sum y and y^2 over a piece y (N,) float32."""
+    """Sum y and y^2 over a piece `y` (N,) float32."""
     first, second = np.float32(0.0), np.float32(0.0)
     for j in range(y.shape[0]):
         first += y[j]
@@ -470,7 +470,7 @@ def sum_powers(y):
 
 @finite
 def largest_of(y, m):
-    """Largest of the first m entries of y (m,) float32."""
+    """Largest of the first m entries of `y` (m,) float32."""
     top = y[0]
     for j in range(1, m):
         top = max(top, y[j])
@@ -500,7 +500,7 @@ def fill_exponents(view, k):
 
 @lean
 def weigh_half(y, top, weight, start, stop):
-    """Weights of the points from `start` to `stop`, arrays (m,); sums of them, their squares, y and y^2."""
+    """Fill `weight` (m,) from `start` to `stop`, from `y` (m,); sums of it, its squares, y and y^2."""
     total, square, first, second = 0.0, 0.0, 0.0, 0.0
     for begin in range(start, stop, PIECE):
         end = min(begin + PIECE, stop)
@@ -558,7 +558,7 @@ def locate(view):
 
 @lean_summing
 def sum_pair(a, b, weight):
-    """Sum weight a b over a piece: arrays (N,) float32."""
+    """Sum weight a b over a piece: `a`, `b`, `weight` (N,) float32."""
     value = np.float32(0.0)
     for j in range(weight.shape[0]):
         value += weight[j] * (a[j] * b[j])

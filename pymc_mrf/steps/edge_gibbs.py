@@ -9,7 +9,7 @@ from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-from pymc_mrf.distributions.remedies import in_place_of_pseudo, listed, possible_of
+from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
 from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.exact_edges import ExactEdges
 from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
@@ -415,7 +415,7 @@ class EdgeGibbs(EdgeStep):
         """Of one reason only: the remedy is the same."""
         n_draws = len(self.noise)
         claims = self.included / n_draws, self.log_odds / n_draws
-        instead = in_place_of_pseudo(self._possible(("exact", "particles")))
+        instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
         said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
             return said

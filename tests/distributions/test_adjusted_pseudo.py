@@ -167,7 +167,7 @@ def test_what_is_refused(case):
 
 
 def test_refused_outside_of_models_and_for_factor_graphs():
-    with pytest.raises(ValueError, match="needs observed data; declare the field in a model"):
+    with pytest.raises(ValueError, match="needs observed data without missing cells; use likelihood="):
         Ising.dist(0.3, **OPTIONS)
     with pytest.raises(ValueError, match=r"likelihood must be one of .* not 'adjusted-pseudo'"):
         FactorGraphMRF.dist(

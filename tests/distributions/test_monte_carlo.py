@@ -44,7 +44,7 @@ def test_log_density_and_gradient_up_to_a_constant():
 def test_log_likelihood_is_none_of_rows():
     model = model_of("monte-carlo")
     with model, pytest.warns(UserWarning, match="has log probabilities up to a constant only"):
-        model.compile_fn(model.logp(sum=False), model.value_vars, point_fn=False)
+        model.compile_fn(model.logp(sum=False))
 
 
 def field(observed=X, weight=0.1, **options):

@@ -333,7 +333,7 @@ def lonely():
         (changing_weights, r"depends on contrast, which pm.set_data .*\(give weights as an array\)"),
         (weights_of_both_signs, "weights .* must be .* of one sign, .* go from -1.0 to 1.0: use"),
         (no_weights, "not all 0, but they go from 0.0 to 0.0"),
-        (weights_with_nan, "must be finite .* go from nan"),
+        (weights_with_nan, "has nan in row 11"),
         (table, "one coupling, not for a coupling for each state"),
         (repulsion, "coupling must attract neighbours .* pm.HalfNormal, .* whose step is Exchange"),
         (

@@ -11,6 +11,9 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edge_moves import centred
+from pymc_mrf.likelihood.edge_engine import edge_field
+from pymc_mrf.likelihood.reference import Chains
 from pymc_mrf.likelihood.reference_search import SampledField
 from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from tests.marks import slow
@@ -157,29 +160,34 @@ def test_differences_between_two_groups():
         assert (np.abs(means[0] - means[1]) < 3.5 * np.hypot(*errors) + ERROR).all()
 
 
-def test_a_far_reference_is_told_of():
+def reference_at(x, w):
+    """Small sample of the field with these weights and no biases."""
+    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(3))
+    chains = Chains(x, GRAPH, BOLTZMANN, field, np.random.default_rng(0))
+    b, beta = np.zeros(3), np.empty(3)
+    centred(field, w, b, beta)
+    return chains.at(w, b, np.r_[w, beta], 2000, 4)
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_a_far_reference_is_told_of(far, monkeypatch):
     """Its weights are uneven, which ends in a warning with the remedy; a near one is not."""
     x = data(BOLTZMANN, 400)
+    w = np.array([-6.0, 6.0, 6.0]) if far else np.array([0.8, 0.0, -0.4])
+    sampled = SampledField("", reference_at(x.astype(np.int8), w))
+    monkeypatch.setattr(SampledField, "of", lambda *arguments: sampled)
     model = declare(BOLTZMANN, x)
-
-    def warnings_of(change):
-        with model:
-            step = EdgeGibbs(list(model.free_RVs))
-        change(step)
-        step.setup_chain(np.random.default_rng(1), 10, 60)
-        point = model.initial_point()
-        for i in range(70):
-            if i == 10:
-                step.stop_tuning()
-            point, said = step.step(point)
-        return "" if said[0]["warning"] is None else str(said[0]["warning"])
-
-    def shift(step):
-        step._engine.view.sample.place[:] += 8.0  # other parameters than those that it was drawn at
-        step._engine.view.sample.reach[:] = np.inf
-
-    assert not warnings_of(lambda step: None)
-    assert "is far from the draws" in warnings_of(shift)
+    with model:
+        step = EdgeGibbs(list(model.free_RVs))
+    step.setup_chain(np.random.default_rng(1), 10, 60)
+    point = model.initial_point()
+    for i in range(70):
+        if i == 10:
+            step.stop_tuning()
+        point, said = step.step(point)
+    message = "" if said[0]["warning"] is None else str(said[0]["warning"])
+    assert ("is far from the draws" in message) == far
+    assert ('use likelihood="particles"' in message) == far
 
 
 def test_one_simulation_for_equal_fields_and_another_for_another_seed():

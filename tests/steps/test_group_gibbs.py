@@ -360,12 +360,6 @@ def no_field():
     return model
 
 
-def rows_without_values():
-    x = np.ma.masked_array(agreement_data(20, seed=1), mask=False)
-    x[0] = np.ma.masked
-    return agreement_model(x, likelihood="exact")
-
-
 def wide_base():
     return agreement_model(agreement_data(20, seed=1), base=pm.Normal.dist(0.5, 0.1))
 
@@ -399,7 +393,6 @@ def latent():
         (constant_biases_of_every_row, "needs constant node parameters, one per node"),
         (transformed_parameter, "needs theta itself"),
         (no_field, "feeds no Markov random field"),
-        (rows_without_values, "1 rows of x have no value at all: leave them out"),
         (latent, "x has no data: pass them as `observed`"),
         (wide_base, r"support \(-inf, inf\)"),
         (base_beyond_the_domain, "mass 0.5 on the domain"),

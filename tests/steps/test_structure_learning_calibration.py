@@ -122,7 +122,7 @@ def test_without_data_the_prior_is_recovered():
 
 def test_forward_draws_of_the_prior():
     """What the message about fields without data advises."""
-    model = full_model(some_data(10))
+    model = full_model(some_data(30))
     prior = pm.sample_prior_predictive(
         4000, model=model, var_names=["p", "tau", "w"], random_seed=1
     ).prior

@@ -1,0 +1,69 @@
+"""PyTensor Op for the log-partition function of a field by a sample at a reference, with gradient."""
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.gradient import disconnected_type
+from pytensor.graph import Apply, Op
+
+from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.kernels import monte_carlo_edges as kernels
+
+
+class LogPartitionBySample(NumbaOp, Op):
+    """Log-partition function, less that at the reference, and its gradient by the natural parameters.
+
+    Inputs are the natural parameters (p,), those of the edges first, and the arrays of `sample_inputs`.
+    """
+
+    __props__ = ()
+
+    def make_node(self, natural, *arrays):
+        """Build the node."""
+        inputs = [pt.as_tensor(v) for v in (natural, *arrays)]
+        return Apply(self, inputs, [pt.dscalar(), pt.dvector()])
+
+    def implementation(self, jit):
+        """Evaluate by the view of the edge sampler: all edges active, no data."""
+
+        def log_partition(natural, *arrays):
+            gradient = np.zeros(natural.shape[0])
+            value = kernels.log_partition_by_sample(natural, *arrays, gradient)
+            return np.asarray(value), gradient
+
+        return log_partition
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Multiply by the gradient; the sample is not differentiated."""
+        gradient = self(*inputs, return_list=True)[1]
+        return [cotangents[0] * gradient, *(disconnected_type() for _ in inputs[1:])]
+
+    def connection_pattern(self, node):
+        """Only the natural parameters are connected, to the value."""
+        return [[True, False], *([False, False] for _ in node.inputs[1:])]
+
+
+def log_partition_by_sample(op, parameters):
+    """Symbolic log-partition function, up to a constant, of a field with the `sampled` of its Op."""
+    family, graph, reference = op.family, op.graph, op.sampled.reference
+    F, G = family.edge_features, family.node_basis
+    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[
+        0
+    ]  # (q, M), as of `edge_field`
+    plain = reference.recentred(
+        np.zeros_like(reference.centre), np.tile(lift, (graph.n_nodes, 1)), graph.edges
+    )
+    arrays = [
+        graph.edges,
+        F,
+        G,
+        family.edge_statistic.ravel(),
+        F[:, plain.states].astype(np.float32),
+        plain.states,
+        plain.place,
+        plain.gap,
+        plain.excess,
+    ]
+    # shared, so that no graph contains, compares or compiles them
+    inputs = [pytensor.shared(array, borrow=True) for array in arrays]
+    return LogPartitionBySample()(op.flat_natural(parameters), *inputs, return_list=True)[0]
