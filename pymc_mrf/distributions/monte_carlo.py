@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import whole_number
+from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.reference_search import TOLERANCE, SampledField
+from pymc_mrf.likelihood.reference_search import TOLERANCE, NoReferenceError, SampledField
+
+FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,24 @@ def sampled_field(
             name, "is made once, for data that do not change", "give an array in place of pm.Data"
         )
     assert x is not None
-    return SampledField.of(filled(x, graph, family), graph, family, options.seed, options.tolerance)
+    values, missing = filled(x, graph, family)
+    try:
+        sampled = SampledField.of(values, missing, graph, family, options.seed, options.tolerance)
+    except NoReferenceError as error:
+        left = possible(lambda: field_tree(graph, family.n_states), parameters)
+        raise refusal(name, str(error), f"use likelihood={listed(left)}") from error
+    noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
+    if noise > FAR_OFF * options.tolerance:
+        warn_user(
+            f'{name}: the sample behind likelihood="monte-carlo" has its largest size, {size} points, and '
+            f"its log-likelihood ratios a noise of {noise:.2f}, above the tolerance, {options.tolerance:g}: "
+            'with few rows for the number of parameters compare with likelihood="particles"'
+        )
+    return sampled
 
 
-def filled(x: np.ma.MaskedArray, graph: PairwiseGraph, family: Family) -> np.ndarray:
-    """State indices (n, d) int8 of values, with others of the same node where they are missing."""
+def filled(x: np.ma.MaskedArray, graph: PairwiseGraph, family: Family) -> tuple[np.ndarray, np.ndarray]:
+    """State indices (n, d) int8 of values, others of the same node in missing cells; and these, (n, d)."""
     d = graph.n_nodes
     mask = np.ma.getmaskarray(x).reshape(-1, d)
     values = np.array(np.ma.getdata(x)).reshape(-1, d)
@@ -97,4 +112,4 @@ def filled(x: np.ma.MaskedArray, graph: PairwiseGraph, family: Family) -> np.nda
         known = values[~mask[:, i], i]
         known = known if len(known) else np.array([family.states[0]])
         values[mask[:, i], i] = rng.choice(known, mask[:, i].sum())
-    return family.encode(values, n_nodes=d)
+    return family.encode(values, n_nodes=d), mask

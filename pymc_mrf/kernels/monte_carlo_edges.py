@@ -34,11 +34,7 @@ standard deviation of its statistic, and the curvature of the wall, in units of 
 sample says nothing, and `excess`, if negative, would make any likelihood infinite; there is no posterior
 there."""
 
-WIDEST = 4.0
-"""Variance of y beyond which the longer simulation's cumulants count the less, the larger it is: far away
-they are wrong, and the sample alone pulls parameters back."""
-
-LEAST_SHARE = 0.01
+TRUSTED_SHARE = 0.01
 """Effective share of the weights below which joint moves do not go: nothing is known there."""
 
 LANES = 4
@@ -70,6 +66,9 @@ class Sample(NamedTuple):
         Of the statistics in the longer simulation.
     reach : (r,) array
         How far from the reference the wall of each edge begins.
+    limit : (p,) array
+        How far from the reference each parameter counts in the cumulants, infinite for those with a wall: far
+        away a quadratic function is wrong, and the sample alone pulls parameters back.
     """
 
     size: np.ndarray
@@ -84,6 +83,7 @@ class Sample(NamedTuple):
     apart: np.ndarray
     variances: np.ndarray
     reach: np.ndarray
+    limit: np.ndarray
 
 
 class MonteCarloEdges(NamedTuple):
@@ -108,8 +108,10 @@ class MonteCarloEdges(NamedTuple):
     sample : Sample
     delta : (p,) array
         Parameters less those of the reference, by `locate`.
+    bounded : (p,) array
+        The same, within the limits.
     slope : (p,) array
-        gap + excess delta.
+        gap + excess bounded.
     y, weight : (B, m) float32 arrays
         Scratch; weights exp(y) of the points, up to a factor.
     total : (B,) array
@@ -141,6 +143,7 @@ class MonteCarloEdges(NamedTuple):
     looked: np.ndarray
     sample: Sample
     delta: np.ndarray
+    bounded: np.ndarray
     slope: np.ndarray
     y: np.ndarray
     weight: np.ndarray
@@ -271,7 +274,9 @@ def look_at_in_sample(view, e, x):
         _, g, h = tilted_terms(view, e, 0.0)
     else:
         mean, variance = edge_moments(view, e)
-        g, h = view.field.s[e] - n * (mean + view.tilt[0]), information_of(n, variance, curvature)
+        _, bend, stiffness = wall(view, e, 0.0)
+        g = view.field.s[e] - n * (mean + view.tilt[0]) - bend
+        h = information_of(n, variance, curvature) + stiffness
     return 0.5 * g * g / h, h
 
 
@@ -406,9 +411,11 @@ def fill_displacement(view):
     for i in range(view.beta.shape[0]):
         view.delta[r + i] = view.beta[i] - sample.place[r + i]
     for i in range(view.delta.shape[0]):
+        view.bounded[i] = min(max(view.delta[i], -sample.limit[i]), sample.limit[i])
+    for i in range(view.delta.shape[0]):
         view.slope[i] = sample.gap[i]
         if sample.excess.shape[0] > 0:
-            view.slope[i] += row_product(sample.excess[i], view.delta)
+            view.slope[i] += row_product(sample.excess[i], view.bounded)
 
 
 @lean
@@ -514,10 +521,10 @@ def weigh_half(y, top, weight, start, stop):
 
 
 @lean
-def remainder(total, first, second, m):
-    """Log mean of exp(y) less the cumulants of y that are known better, from sums over m points."""
+def remainder(total, first, second, m, share):
+    """Log mean of exp(y) less its mean and `share` of half its variance, from sums over m points."""
     mean = first / m
-    return np.log(total / m) - mean - 0.5 * (second / m - mean * mean)
+    return np.log(total / m) - mean - 0.5 * share * (second / m - mean * mean)
 
 
 @lean
@@ -533,26 +540,19 @@ def locate(view):
         top = largest_of(y, m)
         total, square, first, second = weigh_half(y, top, weight, 0, m // 2)
         more, more_square, more_first, more_second = weigh_half(y, top, weight, m // 2, m)
-        apart = remainder(total, first, second, 0.5 * m) - remainder(
-            more, more_first, more_second, 0.5 * m
-        )
+        half, known = 0.5 * m, 1.0 if sample.excess.shape[0] > 0 else 0.0
+        apart = remainder(total, first, second, half, known)
+        apart -= remainder(more, more_first, more_second, half, known)
         view.total[k] = total + more
         view.share[k] = view.total[k] ** 2 / (m * (square + more_square))
-        variance = (second + more_second) / m - ((first + more_first) / m) ** 2
-        trust = min(1.0, WIDEST / max(variance, 1e-300))
         correction, linear = 0.0, 0.0
         for i in range(sample.edges[k], sample.edges[k + 1]):
-            correction += view.delta[i] * (sample.gap[i] + view.slope[i])
-            linear += view.delta[i] * sample.apart[i]
+            correction += view.bounded[i] * (sample.gap[i] + view.slope[i])
+            linear += view.bounded[i] * sample.apart[i]
         for i in range(r + q * sample.nodes[k], r + q * sample.nodes[k + 1]):
-            correction += view.delta[i] * (sample.gap[i] + view.slope[i])
-            linear += view.delta[i] * sample.apart[i]
-        if trust < 1.0:
-            for i in range(sample.edges[k], sample.edges[k + 1]):
-                view.slope[i] *= trust
-            for i in range(r + q * sample.nodes[k], r + q * sample.nodes[k + 1]):
-                view.slope[i] *= trust
-        view.log_A[k] = top + np.log(view.total[k] / m) + 0.5 * trust * correction
+            correction += view.bounded[i] * (sample.gap[i] + view.slope[i])
+            linear += view.bounded[i] * sample.apart[i]
+        view.log_A[k] = top + np.log(view.total[k] / m) + 0.5 * correction
         view.apart[k] = 0.5 * apart + linear
 
 
@@ -605,6 +605,12 @@ def mean_of_edge(view, e, k):
     return value
 
 
+@lean
+def slope_within(view, i):
+    """Slope of the cumulants by parameter i: none beyond its limit."""
+    return view.slope[i] if view.bounded[i] == view.delta[i] else 0.0
+
+
 @hamiltonian.add_slopes.register(MonteCarloEdges)
 def add_slopes_of_sample(view, active, slope):
     """Log-likelihood and slopes, from all weights anew."""
@@ -621,10 +627,10 @@ def add_slopes_of_sample(view, active, slope):
     for a in range(n_active):
         e = active[a]
         mean = mean_of_edge(view, e, block_of(view, e))
-        slope[a] += field.s[e] - rows_of(field, e) * (mean + view.slope[e])
+        slope[a] += field.s[e] - rows_of(field, e) * (mean + slope_within(view, e))
         slope[a] -= wall(view, e, view.w[e])[1]
     for i in range(view.n_biases):
-        mean = view.slope[r + i]
+        mean = slope_within(view, r + i)
         for a in range(view.shares.shape[1]):
             mean += view.shares[i // q, a] * field.basis[i % q, a]
         slope[n_active + i] += field.t[i] - field.n[i // q] * mean
@@ -635,7 +641,7 @@ def add_slopes_of_sample(view, active, slope):
 def sample_is_trusted(view):
     """Whether weights are even enough where the trajectory ended."""
     for k in range(view.share.shape[0]):
-        if view.share[k] < LEAST_SHARE:
+        if view.share[k] < TRUSTED_SHARE:
             return False
     return True
 
@@ -670,9 +676,9 @@ def fill_statistics(states, edges, cells, basis, values):
 
 @jit
 def log_partition_by_sample(
-    natural, edges, features, basis, statistic, sampled, states, place, gap, excess, gradient
+    natural, edges, features, basis, statistic, sampled, states, place, gap, excess, limit, gradient
 ):
-    """Evaluate the log-partition function of one field, less that at the reference; fill in `gradient` (p,).
+    """Evaluate the log-partition function of one field, less that at the reference, and its gradient.
 
     Parameters
     ----------
@@ -685,7 +691,7 @@ def log_partition_by_sample(
     sampled : (M, d, m) float32 array
         Features of the sample.
     states : (d, m) int8 array
-    place, gap, excess : arrays
+    place, gap, excess, limit : arrays
         As in `Sample`.
     gradient : (p,) array
     """
@@ -698,14 +704,14 @@ def log_partition_by_sample(
     )  # fmt: skip
     sample = Sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,
-        excess, np.zeros(p), np.ones(p), np.full(r, np.inf),
+        excess, np.zeros(p), np.ones(p), np.full(r, np.inf), limit,
     )  # fmt: skip
     w, b = natural[:r].copy(), natural[r:].copy()
     view = MonteCarloEdges(
         field, w, b, b, d * q, np.zeros(K * K), np.zeros((1, K * K + 2)), np.zeros(2), np.zeros(2, np.int64),
-        sample, np.zeros(p), np.zeros(p), np.zeros((1, m), np.float32), np.zeros((1, m), np.float32),
-        np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros((LANES, K * K)),
-        np.zeros(K * K, np.float32), np.zeros((d, K), np.float32), np.zeros((d, K)),
+        sample, np.zeros(p), np.zeros(p), np.zeros(p), np.zeros((1, m), np.float32),
+        np.zeros((1, m), np.float32), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1),
+        np.zeros((LANES, K * K)), np.zeros(K * K, np.float32), np.zeros((d, K), np.float32), np.zeros((d, K)),
     )  # fmt: skip
     gradient[:] = 0.0
     value = add_slopes_of_sample(view, np.arange(r), gradient)

@@ -10,7 +10,7 @@ import numpy as np
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import monte_carlo_edges as kernels
-from pymc_mrf.kernels.edge_moves import Field
+from pymc_mrf.kernels.edge_moves import EdgePrior, Field
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
 from pymc_mrf.likelihood.edge_engine import EdgeEngine, edge_field
 from pymc_mrf.likelihood.reference import Reference
@@ -89,6 +89,15 @@ class MonteCarloEdges(EdgeEngine):
             kernels.fill_shares(self.view, k)
         return self.view.shares.copy()
 
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """As of the base; after a rejection, statistics are again those of the place that is kept."""
+        view = self.view
+        before = view.w.copy(), view.beta.copy(), view.share.copy(), view.apart.copy()
+        accept = super().trajectory(active, prior, step, n_steps, rng)
+        if np.array_equal(view.w, before[0]) and np.array_equal(view.beta, before[1]):
+            view.share[:], view.apart[:] = before[2:]
+        return accept
+
     def measure_noise(self) -> float:
         """Noise of the likelihood at the place where the last move ended.
 
@@ -103,8 +112,11 @@ class MonteCarloEdges(EdgeEngine):
         ):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
-            apart = n * reference.halves_apart(field, view.y[k : k + 1, : view.sample.size[k]])[0]
-            far = (n * reference.apart) ** 2 + apart**2
+            y = view.y[k : k + 1, : view.sample.size[k]]
+            by_sample, by_mean = reference.halves_apart(field, y)[0], reference.apart
+            # that of the covariance, times the displacement, whose variance is that of y
+            by_covariance = reference.variances * (y.var() / reference.n_squared)
+            far = n**2 * (by_sample**2 + by_mean**2 + by_covariance * (reference.excess.size > 0))
             moves = np.concatenate(
                 [view.w[block.which] != 0.0, np.full(len(place) - r, view.n_biases > 0)]
             )
@@ -162,6 +174,7 @@ def sample_view(
         apart=np.empty(p),
         variances=np.empty(p),
         reach=np.empty(r),
+        limit=np.full(p, np.inf),
     )
     for reference, place, block in zip(references, places, blocks, strict=True):
         size = reference.states.shape[1]
@@ -171,6 +184,8 @@ def sample_view(
         sample.apart[place] = reference.apart
         sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
         sample.reach[block.which] = reference.reach
+        of_nodes = place[len(block.which) :]
+        sample.limit[of_nodes] = kernels.REACH / np.sqrt(sample.variances[of_nodes])
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
     return kernels.MonteCarloEdges(
@@ -185,6 +200,7 @@ def sample_view(
         looked=np.zeros(2, dtype=np.int64),
         sample=sample,
         delta=np.zeros(p),
+        bounded=np.zeros(p),
         slope=np.zeros(p),
         y=np.zeros((B, m), dtype=np.float32),
         weight=np.ones((B, m), dtype=np.float32),

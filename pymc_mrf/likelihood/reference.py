@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.blas import ssyrk
+from scipy.sparse import csr_array, eye_array
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -21,10 +22,13 @@ MOST_PARAMETERS = 5000
 kept: then the longer simulation corrects the mean of the sample only."""
 
 TINY = 1e-12  # variance of a statistic that never changed
-BURN_IN = 50  # sweeps of chains that start at rows of the data
-SETTLE = 10  # of chains that stood for parameters nearby
-EVERY = 4  # passes, of which one is enough for the covariance: its noise counts for little
+BURN_IN = 50  # sweeps of chains that start at rows of the data, or anywhere
+SETTLE, SETTLE_LAGS = 10, 5.0  # of chains that stood for parameters nearby: sweeps at least, and lags
 N_GROUPS = 32  # of chains, between which the means of a statistic tell how fast chains move
+SLOW, BY_CHANCE = (
+    0.95,
+    1.42,
+)  # share of the statistics that are faster; how much slower they look by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,11 @@ class Reference:
     reach : (r,) array
         How far from the place the sample tells of the parameter of each edge.
     lag : float
-        Integrated autocorrelation time of the statistics in sweeps: the mean over all statistics.
+        Integrated autocorrelation time of the slower statistics, in sweeps.
+    n_squared : int
+        Draws of the longer simulation behind the covariance.
+    noise : float
+        Of the likelihood, as of `reference_search`; NaN where it was not estimated.
     """
 
     place: np.ndarray
@@ -64,6 +72,8 @@ class Reference:
     centre: np.ndarray
     reach: np.ndarray
     lag: float
+    n_squared: int
+    noise: float = np.nan
 
     @property
     def variances(self) -> np.ndarray:
@@ -71,7 +81,7 @@ class Reference:
         return self.covariance if self.covariance.ndim == 1 else self.covariance.diagonal()
 
     def recentred(self, centre: np.ndarray, lift: np.ndarray, edges: np.ndarray) -> "Reference":
-        """Return the same with the statistics of edges (r, 2) centred otherwise.
+        """Return the same with the statistics of edges (r, 2) centred otherwise, but for `mean`.
 
         Parameters
         ----------
@@ -85,22 +95,21 @@ class Reference:
         if not q or np.array_equal(centre, self.centre):
             return self
         # of each edge, by how much more of the statistics of its ends it has now
-        turn = np.eye(len(self.place))
-        for end in (0, 1):
-            nodes = edges[:, end, None] * q + np.arange(q)  # (r, q)
-            more = np.einsum("ekl,el->ek", lift[nodes], (self.centre - centre)[:, 1 - end])
-            np.add.at(turn, (np.arange(r)[:, None], r + nodes), more)
+        nodes = r + edges[:, :, None] * q + np.arange(q)  # (r, 2, q)
+        more = np.einsum("eukl,eul->euk", lift[nodes - r], (self.centre - centre)[:, ::-1])
+        turn = csr_array(
+            (more.ravel(), (np.repeat(np.arange(r), 2 * q), nodes.ravel())), shape=(len(self.place),) * 2
+        ) + eye_array(len(self.place), format="csr")
         place = self.place.copy()
-        place[r:] -= self.place[:r] @ turn[:r, r:]
+        np.subtract.at(place, nodes, self.place[:r, None, None] * more)
+        is_wide = self.covariance.ndim == 1
         narrow = turn.astype(np.float32)
-        wide = self.covariance.ndim == 1
         return replace(
             self,
             place=place,
-            mean=turn @ self.mean,
-            covariance=self.covariance if wide else narrow @ self.covariance @ narrow.T,
+            covariance=self.covariance if is_wide else np.asarray(narrow @ (narrow @ self.covariance).T),
             gap=turn @ self.gap,
-            excess=self.excess if wide else narrow @ self.excess @ narrow.T,
+            excess=self.excess if is_wide else np.asarray(narrow @ (narrow @ self.excess).T),
             apart=turn @ self.apart,
             centre=centre,
         )
@@ -150,26 +159,52 @@ class Chains:
     ) -> None:
         self._x, self._graph, self._family, self._field, self._rng = x, graph, family, field, rng
         self._states = np.zeros((0, graph.n_nodes), dtype=np.int8)
+        self._lag = 1.0
 
-    def at(self, w: np.ndarray, b: np.ndarray, place: np.ndarray, size: int, n_passes: int) -> Reference:
-        """Make the reference of `size` points at `w` (r,) and `b` (d q,), by `n_passes` sweeps."""
+    def _started(self, size: int) -> np.ndarray:
+        """States (size, d): the second half of the chains is one that did not start at the data."""
+        halves, rng = [], self._rng
+        for k, n in enumerate((size // 2, size - size // 2)):
+            known = np.array_split(self._states, 2)[k]
+            if len(known) == 0:
+                known = self._x if k == 0 else self._anywhere(n)
+            halves.append(known if len(known) == n else known[rng.integers(0, len(known), n)])
+        return np.ascontiguousarray(np.concatenate(halves))
+
+    def _anywhere(self, n: int) -> np.ndarray:
+        """Independent uniform states (n, d)."""
+        cards = self._family.possible(self._graph.n_nodes).sum(axis=1)
+        return self._rng.integers(0, cards, (n, len(cards))).astype(np.int8)
+
+    def at(
+        self,
+        w: np.ndarray,
+        b: np.ndarray,
+        place: np.ndarray,
+        size: int,
+        n_passes: int,
+        n_squared: int = 2,
+    ) -> Reference:
+        """Make the reference of `size` points at `w` (r,) and `b` (d q,), by `n_passes` sweeps.
+
+        The covariance is from at least `n_squared` of them.
+        """
         field, rng = self._field, self._rng
         simulator = GibbsSimulator(self._graph, self._family.n_states, size)
         tables = self._family.edge_tables(w), field.floor + b.reshape(len(field.n), -1) @ field.basis
-        is_known = len(self._states) > 0
-        start = self._states if is_known else self._x
-        states = np.ascontiguousarray(start[rng.integers(0, len(start), size)])
-        if is_known and size == len(start):
-            states[:] = start
+        states = self._started(size)
+        settle = max(SETTLE, int(np.ceil(SETTLE_LAGS * self._lag)))
         simulator.load(states)
-        simulator.advance(*tables, SETTLE if is_known else BURN_IN, rng)
-        moments = Moments(field, size)
+        simulator.advance(*tables, settle if len(self._states) else max(settle, BURN_IN), rng)
+        moments, every = Moments(field, size), max(n_passes // n_squared, 1)
         for k in range(n_passes):
             simulator.advance(*tables, 1, rng)
             simulator.store(states)
-            moments.add(states.T, (n_passes - 1 - k) % EVERY == 0)
+            moments.add(states.T, (n_passes - 1 - k) % every == 0)
         self._states = states
-        return moments.reference(place, np.ascontiguousarray(states.T))
+        reference = moments.reference(place, np.ascontiguousarray(states.T))
+        self._lag = reference.lag
+        return reference
 
 
 class Moments:
@@ -236,6 +271,7 @@ class Moments:
         )
         variances = covariance if self._is_wide else covariance.diagonal()
         between = by_group.var(axis=1, ddof=1) * self._n_passes * self._sizes.mean()
+        lags = between / np.maximum(variances, TINY)
         excess = np.zeros((0, 0)) if self._is_wide else covariance - own_covariance
         return Reference(
             place=place,
@@ -247,5 +283,6 @@ class Moments:
             apart=0.5 * (first - second),
             centre=self._field.centre,
             reach=REACH / np.sqrt(np.maximum(variances[: len(self._field.s)], TINY)),
-            lag=max(float(between.sum() / variances.sum()), 1.0),
+            lag=max(float(np.quantile(lags, SLOW)) / BY_CHANCE, float(lags.mean()), 1.0),
+            n_squared=self._n_squared * int(self._sizes.sum()),
         )

@@ -6,7 +6,7 @@ whose share of edges and scale follow the draws.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -18,9 +18,16 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
 from pymc_mrf.kernels.monte_carlo_edges import fill_statistics
-from pymc_mrf.likelihood.edge_engine import MAX_LEAPFROG, TRAJECTORY, data_information, edge_field
+from pymc_mrf.likelihood.data_counts import DataCounts
+from pymc_mrf.likelihood.edge_engine import (
+    MAX_LEAPFROG,
+    TRAJECTORY,
+    data_information,
+    edge_field,
+    fill_sums,
+)
 from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.reference import Chains, Reference
+from pymc_mrf.likelihood.reference import TINY, Chains, Reference
 
 TOLERANCE = 0.2
 """Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard deviation
@@ -38,6 +45,9 @@ PILOT_SIZE, PILOT_PASSES = 4000, 5  # points and sweeps of references on the way
 PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
 MOST_PILOTS = 8
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
+MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
+MOST_PASSES = 500  # that are waited for: minutes, if nodes are many
+MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
 GOOD_SHARE = (
     0.5  # effective share of the weights at which a reference is near enough to be the last but one
@@ -54,6 +64,10 @@ MOST_CHEAP = (
 MOST_NUMBERS = 2e8  # in a sample: nodes times features times points
 BIAS_SCALE = 3.0  # standard deviation of biases, relative to the contrast of the basis, on the way
 STEP = 0.4  # of leapfrog steps on the way
+
+
+class NoReferenceError(ValueError):
+    """Says why a field has no reference, as the second half of a sentence about its likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +89,40 @@ class SampledField:
 
     @classmethod
     def of(
-        cls, x: np.ndarray, graph: PairwiseGraph, family: Family, seed: int, tolerance: float
+        cls,
+        x: np.ndarray,
+        missing: np.ndarray,
+        graph: PairwiseGraph,
+        family: Family,
+        seed: int,
+        tolerance: float,
     ) -> "SampledField":
-        """Find the reference of data `x` (n, d) int8; `tolerance` as `TOLERANCE`."""
+        """Find the reference of a field.
+
+        Parameters
+        ----------
+        x : (n, d) int8 array
+            State indices, plausible ones in missing cells.
+        missing : (n, d) bool array
+            These cells, of which likelier states are drawn on the way.
+        graph : PairwiseGraph
+        family : Family
+        seed : int
+        tolerance : float
+            As `TOLERANCE`.
+
+        Raises
+        ------
+        NoReferenceError
+            If there is none.
+        """
         known = hashlib.sha256(repr((x.shape, graph, family, seed, tolerance)).encode())
-        known.update(np.ascontiguousarray(x).tobytes())
+        known.update(np.ascontiguousarray(x).tobytes() + np.packbits(missing).tobytes())
         digest = known.hexdigest()
         reference = _known.get(digest)
         if reference is None:
             rng = np.random.default_rng([int(digest[:15], 16), seed])
-            reference = Search(x, graph, family, rng).find(tolerance)
+            reference = Search(x, missing, graph, family, rng).find(tolerance)
             _known[digest] = reference
         return cls(digest, reference)
 
@@ -107,7 +145,8 @@ class Search:
 
     Parameters
     ----------
-    x : (n, d) int8 array
+    x, missing : (n, d) arrays
+        As of `SampledField.of`.
     graph : PairwiseGraph
     family : Family
         With one parameter for each edge.
@@ -115,8 +154,15 @@ class Search:
     """
 
     def __init__(
-        self, x: np.ndarray, graph: PairwiseGraph, family: Family, rng: np.random.Generator
+        self,
+        x: np.ndarray,
+        missing: np.ndarray,
+        graph: PairwiseGraph,
+        family: Family,
+        rng: np.random.Generator,
     ) -> None:
+        x = x.copy()
+        self._missing = missing
         self._moves_biases = family.node_parameter is not None
         self._field = edge_field(x, graph, family, self._moves_biases, np.arange(graph.n_edges))
         self._x, self._graph, self._family, self._rng = x, graph, family, rng
@@ -143,7 +189,7 @@ class Search:
         return beta - shifts
 
     def find(self, tolerance: float) -> Reference:
-        """Move the reference to the mean of draws by itself, until these are near."""
+        """Move the reference to the mean of draws by itself, until these are near; then draw the sample."""
         self._approach()
         last = 0.0
         for _ in range(MOST_PILOTS):
@@ -154,17 +200,40 @@ class Search:
             if share > GOOD_SHARE and share < 1.1 * last:
                 break
             last = share
-        n = len(self._x)
-        noise = float(np.quantile(self.noise(reference, late), MOST))
-        size = int(PILOT_SIZE * (noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
-        most = int(MOST_NUMBERS / (self._field.features.shape[0] * self._graph.n_nodes))
-        p = len(reference.place)
-        size = 2 * (min(max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0]))), LARGEST_SIZE, most) // 2)
-        n_draws = max(
-            n * reference.lag / (OF_MEAN * tolerance) ** 2, min(CHEAP_DRAWS / p**2, MOST_CHEAP[1])
+        noises = self.noise(reference, late)
+        noise = float(np.quantile(noises, MOST)) if len(noises) else 0.0
+        size = self._size(noise, tolerance)
+        n_present = float((late != 0.0).sum(axis=1).mean())
+        n, p, lag = len(self._x), len(reference.place), reference.lag
+        for _ in range(MOST_LONGER):
+            by_draw = lag / (OF_MEAN * tolerance) ** 2
+            n_draws = max(n * by_draw, min(CHEAP_DRAWS / p**2, MOST_CHEAP[1]))
+            n_passes = max(int(np.ceil(max(n_draws / size, LEAST_LAGS * lag))), 2)
+            # the covariance errs by the square root of the spread, which is about n_present / n
+            n_squared = min(max(int(np.ceil(n_present * by_draw / size)), 2), n_passes)
+            reference = self._simulate(size, n_passes, n_squared)
+            lag = reference.lag
+            if n_passes >= LEAST_LAGS * lag and self._meet(reference, tolerance):
+                return replace(reference, noise=noise * np.sqrt(PILOT_SIZE / size))
+            if LEAST_LAGS * lag > MOST_PASSES:
+                break
+        raise NoReferenceError(
+            "needs a field whose states are simulated by single nodes, but chains that start at the data and "
+            f"anywhere else do not meet: they forget their states in some {lag:.0f} sweeps or more"
         )
-        n_passes = max(int(np.ceil(n_draws / size)), 2)
-        return self._simulate(size, n_passes)
+
+    def _size(self, noise: float, tolerance: float) -> int:
+        """Points of a sample, even, from the noise by a pilot's."""
+        d, p = self._graph.n_nodes, len(self._field.s) + len(self._field.t)
+        size = int(PILOT_SIZE * (noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
+        most = int(MOST_NUMBERS / (self._field.features.shape[0] * d))
+        size = max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0])), PILOT_SIZE)
+        return 2 * (min(size, LARGEST_SIZE, most) // 2)
+
+    def _meet(self, reference: Reference, tolerance: float) -> bool:
+        """Whether both halves of the chains, which start elsewhere, have the same means of the statistics."""
+        apart = reference.apart * np.sqrt(len(self._x) / np.maximum(reference.variances, TINY))
+        return bool(np.sqrt(np.mean(apart[reference.variances > TINY] ** 2)) < tolerance)
 
     def _approach(self) -> None:
         """Newton steps towards the maximum of the likelihood of the present edges, by simulation.
@@ -172,12 +241,12 @@ class Search:
         The estimate that they start from has not converged: thresholds of rare states take many steps.
         """
         field, n = self._field, len(self._x)
-        means = np.concatenate([field.s, field.t]) / n
         scales = np.concatenate([np.full(len(field.s), self._scale), np.full(len(field.t), BIAS_SCALE)])
         for _ in range(MOST_STEPS):
             reference = self._simulate(PILOT_SIZE, 2)
             moved = np.concatenate([self._w != 0.0, np.full(len(self._b), self._moves_biases)])
             ridge, place = scales[moved] ** -2 / n, reference.place[moved]
+            means = np.concatenate([field.s, field.t]) / n  # with missing cells as drawn by now
             slope = (means - reference.mean)[moved] - ridge * place
             if reference.excess.size:
                 step = np.linalg.solve(
@@ -198,7 +267,26 @@ class Search:
         spread = float(move @ (C * move if C.ndim == 1 else C @ move))
         place = reference.place + move / max(1.0, np.sqrt(spread))
         self._w, self._b = place[:r], self._uncentred(place[:r], place[r:])
+        self._draw_missing()
         self._show_rare_states(reference)
+
+    def _draw_missing(self) -> None:
+        """Move the missing cells by some Gibbs sweeps given all others, and the data's sums with them."""
+        if not self._missing.any():
+            return
+        field, K = self._field, self._family.n_states
+        f, (u, v) = field.statistic.reshape(K, K), self._graph.edges.T
+        tables = field.floor + self._b.reshape(len(field.n), -1) @ field.basis
+        for _ in range(MISSING_SWEEPS):
+            for i in np.flatnonzero(self._missing.any(axis=0)):
+                rows = np.flatnonzero(self._missing[:, i])
+                scores = tables[i] + self._rng.gumbel(size=(len(rows), K))
+                for e in np.flatnonzero((u == i) | (v == i)):
+                    scores += self._w[e] * f[self._x[rows, u[e] + v[e] - i]]
+                self._x[rows, i] = scores.argmax(axis=1)
+        counts = DataCounts(self._graph.edges, K)
+        counts.count(self._x)
+        fill_sums(counts, field)
 
     def _show_rare_states(self, reference: Reference) -> None:
         """Move biases so that each state of a node is seen in some points of the sample.
@@ -214,10 +302,11 @@ class Search:
         more = np.linalg.lstsq((G - G[:, :1]).T, (lack - lack[:, :1]).T, rcond=None)[0]  # (q, d)
         self._b += more.T.ravel()
 
-    def _simulate(self, size: int, n_passes: int) -> Reference:
+    def _simulate(self, size: int, n_passes: int, n_squared: int = 2) -> Reference:
         beta = np.empty_like(self._b)
         centred(self._field, self._w, self._b, beta)
-        return self._chains.at(self._w, self._b, np.concatenate([self._w, beta]), size, n_passes)
+        place = np.concatenate([self._w, beta])
+        return self._chains.at(self._w, self._b, place, size, n_passes, n_squared)
 
     def _engine(self, reference: Reference) -> MonteCarloEdges:
         return MonteCarloEdges(self._x, self._graph, self._family, self._moves_biases, [reference])

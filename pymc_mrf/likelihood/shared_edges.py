@@ -106,6 +106,14 @@ class SharedEdges(EdgeEngine):
         """As the field does."""
         self._whole.remember()
 
+    def statistics(self) -> dict[str, float]:
+        """Those of the field."""
+        return self._whole.statistics()
+
+    def measure_noise(self) -> float | None:
+        """As of the field."""
+        return self._whole.measure_noise()
+
     def edge_parameters(self) -> np.ndarray:
         """Those of the field."""
         return self.view.whole.w.copy()

@@ -403,7 +403,7 @@ class EdgeGibbs(EdgeStep):
 
     def _warn_at_end(self) -> list[str]:
         messages = never_changed(self._name, self.count)
-        if self.noise and isinstance(self._engine, MonteCarloEdges):
+        if self.noise and self._target[3] == "monte-carlo":
             messages += poor_sample(self._fields[0].name, self.noise, self.least_share)
         elif self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)

@@ -60,6 +60,7 @@ def listed(field, family, **changed):
         "centre": field.centre,
         "reach": kernels.REACH / f[:, :R].std(axis=0),
         "lag": 1.0,
+        "n_squared": len(states),
     }
     return Reference(**(kept | changed))
 
@@ -220,6 +221,7 @@ def test_log_partition_function_of_a_model(name, rng):
             reference.place,
             reference.gap,
             reference.excess,
+            np.full(len(natural), np.inf),
             gradient,
         )
 
@@ -250,3 +252,44 @@ def test_the_same_reference_with_other_centres(name, rng):
                 hamiltonian.add_slopes(engine.view, np.arange(0), np.zeros(engine.view.n_biases))
             )
     np.testing.assert_allclose(values[1] - values[0], values[3] - values[2], atol=2 * SINGLE)
+
+
+@pytest.mark.parametrize("name", ["Boltzmann", "ordinal"])
+def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
+    """Also far away, where biases no longer count in the cumulants, and edges are beyond their walls."""
+    engine, _, _, w, b = case(name, rng, perturbed)
+    view = engine.view
+    view.sample.limit[R:] = 0.5
+    view.sample.reach[:] = 0.2
+    engine.go_to(w, b + 3.0)
+    for e in range(R):
+        engine.refresh(rng)
+        edge_moves.look_at(view, e, w[e])
+        gains = [edge_moves.gain(view, e, value) for value in (0.0, 0.4)]
+        joint = []
+        for value in (0.0, 0.4):
+            here, biases = view.w.copy(), view.b.copy()
+            edge_moves.set_edge(view, e, value)
+            joint.append(hamiltonian.add_slopes(view, np.arange(0), np.zeros(view.n_biases)))
+            view.w[:], view.b[:] = here, biases
+        assert abs(gains[1] - gains[0] - (joint[1] - joint[0])) < SINGLE
+    active = np.flatnonzero(w)
+    slope = np.zeros(len(active) + view.n_biases)
+    hamiltonian.add_slopes(view, active, slope)
+    h, beta = 1e-2, view.beta.copy()
+    for i in range(view.n_biases):
+        ends = []
+        for move in (h, -h):
+            view.beta[i] = beta[i] + move
+            ends.append(hamiltonian.add_slopes(view, active, np.zeros_like(slope)))
+        view.beta[i] = beta[i]
+        # the value reads the biases of the data's sums from beta alone
+        np.testing.assert_allclose(slope[len(active) + i], (ends[0] - ends[1]) / (2 * h), atol=0.05)
+
+
+def test_the_bound_of_an_absent_edge_beyond_its_wall(rng):
+    engine, *_ = case("Boltzmann", rng, lambda field: {"place": np.full(len(field.s) + D, 0.5)})
+    engine.view.sample.reach[:] = 0.2
+    explained, information = edge_moves.look_at(engine.view, ABSENT, 0.0)
+    g, h = edge_moves.without_edge(engine.view, ABSENT)
+    np.testing.assert_allclose([explained, information], [0.5 * g * g / h, h], rtol=1e-4)

@@ -169,15 +169,20 @@ def reference_at(x, w):
     return chains.at(w, b, np.r_[w, beta], 2000, 4)
 
 
+@pytest.mark.parametrize("n_fields", [1, 2])
 @pytest.mark.parametrize("far", [False, True])
-def test_a_far_reference_is_told_of(far, monkeypatch):
+def test_a_far_reference_is_told_of(far, n_fields, monkeypatch):
     """Its weights are uneven, which ends in a warning with the remedy; a near one is not."""
     x = data(BOLTZMANN, 400)
     w = np.array([-6.0, 6.0, 6.0]) if far else np.array([0.8, 0.0, -0.4])
     sampled = SampledField("", reference_at(x.astype(np.int8), w))
     monkeypatch.setattr(SampledField, "of", lambda *arguments: sampled)
-    model = declare(BOLTZMANN, x)
-    with model:
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, SLAB), shape=3)
+        for k in range(n_fields):
+            b = pm.Normal(f"b{k}", 0, BIAS, shape=3)
+            options = {"observed": x, "likelihood": "monte-carlo"}
+            pmrf.BoltzmannMachine(f"x{k}", w, b, graph=GRAPH, **options)
         step = EdgeGibbs(list(model.free_RVs))
     step.setup_chain(np.random.default_rng(1), 10, 60)
     point = model.initial_point()
@@ -188,12 +193,14 @@ def test_a_far_reference_is_told_of(far, monkeypatch):
     message = "" if said[0]["warning"] is None else str(said[0]["warning"])
     assert ("is far from the draws" in message) == far
     assert ('use likelihood="particles"' in message) == far
+    assert said[0]["edge_gibbs_noise"] > 0.0
 
 
 def test_one_simulation_for_equal_fields_and_another_for_another_seed():
     x = data(BOLTZMANN)
+    nothing = np.zeros(x.shape, dtype=bool)
     first, same, other = (
-        SampledField.of(x.astype(np.int8), GRAPH, BOLTZMANN, seed, 0.2) for seed in (0, 0, 1)
+        SampledField.of(x.astype(np.int8), nothing, GRAPH, BOLTZMANN, seed, 0.2) for seed in (0, 0, 1)
     )
     assert first == same and first.reference is same.reference
     assert other != first and repr(other) != repr(first)

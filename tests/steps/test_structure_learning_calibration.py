@@ -29,6 +29,9 @@ from tests.reference.spike_and_slab import (
 )
 from tests.statistics import ALPHA, Z
 
+# few rows of random data
+pytestmark = pytest.mark.filterwarnings(r"ignore:\w+. the nodes of .* always")
+
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
 GRAPH = PairwiseGraph(range(4), EDGES)
 R, D = 6, 4
