@@ -19,7 +19,15 @@ import pymc as pm
 from examples._report import machine, write_fragment
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-TUTORIALS = ("votes_to_groups", "linked_items", "voters", "hidden_image", "hierarchical", "autologistic")
+TUTORIALS = (
+    "votes_to_groups",
+    "linked_items",
+    "voters",
+    "questionnaire",
+    "hidden_image",
+    "hierarchical",
+    "autologistic",
+)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 

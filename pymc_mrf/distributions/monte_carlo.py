@@ -25,8 +25,8 @@ class MonteCarlo:
     tolerance : float
         Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard
         deviation apart, in nats, that nine in ten parameters in doubt have at most. The length of the
-        simulation follows from it. 0.2 makes an error of 0.05 in an inclusion probability of one half, and
-        half of that for a typical parameter.
+        simulation follows from it. The logarithm of a Bayes factor of an edge in doubt, whose weight is two
+        to three standard deviations from zero, has an error as many times larger.
     seed : int
         Of the simulation, beside the data: another one gives an independent likelihood of the same field, by
         which results can be checked.

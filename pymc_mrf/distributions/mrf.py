@@ -369,7 +369,8 @@ class AgreementMRF(MarkovRandomField):
     graph : networkx.Graph or PairwiseGraph
     n_states : int
         Number of states K >= 2; values are 0..K-1.
-    likelihood : {"auto", "exact", "pseudo", "adjusted-pseudo", "path", "particles"}
+    likelihood : str or MonteCarlo
+        "auto", "exact", "pseudo", "adjusted-pseudo", "path", "monte-carlo" or "particles".
         How log p is evaluated. "exact": by junction tree, with gradient; possible on graphs of small
         treewidth. "pseudo": product of full conditionals (Besag, 1975), with gradient, approximate.
         "adjusted-pseudo": the same, after an affine map of the parameters that gives it the mode and
@@ -380,6 +381,10 @@ class AgreementMRF(MarkovRandomField):
         sigmoid of these), and for `Ising` fields, and `Potts` fields of two or three states, that attract
         neighbours and have one field for all nodes as well: by thermodynamic integration (Gelman & Meng,
         1998, eq. 6), simulated once per graph and weights, and saved.
+        "monte-carlo": with gradient, from a sample of the field at one place near the posterior (Geyer &
+        Thompson, 1992), which is simulated when the field is declared: a fixed, smooth function, for graphs
+        of any treewidth and observed data of many rows, with or without missing cells, parameters that all
+        rows share and one number per edge, a `SpikeAndSlab` or continuous; `MonteCarlo` has its options.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for rows
         that have at most 2 ** 14 nodes together and whose coupling is random, or 2 ** 12 nodes of two
@@ -409,8 +414,9 @@ class AgreementMRF(MarkovRandomField):
     ------
     ValueError
         If graph, data and parameters do not fit together, values are outside their domain, the exact
-        likelihood is asked for and the junction tree is too wide, or a path and there are other parameters
-        than one coupling and one field.
+        likelihood is asked for and the junction tree is too wide, a path and there are other parameters
+        than one coupling and one field, or a Monte Carlo likelihood and there are no observed data, they are
+        in pm.Data, or parameters differ between rows.
 
     Warns
     -----

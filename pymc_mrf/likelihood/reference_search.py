@@ -31,8 +31,8 @@ from pymc_mrf.likelihood.reference import TINY, Chains, Reference
 
 TOLERANCE = 0.2
 """Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard deviation
-apart, in nats, that most parameters in doubt have at most: it makes an error of .05 in an inclusion
-probability of one half, and half of that for a typical parameter."""
+apart, in nats, that most parameters in doubt have at most. Edges in doubt have weights two to three of these
+from zero, and errors of their log Bayes factors that are as many times larger."""
 
 MOST = 0.9  # of the parameters in doubt
 LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference

@@ -103,9 +103,9 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: s
 def false_edges(inclusion: np.ndarray, log_odds: np.ndarray) -> tuple[int, float, float]:
     """Edges that a pseudo-likelihood includes with probability above one half, and how many are false.
 
-    Both ends of an edge count the same rows: what the data say for it is doubled, and its Bayes factor is
-    about the square of the right one. As the price of a wide slab is not doubled, more edges are false, if
-    anything.
+    Both ends of an edge count the same rows: what the data say for it is doubled. If all of its Bayes factor
+    were, the right one would be the square root. The price of a wide slab is not doubled, so that more edges
+    are false: a Bayes factor may even speak for an edge where the right one speaks against it.
 
     Parameters
     ----------

@@ -81,7 +81,9 @@ class EdgeGibbs(EdgeStep):
     """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
 
     Leaves invariant: the posterior, exactly, under ``likelihood="exact"``; the distribution
-    proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; in both cases
+    proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; that proportional
+    to prior times Monte Carlo likelihood, exactly, under ``likelihood="monte-carlo"``, which is the posterior
+    but for the error of one simulation, made when the field is declared; in all three cases
     up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
     which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
     posterior, whose error vanishes as the particles increase. On a complete binary field of four nodes
@@ -97,15 +99,19 @@ class EdgeGibbs(EdgeStep):
     independent, make weights and biases about independent in the posterior. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
-    Under the first two likelihoods the vector may be one term, times constant factors, of the edge
-    parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``, each
-    sparse vector having a step of its own that moves the biases as well. Parameters may also differ between
-    rows, as by ``b + z[:, None] * slope``: rows with the same parameters are treated as a field of their own,
-    and the time of a step is proportional to their number. Other steps move what such biases are computed
-    from.
+    Under the first three likelihoods the vector may be one term, times constant factors, of the edge
+    parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``,
+    each sparse vector having a step of its own that moves the biases as well. Under "exact" and "pseudo"
+    parameters may also differ between rows, as by ``b + z[:, None] * slope``: rows with the same
+    parameters are treated as a field of their own, and the time of a step is proportional to their
+    number. Other steps move what such biases are computed from.
 
     Cells of the data may be missing: `TreeGibbs` draws them in turn with this step, which takes them for
     data. Under ``likelihood="pseudo"`` both steps together are an approximation.
+
+    Under ``likelihood="monte-carlo"`` the points of a sample that does not change are weighted for the
+    present parameters (`pymc_mrf.kernels.monte_carlo_edges`): nothing is simulated, and chains share the
+    likelihood. Joint moves do not go where the weights are worth less than a hundredth of the points.
 
     Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
     from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
@@ -155,19 +161,26 @@ class EdgeGibbs(EdgeStep):
     ``edge_gibbs_ess`` (smallest effective size of the weights in the step, relative to the particles) and
     ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. The weights follow every
     change, so that particles cannot lag behind it: noise and effective size say whether they are enough.
+    Under ``likelihood="monte-carlo"`` the noise is measured at about 20 draws, from halves of the sample, and
+    the effective size is that of the weights of the points; ``edge_gibbs_error``, 0 otherwise, is half the
+    difference of the log-likelihoods of all rows, relative to the reference, by the two halves of the sample.
 
-    Under ``likelihood="pseudo"`` Bayes factors of edges are about the squares of the right ones, so that in
-    sparse fields a third of the edges with inclusion probabilities above one half may be false
-    (``docs/_results/pseudo_likelihood_calibration.md``).
+    Under ``likelihood="pseudo"`` both ends of an edge count the same rows, so that in sparse fields a third
+    of the edges with inclusion probabilities above one half may be false
+    (``docs/_results/pseudo_likelihood_calibration.md``); a Bayes factor may even speak for an edge where the
+    right one speaks against it (``docs/_results/linked_items_6.txt``).
 
-    A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5; if
-    ``likelihood="pseudo"`` claims too few false edges (`pymc_mrf.steps.edge_checks`), or else couplings are
-    too strong for it (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed
-    in 50 draws or more.
+    A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5;
+    if, under ``likelihood="monte-carlo"``, a draw was so far from the reference that the weights were
+    worth less than a twentieth of the points; if ``likelihood="pseudo"`` claims too few false edges
+    (`pymc_mrf.steps.edge_checks`), or else couplings are too strong for it
+    (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed in 50 draws or
+    more.
 
     References
     ----------
     Chen & Welling (2012); Besag (1975); Neal (2011); Cox & Reid (1987) for parameters that are orthogonal;
+    Geyer & Thompson (1992) and Geyer (1994) for Monte Carlo likelihoods;
     Geyer (1991) and Asuncion et al. (2010) for weighted particles; Ceperley & Dewing (1999) for corrections
     of random log ratios.
     """
