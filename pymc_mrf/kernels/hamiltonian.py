@@ -5,11 +5,15 @@ matrices are diagonal, but for blocks of the biases of each node: thresholds of 
 are relative to the first, which may be rare. Leapfrog steps and the acceptance rule are those of Neal (2011,
 sec. 5.2-5.3). The momentum is the caller's: drawn anew, or partially (Horowitz, 1991), for which it is
 reversed after a rejection.
+
+Where a normal approximation of the posterior is known, `NormalCoordinates`, its trajectories are circles and
+are followed exactly, and leapfrog steps are those of the rest (Shahbaba et al., 2014).
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
@@ -42,6 +46,32 @@ class Coordinates(NamedTuple):
     roots: np.ndarray
 
 
+class NormalCoordinates(NamedTuple):
+    """Place of a trajectory about a normal density, and room for its start: arrays (k + n_biases,).
+
+    Attributes
+    ----------
+    place, first_place : arrays
+    momentum, slope, first_momentum : arrays
+        By `deviation`.
+    centre : array
+        Mean of the normal density.
+    deviation : array
+        L^-1 (place - centre).
+    root : (k + n_biases, k + n_biases) array
+        L, lower triangular, L L' being the covariance of the normal density.
+    """
+
+    place: np.ndarray
+    momentum: np.ndarray
+    slope: np.ndarray
+    first_place: np.ndarray
+    first_momentum: np.ndarray
+    centre: np.ndarray
+    deviation: np.ndarray
+    root: np.ndarray
+
+
 @by_type
 def add_slopes(view: Any, active: Any, slope: Any) -> Any:
     """Log-likelihood at the view's parameters up to a constant; its slopes are added to `slope`.
@@ -53,6 +83,16 @@ def add_slopes(view: Any, active: Any, slope: Any) -> Any:
 @by_type
 def is_trusted(view: Any) -> Any:
     """Whether the likelihood is known well enough where the trajectory ended."""
+
+
+def normal_coordinates(centre: np.ndarray, precision: np.ndarray) -> NormalCoordinates:
+    """Coordinates about a normal density of this mean, (N,), and precision, (N, N)."""
+    # the inverse of the factor of the reversed matrix is triangular on the right side
+    factor = np.linalg.cholesky(precision[::-1, ::-1])
+    root = solve_triangular(factor, np.eye(len(centre)), lower=True, check_finite=False)
+    root = np.ascontiguousarray(root.T[::-1, ::-1])
+    room = np.zeros((5, len(centre)))
+    return NormalCoordinates._make([*room, centre, np.zeros(len(centre)), root])
 
 
 def allocate_coordinates(inverse_mass: np.ndarray) -> Coordinates:
@@ -107,19 +147,45 @@ def fill_relative_curvatures(active, w, slab, out):
         out[e] = slope_and_precision(slab, w[e])[1] / centre
 
 
-@lean
-def draw_momentum(x, rng):
-    """Draw the momentum of `Coordinates` anew."""
+@by_type
+def draw_momentum(x: Any, rng: Any) -> Any:
+    """Draw the momentum of coordinates anew."""
+
+
+@draw_momentum.register(Coordinates)
+def draw_by_masses(x, rng):
+    """By the masses."""
     for a in range(x.momentum.shape[0]):
         x.momentum[a] = rng.standard_normal() / np.sqrt(x.inverse_mass[a])
 
 
-@lean
-def kinetic_energy(x):
+@draw_momentum.register(NormalCoordinates)
+def draw_standard(x, rng):
+    """All masses are 1."""
+    for a in range(x.momentum.shape[0]):
+        x.momentum[a] = rng.standard_normal()
+
+
+@by_type
+def kinetic_energy(x: Any) -> Any:
     """Half of the squared momentum, over the masses."""
+
+
+@kinetic_energy.register(Coordinates)
+def energy_by_masses(x):
+    """By the masses."""
     value = 0.0
     for a in range(x.momentum.shape[0]):
         value += 0.5 * x.momentum[a] ** 2 * x.inverse_mass[a]
+    return value
+
+
+@kinetic_energy.register(NormalCoordinates)
+def standard_energy(x):
+    """All masses are 1."""
+    value = 0.0
+    for a in range(x.momentum.shape[0]):
+        value += 0.5 * x.momentum[a] ** 2
     return value
 
 
@@ -177,9 +243,14 @@ def log_posterior(view, active, prior, slope):
     return value
 
 
-@lean
-def turn_slopes(x, k):
-    """Slopes by L^-1 b from those by the biases b, after k weights."""
+@by_type
+def turn_slopes(x: Any, k: Any) -> Any:
+    """Slopes that momenta take up, from those by the place, whose first k entries are weights."""
+
+
+@turn_slopes.register(Coordinates)
+def turn_slopes_of_biases(x, k):
+    """Slopes by L^-1 b from those by the biases b."""
     d, q = x.roots.shape[0], x.roots.shape[1]
     for i in range(d):
         for a in range(q):
@@ -189,9 +260,43 @@ def turn_slopes(x, k):
             x.slope[k + i * q + a] = value
 
 
-@lean
-def drift(x, k, step):
+@turn_slopes.register(NormalCoordinates)
+def turn_all_slopes(x, k):
+    """Slopes by the deviations, from those by the place, without those of the normal density."""
+    L, N = x.root, x.place.shape[0]
+    for a in range(N):
+        value = x.place[a] - x.centre[a]
+        for b in range(a):
+            value -= L[a, b] * x.deviation[b]
+        x.deviation[a] = value / L[a, a]
+    for b in range(N):  # rows of L one after the other: what comes later needs no entry that has changed
+        slope = x.slope[b]
+        x.slope[b] = L[b, b] * slope + x.deviation[b]
+        for a in range(b):
+            x.slope[a] += L[b, a] * slope
+
+
+@by_type
+def drift(x: Any, k: Any, step: Any) -> Any:
     """Move the place by a leapfrog step; `k` weights come before the biases."""
+
+
+@drift.register(NormalCoordinates)
+def drift_on_circles(x, k, step):
+    """By the exact dynamics of the normal density."""
+    cosine, sine = np.cos(step), np.sin(step)
+    for a in range(x.place.shape[0]):
+        z, p = x.deviation[a], x.momentum[a]
+        x.deviation[a], x.momentum[a] = cosine * z + sine * p, cosine * p - sine * z
+    for a in range(x.place.shape[0]):
+        x.place[a] = x.centre[a]
+        for b in range(a + 1):
+            x.place[a] += x.root[a, b] * x.deviation[b]
+
+
+@drift.register(Coordinates)
+def drift_on_lines(x, k, step):
+    """By the momentum over the masses."""
     d, q = x.roots.shape[0], x.roots.shape[1]
     for a in range(x.place.shape[0] - d * q):
         x.place[a] += step * x.inverse_mass[a] * x.momentum[a]
@@ -212,7 +317,7 @@ def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
     active : (k,) int64 array
         Present edges.
     prior : EdgePrior
-    x : Coordinates
+    x : Coordinates or NormalCoordinates
         With the momentum at the start; after a rejection it is reversed.
     step : float
         Leapfrog step.

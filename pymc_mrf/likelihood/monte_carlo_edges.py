@@ -10,10 +10,23 @@ import numpy as np
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import monte_carlo_edges as kernels
-from pymc_mrf.kernels.edge_moves import EdgePrior, Field
+from pymc_mrf.kernels.edge_moves import EdgePrior, Field, add_shifts
+from pymc_mrf.kernels.hamiltonian import (
+    Coordinates,
+    NormalCoordinates,
+    bias_prior,
+    normal_coordinates,
+    prior_precisions,
+)
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
-from pymc_mrf.likelihood.edge_engine import EdgeEngine, edge_field
+from pymc_mrf.likelihood.edge_engine import HALF_ROW, EdgeEngine, edge_field
 from pymc_mrf.likelihood.reference import Reference
+
+FAR = 3.0
+"""Standard deviations of a weight from 0 beyond which its edge is in no doubt."""
+
+MOST_JOINED = 1000
+"""Parameters of a joint move beyond which it does not use their covariance, which has to be factored."""
 
 
 class MonteCarloEdges(EdgeEngine):
@@ -67,12 +80,45 @@ class MonteCarloEdges(EdgeEngine):
         rows = np.concatenate([field.n[graph.edges[:, 0]], np.repeat(field.n, q)])
         self.information = rows * self.view.sample.variances
         self._references, self._blocks, self._places = references, blocks, places
+        self._means = np.empty(len(rows))
+        for reference, block, place in zip(references, blocks, places, strict=True):
+            own = field._replace(edges=block.edges, cells=field.cells[block.which])
+            self._means[place] = reference.gap + reference.sample_means(own)
+        self._biases = self.view.sample.place[len(field.s) :].copy()
+        add_shifts(field, self.view.sample.place[: len(field.s)], -1.0, self._biases)
         self._least_share = 1.0
 
     def refresh(self, rng) -> None:
         """Compute all weights anew."""
         kernels.locate(self.view)
         self._least_share = float(self.view.share.min())
+
+    def coordinates(  # type: ignore[override]
+        self, active: np.ndarray, prior: EdgePrior
+    ) -> Coordinates | NormalCoordinates:
+        """About the normal approximation at the reference, if the covariance there is known, and small."""
+        view, r = self.view, len(self.view.w)
+        of_prior, slope, fixed = np.zeros((3, len(view.delta)))
+        moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
+        if not view.sample.excess.size or len(moved) > MOST_JOINED:
+            return super().coordinates(active, prior)
+        if not view.n_biases:
+            fixed[r:] = view.beta
+        of_prior[:r] = prior_precisions(prior, of_prior[r:])
+        bias_prior(prior.bias, self._biases, slope[r:])
+        slope[:r] += of_prior[:r] * prior.slab.location
+        slope[r:] += of_prior[r:] * self._biases
+        slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
+        precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
+        for reference, block, place in zip(self._references, self._blocks, self._places, strict=True):
+            own = np.isin(moved, place)
+            local = np.searchsorted(place, moved[own])
+            rows = len(block.x) * reference.covariance[local]
+            precision[np.ix_(own, own)] += rows[:, local]
+            slope[own] += (
+                rows @ (reference.place - fixed[place]) - len(block.x) * self._means[place][local]
+            )
+        return normal_coordinates(np.linalg.solve(precision, slope), precision)
 
     def statistics(self) -> dict[str, float]:
         """Smallest effective share of the weights; error of the log-likelihood, by halves of the sample."""
@@ -101,8 +147,8 @@ class MonteCarloEdges(EdgeEngine):
     def measure_noise(self) -> float:
         """Noise of the likelihood at the place where the last move ended.
 
-        Standard deviation of the estimated log-likelihood ratio of two values of a parameter that are one
-        standard deviation apart, root mean square over the present edges and the biases.
+        Root mean square error of the log-likelihood ratio of each present edge against its absence, at most
+        `FAR` standard deviations away, and of two values of a bias one standard deviation apart.
         """
         view = self.view
         kernels.locate(view)
@@ -117,10 +163,11 @@ class MonteCarloEdges(EdgeEngine):
             # that of the covariance, times the displacement, whose variance is that of y
             by_covariance = reference.variances * (y.var() / reference.n_squared)
             far = n**2 * (by_sample**2 + by_mean**2 + by_covariance * (reference.excess.size > 0))
+            w, variance = view.w[block.which], 1.0 / self.information[place]
             moves = np.concatenate(
-                [view.w[block.which] != 0.0, np.full(len(place) - r, view.n_biases > 0)]
+                [np.minimum(w**2, FAR**2 * variance[:r]), variance[r:] * bool(view.n_biases)]
             )
-            squares.append((far / self.information[place])[moves])
+            squares.append((far * moves)[moves > 0.0])
         every = np.concatenate(squares)
         return float(np.sqrt(every.mean())) if len(every) else 0.0
 

@@ -21,6 +21,7 @@ MOST_PARAMETERS = 5000
 """Parameters of a field beyond which the covariance of their statistics, the square of them numbers, is not
 kept: then the longer simulation corrects the mean of the sample only."""
 
+AT_ONCE = 2000  # points of a sample whose statistics are held
 TINY = 1e-12  # variance of a statistic that never changed
 BURN_IN = 50  # sweeps of chains that start at rows of the data, or anywhere
 SETTLE, SETTLE_LAGS = 10, 5.0  # of chains that stood for parameters nearby: sweeps at least, and lags
@@ -113,6 +114,17 @@ class Reference:
             apart=turn @ self.apart,
             centre=centre,
         )
+
+    def sample_means(self, field: Field) -> np.ndarray:
+        """Means (p,) of the statistics of `field`, centred as those of this reference, in the sample."""
+        total, m = np.zeros(len(self.place)), self.states.shape[1]
+        values = np.empty((len(self.place), AT_ONCE), dtype=np.float32)
+        for start in range(0, m, AT_ONCE):
+            states = np.ascontiguousarray(self.states[:, start : start + AT_ONCE])
+            part = values[:, : states.shape[1]]
+            fill_statistics(states, field.edges, field.cells, field.basis, part)
+            total += part.sum(axis=1, dtype=np.float64)
+        return total / m
 
     def halves_apart(self, field: Field, y: np.ndarray) -> np.ndarray:
         """Half the difference of the slopes of A by all parameters, (T, p), by both halves of the sample.

@@ -29,16 +29,17 @@ from pymc_mrf.likelihood.edge_engine import (
 from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.reference import TINY, Chains, Reference
 
-TOLERANCE = 0.2
-"""Error of the estimated log-likelihood ratio of two values of a parameter one posterior standard deviation
-apart, in nats, that most parameters in doubt have at most. Edges in doubt have weights two to three of these
-from zero, and errors of their log Bayes factors that are as many times larger."""
+TOLERANCE = 0.3
+"""Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values of
+a bias one posterior standard deviation apart, that most of them have at most. Typical ones have half of it; .3
+makes .075 of an inclusion probability of one half."""
 
 MOST = 0.9  # of the parameters in doubt
 LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference
 OF_MEAN = (
     0.35  # of the tolerance, the error from the mean of the longer simulation: more of it costs little
 )
+DISTANCE = 2.5  # of the weight of an edge in doubt from 0, in posterior standard deviations
 DOUBTFUL = 0.02  # probability of either state of an edge in doubt
 
 PILOT_SIZE, PILOT_PASSES = 4000, 5  # points and sweeps of references on the way
@@ -206,7 +207,7 @@ class Search:
         n_present = float((late != 0.0).sum(axis=1).mean())
         n, p, lag = len(self._x), len(reference.place), reference.lag
         for _ in range(MOST_LONGER):
-            by_draw = lag / (OF_MEAN * tolerance) ** 2
+            by_draw = lag * (DISTANCE / (OF_MEAN * tolerance)) ** 2
             n_draws = max(n * by_draw, min(CHEAP_DRAWS / p**2, MOST_CHEAP[1]))
             n_passes = max(int(np.ceil(max(n_draws / size, LEAST_LAGS * lag))), 2)
             # the covariance errs by the square root of the spread, which is about n_present / n
@@ -233,7 +234,7 @@ class Search:
     def _meet(self, reference: Reference, tolerance: float) -> bool:
         """Whether both halves of the chains, which start elsewhere, have the same means of the statistics."""
         apart = reference.apart * np.sqrt(len(self._x) / np.maximum(reference.variances, TINY))
-        return bool(np.sqrt(np.mean(apart[reference.variances > TINY] ** 2)) < tolerance)
+        return bool(DISTANCE * np.sqrt(np.mean(apart[reference.variances > TINY] ** 2)) < tolerance)
 
     def _approach(self) -> None:
         """Newton steps towards the maximum of the likelihood of the present edges, by simulation.
@@ -343,8 +344,7 @@ class Search:
     def noise(self, reference: Reference, draws: np.ndarray) -> np.ndarray:
         """Noise of the likelihood by a reference at `draws` (draws, p), by parameters in doubt.
 
-        Standard deviation, over the draws, of the estimated log-likelihood ratio of two values that are one
-        posterior standard deviation apart.
+        Root mean square error, over the draws, of what `TOLERANCE` bounds.
         """
         field, n, r = self._field, len(self._x), self._graph.n_edges
         f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
@@ -355,6 +355,7 @@ class Search:
         in_doubt = (share > DOUBTFUL) & (share < 1.0 - DOUBTFUL) | (np.arange(len(share)) >= r)
         in_doubt = in_doubt if in_doubt[:r].any() or not r else present.any(axis=0)
         count = np.maximum(present.sum(axis=0), 1)
-        mean = draws.sum(axis=0) / count
-        spread = np.sqrt((present * (draws - mean) ** 2).sum(axis=0) / count)
-        return (np.sqrt((apart**2).mean(axis=0)) * spread)[in_doubt]
+        # an edge goes from its value to 0, a bias about its mean
+        mean = np.where(np.arange(len(share)) < r, 0.0, draws.mean(axis=0))
+        move = np.sqrt((present * (draws - mean) ** 2).sum(axis=0) / count)
+        return (np.sqrt((apart**2).mean(axis=0)) * move)[in_doubt]

@@ -1,6 +1,7 @@
 """View of the Monte Carlo likelihood: its formula, and exact likelihoods where all states are the sample."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import edge_moves, hamiltonian
 from pymc_mrf.kernels import monte_carlo_edges as kernels
-from pymc_mrf.likelihood.edge_engine import edge_field
+from pymc_mrf.kernels.edge_moves import EdgePrior
+from pymc_mrf.likelihood.edge_engine import HALF_ROW, edge_field
 from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.reference import Reference
+from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 
 EDGES = [(0, 1), (2, 1), (2, 3), (0, 3), (0, 2)]
@@ -293,3 +296,68 @@ def test_the_bound_of_an_absent_edge_beyond_its_wall(rng):
     explained, information = edge_moves.look_at(engine.view, ABSENT, 0.0)
     g, h = edge_moves.without_edge(engine.view, ABSENT)
     np.testing.assert_allclose([explained, information], [0.5 * g * g / h, h], rtol=1e-4)
+
+
+def test_trajectories_about_a_normal_density(rng):
+    """Its covariance, its own slopes, which are not counted twice, and its energy, which is kept."""
+    A = rng.normal(size=(6, 9))
+    centre, precision = rng.normal(size=6), A @ A.T
+    x = hamiltonian.normal_coordinates(centre, precision)
+    np.testing.assert_array_equal(x.root, np.tril(x.root))
+    np.testing.assert_allclose(x.root @ x.root.T @ precision, np.eye(6), atol=1e-9)
+    x.place[:] = rng.normal(size=6)
+    other = rng.normal(size=6)
+    x.slope[:] = other - precision @ (x.place - centre)
+    hamiltonian.turn_slopes(x, 2)
+    np.testing.assert_allclose(x.slope, x.root.T @ other, atol=1e-9)
+    hamiltonian.draw_momentum(x, rng)
+
+    def energy():
+        return 0.5 * (x.place - centre) @ precision @ (x.place - centre) + hamiltonian.kinetic_energy(x)
+
+    before = energy()
+    hamiltonian.drift(x, 2, 0.7)
+    np.testing.assert_allclose(energy(), before)
+
+
+@pytest.mark.parametrize("moves_biases", [True, False])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_biases, rng):
+    """Of a field of two blocks: of the likelihood and the priors no linear force is left there."""
+    family = FAMILIES[name]
+    x = [data(family, rng), data(family, rng)[:15]]
+    moves_biases = moves_biases and len(family.node_basis) > 0
+    graph = PairwiseGraph(range(2 * D), [*EDGES, *((u + D, v + D) for u, v in EDGES)])
+    fields = [edge_field(block, GRAPH, family, moves_biases, np.arange(R)) for block in x]
+    references = []
+    for field in fields:
+        longer, sample = perturbed(field), listed(field, family)
+        longer["excess"] *= np.float32(0.2)
+        longer["place"][[1, 3]] = 0.0
+        longer["mean"] = sample.mean + longer["gap"]
+        longer["covariance"] = sample.covariance + longer["excess"]
+        references.append(replace(sample, **longer))
+    if family.cards:
+        family = ordinal([*family.cards] * 2, family.edge_features[0])
+    engine = MonteCarloEdges(x, graph, family, moves_biases, references)
+    view, active = engine.view, np.delete(np.arange(2 * R), [1, R + 3])
+    prior = EdgePrior(np.zeros(2 * R), normal(0.7), normals(len(view.b), 1e4))
+    place = view.sample.place
+    engine.go_to(np.zeros(2 * R), np.zeros(len(view.b)))
+    view.beta[:] = place[2 * R :]
+    moved = np.concatenate([active, np.arange(2 * R, 2 * R + view.n_biases)])
+    coordinates = engine.coordinates(active, prior)
+
+    def force(at):
+        hamiltonian.set_parameters(view, active, at)
+        coordinates.place[:] = at
+        hamiltonian.log_posterior(view, active, prior, coordinates.slope)
+        hamiltonian.turn_slopes(coordinates, len(active))
+        return np.linalg.solve(coordinates.root.T, coordinates.slope)
+
+    scale = np.sqrt(engine.information[moved])
+    left = force(place[moved])
+    h, direction = 0.02, rng.normal(size=len(moved))
+    bent = (force(place[moved] + h * direction) - force(place[moved] - h * direction)) / (2 * h)
+    assert np.abs(left / scale).max() < 1e-6
+    assert np.abs((bent - HALF_ROW * direction) / scale).max() < 0.01

@@ -206,4 +206,4 @@ def test_one_simulation_for_equal_fields_and_another_for_another_seed():
     assert other != first and repr(other) != repr(first)
     assert not np.array_equal(other.reference.states[:, :50], first.reference.states[:, :50])
     tighter = replace(pmrf.MonteCarlo(), tolerance=0.1)
-    assert tighter != pmrf.MonteCarlo() == pmrf.MonteCarlo(tolerance=0.2, seed=0)
+    assert tighter != pmrf.MonteCarlo() == pmrf.MonteCarlo(tolerance=0.3, seed=0)
