@@ -30,9 +30,9 @@ from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.reference import TINY, Chains, Reference
 
 TOLERANCE = 0.3
-"""Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values of
-a bias one posterior standard deviation apart, that most of them have at most. Typical ones have half of it; .3
-makes .075 of an inclusion probability of one half."""
+"""Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
+of a bias one posterior standard deviation apart, that most of them have at most. Typical ones have half of
+it; .3 makes .075 of an inclusion probability of one half."""
 
 MOST = 0.9  # of the parameters in doubt
 LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference
