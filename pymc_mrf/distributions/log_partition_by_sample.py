@@ -8,7 +8,7 @@ from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.kernels import monte_carlo_edges as kernels
-from pymc_mrf.likelihood.reference import TINY
+from pymc_mrf.likelihood.monte_carlo_edges import node_limits
 
 
 class LogPartitionBySample(NumbaOp, Op):
@@ -47,7 +47,7 @@ class LogPartitionBySample(NumbaOp, Op):
 def log_partition_by_sample(op, parameters):
     """Symbolic log-partition function, up to a constant, of a field with the `sampled` of its Op."""
     family, graph, reference = op.family, op.graph, op.sampled.reference
-    F, G, r = family.edge_features, family.node_basis, graph.n_edges
+    F, G = family.edge_features, family.node_basis
     lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[
         0
     ]  # (q, M), as of `edge_field`
@@ -64,7 +64,7 @@ def log_partition_by_sample(op, parameters):
         plain.place,
         plain.gap,
         plain.excess,
-        np.concatenate([plain.reach, kernels.REACH / np.sqrt(np.maximum(plain.variances[r:], TINY))]),
+        np.concatenate([plain.reach, node_limits(G, graph.n_nodes)]),
     ]
     # shared, so that no graph contains, compares or compiles them
     inputs = [pytensor.shared(array, borrow=True) for array in arrays]

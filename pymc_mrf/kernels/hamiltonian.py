@@ -86,7 +86,7 @@ def is_trusted(view: Any) -> Any:
 
 
 def normal_coordinates(centre: np.ndarray, precision: np.ndarray) -> NormalCoordinates:
-    """Coordinates about a normal density of this mean, (N,), and precision, (N, N)."""
+    """Make coordinates about a normal density with this mean, `centre` (N,), and `precision` (N, N)."""
     # the inverse of the factor of the reversed matrix is triangular on the right side
     factor = np.linalg.cholesky(precision[::-1, ::-1])
     root = solve_triangular(factor, np.eye(len(centre)), lower=True, check_finite=False)

@@ -20,7 +20,7 @@ from pymc_mrf.kernels.hamiltonian import (
 )
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
 from pymc_mrf.likelihood.edge_engine import HALF_ROW, EdgeEngine, edge_field
-from pymc_mrf.likelihood.reference import Reference
+from pymc_mrf.likelihood.reference import Reference, bias_part
 
 FAR = 3.0
 """Standard deviations of a weight from 0 beyond which its edge is in no doubt."""
@@ -159,7 +159,9 @@ class MonteCarloEdges(EdgeEngine):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
             y = view.y[k : k + 1, : view.sample.size[k]]
-            by_sample, by_mean = reference.halves_apart(field, y)[0], reference.apart
+            beyond = (view.delta - view.bounded)[place]
+            known = y - bias_part(beyond[None, r:], field.basis, reference.states)
+            by_sample, by_mean = reference.halves_apart(field, y, known)[0], reference.apart
             # that of the covariance, times the displacement, whose variance is that of y
             by_covariance = reference.variances * (y.var() / reference.n_squared)
             far = n**2 * (by_sample**2 + by_mean**2 + by_covariance * (reference.excess.size > 0))
@@ -189,6 +191,11 @@ def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
     C += 0.5 / len(block.x) * np.eye(q)
     scale = np.sqrt(np.einsum("iaa->ia", C))
     return C / (scale[:, :, None] * scale[:, None, :])
+
+
+def node_limits(basis: np.ndarray, d: int) -> np.ndarray:
+    """How far biases (d q,) count in the cumulants: of a rare state these say nothing of large changes."""
+    return np.tile(kernels.REACH / np.ptp(basis, axis=1), d)
 
 
 def sample_view(
@@ -231,8 +238,7 @@ def sample_view(
         sample.apart[place] = reference.apart
         sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
         sample.reach[block.which] = reference.reach
-        of_nodes = place[len(block.which) :]
-        sample.limit[of_nodes] = kernels.REACH / np.sqrt(sample.variances[of_nodes])
+        sample.limit[place[len(block.which) :]] = node_limits(field.basis, block.x.shape[1])
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
     return kernels.MonteCarloEdges(

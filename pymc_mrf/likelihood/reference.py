@@ -126,7 +126,7 @@ class Reference:
             total += part.sum(axis=1, dtype=np.float64)
         return total / m
 
-    def halves_apart(self, field: Field, y: np.ndarray) -> np.ndarray:
+    def halves_apart(self, field: Field, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Half the difference of the slopes of A by all parameters, (T, p), by both halves of the sample.
 
         Without what the longer simulation replaces: the noise of the third and higher cumulants.
@@ -137,6 +137,8 @@ class Reference:
             Whose statistics are those of this reference.
         y : (T, m) float32 array
             Of T places, the exponents of the points' weights.
+        known : (T, m) array
+            The same, of the parameters as far as they count in the cumulants.
         """
         half = self.states.shape[1] // 2
         values, slopes = np.empty((len(self.place), half), dtype=np.float32), []
@@ -147,9 +149,17 @@ class Reference:
             weights /= weights.sum(axis=1)[:, None]
             weights -= 1.0 / half
             if self.excess.size:
-                weights -= (y[:, part] - y[:, part].mean(axis=1)[:, None]) / half
+                weights -= (known[:, part] - known[:, part].mean(axis=1)[:, None]) / half
             slopes.append(weights @ (values - values.mean(axis=1)[:, None]).T)
         return 0.5 * (slopes[0] - slopes[1])
+
+
+def bias_part(biases: np.ndarray, basis: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Return what biases (T, d q), most being 0, add to the exponents (T, m) of points in `states` (d, m)."""
+    q, total = len(basis), np.zeros((len(biases), states.shape[1]))
+    for i in np.flatnonzero(biases.any(axis=0)):
+        total += biases[:, i, None] * basis[i % q, states[i // q]]
+    return total
 
 
 class Chains:
@@ -283,7 +293,7 @@ class Moments:
         )
         variances = covariance if self._is_wide else covariance.diagonal()
         between = by_group.var(axis=1, ddof=1) * self._n_passes * self._sizes.mean()
-        lags = between / np.maximum(variances, TINY)
+        lags = np.minimum(between / np.maximum(variances, TINY), self._n_passes)
         excess = np.zeros((0, 0)) if self._is_wide else covariance - own_covariance
         return Reference(
             place=place,

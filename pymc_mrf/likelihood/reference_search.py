@@ -26,8 +26,8 @@ from pymc_mrf.likelihood.edge_engine import (
     edge_field,
     fill_sums,
 )
-from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.reference import TINY, Chains, Reference
+from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges, node_limits
+from pymc_mrf.likelihood.reference import TINY, Chains, Reference, bias_part
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
@@ -47,12 +47,13 @@ PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
 MOST_PILOTS = 8
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
-MOST_PASSES = 500  # that are waited for: minutes, if nodes are many
+MOST_PASSES = 200  # that are waited for: minutes, if nodes are many
 MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
 GOOD_SHARE = (
     0.5  # effective share of the weights at which a reference is near enough to be the last but one
 )
+LEAST_SHARE = 0.05  # at the last of them
 LARGEST_SIZE = 400_000  # points of a sample
 CHEAP_SIZE, CHEAP_DRAWS = (
     4e6,
@@ -201,6 +202,11 @@ class Search:
             if share > GOOD_SHARE and share < 1.1 * last:
                 break
             last = share
+        if share < LEAST_SHARE:
+            raise NoReferenceError(
+                f"needs a sample that covers the posterior, but its points have weights worth {share:.1%} of "
+                "their number: rows are few for the parameters, or the states of the field change too slowly"
+            )
         noises = self.noise(reference, late)
         noise = float(np.quantile(noises, MOST)) if len(noises) else 0.0
         size = self._size(noise, tolerance)
@@ -349,7 +355,11 @@ class Search:
         field, n, r = self._field, len(self._x), self._graph.n_edges
         f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
         fill_statistics(reference.states, field.edges, field.cells, field.basis, f)
-        apart = n * reference.halves_apart(field, (draws - reference.place).astype(np.float32) @ f)
+        delta, limit = draws - reference.place, node_limits(field.basis, len(field.n))
+        beyond = delta[:, r:] - np.clip(delta[:, r:], -limit, limit)
+        y = delta.astype(np.float32) @ f
+        known = y - bias_part(beyond, field.basis, reference.states)
+        apart = n * reference.halves_apart(field, y, known)
         present = draws != 0.0
         share = present.mean(axis=0)
         in_doubt = (share > DOUBTFUL) & (share < 1.0 - DOUBTFUL) | (np.arange(len(share)) >= r)

@@ -162,9 +162,10 @@ class EdgeGibbs(EdgeStep):
     ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. The weights follow every
     change, so that particles cannot lag behind it: noise and effective size say whether they are enough.
     Under ``likelihood="monte-carlo"`` the noise is that of the log-likelihood ratio of a present edge against
-    its absence, and of values of a bias one standard deviation apart, measured at about 20 draws from halves of
-    the sample; the effective size is that of the weights of the points; ``edge_gibbs_error``, 0 otherwise, is half the
-    difference of the log-likelihoods of all rows, relative to the reference, by the two halves of the sample.
+    its absence, and of values of a bias one standard deviation apart, measured at about 20 draws from halves
+    of the sample; the effective size is that of the weights of the points; ``edge_gibbs_error``, 0 otherwise,
+    is half the difference of the log-likelihoods of all rows, relative to the reference, by the two halves of
+    the sample.
 
     Under ``likelihood="pseudo"`` both ends of an edge count the same rows, so that in sparse fields a third
     of the edges with inclusion probabilities above one half may be false

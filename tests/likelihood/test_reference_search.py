@@ -60,12 +60,16 @@ def test_states_that_nobody_chose_are_in_the_sample(rng):
     assert 0.02 < share < 0.12
 
 
-def test_chains_that_do_not_meet_are_refused(rng):
+@pytest.mark.parametrize(
+    ("coupling", "message"),
+    [(0.7, "start at the data and anywhere else do not meet"), (3.0, "worth .* of their number")],
+)
+def test_fields_whose_states_hardly_change_are_refused(coupling, message, rng):
     graph = as_graph(grid(5, 5))
-    x = np.tile(rng.integers(0, 2, (200, 1)), 25).astype(np.int8)
-    x ^= rng.random(x.shape) < 0.02
-    with pytest.raises(NoReferenceError, match="start at the data and anywhere else do not meet"):
-        reference_of(x, graph=graph, family=ISING)
+    tables = ISING.edge_tables(np.full(40, coupling))
+    x = PairwiseField(graph, tables, np.zeros((25, 2))).sample(500, method="exact", rng=rng)
+    with pytest.raises(NoReferenceError, match=message):
+        reference_of((x > 0).astype(np.int8), graph=graph, family=ISING)
 
 
 def test_families_without_node_parameters_and_edges(rng):
