@@ -20,10 +20,24 @@ import numpy as np
 
 from pymc_mrf.kernels import edge_moves as moves
 from pymc_mrf.kernels import hamiltonian
-from pymc_mrf.kernels._jit import finite, jit, lean, lean_summing
-from pymc_mrf.kernels.dense_gibbs import exp_negative_float32
+from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.edge_moves import Field
 from pymc_mrf.kernels.exact_edges import pair_terms, rows_of, subtract_edge
+from pymc_mrf.kernels.sample_sums import (
+    LANES,
+    add_products,
+    add_row,
+    add_table,
+    count_pair,
+    exponentiate,
+    largest_of,
+    multiply_weights,
+    row_product,
+    sum_feature_moments,
+    sum_moments,
+    sum_pair,
+    sum_powers,
+)
 
 PIECE = 1024
 """Points of the sample that are added in single precision, and that stay in the nearest cache."""
@@ -36,9 +50,6 @@ there."""
 
 TRUSTED_SHARE = 0.01
 """Effective share of the weights below which joint moves do not go: nothing is known there."""
-
-LANES = 4
-"""Tables of a pair that are counted side by side: to add twice in a row to one number is slow."""
 
 
 class Sample(NamedTuple):
@@ -163,36 +174,6 @@ def block_of(view, e):
     return view.sample.block[view.field.edges[e, 0]]
 
 
-@lean_summing
-def sum_moments(a, b, by_a, by_b, weight):
-    """Sum weight c and weight c^2, c = a b - by_a a - by_b b; `a`, `b`, `weight` (N,) float32 are a piece."""
-    first, second = np.float32(0.0), np.float32(0.0)
-    for j in range(weight.shape[0]):
-        c = a[j] * b[j] - by_a * a[j] - by_b * b[j]
-        t = weight[j] * c
-        first += t
-        second += t * c
-    return first, second
-
-
-@lean_summing
-def sum_feature_moments(features, u, v, centre, weight):
-    """Sum weight c and weight c^2 over a piece, as `sum_moments`, with several features.
-
-    `features` (M, d, N), `centre` (2, M) of the edge, `weight` (N,).
-    """
-    first, second = np.float32(0.0), np.float32(0.0)
-    for j in range(weight.shape[0]):
-        c = np.float32(0.0)
-        for l in range(features.shape[0]):
-            a, b = features[l, u, j], features[l, v, j]
-            c += a * b - np.float32(centre[1, l]) * a - np.float32(centre[0, l]) * b
-        t = weight[j] * c
-        first += t
-        second += t * c
-    return first, second
-
-
 @lean
 def edge_moments(view, e):
     """Weighted mean and variance of the statistic of edge e."""
@@ -215,20 +196,6 @@ def edge_moments(view, e):
         second += t
     first /= view.total[k]
     return first, max(second / view.total[k] - first * first, 0.0)
-
-
-@lean
-def count_pair(states_u, states_v, weight, m, n_states, counts):
-    """Add up `weight` (m,) by the states of a pair, `states_u`, `states_v` (m,), in `counts` (LANES, K K)."""
-    for lane in range(LANES):
-        for k in range(counts.shape[1]):
-            counts[lane, k] = 0.0
-    for j in range(0, m - LANES + 1, LANES):
-        for lane in range(LANES):
-            i = j + lane
-            counts[lane, states_u[i] * n_states + states_v[i]] += weight[i]
-    for j in range(m - m % LANES, m):
-        counts[0, states_u[j] * n_states + states_v[j]] += weight[j]
 
 
 @lean
@@ -351,20 +318,6 @@ def recall_tilted_pair(view, slot):
     view.looked[1] = 1
 
 
-@lean_summing
-def multiply_weights(states_u, states_v, n_states, factor, weight):
-    """Multiply the weights of a piece by the factor of the states of a pair; their new sum.
-
-    Of a piece, `states_u`, `states_v` and `weight` (N,); `factor` (K K,).
-    """
-    total = np.float32(0.0)
-    for j in range(weight.shape[0]):
-        t = weight[j] * factor[states_u[j] * n_states + states_v[j]]
-        weight[j] = t
-        total += t
-    return total
-
-
 @moves.follow.register(MonteCarloEdges)
 def follow_in_sample(view, e, old, new):
     """Multiply the weights, by factors with mean one, and move the slopes."""
@@ -384,22 +337,6 @@ def follow_in_sample(view, e, old, new):
     view.total[k] = total
     if sample.excess.shape[0] > 0:
         add_row(sample.excess[e], new - old, view.slope)
-
-
-@lean_summing
-def add_row(row, move, slope):
-    """Add `row` (p,) times `move` to `slope` (p,)."""
-    for i in range(slope.shape[0]):
-        slope[i] += move * row[i]
-
-
-@lean_summing
-def row_product(row, delta):
-    """Inner product of `row` (p,) float32 and `delta` (p,)."""
-    value = 0.0
-    for i in range(delta.shape[0]):
-        value += row[i] * delta[i]
-    return value
 
 
 @lean
@@ -437,51 +374,6 @@ def fill_tables_of_nodes(view):
                     for l in range(field.features.shape[0]):
                         value += field.centre[e, 1 - end, l] * field.features[l, a]
                     view.tables[i, a] -= view.delta[e] * value
-
-
-@lean_summing
-def add_products(a, b, move, y):
-    """Add `move` a b to y over a piece: `a`, `b`, `y` (N,) float32."""
-    for j in range(y.shape[0]):
-        y[j] += move * (a[j] * b[j])
-
-
-@lean
-def add_table(states, table, y):
-    """Add the entries of `table` (K,) of the `states` (N,) of a piece to `y` (N,)."""
-    for j in range(y.shape[0]):
-        y[j] += table[states[j]]
-
-
-@lean_summing
-def exponentiate(y, top, weight):
-    """Fill `weight` (N,) with exp(y - top) over a piece `y` (N,) float32; its sum and that of its squares."""
-    total, square = np.float32(0.0), np.float32(0.0)
-    for j in range(y.shape[0]):
-        t = exp_negative_float32(y[j] - top)
-        weight[j] = t
-        total += t
-        square += t * t
-    return total, square
-
-
-@lean_summing
-def sum_powers(y):
-    """Sum y and y^2 over a piece `y` (N,) float32."""
-    first, second = np.float32(0.0), np.float32(0.0)
-    for j in range(y.shape[0]):
-        first += y[j]
-        second += y[j] * y[j]
-    return first, second
-
-
-@finite
-def largest_of(y, m):
-    """Largest of the first m entries of `y` (m,) float32."""
-    top = y[0]
-    for j in range(1, m):
-        top = max(top, y[j])
-    return top
 
 
 @lean
@@ -554,15 +446,6 @@ def locate(view):
             linear += view.bounded[i] * sample.apart[i]
         view.log_A[k] = top + np.log(view.total[k] / m) + 0.5 * correction
         view.apart[k] = 0.5 * apart + linear
-
-
-@lean_summing
-def sum_pair(a, b, weight):
-    """Sum weight a b over a piece: `a`, `b`, `weight` (N,) float32."""
-    value = np.float32(0.0)
-    for j in range(weight.shape[0]):
-        value += weight[j] * (a[j] * b[j])
-    return value
 
 
 @lean
@@ -644,34 +527,6 @@ def sample_is_trusted(view):
         if view.share[k] < TRUSTED_SHARE:
             return False
     return True
-
-
-@jit
-def fill_statistics(states, edges, cells, basis, values):
-    """Statistics of every point, `values` (p, m) float32: cells of the edges, basis of the nodes.
-
-    Parameters
-    ----------
-    states : (d, m) int8 array
-    edges : (r, 2) int64 array
-    cells : (r, K K) array
-    basis : (q, K) array
-    values : (p, m) float32 array
-    """
-    (r, size), (q, K), m = cells.shape, basis.shape, states.shape[1]
-    table = np.empty(size, dtype=np.float32)
-    for e in range(r):
-        for k in range(size):
-            table[k] = cells[e, k]
-        u, v = states[edges[e, 0]], states[edges[e, 1]]
-        for j in range(m):
-            values[e, j] = table[u[j] * K + v[j]]
-    for i in range(states.shape[0]):
-        for k in range(q):
-            for a in range(K):
-                table[a] = basis[k, a]
-            for j in range(m):
-                values[r + i * q + k, j] = table[states[i, j]]
 
 
 @jit

@@ -18,6 +18,7 @@ from pymc_mrf.kernels.hamiltonian import (
     normal_coordinates,
     prior_precisions,
 )
+from pymc_mrf.kernels.sample_sums import LANES
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
 from pymc_mrf.likelihood.edge_engine import HALF_ROW, EdgeEngine, edge_field
 from pymc_mrf.likelihood.reference import Reference, bias_part
@@ -261,7 +262,7 @@ def sample_view(
         log_A=np.zeros(B),
         share=np.ones(B),
         apart=np.zeros(B),
-        counts=np.zeros((kernels.LANES, n_cells)),
+        counts=np.zeros((LANES, n_cells)),
         factor=np.zeros(n_cells, dtype=np.float32),
         tables=np.zeros((d, K), dtype=np.float32),
         shares=np.zeros((d, K)),

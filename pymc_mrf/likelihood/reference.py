@@ -15,7 +15,8 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edge_moves import Field
-from pymc_mrf.kernels.monte_carlo_edges import REACH, fill_statistics
+from pymc_mrf.kernels.monte_carlo_edges import REACH
+from pymc_mrf.kernels.sample_sums import fill_statistics
 
 MOST_PARAMETERS = 5000
 """Parameters of a field beyond which the covariance of their statistics, the square of them numbers, is not

@@ -17,7 +17,7 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.edge_moves import EdgePrior, centred
-from pymc_mrf.kernels.monte_carlo_edges import fill_statistics
+from pymc_mrf.kernels.sample_sums import fill_statistics
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edge_engine import (
     MAX_LEAPFROG,
