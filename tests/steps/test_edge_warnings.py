@@ -53,7 +53,7 @@ def test_pseudo_likelihood_of_a_strongly_coupled_field():
     assert 'The nodes of x are too strongly coupled for likelihood="pseudo"' in said
     value = float(said.split("neighbours is ")[1].split(",")[0])
     assert 1.3 < value < 2.2  # 1.75 at the true couplings
-    assert 'Use likelihood="exact" if the junction tree is small, else "particles"' in said
+    assert 'Use likelihood="exact" if the junction tree is small, else "monte-carlo"' in said
     model = grid_model(0.6, "exact")
     assert last_words(weights_step(model), model, draws=60) == ""
 
@@ -104,7 +104,7 @@ def test_pseudo_likelihood_that_is_too_sure_of_edges():
         f'likelihood="pseudo" of x is too sure of its edges: of the {n_found} entries of w with an inclusion '
         f"probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
         f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
-        'Declare with likelihood="exact" if the junction tree is small, else "particles"'
+        'Declare with likelihood="exact" if the junction tree is small, else "monte-carlo"'
     )
     u, v = pmrf.graphs.complete(16).edges.T
     false = (inclusion > 0.5) & (v - u > 1)
