@@ -8,6 +8,7 @@ from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.kernels import monte_carlo_edges as kernels
+from pymc_mrf.likelihood.edge_engine import lift_of
 from pymc_mrf.likelihood.monte_carlo_edges import node_limits
 
 
@@ -48,11 +49,8 @@ def log_partition_by_sample(op, parameters):
     """Symbolic log-partition function, up to a constant, of a field with the `sampled` of its Op."""
     family, graph, reference = op.family, op.graph, op.sampled.reference
     F, G = family.edge_features, family.node_basis
-    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[
-        0
-    ]  # (q, M), as of `edge_field`
     plain = reference.recentred(
-        np.zeros_like(reference.centre), np.tile(lift, (graph.n_nodes, 1)), graph.edges
+        np.zeros_like(reference.centre), lift_of(family, graph.n_nodes), graph.edges
     )
     arrays = [
         graph.edges,

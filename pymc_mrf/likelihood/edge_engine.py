@@ -48,7 +48,7 @@ def edge_field(
     order : (r,) int64 array
     """
     d, F, G = graph.n_nodes, family.edge_features, family.node_basis
-    (M, K), entries, floor = F.shape, family.node_entries(d), np.zeros((d, family.n_states))
+    (M, K), floor = F.shape, np.zeros((d, family.n_states))
     floor[~family.possible(d)] = -np.inf
     n = np.zeros(d)
     for block in blocks_of(x, graph.edges):
@@ -58,8 +58,6 @@ def edge_field(
     f = F.T @ F
     centre = regressed_centres(counts.pairs, F) if is_centred else np.zeros((graph.n_edges, 2, M))
     by_v, by_u = (centre @ F).transpose(1, 0, 2)  # (r, K)
-    # the first state is the reference: what is left of a feature is a combination of the basis
-    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
     field = Field(
         edges=graph.edges,
         order=order,
@@ -68,7 +66,7 @@ def edge_field(
         basis=G,
         floor=floor,
         centre=centre,
-        lift=(entries[:, :, None] * lift).reshape(-1, M),
+        lift=lift_of(family, d),
         s=np.zeros(graph.n_edges),
         sums=np.zeros(graph.n_edges),
         t=np.zeros(d * len(G)),
@@ -78,6 +76,14 @@ def edge_field(
     )
     fill_sums(counts, field)
     return field
+
+
+def lift_of(family: Family, d: int) -> np.ndarray:
+    """Parameters (d q, M) that shift each of d nodes as the features of `family` do."""
+    F, G = family.edge_features, family.node_basis
+    # the first state is the reference: what is left of a feature is a combination of the basis
+    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
+    return (family.node_entries(d)[:, :, None] * lift).reshape(-1, len(F))
 
 
 def regressed_centres(pairs: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.base import MRFStep
 from pymc_mrf.steps.community_gibbs import CommunityGibbs
@@ -20,7 +21,7 @@ from pymc_mrf.steps.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.exchange import Exchange
 from pymc_mrf.steps.group_gibbs import GroupGibbs, is_dirichlet_process
-from pymc_mrf.steps.intractable_parents import no_step_for_discrete, parents_of_intractable_fields
+from pymc_mrf.steps.intractable_parents import parents_of_intractable_fields
 from pymc_mrf.steps.observed_field import children
 from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.persistent_langevin import PersistentLangevin
@@ -82,7 +83,11 @@ class Unsampleable(BlockedStep):
             if is_dirichlet_process(rv):
                 processes.append(value)
             elif rv in feeding:
-                raise no_step_for_discrete(rv, feeding[rv], model)
+                raise ValueError(
+                    f"{rv.name} is discrete and parametrises a field whose partition function is "
+                    "intractable, and no step samples that; declare the field with "
+                    f"likelihood={listed(possible_of(feeding[rv], model))}"
+                )
             else:
                 others.append(value)
         kwargs["model"] = model

@@ -28,14 +28,6 @@ def parents_of_intractable_fields(model: pm.Model) -> dict:
     return {p: node for node in intractable_fields(model).values() for p in free_parents(node, model)}
 
 
-def no_step_for_discrete(rv, node, model: pm.Model) -> ValueError:
-    """Say that no step samples a discrete variable that such a field, of this node, depends on."""
-    return ValueError(
-        f"{rv.name} is discrete and parametrises a field whose partition function is intractable, and no "
-        f"step samples that; declare the field with likelihood={listed(possible_of(node, model))}"
-    )
-
-
 def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     """Refuse a field that a step which owns the variables `owned` cannot serve.
 
