@@ -10,10 +10,12 @@ from pymc.distributions.shape_utils import shape_from_dims
 from pymc.pytensorf import floatX
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import walk
+from pytensor.graph.traversal import ancestors, walk
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import numeric_array
+
+RANDOM = RandomVariable, SymbolicRandomVariable
 
 
 def parameter(value: Any, name: str) -> tuple[Any, np.ndarray | None]:
@@ -51,8 +53,7 @@ def check_constants(value: Variable, name: str, *, allow_infinite: bool = False)
     """
 
     def inputs(v: Variable) -> list:
-        is_random = v.owner and isinstance(v.owner.op, RandomVariable | SymbolicRandomVariable)
-        return v.owner.inputs if v.owner and not is_random else []
+        return v.owner.inputs if v.owner and not isinstance(v.owner.op, RANDOM) else []
 
     for v in walk([value], inputs):
         if not isinstance(v, Constant | SharedVariable) or not str(
@@ -71,6 +72,11 @@ def check_constants(value: Variable, name: str, *, allow_infinite: bool = False)
                 f"({int(wrong.sum())} such entries): drop these rows, of `observed` and of all else that has "
                 "rows, or fill missing values in"
             )
+
+
+def is_random(parameter: Variable) -> bool:
+    """Whether a parameter depends on random variables."""
+    return any(v.owner and isinstance(v.owner.op, RANDOM) for v in ancestors([parameter]))
 
 
 def value_of(variable: Any) -> np.ndarray:

@@ -1,17 +1,24 @@
 """`likelihood="monte-carlo"`: its options, and which fields have it."""
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user, whole_number
+from pymc_mrf.distributions.arguments import is_random
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.reference_search import TOLERANCE, NoReferenceError, SampledField
+
+logger = logging.getLogger("pymc_mrf")
 
 FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
 
@@ -70,29 +77,17 @@ def sampled_field(
     name: str,
 ) -> SampledField:
     """Simulate a field at its reference, for parameters (symbolic) and observed values `x` of a model."""
-    reason = ""
-    if x is None:
-        reason = "is made from observed data"
-    elif family.edge_axes:
-        reason = f"needs one number per edge, but {family.edge_parameter} has one for each state"
-    elif any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
-        reason = "needs parameters that all rows share, without dimensions of rows"
-    elif not graph.n_edges:
-        reason = "needs a graph with edges"
-    if reason:
-        left = possible(lambda: field_tree(graph, family.n_states), parameters)
-        raise refusal(name, reason, f"use likelihood={listed(left)}")
+    others = f"use likelihood={listed(possible(lambda: field_tree(graph, family.n_states), parameters))}"
+    if reason := _why_not(family, graph, parameters, x):
+        raise refusal(name, reason, others)
     if isinstance(observed, Variable):
         raise refusal(
             name, "is made once, for data that do not change", "give an array in place of pm.Data"
         )
-    assert x is not None
-    values, missing = filled(x, graph, family)
     try:
-        sampled = SampledField.of(values, missing, graph, family, options.seed, options.tolerance)
+        sampled = _simulated(options, family, graph, x)
     except NoReferenceError as error:
-        left = possible(lambda: field_tree(graph, family.n_states), parameters)
-        raise refusal(name, str(error), f"use likelihood={listed(left)}") from error
+        raise refusal(name, str(error), others) from error
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
     if noise > FAR_OFF * options.tolerance:
         warn_user(
@@ -101,6 +96,66 @@ def sampled_field(
             'with few rows for the number of parameters compare with likelihood="particles"'
         )
     return sampled
+
+
+def unasked_sample(
+    family: Family,
+    graph: PairwiseGraph,
+    parameters: list,
+    observed: Any,
+    x: np.ma.MaskedArray | None,
+    name: str,
+) -> SampledField | None:
+    """Sample of a field under ``likelihood="auto"``; None where "particles" does better.
+
+    That is where there is none, where it misses the tolerance, where the edges are known, or where they are
+    all present and rows fewer than they are: the weights of the points vary by the ratio of both then.
+    """
+    if isinstance(observed, Variable) or not is_random(parameters[0]):
+        return None
+    if _why_not(family, graph, parameters, x):
+        return None
+    entries = [
+        v.owner.op for v in ancestors(parameters[:1]) if v.owner and isinstance(v.owner.op, EntriesRV)
+    ]
+    if any(isinstance(op, DirichletProcessRV) for op in entries):
+        return None
+    assert x is not None
+    if not entries and x.size < graph.n_edges * graph.n_nodes:
+        return None
+    try:
+        sampled = _simulated(MonteCarlo(), family, graph, x)
+    except NoReferenceError as error:
+        logger.info('%s: likelihood="monte-carlo" %s', name, error)
+        return None
+    noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
+    serves = noise <= FAR_OFF * TOLERANCE
+    logger.info(
+        '%s: %d points for likelihood="monte-carlo" have a noise of %.2f nats; likelihood="auto" %s it',
+        name,
+        size,
+        noise,
+        "is" if serves else "is not",
+    )
+    return sampled if serves else None
+
+
+def _why_not(
+    family: Family, graph: PairwiseGraph, parameters: list, x: np.ma.MaskedArray | None
+) -> str | None:
+    """Say why a field has no sample, whatever its data; None if it may have one."""
+    if x is None or np.ma.getmaskarray(x).all():
+        return "is made from observed data"
+    if family.edge_axes:
+        return f"needs one number per edge, but {family.edge_parameter} has one for each state"
+    if any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
+        return "needs parameters that all rows share, without dimensions of rows"
+    return None if graph.n_edges else "needs a graph with edges"
+
+
+def _simulated(options: MonteCarlo, family: Family, graph: PairwiseGraph, x: Any) -> SampledField:
+    values, missing = filled(x, graph, family)
+    return SampledField.of(values, missing, graph, family, options.seed, options.tolerance)
 
 
 def filled(x: np.ma.MaskedArray, graph: PairwiseGraph, family: Family) -> tuple[np.ndarray, np.ndarray]:

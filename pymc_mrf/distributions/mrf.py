@@ -26,7 +26,7 @@ from pymc_mrf.distributions.field import (
     state_dtype,
     without_nan,
 )
-from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field
+from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field, unasked_sample
 from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
 from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
 from pymc_mrf.distributions.parents import strip_views
@@ -280,8 +280,7 @@ class MarkovRandomField(Field):
         states = family.node_states(graph.n_nodes)
         observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=weights)
         x = None if observed is None else check_observed(observed, family, graph, name)
-        if kwargs.get("likelihood") == "adjusted-pseudo" or is_monte_carlo(kwargs.get("likelihood")):
-            kwargs["data"] = observed, x, name
+        kwargs["data"] = observed, x, name
         if kwargs.get("likelihood", "auto") in ("auto", "path"):
             kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
@@ -332,7 +331,8 @@ class MarkovRandomField(Field):
             )
         elif likelihood == "auto" and n_rows and not is_cheap(tree()):
             path = unasked_path(family, parameters, graph, n_rows)
-            likelihood = "path" if path else "auto"
+            sampled = None if path else unasked_sample(family, graph, parameters, *data)
+            likelihood = "path" if path else "monte-carlo" if sampled else "auto"
         likelihood = chosen_likelihood(
             likelihood,
             n_sweeps,

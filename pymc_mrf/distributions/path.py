@@ -21,7 +21,7 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import warn_user
-from pymc_mrf.distributions.arguments import entries_of_dims, value_of
+from pymc_mrf.distributions.arguments import entries_of_dims, is_random, value_of
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argument
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
@@ -109,7 +109,7 @@ def unasked_path(
     takes_grid = has_field(family, parameters)
     largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_UNASKED
     is_small = n_rows * graph.n_nodes <= largest and (family.n_states == 2 or not takes_grid)
-    if not (is_small and _is_random(parameters[0])) or _why_not(family, parameters, graph):
+    if not (is_small and is_random(parameters[0])) or _why_not(family, parameters, graph):
         return None
     path = _known_path(family, parameters, graph, n_rows)
     return path if _largest_error(path, n_rows)[0] <= NEGLIGIBLE else None
@@ -318,11 +318,6 @@ def rows_of(x: np.ndarray | None, options: dict[str, Any], name: str) -> int:
         shape = *entries_of_dims(dims[:-1], name), None
     lengths = shape[:-1] if isinstance(shape, tuple | list) else ()
     return int(np.prod([n for n in lengths if isinstance(n, int | np.integer)], initial=1))
-
-
-def _is_random(parameter: Any) -> bool:
-    """Whether a parameter depends on random variables."""
-    return any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors([parameter]))
 
 
 def _is_zero(parameter: Any) -> bool:
