@@ -300,6 +300,11 @@ def ordinal(n_states: Any, scores: Any = None) -> Family:
         cards, states = (), _states(n_states)
     if scores is None:
         return Family("ordinal", states, "weight", "threshold", 0, 1, cards=cards)
+    if isinstance(scores, np.ndarray | Sequence) and any(np.ndim(s) for s in scores):
+        raise ValueError(
+            f"scores must be one vector of {len(states)} increasing numbers, which all nodes share, not "
+            "one vector for each node; nodes with fewer states have its first entries"
+        )
     values = numeric_array(scores, "scores", "iuf").astype(np.float64)
     if values.shape != (len(states),) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
         raise ValueError(
