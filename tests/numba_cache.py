@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Container
 from pathlib import Path
 
 N_KEPT = 3  # folders, about 100 MB each: a run beside this one may still use its own
@@ -14,14 +15,27 @@ DIGESTS = "digests.json"
 
 
 def imported(tree: ast.AST) -> dict[str, str]:
-    """Names that a file takes from kernels, and the module of kernels that each is or comes from."""
+    """Names that a file takes from kernels, and where each is found: ``folder.module.name`` or a module."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-            found |= {name.asname or name.name: name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
-            found |= {name.asname or name.name: node.module.split(".")[-1] for name in node.names}
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}."):
+            for name in node.names:
+                found[name.asname or name.name] = f"{node.module}.{name.name}".removeprefix(
+                    f"{PACKAGE}."
+                )
     return found
+
+
+def module_of(found: str, modules: Container[str]) -> str:
+    """Module that `found` is or comes from; a folder's own is ``folder.__init__``."""
+    folder = found.rpartition(".")[0]
+    candidates = (found, f"{found}.__init__", folder, f"{folder}.__init__")
+    return next((name for name in candidates if name in modules), found)
+
+
+def file_of(module: str) -> str:
+    """Name of its folder and its own, which are all that numba's cache knows of a module."""
+    return ".".join(f"kernels.{module}".split(".")[-2:])
 
 
 def asked(tree: ast.AST) -> set[str]:
@@ -38,15 +52,17 @@ def asked(tree: ast.AST) -> set[str]:
 
 
 def digests(kernels: Path) -> dict[str, str]:
-    """Digest of each module of kernels and of all that its machine code comes from.
+    """Digest of each module of kernels, in folders too, and of all that its machine code comes from.
 
-    That is what it imports, directly or not, and the modules that answer its questions (see `by_type`).
+    A module is named as in ``folder.module``. Its code comes from what it imports, directly or not, and from
+    the modules that answer its questions (see `by_type`).
     """
-    paths = {path.stem: path for path in sorted(kernels.glob("*.py"))}
+    files = {path.relative_to(kernels): path for path in sorted(kernels.rglob("*.py"))}
+    paths = {".".join(name.with_suffix("").parts): path for name, path in files.items()}
     needs: dict[str, set[str]] = {name: set() for name in paths}
     for name, path in paths.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = imported(tree)
+        names = {alias: module_of(found, paths) for alias, found in imported(tree).items()}
         needs[name].update(names.values())
         for question in asked(tree) & set(names):
             needs[names[question]].add(name)
@@ -69,10 +85,12 @@ def take_over(new: Path, old: Path) -> None:
         known, now = (json.loads((f / DIGESTS).read_text(encoding="utf-8")) for f in (old, new))
     except (OSError, ValueError):
         return
-    for index in old.glob("kernels_*/*.nbi"):  # one for each kernel; its versions are beside it
-        module = index.name.split(".")[0]
+    changed = {file_of(name) for name in now | known if now.get(name) != known.get(name)}
+    unchanged = {file_of(name) for name in now} - changed
+    for index in old.glob("*/*.nbi"):  # one for each kernel; its versions are beside it
+        module = f"{index.parent.name.rpartition('_')[0]}.{index.name.split('.')[0]}"
         folder = new / index.parent.name
-        if now.get(module, "") != known.get(module) or (folder / index.name).exists():
+        if module not in unchanged or (folder / index.name).exists():
             continue
         folder.mkdir(exist_ok=True)
         with contextlib.suppress(OSError):  # it may go meanwhile, as the oldest one of another run

@@ -73,11 +73,52 @@ def test_a_new_folder_begins_with_what_no_change_has_reached(tmp_path):
     assert all(path.read_text() == "alone" for path in cache_folder(tmp_path).glob("*/alone*"))
 
 
+def test_kernels_in_folders_are_kept_by_all_that_they_come_from(tmp_path):
+    kernels = tmp_path / "pymc_mrf" / "kernels"
+    sources = {
+        "base": "x = 1",
+        "views/__init__": "from pymc_mrf.kernels.views.exact import f",
+        "views/exact": "from pymc_mrf.kernels.base import x\ndef question(): pass",
+        "views/guest": "from pymc_mrf.kernels.views import exact\n@exact.question.register\ndef f(): pass",
+        "edges/moves": "from pymc_mrf.kernels.views import f",
+        "edges/whole": "from pymc_mrf.kernels import views",
+        "edges/exact": "x = 1",
+    }
+    for name, text in sources.items():
+        (kernels / name).parent.mkdir(parents=True, exist_ok=True)
+        (kernels / f"{name}.py").write_text(text)
+    first, before = cache_folder(tmp_path), digests(kernels)
+    for name in sources:
+        parent, _, stem = f"kernels/{name}".rpartition("/")
+        folder = first / f"{parent.rpartition('/')[2]}_0123"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{stem}.f-1.py313.nbi").touch()
+
+    def changed_by(name):
+        file = kernels / f"{name}.py"
+        file.write_text(sources[name] + "\n# changed")
+        after = digests(kernels)
+        changed = {name.replace(".", "/") for name in after if after[name] != before[name]}
+        kept = {
+            f"{index.parent.name.rpartition('_')[0]}/{index.name.split('.')[0]}".removeprefix("kernels/")
+            for index in cache_folder(tmp_path).glob("*/*.nbi")
+        }
+        file.write_text(sources[name])
+        assert kept == set(sources) - changed
+        return changed
+
+    everything_above = {"views/__init__", "views/exact", "views/guest", "edges/moves", "edges/whole"}
+    assert changed_by("base") == {"base", *everything_above}
+    assert changed_by("views/guest") == everything_above  # it answers a question
+    assert changed_by("edges/exact") == {"edges/exact"}
+    assert changed_by("edges/moves") == {"edges/moves"}
+
+
 def test_the_closure_knows_the_kernels():
     kernels = Path(pymc_mrf.__file__).parent / "kernels"
     before = digests(kernels)
-    assert {path.stem for path in kernels.glob("*.py")} == set(before)
-    others = [node.module for path in kernels.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+    assert len(list(kernels.rglob("*.py"))) == len(before)
+    others = [node.module for path in kernels.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))
               if isinstance(node, ast.ImportFrom)]  # fmt: skip
     # digests cover kernels only
     assert {name for name in others if name.startswith("pymc_mrf") and "kernels" not in name} == set()

@@ -24,7 +24,7 @@ def source_version() -> int:
     """Integer that changes whenever one of the sources changes, which the cache's own key does not see."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     for folder in SOURCES:
-        for path in sorted((package / folder).glob("*.py")):
+        for path in sorted((package / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return int.from_bytes(digest.digest()[:7], "big")
 

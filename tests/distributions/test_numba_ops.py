@@ -72,18 +72,18 @@ def modules_imported_by(path):
 def test_stamp_covers_all_that_kernels_and_layouts_import():
     """Fields and families are arguments or properties of an Op, which the key of the cache has."""
     for folder in ("kernels", "graph"):
-        for path in (PACKAGE / folder).glob("*.py"):
+        for path in (PACKAGE / folder).rglob("*.py"):
             assert modules_imported_by(path) <= {*_numba.SOURCES, "checks"}, path
 
 
 def test_stamp_changes_with_any_source(tmp_path, monkeypatch):
     for folder in _numba.SOURCES:
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.py").write_text("x = 1\n")
+        (tmp_path / folder / "inner").mkdir(parents=True)
+        (tmp_path / folder / "inner" / "a.py").write_text("x = 1\n")
     monkeypatch.setattr(_numba, "__file__", str(tmp_path / "distributions" / "_numba.py"))
     stamps = set()
     for folder in _numba.SOURCES:
         stamps.add(_numba.source_version.__wrapped__())
-        (tmp_path / folder / "a.py").write_text("x = 2\n")
+        (tmp_path / folder / "inner" / "a.py").write_text("x = 2\n")
     stamps.add(_numba.source_version.__wrapped__())
     assert len(stamps) == len(_numba.SOURCES) + 1

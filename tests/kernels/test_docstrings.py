@@ -8,7 +8,7 @@ import pytest
 
 import pymc_mrf.kernels
 
-FILES = [p for p in sorted(Path(*pymc_mrf.kernels.__path__).glob("*.py")) if p.stem[0] != "_"]
+FILES = [p for p in sorted(Path(*pymc_mrf.kernels.__path__).rglob("*.py")) if p.stem[0] != "_"]
 INLINE = re.compile(r"((?:`\w+`(?:, (?:and )?|\s+and\s+)?)+),?\s+(?:(?:all|both|each|are|is)\s+)?\(")
 SECTION = re.compile(r"^\s*(\w+(?:, \w+)*) : \(", re.M)
 
