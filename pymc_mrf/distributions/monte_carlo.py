@@ -36,8 +36,9 @@ class MonteCarlo:
         draw is proportional to its inverse square. 0.3 makes at most 0.075 of an inclusion probability of
         one half.
     seed : int
-        Of the simulation, beside the data: another one gives an independent likelihood of the same field, by
-        which results can be checked.
+        Of the simulation, which follows from the data, the field, these options and nothing else: the
+        `random_seed` of ``pm.sample`` plays no part, and all chains, processes and resumed runs have the same
+        likelihood. Another seed gives an independent one, by which results can be checked.
 
     Raises
     ------
@@ -58,7 +59,17 @@ class MonteCarlo:
 
 
 def is_monte_carlo(likelihood: Any) -> bool:
-    """Whether an option `likelihood` asks for a Monte Carlo likelihood."""
+    """Whether an option `likelihood` asks for a Monte Carlo likelihood.
+
+    Raises
+    ------
+    TypeError
+        If it is the class of the options and not an object of it.
+    """
+    if likelihood is MonteCarlo:
+        raise TypeError(
+            "likelihood=pymc_mrf.MonteCarlo is a class: call it, likelihood=pymc_mrf.MonteCarlo()"
+        )
     return isinstance(likelihood, MonteCarlo) or likelihood == "monte-carlo"
 
 
@@ -155,6 +166,10 @@ def _why_not(
 
 def _simulated(options: MonteCarlo, family: Family, graph: PairwiseGraph, x: Any) -> SampledField:
     values, missing = filled(x, graph, family)
+    logging.getLogger("pymc").info(
+        f"pymc_mrf looks for the reference of a field of {graph.n_nodes} nodes and {graph.n_edges} edges, "
+        f"{len(values)} rows, and simulates a sample there: seconds, or minutes for hundreds of nodes"
+    )
     return SampledField.of(values, missing, graph, family, options.seed, options.tolerance)
 
 

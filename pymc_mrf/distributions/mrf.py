@@ -388,7 +388,9 @@ class AgreementMRF(MarkovRandomField):
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for rows
         that have at most 2 ** 14 nodes together and whose coupling is random, or 2 ** 12 nodes of two
-        states in a field; else "particles".
+        states in a field; else "monte-carlo" if its reference is found and its noise at most 1.2 times the
+        default tolerance, for random edges without groups, and without a `SpikeAndSlab` for as many rows as
+        edges at least; else "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
         one over clusters where an attractive field may order; a warning tells where they are too few. Draws

@@ -41,7 +41,10 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "monte-carlo": MonteCarloEdges,
     "particles": ParticleEdges,
 }
-MORE = "simulate more: a larger n_particles, or a smaller tolerance of pymc_mrf.MonteCarlo"
+MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" a smaller tolerance'
+NEARER = (
+    'more particles, or sweeps of them; with few rows likelihood="particles" in place of "monte-carlo"'
+)
 LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
 TARGET_ACCEPT = 0.8
 
@@ -217,8 +220,8 @@ class EdgeGibbs(EdgeStep):
         ),
         Statistic(
             "ess",
-            "effective size of particles",
-            Healthy(MORE, low=LEAST_SHARE, reduce="min"),
+            "effective share of the sample",
+            Healthy(NEARER, low=LEAST_SHARE, reduce="min"),
             estimated="noise",
         ),
         Statistic("error", "error of the log-likelihood", estimated="noise"),

@@ -93,3 +93,32 @@ def test_potts_tables_of_data_are_refused():
         pmrf.Potts(
             "x", np.zeros((6, 2, 2)), graph=GRAPH, n_states=2, observed=X, likelihood="monte-carlo"
         )
+
+
+def test_auto_takes_it_where_it_serves():
+    """Where rows are many, all alike and fixed; edges that are all present need more of them."""
+    rng, graph = np.random.default_rng(3), nx.complete_graph(21)
+    x = rng.integers(2, size=(240, 21))
+    x[:, 1] = np.where(rng.random(240) < 0.8, x[:, 0], x[:, 1])
+
+    def taken(observed, spike):
+        with pm.Model():
+            slab = pm.Normal.dist(0, 1)
+            w = pmrf.SpikeAndSlab("w", 0.5, slab, shape=210) if spike else pm.Normal("w", 0, 1, shape=210)
+            b = pm.Normal("b", 0, 2, shape=21)
+            return pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=observed).owner.op.likelihood
+
+    assert taken(x, spike=True) == taken(x, spike=False) == "monte-carlo"
+    assert taken(x[:200], spike=True) == "monte-carlo"
+    assert taken(x[:200], spike=False) == "particles"
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=210)
+        pmrf.BoltzmannMachine("x", w, 0.0, graph=graph, observed=pm.Data("data", x))
+        pmrf.BoltzmannMachine("y", np.zeros(210), 0.0, graph=graph, observed=x)
+    chosen = {name: model[name].owner.op.likelihood for name in ("x", "y")}
+    assert chosen == {"x": "particles", "y": "particles"}
+
+
+def test_the_class_of_the_options_is_refused():
+    with pytest.raises(TypeError, match=r"call it, likelihood=pymc_mrf.MonteCarlo\(\)"):
+        field(likelihood=pmrf.MonteCarlo)
