@@ -32,8 +32,8 @@ from examples._report import SILENT, machine, outcomes, parse_sizes, table, two_
 from examples.coupling_path import Case, picture
 from pymc_mrf.distributions import path as path_module
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.coupling_path import CouplingPath
-from pymc_mrf.likelihood.saved_paths import saved_path
+from pymc_mrf.likelihood.path.coupling_path import CouplingPath
+from pymc_mrf.likelihood.path.saved_paths import saved_path
 
 NOISE = 0.5
 PHASES = {"below": 0.9, "above": 1.05}

@@ -57,17 +57,17 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
-    from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
-    from pymc_mrf.steps.community_gibbs import CommunityGibbs
-    from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
-    from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-    from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
-    from pymc_mrf.steps.exchange import Exchange
-    from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
-    from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-    from pymc_mrf.steps.reversible_jump import ReversibleJump
-    from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
-    from pymc_mrf.steps.tree_gibbs import TreeGibbs
+    from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+    from pymc_mrf.steps.auxiliary.exchange import Exchange
+    from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+    from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
+    from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
+    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
+    from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
+    from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
+    from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+    from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 __version__ = "0.1.0"
 
@@ -149,15 +149,15 @@ __all__ = [
 _MODULES = {"datasets": "pymc_mrf.datasets", "graphs": "pymc_mrf.graph.builders"}
 _HOMES = {
     "AgreementMRF": "pymc_mrf.distributions.mrf",
-    "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary_variable",
+    "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
-    "CommunityGibbs": "pymc_mrf.steps.community_gibbs",
-    "ConjugateHyperparameters": "pymc_mrf.steps.conjugate_hyperparameters",
+    "CommunityGibbs": "pymc_mrf.steps.hyper.community_gibbs",
+    "ConjugateHyperparameters": "pymc_mrf.steps.hyper.conjugate_hyperparameters",
     "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
     "EdgeCommunities": "pymc_mrf.distributions.edge_communities",
-    "EdgeGibbs": "pymc_mrf.steps.edge_gibbs",
-    "ExactGibbs": "pymc_mrf.steps.exact_gibbs",
-    "Exchange": "pymc_mrf.steps.exchange",
+    "EdgeGibbs": "pymc_mrf.steps.edges.edge_gibbs",
+    "ExactGibbs": "pymc_mrf.steps.groups.exact_gibbs",
+    "Exchange": "pymc_mrf.steps.auxiliary.exchange",
     "FactorGraph": "pymc_mrf.graph.factor_graph",
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
@@ -167,14 +167,14 @@ _HOMES = {
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",
-    "ParticleRatioGibbs": "pymc_mrf.steps.particle_ratio_gibbs",
-    "PersistentLangevin": "pymc_mrf.steps.persistent_langevin",
+    "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
+    "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
-    "PseudoGibbs": "pymc_mrf.steps.exact_gibbs",
-    "ReversibleJump": "pymc_mrf.steps.reversible_jump",
+    "PseudoGibbs": "pymc_mrf.steps.groups.exact_gibbs",
+    "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
-    "StrippedBetaGibbs": "pymc_mrf.steps.stripped_beta",
-    "TreeGibbs": "pymc_mrf.steps.tree_gibbs",
+    "StrippedBetaGibbs": "pymc_mrf.steps.groups.stripped_beta",
+    "TreeGibbs": "pymc_mrf.steps.latent.tree_gibbs",
     "check_tree_partition": "pymc_mrf.graph.tree_partition",
     "chow_liu": "pymc_mrf.estimation.chow_liu",
     "co_clustering": "pymc_mrf.analysis.groups",

@@ -63,4 +63,4 @@ def mode_of_pytensor(request):
 @pytest.fixture
 def few_starts(monkeypatch):
     """The fit that hidden fields start from begins in few places: good starts are tested elsewhere."""
-    monkeypatch.setattr("pymc_mrf.steps.latent_start.MOST_STARTS", 2)
+    monkeypatch.setattr("pymc_mrf.steps.latent.latent_start.MOST_STARTS", 2)

@@ -11,10 +11,10 @@ from examples import pages
 from pymc_mrf.analysis import sampler_statistics
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.exact_edges import ExactEdges
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
-from pymc_mrf.steps.edge_prior import flat
+from pymc_mrf.steps.edges.edge_prior import flat
 from tests.reference.priors import normal
 
 PAGE = Path(__file__).parent.parent / "docs" / "developer.md"

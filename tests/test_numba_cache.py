@@ -125,23 +125,26 @@ def test_the_closure_knows_the_kernels():
 
 
 def test_a_changed_answer_reaches_whoever_asks(tmp_path):
-    """Questions of `edge_moves` and `group_labels` are answered in modules that these do not import."""
+    """Questions of edge views and of `group_labels` are answered in modules that these do not import."""
     kernels = tmp_path / "kernels"
     shutil.copytree(
         Path(pymc_mrf.__file__).parent / "kernels", kernels, ignore=shutil.ignore_patterns("__pycache__")
     )
     before = digests(kernels)
     for answers, asks in (
-        ("pseudo_edges", {"edge_moves", "hamiltonian", "reversible_jump", "particle_edges"}),
-        ("exact_groups", {"group_labels"}),
+        (
+            "views.pseudo_edges",
+            {"edges.edge_moves", "edges.hamiltonian", "edges.reversible_jump", "views.particle_edges"},
+        ),
+        ("groups.exact_groups", {"groups.group_labels"}),
     ):
-        file = kernels / f"{answers}.py"
+        file = kernels / f"{answers.replace('.', '/')}.py"
         text = file.read_text()
         file.write_text(text + "# changed")
         changed = {name for name, digest in digests(kernels).items() if digest != before[name]}
         file.write_text(text)
         assert {answers, *asks} <= changed
-        assert not changed & {"crp", "packed_gibbs", "densities"}
+        assert not changed & {"groups.crp", "simulation.packed_gibbs", "priors.densities"}
 
 
 def test_the_cache_is_in_use():

@@ -35,7 +35,7 @@ from examples.rivasseau_2005.equal_time import (
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.tree_partition import tree_partition
-from pymc_mrf.kernels.state_counts import node_counts
+from pymc_mrf.kernels.simulation.state_counts import node_counts
 
 K = 3
 TEMPERATURE = 0.5

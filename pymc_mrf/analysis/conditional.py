@@ -10,7 +10,7 @@ from pymc_mrf.analysis._parameters import score_draws
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.conditional_likelihood import group_log_conditional
+from pymc_mrf.kernels.estimates.conditional_likelihood import group_log_conditional
 
 MAX_GROUP_NODES = 12
 MAX_GROUP_STATES = 2**22  # two arrays of 32 MB

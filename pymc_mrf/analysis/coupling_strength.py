@@ -9,7 +9,7 @@ from scipy.special import logit
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.edge_checks import AS_CANDIDATES, COUPLING_DRAWS, false_edges, is_overstated
+from pymc_mrf.steps.edges.edge_checks import AS_CANDIDATES, COUPLING_DRAWS, false_edges, is_overstated
 
 """Likelihoods without the error of a pseudo-likelihood."""
 
@@ -32,7 +32,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node, likelihoods_fed
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
-    from pymc_mrf.steps.edge_target import is_spike_and_slab
+    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
@@ -67,7 +67,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
-    from pymc_mrf.steps.observed_field import children
+    from pymc_mrf.steps.common.observed_field import children
 
     draws = group_variable(idata, rv.name, group)
     inclusion = (draws != 0).mean(SAMPLE_DIMS).values

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
-from pymc_mrf.kernels import partitions as kernels
+from pymc_mrf.kernels.groups import partitions as kernels
 
 # with 3, every one of 900 noisy posteriors of 5 items led to the best of all partitions; with 1, 7 %
 # did not

@@ -42,7 +42,7 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any) -> list[Finding]:
 def zero_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """Name the `SpikeAndSlab` vectors that no step moved which adds and removes edges."""
     from pymc_mrf.steps.assign import STEPS
-    from pymc_mrf.steps.edge_target import is_spike_and_slab
+    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 
     if group != "posterior" or "sample_stats" not in idata.children:
         return []

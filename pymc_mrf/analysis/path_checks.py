@@ -16,7 +16,7 @@ def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
 
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.distributions.path import NEGLIGIBLE, path_coupling, path_weights
-    from pymc_mrf.likelihood.field_grid import FieldGrid
+    from pymc_mrf.likelihood.path.field_grid import FieldGrid
 
     found, seen = [], set()
     for rv in [*model.observed_RVs, *model.free_RVs]:

@@ -6,7 +6,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._parameters import score_draws
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
+from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
 
 
 def log_pseudo_likelihood(

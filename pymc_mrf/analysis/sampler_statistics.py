@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group
 
 if TYPE_CHECKING:
-    from pymc_mrf.steps.statistics import Declared
+    from pymc_mrf.steps.common.statistics import Declared
 
 
 @cache

@@ -6,7 +6,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics, split_number
-from pymc_mrf.steps.statistics import INF, LEAST_DRAWS, summaries
+from pymc_mrf.steps.common.statistics import INF, LEAST_DRAWS, summaries
 
 
 def step_findings(idata: xr.DataTree) -> list[Finding]:

@@ -12,7 +12,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.remedies import listed, possible
-from pymc_mrf.likelihood.adjusted_pseudo import Adjustment, AffineProblem, adjust
+from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment, AffineProblem, adjust
 
 
 def refusal(name: str, reason: str, remedy: str) -> ValueError:

@@ -25,7 +25,7 @@ from pymc_mrf.distributions.arguments import entries_of_shape, parameter
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.scalar import ScalarDistribution
-from pymc_mrf.kernels import crp
+from pymc_mrf.kernels.groups import crp
 
 IMMOVABLE = (
     "the density of a DirichletProcess has no gradient in its values, so that NUTS and pm.fit cannot "

@@ -28,7 +28,7 @@ from pymc_mrf.distributions.arguments import (
 from pymc_mrf.distributions.dirichlet_process import TieCounts
 from pymc_mrf.distributions.entries import KnownLength
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels import communities
+from pymc_mrf.kernels.groups import communities
 
 MAX_RATE = 50.0
 N_TERMS = 250  # of the sum over K: from K = t + 250 on, a term is less than a quarter of the one before

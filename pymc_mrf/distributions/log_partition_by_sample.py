@@ -7,9 +7,9 @@ from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.kernels import monte_carlo_edges as kernels
-from pymc_mrf.likelihood.edge_engine import lift_of
-from pymc_mrf.likelihood.monte_carlo_edges import node_limits
+from pymc_mrf.kernels.views import monte_carlo_edges as kernels
+from pymc_mrf.likelihood.edges.edge_engine import lift_of
+from pymc_mrf.likelihood.edges.monte_carlo_edges import node_limits
 
 
 class LogPartitionBySample(NumbaOp, Op):

@@ -16,7 +16,7 @@ from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.reference_search import TOLERANCE, NoReferenceError, SampledField
+from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError, SampledField
 
 logger = logging.getLogger("pymc_mrf")
 

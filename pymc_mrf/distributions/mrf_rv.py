@@ -33,13 +33,13 @@ from pymc_mrf.fields.families import Family
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
-from pymc_mrf.kernels import junction_tree as tree_kernels
-from pymc_mrf.kernels.swendsen_wang import gibbs_and_cluster_sweeps
-from pymc_mrf.likelihood.adjusted_pseudo import Adjustment
-from pymc_mrf.likelihood.coupling_path import CouplingPath
-from pymc_mrf.likelihood.field_grid import FieldGrid
-from pymc_mrf.likelihood.reference_search import SampledField
+from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
+from pymc_mrf.kernels.simulation import gibbs
+from pymc_mrf.kernels.simulation.swendsen_wang import gibbs_and_cluster_sweeps
+from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.path.coupling_path import CouplingPath
+from pymc_mrf.likelihood.path.field_grid import FieldGrid
+from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment
 
 DISPLAY_NAMES = {
     "agreement": "AgreementMRF",

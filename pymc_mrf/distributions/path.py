@@ -27,11 +27,11 @@ from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argu
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.coupling_path import CouplingPath
-from pymc_mrf.likelihood.field_grid import FieldGrid
-from pymc_mrf.likelihood.grid_simulation import errors_in_posterior
-from pymc_mrf.likelihood.path_simulation import FROZEN
-from pymc_mrf.likelihood.saved_paths import saved_grid, saved_path
+from pymc_mrf.likelihood.path.coupling_path import CouplingPath
+from pymc_mrf.likelihood.path.field_grid import FieldGrid
+from pymc_mrf.likelihood.path.grid_simulation import errors_in_posterior
+from pymc_mrf.likelihood.path.path_simulation import FROZEN
+from pymc_mrf.likelihood.path.saved_paths import saved_grid, saved_path
 
 PRIOR_DRAWS = 5000
 """Draws of a coupling that tell whether it may be negative."""

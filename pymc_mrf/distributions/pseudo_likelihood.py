@@ -15,8 +15,8 @@ from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import factor_pseudo_likelihood as factor_kernels
-from pymc_mrf.kernels import pseudo_likelihood as kernels
+from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernels
+from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
 
 
 class LogPseudoLikelihoodGradient(NumbaOp, Op):

@@ -13,8 +13,8 @@ import numpy as np
 from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.graph.junction_tree import check_tractable, junction_tree
-from pymc_mrf.kernels import junction_tree as kernel
-from pymc_mrf.kernels.junction_tree_derivatives import covariance
+from pymc_mrf.kernels.junction_trees import junction_tree as kernel
+from pymc_mrf.kernels.junction_trees.junction_tree_derivatives import covariance
 
 GAP = 1e-7
 """Largest difference of fitted and observed moments (per observation) that counts as converged."""

@@ -22,7 +22,7 @@ from pymc_mrf.checks import is_number, number, whole_number
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.l1_descent import Regressions, descend
+from pymc_mrf.kernels.estimates.l1_descent import Regressions, descend
 
 COMBINATIONS = ("joint", "max", "min")
 LEAST_VARIANCE = 1e-5  # of a row in the quadratic model: a step must exist where a node is certain

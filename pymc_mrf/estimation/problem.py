@@ -10,8 +10,8 @@ import numpy as np
 from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
 from pymc_mrf.fields.families import Family, get_family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.gibbs import edge_statistics
-from pymc_mrf.kernels.pseudo_likelihood import Statistics, log_pseudo_likelihood
+from pymc_mrf.kernels.estimates.pseudo_likelihood import Statistics, log_pseudo_likelihood
+from pymc_mrf.kernels.simulation.gibbs import edge_statistics
 
 # Estimates are searched in this range of natural parameters
 PARAMETER_MAX = 30.0

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
-from pymc_mrf.kernels.pseudo_likelihood import (
+from pymc_mrf.kernels.estimates.pseudo_likelihood import (
     binary_gradient,
     pseudo_scores_and_information,
     states_gradient,

@@ -8,7 +8,7 @@ the log-likelihood is the covariance of the statistics, which the particles esti
 import numpy as np
 
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.pcd import regularised_covariance, tied_statistics
+from pymc_mrf.kernels.simulation.pcd import regularised_covariance, tied_statistics
 
 # Tied estimates stay in this range: theta within 1e-13 of 0 or 1
 ETA_MAX = 30.0

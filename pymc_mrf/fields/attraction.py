@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.gibbs import binary_form
+from pymc_mrf.kernels.simulation.gibbs import binary_form
 
 
 class FrustrationError(ValueError):

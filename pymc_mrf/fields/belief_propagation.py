@@ -9,8 +9,8 @@ from pymc_mrf.fields.exact import ImpossibleFieldError, log_potential
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import belief_propagation as kernel
-from pymc_mrf.kernels.local_modes import decode, iterated_conditional_modes
+from pymc_mrf.kernels.estimates import belief_propagation as kernel
+from pymc_mrf.kernels.estimates.local_modes import decode, iterated_conditional_modes
 
 PASSES_PER_DECODING = 10
 PATIENCE = 10

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.cell_blocks import MOST_STATES, CellBlocks, cell_block_sweeps
+from pymc_mrf.kernels.simulation.cell_blocks import MOST_STATES, CellBlocks, cell_block_sweeps
 
 CELLS_AT_ONCE = 10**7
 """Of rows by edges, while connected cells are looked for."""

@@ -6,11 +6,11 @@ import numpy as np
 
 from pymc_mrf.fields.attraction import attractive_flips
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.swendsen_wang import read_attraction, swendsen_wang_sweeps
+from pymc_mrf.kernels.simulation.swendsen_wang import read_attraction, swendsen_wang_sweeps
 
 
 class Attraction(NamedTuple):
-    """What log tables say of agreement: see `pymc_mrf.kernels.swendsen_wang.read_attraction`."""
+    """What log tables say of agreement: see `pymc_mrf.kernels.simulation.swendsen_wang.read_attraction`."""
 
     coupling: np.ndarray
     """(1 or m, r)."""

@@ -9,7 +9,7 @@ import numpy as np
 from pymc_mrf.checks import numeric_array
 from pymc_mrf.graph.junction_tree import JunctionTree, check_tractable
 from pymc_mrf.graph.tree_arrays import TreeArrays
-from pymc_mrf.kernels import junction_tree as kernel
+from pymc_mrf.kernels.junction_trees import junction_tree as kernel
 
 SPARSER = "only a sparser graph, or evidence on more variables, needs fewer"
 """Remedy where there is no other method."""

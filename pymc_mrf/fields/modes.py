@@ -15,7 +15,7 @@ from pymc_mrf.fields.graph_cuts import (
 )
 from pymc_mrf.graph.junction_tree import MAX_CELLS
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.local_modes import iterated_conditional_modes
+from pymc_mrf.kernels.estimates.local_modes import iterated_conditional_modes
 
 
 @dataclass(frozen=True, eq=False)

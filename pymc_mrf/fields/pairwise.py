@@ -21,7 +21,7 @@ from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.state_counts import WORD, counter_sizes, fill_moments
+from pymc_mrf.kernels.simulation.state_counts import WORD, counter_sizes, fill_moments
 
 
 @dataclass(frozen=True, eq=False)

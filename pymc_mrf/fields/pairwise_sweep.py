@@ -7,8 +7,8 @@ import numpy as np
 from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
 from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.tree_potentials import Potentials, tree_potentials
-from pymc_mrf.kernels.tree_sampling import sweep_potentials
+from pymc_mrf.kernels.trees.tree_potentials import Potentials, tree_potentials
+from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
 
 
 def there_and_back(forest: ForestArrays) -> ForestArrays:

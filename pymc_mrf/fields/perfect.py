@@ -12,7 +12,7 @@ from pymc_mrf.checks import numeric_array, random_generator, whole_number
 from pymc_mrf.fields.attraction import FrustrationError, attractive_form
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels import coupling_from_the_past as kernel
+from pymc_mrf.kernels.simulation import coupling_from_the_past as kernel
 
 
 def perfect_sample(
@@ -29,7 +29,7 @@ def perfect_sample(
     Monotone coupling from the past (Propp & Wilson, 1996), 512 draws at a time where every node has at
     most 8 neighbours, 32 at a time elsewhere. Couplings are made attractive by exchanging states first.
     The only error is the rounding of conditional probabilities, below 2 ** -31 each (see
-    `pymc_mrf.kernels.coupling_from_the_past`).
+    `pymc_mrf.kernels.simulation.coupling_from_the_past`).
 
     Parameters
     ----------

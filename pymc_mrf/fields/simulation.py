@@ -7,8 +7,15 @@ import numpy as np
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import dense_gibbs, gibbs, packed_gibbs, pair_counts, state_counts, states_gibbs
-from pymc_mrf.kernels.state_counts import StateCounters
+from pymc_mrf.kernels.simulation import (
+    dense_gibbs,
+    gibbs,
+    packed_gibbs,
+    pair_counts,
+    state_counts,
+    states_gibbs,
+)
+from pymc_mrf.kernels.simulation.state_counts import StateCounters
 
 Sweeps = Callable[[int, np.random.Generator], None]
 """Moves the chains loaded, by a number of sweeps of a field that is tabulated."""

@@ -9,10 +9,10 @@ from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.forest_arrays import forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import factor_tree_sampling, tree_marginals, tree_sampling
-from pymc_mrf.kernels.swendsen_wang import swendsen_wang_sweeps
-from pymc_mrf.kernels.tree_potentials import tree_potentials
-from pymc_mrf.kernels.tree_sampling import sweep_potentials
+from pymc_mrf.kernels.simulation.swendsen_wang import swendsen_wang_sweeps
+from pymc_mrf.kernels.trees import factor_tree_sampling, tree_marginals, tree_sampling
+from pymc_mrf.kernels.trees.tree_potentials import tree_potentials
+from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
 
 
 class ForestSimulator:
@@ -153,8 +153,8 @@ def sweep_trees_and_clusters(
     """Move every row of `x` (m, d) int8 by sweeps over trees and clusters in turns, in place.
 
     `simulator` has one partition; `coupling` (r,) and `weights` (d, K) are those of the equal agreement
-    field: see `pymc_mrf.kernels.swendsen_wang.read_attraction`. `tables` are edge tables (r, K, K) and node
-    tables (d, K).
+    field: see `read_attraction` (`kernels/simulation/swendsen_wang.py`). `tables` are edge tables (r, K, K)
+    and node tables (d, K).
     """
     [forest], edges = simulator.forests, simulator.graph.edges
     edge_tables, node_tables = tables

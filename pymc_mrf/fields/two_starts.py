@@ -20,8 +20,8 @@ from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import FactorLinks, factor_links, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.local_modes import decode
-from pymc_mrf.kernels.possible_states import CHANGES, make_possible
+from pymc_mrf.kernels.estimates.local_modes import decode
+from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
 
 LEAST_SWEEPS = 20
 """Fewer are judged as these: in fewer, chains that forget at once may not meet by chance."""

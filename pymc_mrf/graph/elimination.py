@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels.elimination import (
+from pymc_mrf.kernels.junction_trees.elimination import (
     MIN_DEGREE,
     MIN_FILL,
     clique_contents,

@@ -8,8 +8,8 @@ Cholesky factor, and are computed there alone.
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.elimination import clique_contents
-from pymc_mrf.kernels.selected_inverse import selected_inverse
+from pymc_mrf.kernels.estimates.selected_inverse import selected_inverse
+from pymc_mrf.kernels.junction_trees.elimination import clique_contents
 
 MAX_ENTRIES = 5e7
 """Entries of the factor, some 50 bytes each with all that is computed from them."""

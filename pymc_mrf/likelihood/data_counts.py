@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels.pair_counts import Links, change_counts, pair_counts
+from pymc_mrf.kernels.simulation.pair_counts import Links, change_counts, pair_counts
 
 Data = np.ndarray | list[np.ndarray]  # of a field, or of each block
 

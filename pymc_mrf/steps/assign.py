@@ -13,22 +13,22 @@ from pymc.step_methods.compound import BlockedStep, Competence
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.distributions.remedies import listed, possible_of
-from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
-from pymc_mrf.steps.base import MRFStep
-from pymc_mrf.steps.community_gibbs import CommunityGibbs
-from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.exact_gibbs import ExactGibbs, PseudoGibbs
-from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.group_gibbs import GroupGibbs, is_dirichlet_process
-from pymc_mrf.steps.intractable_parents import parents_of_intractable_fields
-from pymc_mrf.steps.observed_field import children
-from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
-from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.pymc_steps import hand_back
-from pymc_mrf.steps.reversible_jump import ReversibleJump
-from pymc_mrf.steps.stripped_beta import StrippedBetaGibbs
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.auxiliary.exchange import Exchange
+from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
+from pymc_mrf.steps.common.base import MRFStep
+from pymc_mrf.steps.common.observed_field import children
+from pymc_mrf.steps.common.pymc_steps import hand_back
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
+from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
+from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
+from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
+from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
+from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
+from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     ExactGibbs,

@@ -18,7 +18,7 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import sweep_trees_and_clusters
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.swendsen_wang import read_attraction
+from pymc_mrf.kernels.simulation.swendsen_wang import read_attraction
 from tests.benchmarks.simulation import seconds
 from tests.benchmarks.tree_sampling import autocorrelation, found_trees, simulator
 

@@ -6,7 +6,7 @@ from pymc_mrf.fields.families import ISING, agreement
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels.simulation import gibbs
 from tests.benchmarks.simulation import BURN_IN, seconds
 
 

@@ -9,9 +9,9 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels import junction_tree as kernel
-from pymc_mrf.kernels import junction_tree_focus as focus
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.junction_trees import junction_tree as kernel
+from pymc_mrf.kernels.junction_trees import junction_tree_focus as focus
 from tests.benchmarks.measure import best
 
 

@@ -16,8 +16,8 @@ from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.junction_tree import field_tree, junction_tree
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels import junction_tree as kernel
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.junction_trees import junction_tree as kernel
 
 # Liu & Page (2013), Table 1: 100 steps of Gibbs_ExactL on the 4 x 4 grid, n = 1000
 PAPER_SECONDS = 92_503.4

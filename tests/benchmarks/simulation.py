@@ -12,7 +12,7 @@ import numpy as np
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels.simulation import gibbs
 
 BURN_IN = 101
 """Sweeps before the moments that are compared; the peers' scripts make as many."""

@@ -11,9 +11,9 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.lattice_partition import comb_partition
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.tree_partition import tree_partition
-from pymc_mrf.kernels import gibbs
-from pymc_mrf.kernels.tree_potentials import tree_potentials
-from pymc_mrf.kernels.tree_sampling import sweep_potentials
+from pymc_mrf.kernels.simulation import gibbs
+from pymc_mrf.kernels.trees.tree_potentials import tree_potentials
+from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
 from tests.benchmarks.simulation import seconds
 
 CRITICAL = np.log1p(np.sqrt(2.0)) / 2.0

@@ -16,8 +16,8 @@ from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.structure import PairwiseGraph, coords
-from pymc_mrf.steps import latent_field
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.latent import latent_field
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.reference import enumeration
 from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z, assert_frequencies

@@ -11,7 +11,7 @@ from pymc_mrf.distributions import path
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.families import potts as potts_family
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.path_simulation import TARGET
+from pymc_mrf.likelihood.path.path_simulation import TARGET
 from tests.marks import slow
 from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z

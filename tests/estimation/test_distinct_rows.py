@@ -9,7 +9,7 @@ from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import sandwich
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal
-from pymc_mrf.kernels import pseudo_likelihood as kernel
+from pymc_mrf.kernels.estimates import pseudo_likelihood as kernel
 from tests.reference import pseudo_likelihood as naive
 
 GRAPH = pmrf.graphs.complete(4)

@@ -7,7 +7,7 @@ from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
 from pymc_mrf.estimation.neighborhood import neighborhood_selection
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels.gibbs import gibbs_sweeps, uniform_states
+from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
 from tests.reference import l1_pseudo_likelihood as reference
 
 STATES = {"boltzmann": (0, 1), "ising": (-1, 1)}

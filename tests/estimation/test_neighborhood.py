@@ -9,7 +9,7 @@ import pytest
 from pymc_mrf.estimation.neighborhood import neighborhood_selection
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels.gibbs import gibbs_sweeps, uniform_states
+from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
 
 GRID = builders.grid(3, 3)
 

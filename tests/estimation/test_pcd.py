@@ -9,7 +9,7 @@ from pymc_mrf.estimation import pcd
 from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.gibbs import gibbs_sweeps, uniform_states
+from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 

@@ -8,8 +8,8 @@ from pymc_mrf.fields.families import ISING, agreement
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.gibbs import gibbs_sweeps, uniform_states
-from pymc_mrf.kernels.pcd import regularised_covariance, tied_statistics
+from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
+from pymc_mrf.kernels.simulation.pcd import regularised_covariance, tied_statistics
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 

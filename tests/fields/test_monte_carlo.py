@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields import monte_carlo as mc
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels.state_counts import WORD, allocate, counter_sizes
+from pymc_mrf.kernels.simulation.state_counts import WORD, allocate, counter_sizes
 
 
 def test_batches_are_pooled(rng):

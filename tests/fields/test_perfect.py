@@ -11,7 +11,7 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.gibbs import binary_form
+from pymc_mrf.kernels.simulation.gibbs import binary_form
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

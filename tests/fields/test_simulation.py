@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.state_counts import fill_moments, node_counts
+from pymc_mrf.kernels.simulation.state_counts import fill_moments, node_counts
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies
 

@@ -8,7 +8,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import belief_propagation as kernel
+from pymc_mrf.kernels.estimates import belief_propagation as kernel
 from tests.reference import belief_propagation as twin
 from tests.reference import enumeration
 from tests.reference import factor_graph as factor_enumeration

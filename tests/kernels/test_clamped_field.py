@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
-from pymc_mrf.kernels import clamped_field as kernels
-from pymc_mrf.kernels.junction_tree import allocate
+from pymc_mrf.kernels.junction_trees import clamped_field as kernels
+from pymc_mrf.kernels.junction_trees.junction_tree import allocate
 from tests.reference.factor_graph import weights
 
 CARDS = [2, 3, 2, 2, 3, 2]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.kernels import communities
-from pymc_mrf.kernels.communities import Network
-from pymc_mrf.steps.community_gibbs import _at_nodes
+from pymc_mrf.kernels.groups import communities
+from pymc_mrf.kernels.groups.communities import Network
+from pymc_mrf.steps.hyper.community_gibbs import _at_nodes
 from tests.reference.communities import partition_probabilities, posterior_of_partitions
 from tests.reference.dirichlet_process import set_partitions
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue

@@ -115,7 +115,7 @@ SCRIPT = """
 import numpy as np
 from numba import njit
 from numba.core.errors import TypingError
-from pymc_mrf.kernels.swendsen_wang import may_order, read_attraction
+from pymc_mrf.kernels.simulation.swendsen_wang import may_order, read_attraction
 
 @njit(cache=True)
 def call(tables, edges, coupling, alone):

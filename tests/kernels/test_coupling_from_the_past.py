@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import coupling_from_the_past as cftp
+from pymc_mrf.kernels.simulation import coupling_from_the_past as cftp
 from tests.reference import coupling, enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

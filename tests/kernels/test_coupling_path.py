@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.coupling_path import agreement_series, agreements, field_series
+from pymc_mrf.kernels.simulation.coupling_path import agreement_series, agreements, field_series
 from tests.reference import enumeration
 from tests.statistics import Z, assert_mean_close
 

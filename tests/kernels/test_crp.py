@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels import crp
+from pymc_mrf.kernels.groups import crp
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.statistics import assert_frequencies
 

@@ -6,7 +6,7 @@ from numba import njit
 
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import dense_gibbs, gibbs
+from pymc_mrf.kernels.simulation import dense_gibbs, gibbs
 from tests.kernels.test_gibbs import sweep_matrix
 from tests.reference import blocked_gibbs, enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue

@@ -9,10 +9,12 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import densities, edge_moves, hamiltonian
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.exact_edges import ExactEdges
-from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
+from pymc_mrf.kernels.edges import edge_moves, hamiltonian
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.priors import densities
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 
@@ -182,8 +184,8 @@ def test_one_edge(kind, name, moves_biases, rng):
         values = np.array([0.0, 0.7, -0.4, this.w[e]])
         near = np.array([this.log_likelihood(this.moved(e, values + k * h)) for k in range(-2, 3)])
         here, slope, information = near[2], SLOPE @ near / (12 * h), -CURVATURE @ near / (12 * h**2)
-        explained, bound = edge_moves.look_at(view, e, this.w[e])
-        score, at_zero = edge_moves.without_edge(view, e)
+        explained, bound = questions.look_at(view, e, this.w[e])
+        score, at_zero = questions.without_edge(view, e)
         np.testing.assert_allclose(score, slope[0], rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(explained, score**2 / (2.0 * at_zero))
         assert bound == at_zero
@@ -193,8 +195,8 @@ def test_one_edge(kind, name, moves_biases, rng):
             np.testing.assert_allclose(at_zero, information[0], rtol=1e-4)
         for x, value, first, second in zip(values, here - here[0], slope, information, strict=True):
             if x != 0.0:
-                np.testing.assert_allclose(edge_moves.gain(view, e, x), value, atol=1e-10)
-                found = edge_moves.likelihood_terms(view, e, x)
+                np.testing.assert_allclose(questions.gain(view, e, x), value, atol=1e-10)
+                found = questions.likelihood_terms(view, e, x)
                 np.testing.assert_allclose(found[0], value, atol=1e-10)
                 np.testing.assert_allclose(found[1], first, rtol=1e-6, atol=1e-8)
                 np.testing.assert_allclose(found[2], second, rtol=1e-4)
@@ -202,9 +204,9 @@ def test_one_edge(kind, name, moves_biases, rng):
 
 def said_of(view, e):
     """All answers of a view about edge e."""
-    looked = edge_moves.look_at(view, e, view.w[e])
-    terms = edge_moves.likelihood_terms(view, e, 0.3)
-    return [*looked, *edge_moves.without_edge(view, e), *terms]
+    looked = questions.look_at(view, e, view.w[e])
+    terms = questions.likelihood_terms(view, e, 0.3)
+    return [*looked, *questions.without_edge(view, e), *terms]
 
 
 @VIEWS
@@ -214,16 +216,16 @@ def test_changes_are_followed(kind, name, moves_biases, rng):
     view, again = this.engine.view, make_engine(kind, this.family, this.x, moves_biases)
     w, b, beta = this.w, this.b, view.beta.copy()
     for e, new in ((0, 0.9), (ABSENT, -0.6), (1, 0.0), (0, -0.3), (4, 1.1), (ABSENT, 0.0)):
-        edge_moves.look_at(view, e, w[e])
+        questions.look_at(view, e, w[e])
         if new != 0.0:
-            edge_moves.gain(view, e, new)
+            questions.gain(view, e, new)
         old, [parameters] = w[e], this.moved(e, np.array([new]), w, b)
         w, b = np.split(parameters, [R])
-        edge_moves.set_edge(view, e, new)
-        edge_moves.follow(view, e, old, new)
+        questions.set_edge(view, e, new)
+        questions.follow(view, e, old, new)
         np.testing.assert_array_equal(view.w, w)
         np.testing.assert_allclose(view.b, b, atol=1e-12)
-        edge_moves.centred(view.field, view.w, view.b, view.beta)
+        questions.centred(view.field, view.w, view.b, view.beta)
         np.testing.assert_allclose(view.beta, beta, atol=1e-12)
         again.go_to(w, b)
         again.refresh(rng)
@@ -265,11 +267,11 @@ def test_blocks(kind, name, n_rows, rng):
                 np.testing.assert_allclose(*said, rtol=1e-8, atol=1e-10)
             active = np.flatnonzero(part.view.w)
             slope = np.zeros(len(active) + k)
-            value += hamiltonian.add_slopes(part.view, active, slope)
+            value += questions.add_slopes(part.view, active, slope)
             slopes.append(np.split(slope, [len(active)]))
             edge, bias = edge + r, bias + k
         found = np.zeros(np.count_nonzero(view.w) + len(view.b))
-        total = hamiltonian.add_slopes(view, np.flatnonzero(view.w), found)
+        total = questions.add_slopes(view, np.flatnonzero(view.w), found)
         np.testing.assert_allclose(total, value, rtol=1e-10)
         expected = np.concatenate([own[i] for i in range(2) for own in slopes])  # weights, then biases
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
@@ -277,10 +279,10 @@ def test_blocks(kind, name, n_rows, rng):
     assert_same()
     for e, new in ((1, 0.5), (R, 0.0)):
         old = view.w[e]
-        edge_moves.look_at(view, e, old)
-        edge_moves.gain(view, e, 0.5)
-        edge_moves.set_edge(view, e, new)
-        edge_moves.follow(view, e, old, new)
+        questions.look_at(view, e, old)
+        questions.gain(view, e, 0.5)
+        questions.set_edge(view, e, new)
+        questions.follow(view, e, old, new)
         assert_same()
 
 
@@ -291,11 +293,11 @@ def test_modes_that_are_far_away():
     view, prior = engine.view, EdgePrior(np.zeros(1), normal(100.0), normals(2, BIAS_SD))
     engine.go_to(np.zeros(1), np.full(2, 50.0))
     engine.refresh(None)
-    edge_moves.look_at(view, 0, 0.0)
-    fit, _ = densities.quadratic_fit(prior.slab, *edge_moves.without_edge(view, 0))
+    questions.look_at(view, 0, 0.0)
+    fit, _ = densities.quadratic_fit(prior.slab, *questions.without_edge(view, 0))
     fit, _ = edge_moves.refined_fit(view, 0, fit, prior)
     values = np.linspace(-100.0, 0.0, 10_001)
-    posterior = [edge_moves.gain(view, 0, y) - 0.5 * (y / 100.0) ** 2 for y in values]
+    posterior = [questions.gain(view, 0, y) - 0.5 * (y / 100.0) ** 2 for y in values]
     # roughly is enough for a proposal with heavy tails; steps of equal length would not come half as far
     assert abs(fit.mode - values[np.argmax(posterior)]) < 2.0 * fit.precision**-0.5
     assert edge_moves.MAX_NEWTON * edge_moves.MAX_SHIFT < 0.5 * abs(fit.mode)

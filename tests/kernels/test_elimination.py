@@ -8,7 +8,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.elimination import adjacency_arrays, order_cost
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS, junction_tree
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels.elimination import MIN_DEGREE, MIN_FILL, greedy_elimination
+from pymc_mrf.kernels.junction_trees.elimination import MIN_DEGREE, MIN_FILL, greedy_elimination
 from tests.reference.elimination import greedy_order
 
 

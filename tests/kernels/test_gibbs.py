@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels.simulation import gibbs
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

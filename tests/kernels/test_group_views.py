@@ -6,14 +6,25 @@ import pytest
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import particle_groups as particle_kernels
-from pymc_mrf.kernels.edge_terms import allocate_level_terms, allocate_terms, clear, log_likelihood
-from pymc_mrf.kernels.exact_groups import describe_exact, describe_fixed, follow_exact, follow_fixed
-from pymc_mrf.kernels.particle_groups import describe_particles, edge_marginal, follow_particles
-from pymc_mrf.kernels.pseudo_groups import describe_pseudo, follow_pseudo
-from pymc_mrf.likelihood.exact import ExactLikelihood, ForestLikelihood
-from pymc_mrf.likelihood.particles import ParticleLikelihood
-from pymc_mrf.likelihood.pseudo_groups import PseudoLikelihood
+from pymc_mrf.kernels.groups import particle_groups as particle_kernels
+from pymc_mrf.kernels.groups.edge_terms import (
+    allocate_level_terms,
+    allocate_terms,
+    clear,
+    log_likelihood,
+)
+from pymc_mrf.kernels.groups.exact_groups import (
+    describe_exact,
+    describe_fixed,
+    follow_exact,
+    follow_fixed,
+)
+from pymc_mrf.kernels.groups.particle_groups import describe_particles, edge_marginal, follow_particles
+from pymc_mrf.kernels.groups.pseudo_groups import describe_pseudo, follow_pseudo
+from pymc_mrf.kernels.views import noise
+from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.groups.particles import ParticleLikelihood
+from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
 from tests.reference import edge_views as reference
 from tests.reference import enumeration
 from tests.statistics import assert_mean_close
@@ -306,8 +317,8 @@ def test_resampling_is_systematic(rng):
 def test_noise_correction_is_a_deconvolution(rng):
     """Sharpened, then blurred by the noise, a Gaussian likelihood is itself."""
     ratio, eta = 0.3, np.linspace(-2.0, 2.0, 5)
-    power = particle_kernels.sharpening(ratio)
-    noise = np.sqrt(ratio) * rng.normal(size=(200_000, 1))
-    blurred = np.exp(-0.5 * power * (eta - noise) ** 2) * np.sqrt(power)
+    power = noise.sharpening(ratio)
+    errors = np.sqrt(ratio) * rng.normal(size=(200_000, 1))
+    blurred = np.exp(-0.5 * power * (eta - errors) ** 2) * np.sqrt(power)
     assert_mean_close(blurred, np.exp(-0.5 * eta**2))
-    assert particle_kernels.sharpening(0.9) == particle_kernels.sharpening(particle_kernels.MAX_NOISE)
+    assert noise.sharpening(0.9) == noise.sharpening(noise.MAX_NOISE)

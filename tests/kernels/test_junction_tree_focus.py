@@ -6,8 +6,8 @@ import pytest
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import junction_tree as kernel
-from pymc_mrf.kernels import junction_tree_focus as focus
+from pymc_mrf.kernels.junction_trees import junction_tree as kernel
+from pymc_mrf.kernels.junction_trees import junction_tree_focus as focus
 
 FACTORS = [(3, 0, 1), (1, 2), (4,), (2, 4, 0), (5, 3), (7, 8)]
 CARDS = (2, 3, 2, 4, 3, 2, 2, 3, 3)

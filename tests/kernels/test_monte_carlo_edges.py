@@ -8,12 +8,13 @@ import pytest
 
 from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import edge_moves, hamiltonian
-from pymc_mrf.kernels import monte_carlo_edges as kernels
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.edge_engine import HALF_ROW, edge_field
-from pymc_mrf.likelihood.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.reference import Reference
+from pymc_mrf.kernels.edges import hamiltonian
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.views import monte_carlo_edges as kernels
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field
+from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.edges.reference import Reference
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 
@@ -85,7 +86,7 @@ def moved(engine, w, b, e, value):
     """Parameters (1, p) with edge e at `value`, centred biases being as they are."""
     view = engine.view
     view.w[:], view.b[:] = w, b
-    edge_moves.set_edge(view, e, value)
+    questions.set_edge(view, e, value)
     found = np.r_[view.w, view.b][None].copy()
     view.w[:], view.b[:] = w, b
     return found
@@ -102,20 +103,20 @@ def test_all_states_make_the_exact_likelihood(name, rng):
         engine.refresh(rng)
         for changed in (False, True):
             if changed:
-                edge_moves.look_at(view, other, view.w[other])
-                edge_moves.gain(view, other, 0.2)
+                questions.look_at(view, other, view.w[other])
+                questions.gain(view, other, 0.2)
                 old = view.w[other]
-                edge_moves.set_edge(view, other, 0.2)
-                edge_moves.follow(view, other, old, 0.2)
+                questions.set_edge(view, other, 0.2)
+                questions.follow(view, other, old, 0.2)
             here = view.w.copy(), view.b.copy()
-            edge_moves.look_at(view, e, view.w[e])
+            questions.look_at(view, e, view.w[e])
             zero = exact(moved(engine, *here, e, 0.0))[0]
             for value in (-0.4, 0.1, 0.5):
                 expected = exact(moved(engine, *here, e, value))[0] - zero
-                assert abs(edge_moves.gain(view, e, value) - expected) < SINGLE
+                assert abs(questions.gain(view, e, value) - expected) < SINGLE
             h = 1e-4
             slopes = [exact(moved(engine, *here, e, v))[0] for v in (0.1 - h, 0.1, 0.1 + h)]
-            _, slope, information = edge_moves.likelihood_terms(view, e, 0.1)
+            _, slope, information = questions.likelihood_terms(view, e, 0.1)
             np.testing.assert_allclose(slope, (slopes[2] - slopes[0]) / (2 * h), atol=2e-3)
             np.testing.assert_allclose(
                 information, (2 * slopes[1] - slopes[0] - slopes[2]) / h**2, rtol=2e-3
@@ -125,8 +126,8 @@ def test_all_states_make_the_exact_likelihood(name, rng):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_bounds_of_absent_edges_are_those_of_the_table(name, rng):
     engine, *_ = case(name, rng)
-    explained, information = edge_moves.look_at(engine.view, ABSENT, 0.0)
-    g, h = edge_moves.without_edge(engine.view, ABSENT)
+    explained, information = questions.look_at(engine.view, ABSENT, 0.0)
+    g, h = questions.without_edge(engine.view, ABSENT)
     np.testing.assert_allclose([explained, information], [0.5 * g * g / h, h], rtol=1e-4)
 
 
@@ -169,7 +170,7 @@ def test_the_longer_simulation_corrects_both_cumulants(name, only_mean, rng):
 
     active = np.flatnonzero(w)
     slope = np.zeros(len(active) + view.n_biases)
-    value = hamiltonian.add_slopes(view, active, slope)
+    value = questions.add_slopes(view, active, slope)
     assert abs(value - log_likelihood(w, beta)) < SINGLE
     h, units = 1e-5, np.eye(R + len(beta))
     for a, k in enumerate([*active, *range(R, R + view.n_biases)]):
@@ -178,12 +179,12 @@ def test_the_longer_simulation_corrects_both_cumulants(name, only_mean, rng):
         np.testing.assert_allclose(slope[a], (ends[0] - ends[1]) / (2 * h), atol=2e-3)
     engine.refresh(rng)
     for e in range(R):
-        edge_moves.look_at(view, e, w[e])
+        questions.look_at(view, e, w[e])
         for value in (-0.2, 0.3):
             other = np.where(np.arange(R) == e, value, w)
             without = np.where(np.arange(R) == e, 0.0, w)
             expected = log_likelihood(other, beta) - log_likelihood(without, beta)
-            assert abs(edge_moves.gain(view, e, value) - expected) < SINGLE
+            assert abs(questions.gain(view, e, value) - expected) < SINGLE
 
 
 def test_a_wall_keeps_edges_where_the_sample_tells_of_them(rng):
@@ -194,13 +195,13 @@ def test_a_wall_keeps_edges_where_the_sample_tells_of_them(rng):
         return {"excess": (-0.1 * np.eye(p)).astype(np.float32)}
 
     engine, *_ = case("Boltzmann", rng, changed)
-    edge_moves.look_at(engine.view, 0, engine.view.w[0])
+    questions.look_at(engine.view, 0, engine.view.w[0])
     reach = engine.view.sample.reach[0]
-    inside, outside = (edge_moves.gain(engine.view, 0, k * reach) for k in (1.0, 3.0))
+    inside, outside = (questions.gain(engine.view, 0, k * reach) for k in (1.0, 3.0))
     assert outside < inside - 10.0
-    assert edge_moves.likelihood_terms(engine.view, 0, 3.0 * reach)[1] < 0.0
+    assert questions.likelihood_terms(engine.view, 0, 3.0 * reach)[1] < 0.0
     engine.view.sample.reach[0] = np.inf
-    without = [edge_moves.gain(engine.view, 0, k * reach) for k in (1.0, 3.0, 9.0)]
+    without = [questions.gain(engine.view, 0, k * reach) for k in (1.0, 3.0, 9.0)]
     assert without[1] < without[2]
 
 
@@ -252,7 +253,7 @@ def test_the_same_reference_with_other_centres(name, rng):
         for move in (0.0, 0.3):
             engine.go_to(w + move, b - move)
             values.append(
-                hamiltonian.add_slopes(engine.view, np.arange(0), np.zeros(engine.view.n_biases))
+                questions.add_slopes(engine.view, np.arange(0), np.zeros(engine.view.n_biases))
             )
     np.testing.assert_allclose(values[1] - values[0], values[3] - values[2], atol=2 * SINGLE)
 
@@ -267,24 +268,24 @@ def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
     engine.go_to(w, b + 3.0)
     for e in range(R):
         engine.refresh(rng)
-        edge_moves.look_at(view, e, w[e])
-        gains = [edge_moves.gain(view, e, value) for value in (0.0, 0.4)]
+        questions.look_at(view, e, w[e])
+        gains = [questions.gain(view, e, value) for value in (0.0, 0.4)]
         joint = []
         for value in (0.0, 0.4):
             here, biases = view.w.copy(), view.b.copy()
-            edge_moves.set_edge(view, e, value)
-            joint.append(hamiltonian.add_slopes(view, np.arange(0), np.zeros(view.n_biases)))
+            questions.set_edge(view, e, value)
+            joint.append(questions.add_slopes(view, np.arange(0), np.zeros(view.n_biases)))
             view.w[:], view.b[:] = here, biases
         assert abs(gains[1] - gains[0] - (joint[1] - joint[0])) < SINGLE
     active = np.flatnonzero(w)
     slope = np.zeros(len(active) + view.n_biases)
-    hamiltonian.add_slopes(view, active, slope)
+    questions.add_slopes(view, active, slope)
     h, beta = 1e-2, view.beta.copy()
     for i in range(view.n_biases):
         ends = []
         for move in (h, -h):
             view.beta[i] = beta[i] + move
-            ends.append(hamiltonian.add_slopes(view, active, np.zeros_like(slope)))
+            ends.append(questions.add_slopes(view, active, np.zeros_like(slope)))
         view.beta[i] = beta[i]
         # the value reads the biases of the data's sums from beta alone
         np.testing.assert_allclose(slope[len(active) + i], (ends[0] - ends[1]) / (2 * h), atol=0.05)
@@ -293,8 +294,8 @@ def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
 def test_the_bound_of_an_absent_edge_beyond_its_wall(rng):
     engine, *_ = case("Boltzmann", rng, lambda field: {"place": np.full(len(field.s) + D, 0.5)})
     engine.view.sample.reach[:] = 0.2
-    explained, information = edge_moves.look_at(engine.view, ABSENT, 0.0)
-    g, h = edge_moves.without_edge(engine.view, ABSENT)
+    explained, information = questions.look_at(engine.view, ABSENT, 0.0)
+    g, h = questions.without_edge(engine.view, ABSENT)
     np.testing.assert_allclose([explained, information], [0.5 * g * g / h, h], rtol=1e-4)
 
 
@@ -349,7 +350,7 @@ def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_bia
     coordinates = engine.coordinates(active, prior)
 
     def force(at):
-        hamiltonian.set_parameters(view, active, at)
+        questions.set_parameters(view, active, at)
         coordinates.place[:] = at
         hamiltonian.log_posterior(view, active, prior, coordinates.slope)
         hamiltonian.turn_slopes(coordinates, len(active))

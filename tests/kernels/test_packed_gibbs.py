@@ -8,8 +8,8 @@ import pytest
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels import packed_gibbs as pg
 from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.simulation import packed_gibbs as pg
 from tests.reference import enumeration
 from tests.reference import packed_gibbs as reference
 from tests.statistics import assert_frequencies, chi_square_pvalue

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels import packed_gibbs
-from pymc_mrf.kernels.pair_counts import pair_counts, pair_counts_packed, population_count
+from pymc_mrf.kernels.simulation import packed_gibbs
+from pymc_mrf.kernels.simulation.pair_counts import pair_counts, pair_counts_packed, population_count
 
 
 def test_population_counts(rng):

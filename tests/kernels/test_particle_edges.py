@@ -7,12 +7,14 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import edge_moves, hamiltonian, particle_joint
-from pymc_mrf.kernels.binary_particles import BinaryParticles
-from pymc_mrf.kernels.edge_moves import EdgePrior, centred
+from pymc_mrf.kernels.edges import hamiltonian, particle_joint
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.weighted_particles import get_states, resample, sweep, update_probabilities
-from pymc_mrf.likelihood.particle_edges import ParticleEdges
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.binary_particles import BinaryParticles
+from pymc_mrf.kernels.views.questions import centred
+from pymc_mrf.kernels.views.weighted_particles import get_states, resample, sweep, update_probabilities
+from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
 from tests.reference.priors import normal, normals
@@ -87,7 +89,7 @@ def configurations_of(engine, nodes=range(5)):
 
 def estimated_pair(engine, e):
     """Pair probabilities without edge e, and all that `follow` needs."""
-    edge_moves.look_at(engine.view, e, engine._particles.w[e])
+    questions.look_at(engine.view, e, engine._particles.w[e])
     return engine.view.pair.p
 
 
@@ -98,7 +100,7 @@ def change_edge(engine, e, new, family=BOLTZMANN):
     z = states_of(engine).tolist()
     weights = reference.changed_weights(z, particles.W[:m], new, e, EDGES, particles.w, b, field, family)
     estimated_pair(engine, e)
-    edge_moves.follow(engine.view._replace(least_size=0.0), e, old, new)  # without resampling
+    questions.follow(engine.view._replace(least_size=0.0), e, old, new)  # without resampling
     b[:] = reference.change(new, e, EDGES, [*particles.w[:e], old, *particles.w[e + 1 :]], b, field)[1]
     return weights
 
@@ -169,7 +171,7 @@ def test_noise_of_the_mean_in_a_pair(family, rng):
         mean = shares @ means
         estimated_pair(engine, e)
         view.tally[0].noise = 0.0
-        edge_moves.without_edge(view, e)
+        questions.without_edge(view, e)
         sums = view.pair.sums[0]
         np.testing.assert_allclose(sums["mean"], mean, atol=1e-12)
         expected = view.field.n[0] * (shares**2 @ (np.array(means) - mean) ** 2) / sums["variance"]
@@ -194,8 +196,8 @@ def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
         _, pairs = enumeration.marginals(EDGES, *tables)
         np.testing.assert_allclose(estimated_pair(engine, e), pairs[e].ravel(), atol=1e-12)
     # the marginal of the nodes that are not drawn anew is exact as well
-    edge_moves.look_at(engine.view, 1, 0.0)
-    edge_moves.follow(engine.view._replace(least_size=0.0), 1, 0.0, -0.8)
+    questions.look_at(engine.view, 1, 0.0)
+    questions.follow(engine.view._replace(least_size=0.0), 1, 0.0, -0.8)
     w, b = reference.change(-0.8, 1, EDGES, [*particles.w[:1], 0.0, *particles.w[2:]], engine._b, field)
     p = enumeration.probabilities(EDGES, family.edge_tables(np.array(w)), tables_of_nodes(family, b))
     p = p.reshape((K,) * 5).sum(axis=(1, 2)).ravel()
@@ -231,7 +233,7 @@ def test_redrawn_pairs_have_their_conditional_distribution(family, before, rng):
     w[2] = before
     set_particles(engine, np.tile([1, 0, 0, 1, 1], (m, 1)), np.ones(m), w, b)
     estimated_pair(engine, 2)
-    edge_moves.follow(engine.view._replace(least_size=0.0), 2, before, 0.9)
+    questions.follow(engine.view._replace(least_size=0.0), 2, before, 0.9)
     new = reference.change(0.9, 2, EDGES, w, b, engine.view.field)
     configs = reference.pair_states([1, 0, 0, 1, 1], *EDGES[2], family.n_states)
     p = special.softmax([reference.log_potential(s, EDGES, *new, family) for s in configs])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.kernels import partitions as kernels
+from pymc_mrf.kernels.groups import partitions as kernels
 from tests.reference import partitions as reference
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

@@ -6,12 +6,12 @@ from scipy import stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import packed_gibbs
-from pymc_mrf.kernels import persistent_langevin as kernels
-from pymc_mrf.kernels.densities import density_of
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.uncentred_edges import ExactFeatures
-from pymc_mrf.steps.edge_prior import closed_form, flat
+from pymc_mrf.kernels.edges import persistent_langevin as kernels
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.priors.densities import density_of
+from pymc_mrf.kernels.simulation import packed_gibbs
+from pymc_mrf.likelihood.edges.uncentred_edges import ExactFeatures
+from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from tests.reference import reversible_jump as twin
 from tests.reference.priors import normal
 from tests.statistics import Z

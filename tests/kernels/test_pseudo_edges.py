@@ -8,16 +8,13 @@ from scipy import integrate, special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import (
-    densities,
-    enumerated_field,
-    pseudo_edges,
-    vector_sums,
-)
-from pymc_mrf.kernels.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
-from pymc_mrf.steps.edge_prior import flat
+from pymc_mrf.kernels import vector_sums
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.priors import densities
+from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
+from pymc_mrf.kernels.views import enumerated_field, pseudo_edges
+from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.steps.edges.edge_prior import flat
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.priors import normal, normals

@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, ordinal
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import pseudo_likelihood as kernel
+from pymc_mrf.kernels.estimates import pseudo_likelihood as kernel
 from tests.reference import enumeration
 from tests.reference import pseudo_likelihood as naive
 

@@ -6,10 +6,10 @@ from scipy import integrate, special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import reversible_jump as kernels
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.uncentred_edges import ExactFeatures
-from pymc_mrf.steps.edge_prior import flat
+from pymc_mrf.kernels.edges import reversible_jump as kernels
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.likelihood.edges.uncentred_edges import ExactFeatures
+from pymc_mrf.steps.edges.edge_prior import flat
 from tests.reference import reversible_jump as twin
 from tests.reference.priors import normal
 from tests.statistics import ALPHA, Z

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from pymc_mrf.kernels import series as kernels
-from pymc_mrf.likelihood.base_density import envelope, tabulate
+from pymc_mrf.kernels.priors import series as kernels
+from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from tests.statistics import ALPHA
 
 BOUNDS = (-700.0, 36.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pymc_mrf.kernels import slab_cells
+from pymc_mrf.kernels.priors import slab_cells
 from tests.statistics import assert_frequencies
 
 PARABOLAS = [

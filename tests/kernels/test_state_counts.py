@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.kernels import packed_gibbs, state_counts, states_gibbs
+from pymc_mrf.kernels.simulation import packed_gibbs, state_counts, states_gibbs
 
 EDGES = np.array([[0, 1], [2, 1], [0, 2]])
 

@@ -5,7 +5,7 @@ import pytest
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import states_gibbs
+from pymc_mrf.kernels.simulation import states_gibbs
 from tests.kernels.test_gibbs import random_tables, sweep_matrix
 from tests.reference import blocked_gibbs, enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.gibbs import gibbs_sweeps
-from pymc_mrf.kernels.swendsen_wang import (
+from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps
+from pymc_mrf.kernels.simulation.swendsen_wang import (
     gibbs_and_cluster_sweeps,
     read_attraction,
     swendsen_wang_sweeps,

@@ -8,7 +8,7 @@ from pymc_mrf.fields.pairwise_sweep import there_and_back
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.forest_arrays import forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import tree_marginals, tree_potentials, tree_sampling, tree_sampling_log
+from pymc_mrf.kernels.trees import tree_marginals, tree_potentials, tree_sampling, tree_sampling_log
 from tests.reference import enumeration
 from tests.reference import tree_sampling as twin
 from tests.reference.block_sweeps import sweep_matrix

@@ -11,8 +11,8 @@ from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.likelihood import path_simulation, saved_paths
-from pymc_mrf.likelihood.path_simulation import FROZEN, TARGET, simulate_path
+from pymc_mrf.likelihood.path import path_simulation, saved_paths
+from pymc_mrf.likelihood.path.path_simulation import FROZEN, TARGET, simulate_path
 from tests.statistics import Z
 
 FRUSTRATED = as_graph(PairwiseGraph(range(5), [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]))

@@ -11,8 +11,8 @@ from scipy.sparse import diags_array, vstack
 from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood import grid_simulation, saved_paths
-from pymc_mrf.likelihood.grid_simulation import (
+from pymc_mrf.likelihood.path import grid_simulation, saved_paths
+from pymc_mrf.likelihood.path.grid_simulation import (
     FROZEN,
     ROUGH,
     TARGET,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.particle_groups import edge_marginal, edge_means
-from pymc_mrf.likelihood.particles import ParticleLikelihood
+from pymc_mrf.kernels.groups.particle_groups import edge_marginal, edge_means
+from pymc_mrf.likelihood.groups.particles import ParticleLikelihood
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 HUBS = PairwiseGraph(range(9), [(0, 1), *((i, j) for i in (0, 1) for j in range(2, 9))])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.particle_groups import edge_marginal
-from pymc_mrf.likelihood.exact import ExactLikelihood
-from pymc_mrf.likelihood.particles import FEW, N_REFERENCE, ParticleLikelihood
+from pymc_mrf.kernels.groups.particle_groups import edge_marginal
+from pymc_mrf.likelihood.groups.exact import ExactLikelihood
+from pymc_mrf.likelihood.groups.particles import FEW, N_REFERENCE, ParticleLikelihood
 from tests.reference import enumeration
 from tests.statistics import assert_mean_close
 

@@ -6,8 +6,8 @@ from scipy import special
 
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.exact import ForestLikelihood
-from pymc_mrf.likelihood.stripped_beta import StrippedBeta, floor_count
+from pymc_mrf.likelihood.groups.exact import ForestLikelihood
+from pymc_mrf.likelihood.groups.stripped_beta import StrippedBeta, floor_count
 
 
 def test_counts_are_those_of_the_paper(rng):

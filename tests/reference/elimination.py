@@ -5,7 +5,7 @@ import math
 
 import networkx as nx
 
-from pymc_mrf.kernels.elimination import MIN_FILL
+from pymc_mrf.kernels.junction_trees.elimination import MIN_FILL
 
 
 def greedy_order(graph, rule, cards):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from pymc_mrf.kernels.densities import NORMAL, Densities, Density
+from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 
 
 def normal(sd):

@@ -8,8 +8,8 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.coupling_from_the_past import PACKED_DEGREE
-from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.kernels.simulation.coupling_from_the_past import PACKED_DEGREE
+from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
 from tests.steps.test_group_gibbs import (

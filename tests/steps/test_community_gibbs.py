@@ -13,8 +13,8 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.steps.assign import register
-from pymc_mrf.steps.community_gibbs import CommunityGibbs
-from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
+from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
+from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 from tests.reference.communities import partition_probabilities, posterior_of_partitions
 from tests.reference.dirichlet_process import set_partitions
 from tests.statistics import ALPHA, Z, assert_frequencies, chi_square_pvalue

@@ -12,8 +12,8 @@ from scipy import special, stats
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters, is_conjugate
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters, is_conjugate
 from tests.reference.hyperparameters import two_edge_posterior
 from tests.reference.spike_and_slab import exact_log_likelihood
 from tests.statistics import ALPHA, Z

@@ -14,8 +14,8 @@ from numba.core.dispatcher import Dispatcher
 from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps import latent_field
-from pymc_mrf.steps.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.latent import latent_field
 from tests.marks import slow
 from tests.steps import test_community_gibbs as communities
 from tests.steps import test_conjugate_hyperparameters as conjugate

@@ -11,9 +11,9 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
-from pymc_mrf.kernels import junction_tree as tree_kernels
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
+from pymc_mrf.kernels.simulation import gibbs
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (

@@ -10,7 +10,7 @@ from pymc.step_methods.compound import CompoundStep
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.statistics import assert_mean_close
 
 GRAPH = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)])

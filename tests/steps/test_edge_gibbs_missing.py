@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.statistics import Z
 from tests.steps.test_edge_gibbs_states import (

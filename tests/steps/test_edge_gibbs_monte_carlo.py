@@ -11,11 +11,11 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edge_moves import centred
-from pymc_mrf.likelihood.edge_engine import edge_field
-from pymc_mrf.likelihood.reference import Chains
-from pymc_mrf.likelihood.reference_search import SampledField
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.kernels.views.questions import centred
+from pymc_mrf.likelihood.edges.edge_engine import edge_field
+from pymc_mrf.likelihood.edges.reference import Chains
+from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior

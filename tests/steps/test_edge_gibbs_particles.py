@@ -9,8 +9,8 @@ from pymc.step_methods.state import equal_dataclass_values
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.likelihood.particle_edges import ParticleEdges
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior
 from tests.statistics import Z

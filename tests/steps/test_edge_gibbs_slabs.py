@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.kernels import slab_cells
-from pymc_mrf.likelihood.base_density import tabulate
-from pymc_mrf.steps.edge_prior import cells_of, interval_masses
+from pymc_mrf.kernels.priors import slab_cells
+from pymc_mrf.likelihood.groups.base_density import tabulate
+from pymc_mrf.steps.edges.edge_prior import cells_of, interval_masses
 from tests.marks import slow
 from tests.statistics import Z
 

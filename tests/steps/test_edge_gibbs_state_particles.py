@@ -8,8 +8,8 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement, ordinal, potts
-from pymc_mrf.kernels.state_particles import StateParticles
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.kernels.views.state_particles import StateParticles
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.spike_and_slab import (
     field_log_likelihood,

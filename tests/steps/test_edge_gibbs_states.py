@@ -9,7 +9,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (

@@ -9,11 +9,11 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph.builders import grid
-from pymc_mrf.steps.edge_checks import false_edges, overstated_edges
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.reversible_jump import ReversibleJump
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.edges.edge_checks import false_edges, overstated_edges
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
+from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.steps.test_edge_gibbs import boltzmann_data, fixed_bias_model
 
 START = np.array([1.2, 0.0, -0.8, 0.0, 0.6, 0.0])

@@ -9,9 +9,9 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.coordinate_blocks import connected
-from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.intractable_fields import IntractableField
+from pymc_mrf.steps.auxiliary.coordinate_blocks import connected
+from pymc_mrf.steps.auxiliary.exchange import Exchange
+from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
 from tests.reference import enumeration
 from tests.reference.exchange import acceptance, ising_tables, log_likelihood, quadrature
 from tests.statistics import Z

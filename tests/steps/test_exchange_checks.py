@@ -11,10 +11,10 @@ from pymc.step_methods import BinaryGibbsMetropolis
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
-from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.exchange_checks import LONGER, N_SETS, SHARE, standstill
-from pymc_mrf.steps.intractable_fields import IntractableField
+from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.steps.auxiliary.exchange import Exchange
+from pymc_mrf.steps.auxiliary.exchange_checks import LONGER, N_SETS, SHARE, standstill
+from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
 from tests.steps.test_exchange import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
 
 TOO_SHORT = "n_sweeps=1 is too small: 3 times as many Gibbs sweeps .* of x change .*n_sweeps=10"

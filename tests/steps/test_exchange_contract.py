@@ -12,7 +12,7 @@ from pymc.step_methods import STEP_METHODS, Slice
 from pymc.step_methods.compound import CompoundStep
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.exchange import Exchange
+from pymc_mrf.steps.auxiliary.exchange import Exchange
 from tests.steps.test_exchange import (
     COVARIATE,
     GRAPH,

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
-from pymc_mrf.steps.exchange import Exchange
-from pymc_mrf.steps.intractable_fields import IntractableField
+from pymc_mrf.steps.auxiliary.exchange import Exchange
+from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
 from tests.marks import slow
 from tests.reference import factor_graph as reference
 from tests.reference.exchange import quadrature

@@ -13,7 +13,7 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import gibbs
+from pymc_mrf.kernels.simulation import gibbs
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.dirichlet_process import crp_probability, set_partitions

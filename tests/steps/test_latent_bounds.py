@@ -11,8 +11,8 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
-from pymc_mrf.steps.latent_bounds import check_indices
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.latent.latent_bounds import check_indices
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 GRAPH = builders.grid(2, 3)
 Y = np.array([-1.0, 1.0, -0.5, 0.7, -1.0, 1.2])

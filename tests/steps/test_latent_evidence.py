@@ -7,7 +7,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
-from pymc_mrf.steps.latent_evidence import LatentEvidence
+from pymc_mrf.steps.latent.latent_evidence import LatentEvidence
 
 GRAPH = builders.grid(2, 3)
 Y = np.array([0.3, -1.0, 0.9, 0.2, -0.4, 1.3])

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 EQUAL = np.where(np.eye(2) > 0, 0.0, -np.inf)
 

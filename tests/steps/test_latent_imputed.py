@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.latent_imputed import Imputed, can_be_drawn
+from pymc_mrf.steps.latent.latent_imputed import Imputed, can_be_drawn
 from tests.statistics import Z
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")

@@ -11,9 +11,9 @@ from scipy.optimize import check_grad
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.auxiliary import AuxiliarySampler
-from pymc_mrf.steps.latent_slopes import slopes_of
-from pymc_mrf.steps.latent_start import _interaction, _VariationalEM
+from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.steps.latent.latent_slopes import slopes_of
+from pymc_mrf.steps.latent.latent_start import _interaction, _VariationalEM
 
 GRID = builders.grid(18, 18)
 N_STATES = 3
@@ -222,7 +222,7 @@ def test_factor_graphs_are_not_fitted_and_that_is_told():
 
 
 def test_differences_where_there_is_no_gradient_are_for_fewer_numbers(monkeypatch):
-    monkeypatch.setattr("pymc_mrf.steps.latent_start.slopes_of", lambda *_: None)
+    monkeypatch.setattr("pymc_mrf.steps.latent.latent_start.slopes_of", lambda *_: None)
     with pm.Model() as model:
         x = pmrf.Potts("x", 0.8, graph=CHAIN, n_states=2)
         level = pm.Normal("level", 0, 1, shape=(2, 31))

@@ -10,10 +10,10 @@ import pytest
 from scipy import special, stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.likelihood import particles as engine
-from pymc_mrf.likelihood.particles import LEAST_PARTICLES
-from pymc_mrf.steps import particle_ratio_gibbs as module
-from pymc_mrf.steps.particle_ratio_gibbs import ParticleRatioGibbs
+from pymc_mrf.likelihood.groups import particles as engine
+from pymc_mrf.likelihood.groups.particles import LEAST_PARTICLES
+from pymc_mrf.steps.groups import particle_ratio_gibbs as module
+from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
 from tests.steps.test_group_gibbs import EDGES, GRAPH, agreement_data, agreement_model

@@ -9,8 +9,8 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-from pymc_mrf.steps.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.reversible_jump import ReversibleJump
+from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
+from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from tests.steps.test_edge_gibbs_contract import (
     GRAPH,
     agreement_field,

@@ -11,15 +11,15 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.densities import density_of
-from pymc_mrf.kernels.edge_moves import EdgePrior
-from pymc_mrf.likelihood.exact_edges import ExactEdges
-from pymc_mrf.likelihood.pseudo_edges import PseudoEdges
-from pymc_mrf.steps.community_gibbs import CommunityGibbs
-from pymc_mrf.steps.conjugate_hyperparameters import ConjugateHyperparameters
-from pymc_mrf.steps.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edge_prior import closed_form, flat
-from pymc_mrf.steps.point_inputs import PointFunction
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.priors.densities import density_of
+from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.edge_prior import closed_form, flat
+from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
+from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (

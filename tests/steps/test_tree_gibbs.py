@@ -10,8 +10,8 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps import latent_field
-from pymc_mrf.steps.tree_gibbs import TreeGibbs
+from pymc_mrf.steps.latent import latent_field
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import latent_field as reference

@@ -1,0 +1,1 @@
+"""Moves of edges and biases, whatever the likelihood."""

@@ -1,0 +1,1 @@
+"""Point estimates, approximate marginals and modes."""

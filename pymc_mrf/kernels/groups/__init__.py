@@ -1,0 +1,1 @@
+"""Moves of grouped parameters, the views that they ask, and moves of partitions."""

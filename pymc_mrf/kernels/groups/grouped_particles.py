@@ -1,0 +1,143 @@
+"""The likelihood of the values of groups of edges near those of the particles, and sums over groups.
+
+What is summed are the statistics of the edges in the particles of `particle_groups`; with what correction,
+`pymc_mrf.likelihood.groups.particles` says.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels import vector_sums
+from pymc_mrf.kernels._jit import jit, lean
+from pymc_mrf.kernels.groups.particle_groups import edge_means
+
+
+class GroupedParticles(NamedTuple):
+    """The log-likelihood of the values of groups near those of the particles; see `ParticleLikelihood`.
+
+    Attributes
+    ----------
+    values : (G,) array
+        Those of the particles, D being the difference from them; node parameters follow the groups.
+    data, mean : (G,) arrays
+        Sums of f over the rows, and estimates of their means in the field.
+    n : float
+    rows : (k,) int64 array
+        Groups whose sums the particles show.
+    sums : (k, m) array
+        These, less their means over the particles.
+    rare : (q,) int64 array
+        Groups of the edges whose groups are shown too rarely.
+    shares : (q, L) array
+        Probabilities of the levels of these edges.
+    levels : (L,) array
+    reach : float
+        |D| at which it is cut for the groups shown too rarely.
+    penalty : (G, G) array, mode : (G,) array
+        (D - mode)' penalty (D - mode) / 2 is subtracted.
+    weight : (m,) array
+        Room for work.
+    """
+
+    values: np.ndarray
+    data: np.ndarray
+    mean: np.ndarray
+    n: float
+    rows: np.ndarray
+    sums: np.ndarray
+    rare: np.ndarray
+    shares: np.ndarray
+    levels: np.ndarray
+    reach: float
+    penalty: np.ndarray
+    mode: np.ndarray
+    weight: np.ndarray
+
+
+@jit
+def group_sums(view, groups, out):
+    """Sum of f over the edges of each group `groups` (edges,) in every particle, into `out` (G, m)."""
+    out[:] = 0.0
+    K = view.statistic.shape[0]
+    flat = view.statistic.ravel()
+    for e in range(groups.shape[0]):
+        total = out[groups[e]]
+        z_u, z_v = view.z[view.graph.edges[e, 0]], view.z[view.graph.edges[e, 1]]
+        for c in range(out.shape[1]):
+            total[c] += flat[z_u[c] * K + z_v[c]]
+
+
+@jit
+def group_means(view, groups, out, shares):
+    """Sum the conditional means of f over groups; parameters must be at their anchor.
+
+    Parameters
+    ----------
+    view : ParticleView
+    groups : (edges,) int64 array
+    out : (G, m) array
+        Overwritten.
+    shares : (edges, L) array
+        Overwritten: probabilities of the levels.
+    """
+    out[:] = 0.0
+    here = np.empty(out.shape[1])
+    for e in range(groups.shape[0]):
+        total = out[groups[e]]
+        edge_means(view, e, here)
+        shares[e] = view.share
+        for c in range(out.shape[1]):
+            total[c] += here[c]
+
+
+@lean
+def grouped_log_likelihood(view, x, gradient):
+    """Log-likelihood of `GroupedParticles` at the values `x` (G,); its slopes overwrite `gradient` (G,)."""
+    weight, m = view.weight, view.weight.shape[0]
+    for c in range(m):
+        weight[c] = 0.0
+    for k in range(view.rows.shape[0]):
+        D = x[view.rows[k]] - view.values[view.rows[k]]
+        for c in range(m):
+            weight[c] += D * view.sums[k, c]
+    top = vector_sums.largest(weight)
+    for c in range(m):
+        weight[c] = vector_sums.exp_negative(max(weight[c] - top, vector_sums.LOWEST))
+    mass = vector_sums.total(weight)
+    log_partition = top + np.log(mass / m)
+    for g in range(x.shape[0]):
+        gradient[g] = 0.0
+    for k in range(view.rows.shape[0]):
+        g = view.rows[k]
+        log_partition += (x[g] - view.values[g]) * view.mean[g]
+        gradient[g] = view.mean[g] + vector_sums.dot(view.sums[k], weight) / mass
+    for j in range(view.rare.shape[0]):
+        g = view.rare[j]
+        D = min(max(x[g] - view.values[g], -view.reach), view.reach)
+        log_norm, mean = level_mean(view.shares[j], view.levels, D)
+        log_partition += log_norm
+        gradient[g] += mean
+    value = -view.n * log_partition
+    for g in range(x.shape[0]):
+        value += (x[g] - view.values[g]) * view.data[g]
+        beyond = 0.0
+        for h in range(x.shape[0]):
+            beyond += view.penalty[g, h] * (x[h] - view.values[h] - view.mode[h])
+        value -= 0.5 * (x[g] - view.values[g] - view.mode[g]) * beyond
+        gradient[g] = view.data[g] - view.n * gradient[g] - beyond
+    return value
+
+
+@lean
+def level_mean(shares, levels, D):
+    """Log of the sum of `shares` (L,) times exp(D levels); mean of `levels` (L,) under these weights."""
+    top = -np.inf
+    for k in range(levels.shape[0]):
+        top = max(top, D * levels[k])
+    norm, mean = 0.0, 0.0
+    for k in range(levels.shape[0]):
+        w = shares[k] * np.exp(D * levels[k] - top)
+        norm += w
+        mean += w * levels[k]
+    return top + np.log(norm), mean / norm

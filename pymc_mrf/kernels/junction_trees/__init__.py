@@ -1,0 +1,1 @@
+"""Exact inference on junction trees, and the orders of elimination behind them."""

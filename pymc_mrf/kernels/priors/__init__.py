@@ -1,0 +1,1 @@
+"""Densities of single parameters, as kernels take them."""

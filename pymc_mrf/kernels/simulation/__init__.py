@@ -1,0 +1,1 @@
+"""Markov chains of fields, and counts of their states."""

@@ -1,0 +1,1 @@
+"""Draws of fields by whole trees: Rivasseau (2005)."""

@@ -1,0 +1,364 @@
+"""Views of the exact likelihood for `edge_moves`: by junction tree, or of binary fields by enumeration.
+
+A change of one edge, with the biases of its ends shifted so that the centred ones stay, multiplies
+the probabilities of the states of the pair by exp(x c), `c` (K K,) the table of the centred statistic. So the
+pair's marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows
+by log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.junction_trees.junction_tree import Workspace, log_partition_and_marginals
+from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
+    Focus,
+    calibrate,
+    factor_log_table,
+    update_factor,
+)
+from pymc_mrf.kernels.vector_sums import copy
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
+from pymc_mrf.kernels.views.questions import Field, set_edge
+from pymc_mrf.kernels.views.split_field import Rows, Windows, fill_window, log_partition_and_moments
+
+UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
+
+
+class TreeEdges(NamedTuple):
+    """A field by its junction tree.
+
+    Attributes
+    ----------
+    field : Field
+    w, b, beta : (r,), (d q,), (d q,) arrays
+        Present parameters: weights, biases, centred biases.
+    n_biases : int
+        d q if the biases move, else 0.
+    log_p : (K K,) array
+        Log probabilities of the states of the edge's pair without it.
+    kept : (blocks, K K) array
+        The same, kept.
+    delta : (K K,) array
+        Scratch.
+    marginals : (T,) array
+        Of all factors, edges first, where the likelihood was last evaluated.
+    is_even : bool
+        Whether all blocks of the field have the same number of rows.
+    reference : (d,) int64 array
+        States of a row of the data of each block.
+    tree : TreeArrays
+    focus : Focus
+        Calibrated by `calibrate_tree`.
+    work : Workspace
+    """
+
+    field: Field
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    log_p: np.ndarray
+    kept: np.ndarray
+    delta: np.ndarray
+    marginals: np.ndarray
+    is_even: bool
+    reference: np.ndarray
+    tree: NamedTuple
+    focus: Focus
+    work: Workspace
+
+
+class ListedEdges(NamedTuple):
+    """A small field by enumeration.
+
+    Attributes
+    ----------
+    field : Field
+        Its order is that of the windows.
+    w, b, beta, n_biases, log_p, kept, delta, marginals
+        As in `TreeEdges`.
+    spreads : (r,) array
+        Largest minus smallest of the cells.
+    windows : Windows
+        Where single edges are moved.
+    window : (1,) int64 array
+        The one whose probabilities are listed in `rows.table`; -1 for none.
+    rows : Rows
+    P, h : (2^d,) arrays
+    W : (d + 1, d) array
+    moments : (d, d) array
+    """
+
+    field: Field
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    log_p: np.ndarray
+    kept: np.ndarray
+    delta: np.ndarray
+    marginals: np.ndarray
+    spreads: np.ndarray
+    windows: Windows
+    window: np.ndarray
+    rows: Rows
+    P: np.ndarray
+    h: np.ndarray
+    W: np.ndarray
+    moments: np.ndarray
+
+
+@lean
+def pair_terms(x, log_p, c, s, n):
+    """Log-likelihood gained by moving an edge from 0 to x, its slope and information there.
+
+    `log_p` (K K,): normalised log probabilities of the pair at 0; `c` (K K,): the edge's statistic, whose
+    sum over n rows is s.
+    """
+    top = -np.inf
+    for k in range(c.shape[0]):
+        top = max(top, log_p[k] + x * c[k])
+    z, first, second = 0.0, 0.0, 0.0
+    for k in range(c.shape[0]):
+        p = np.exp(log_p[k] + x * c[k] - top)
+        z += p
+        first += p * c[k]
+        second += p * c[k] * c[k]
+    first /= z
+    second /= z
+    return x * s - n * (top + np.log(z)), s - n * first, n * max(second - first * first, 0.0)
+
+
+@lean
+def explained_at_zero(log_p, c, s, n):
+    """Score^2 / (2 information) at 0, and the information; arguments as of `pair_terms`."""
+    _, g, h = pair_terms(0.0, log_p, c, s, n)
+    return 0.5 * g * g / h, h
+
+
+@lean
+def subtract_edge(x, c, log_p):
+    """Normalised logs of the pair without its edge, from logs with it, `log_p` (K K,), in place."""
+    top = -np.inf
+    for k in range(c.shape[0]):
+        log_p[k] -= x * c[k]
+        top = max(top, log_p[k])
+    mass = 0.0
+    for k in range(c.shape[0]):
+        mass += np.exp(log_p[k] - top)
+    top += np.log(mass)
+    for k in range(c.shape[0]):
+        log_p[k] -= top
+
+
+@lean
+def rows_of(field, e):
+    """Rows of the data of edge e."""
+    return field.n[field.edges[e, 0]]
+
+
+@questions.without_edge.register(TreeEdges, ListedEdges)
+def table_without_edge(view, e):
+    """From the pair's table."""
+    _, g, h = table_terms(view, e, 0.0)
+    return g, h
+
+
+@questions.likelihood_terms.register(TreeEdges, ListedEdges)
+def table_terms(view, e, x):
+    """From the pair's table."""
+    field = view.field
+    return pair_terms(x, view.log_p, field.cells[e], field.s[e], rows_of(field, e))
+
+
+@questions.gain.register(TreeEdges, ListedEdges)
+def table_gain(view, e, x):
+    """From the pair's table."""
+    return table_terms(view, e, x)[0]
+
+
+@questions.keep_look.register(TreeEdges, ListedEdges)
+def keep_pair(view, slot):
+    """Copy the pair's table."""
+    for k in range(view.log_p.shape[0]):
+        view.kept[slot, k] = view.log_p[k]
+
+
+@questions.recall_look.register(TreeEdges, ListedEdges)
+def recall_pair(view, slot):
+    """Copy the table back."""
+    copy(view.kept[slot], view.log_p)
+
+
+@lean
+def pack(field, w, b, tables):
+    """Log tables of all factors, `tables` (r K K + d K,), from weights `w` (r,) and biases `b` (d q,)."""
+    (r, size), (d, K), q = field.cells.shape, field.floor.shape, field.basis.shape[0]
+    for e in range(r):
+        for k in range(size):
+            tables[size * e + k] = w[e] * field.statistic[k]
+    for i in range(d):
+        for k in range(K):
+            value = field.floor[i, k]
+            for j in range(q):
+                value += b[i * q + j] * field.basis[j, k]
+            tables[size * r + K * i + k] = value
+
+
+@lean
+def calibrate_tree(view):
+    """Bring the focus up to date with the parameters."""
+    pack(view.field, view.w, view.b, view.work.tables)
+    calibrate(view.tree, view.work.tables, view.focus)
+
+
+@questions.look_at.register(TreeEdges)
+def look_at_in_tree(view, e, x):
+    """Marginal table of the pair, by moving the focus to its clique."""
+    c = view.field.cells[e]
+    factor_log_table(view.tree, view.focus, e, view.log_p)
+    subtract_edge(x, c, view.log_p)
+    return explained_at_zero(view.log_p, c, view.field.s[e], rows_of(view.field, e))
+
+
+@questions.follow.register(TreeEdges)
+def follow_in_tree(view, e, old, new):
+    """Change the clique in focus."""
+    for k in range(view.delta.shape[0]):
+        view.delta[k] = (new - old) * view.field.cells[e, k]
+    update_factor(view.tree, view.focus, e, view.delta)
+
+
+@lean
+def list_window(view, i):
+    """Probabilities of the states of window i of the enumeration, into `view.rows.table`."""
+    nodes, size = view.windows.nodes[i], view.windows.sizes[i]
+    field = view.field
+    fill_window(
+        field.edges, field.features[0], view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
+    )  # fmt: skip
+    view.window[0] = i
+
+
+@lean
+def listed_pair(view, e):
+    """Log probabilities of the pair's states in the present window, into `view.log_p`."""
+    i, u, v = view.windows.window_of[e], view.field.edges[e, 0], view.field.edges[e, 1]
+    P = view.rows.table[: 1 << view.windows.sizes[i]]
+    pair_probabilities(P, view.windows.places[i, u], view.windows.places[i, v], view.log_p)
+
+
+@questions.look_at.register(ListedEdges)
+def look_at_in_list(view, e, x):
+    """Marginal table of the pair in its window, which is listed anew if need be."""
+    i, c = view.windows.window_of[e], view.field.cells[e]
+    if view.window[0] != i:
+        list_window(view, i)
+    if abs(x) * view.spreads[e] > UNDERFLOW:
+        set_edge(view, e, 0.0)
+        list_window(view, i)
+        listed_pair(view, e)
+        set_edge(view, e, x)
+        view.window[0] = -1  # the edge is not in the list
+        subtract_edge(0.0, c, view.log_p)
+    else:
+        listed_pair(view, e)
+        subtract_edge(x, c, view.log_p)
+    return explained_at_zero(view.log_p, c, view.field.s[e], rows_of(view.field, e))
+
+
+@questions.follow.register(ListedEdges)
+def follow_in_list(view, e, old, new):
+    """Multiply the listed probabilities by exp((new - old) c), and normalise them."""
+    if abs(new - old) * view.spreads[e] > UNDERFLOW:
+        view.window[0] = -1
+    if view.window[0] < 0:
+        return
+    i, c, log_p, f = view.window[0], view.field.cells[e], view.log_p, view.delta
+    log_before = pair_terms(old, log_p, c, 0.0, 1.0)[0]
+    log_after = pair_terms(new, log_p, c, 0.0, 1.0)[0]
+    for k in range(4):
+        f[k] = np.exp((new - old) * c[k] + log_after - log_before)
+    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+    P = view.rows.table[: 1 << view.windows.sizes[i]]
+    multiply_pair(P, view.windows.places[i, u], view.windows.places[i, v], f[0], f[1], f[2], f[3])
+
+
+@lean
+def add_expectations(view, active, total, slope):
+    """Log-likelihood, from the sum over rows of the log-partition function, and its slopes.
+
+    These, from `view.marginals`, are added to `slope` (k + n_biases,), by the edges `active` (k,) first.
+    """
+    field, marginals = view.field, view.marginals
+    (r, size), K, q = field.cells.shape, field.floor.shape[1], field.basis.shape[0]
+    k, value = active.shape[0], -total
+    for a in range(k):
+        e, mean = active[a], 0.0
+        value += view.w[e] * field.sums[e]
+        for j in range(size):
+            mean += marginals[size * e + j] * field.cells[e, j]
+        slope[a] += field.s[e] - rows_of(field, e) * mean
+    for i in range(view.b.shape[0]):
+        value += view.b[i] * field.t[i]
+    for i in range(view.n_biases):
+        mean = 0.0
+        for j in range(K):
+            mean += marginals[size * r + K * (i // q) + j] * field.basis[i % q, j]
+        slope[k + i] += field.t[i] - field.n[i // q] * mean
+    return value
+
+
+@questions.add_slopes.register(TreeEdges)
+def add_slopes_by_tree(view, active, slope):
+    """Log-likelihood and slopes from a calibration of the junction tree."""
+    pack(view.field, view.w, view.b, view.work.tables)
+    A = log_partition_and_marginals(view.tree, view.work.tables, view.work, view.marginals)
+    return add_expectations(view, active, log_partition_of_rows(view, A), slope)
+
+
+@lean
+def log_partition_of_rows(view, A):
+    """Sum over the rows of the log-partition function A of the whole field, or of that of their block.
+
+    That of a block is what the log potential of its reference states exceeds their log probability by.
+    """
+    field, tree, n, q, z = view.field, view.tree, view.field.n, view.field.basis.shape[0], view.reference
+    if view.is_even:
+        return n[0] * A
+    total = 0.0
+    for e in range(view.w.shape[0]):
+        a, b = z[field.edges[e, 0]], z[field.edges[e, 1]]
+        total += rows_of(field, e) * view.w[e] * field.statistic[a * field.basis.shape[1] + b]
+    for i in range(view.b.shape[0]):
+        total += n[i // q] * view.b[i] * field.basis[i % q, z[i // q]]
+    for j in range(tree.cliques.shape[0]):
+        clique = tree.cliques[j]
+        if clique.n_frontal > 0:
+            cell = clique.first
+            for k in range(clique.variables, clique.variables + clique.n_variables):
+                variable = tree.variables[k]
+                cell += variable.stride * z[variable.index]
+            total -= n[tree.variables[clique.variables].index] * np.log(view.work.conditional[cell])
+    return total
+
+
+@questions.add_slopes.register(ListedEdges)
+def add_slopes_by_list(view, active, slope):
+    """Log-likelihood and slopes from a sum over all configurations."""
+    field = view.field
+    A = log_partition_and_moments(
+        field.edges, field.features[0], view.w, view.b, view.rows, view.W, view.P, view.h, view.moments
+    )
+    fill_marginals(field.edges, view.moments, view.marginals)
+    view.window[0] = -1  # the table is overwritten
+    return add_expectations(view, active, field.n[0] * A, slope)
+
+
+@questions.is_trusted.register(TreeEdges, ListedEdges)
+def exact_is_trusted(view):
+    """Nothing is estimated."""
+    return True

@@ -1,0 +1,247 @@
+"""View of a field's likelihood, estimated from weighted particles, for `edge_moves`.
+
+The counterpart of `exact_edges` for fields of any treewidth, by the same identity: the probabilities of the
+states of a pair without its edge give the likelihood over the whole range of the edge's parameter. They are
+averages over particles z with weights W that represent the field, Rao-Blackwellised over both ends: given all
+other nodes and without the edge the ends are independent, with probabilities P that follow from their local
+fields.
+
+After a change from x to x' all other nodes keep their states in each particle, its weight is multiplied by
+R(x') / R(x), R(x) = sum_k q_k exp(x c_k) over the states k of the pair, q_k their probabilities without the
+edge, and the pair is drawn anew from its conditional. That is importance sampling (Geyer, 1991; Asuncion
+et al., 2010) for the field with the pair summed out: exact, and less variable than the ratio exp((x' - x) c)
+of the complete configurations. Particles that have become uneven are resampled, and moved by Gibbs sweeps.
+
+Estimated likelihoods are corrected for their own noise as `noise` says: by further observations that
+have the mean to be expected. That is the posterior mean of the statistic, averaged over the draws while
+tuning. A mean given the other edges would not do: where many edges compete for the same data none of them is
+likely, though some edge is, and all of them would be found too rarely.
+
+The particles, and what they are asked, are in `weighted_particles`; joint moves are in `particle_joint`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.exact_edges import pair_terms
+from pymc_mrf.kernels.views.noise import sharpening
+from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.weighted_particles import (
+    change_edge,
+    fill_pair,
+    normalise,
+    resample,
+    sweep,
+    variance_of_mean,
+)
+
+TALLY = np.dtype(
+    [
+        ("resamplings", np.int64),
+        ("refused", np.int64),
+        ("least_size", float),
+        ("noise", float),
+        ("n_noise", np.int64),
+    ]
+)
+"""Counts of one step: resamplings; pieces of joint moves that ended where the effective size was too small;
+the smallest effective size; sum, over the edges whose noise was measured, of the variance of the
+log-likelihood ratio between two values one standard deviation apart, and their number."""
+
+SUMS = np.dtype([("s", float), ("n", float), ("mean", float), ("variance", float)])
+"""Sum of the statistic of the edge that is looked at and the observations, further ones included; mean and
+variance of the statistic without the edge."""
+
+
+class Means(NamedTuple):
+    """Means of the edges' statistics in the field, per observation.
+
+    Attributes
+    ----------
+    now : (r,) array
+        At the parameters of the last visit.
+    expected : (r,) array
+        On average over the posterior; NaN as long as nothing is known.
+    """
+
+    now: np.ndarray
+    expected: np.ndarray
+
+
+class Pair(NamedTuple):
+    """What is known of the edge that is looked at.
+
+    Attributes
+    ----------
+    p, log_p : (K K,) arrays
+        Probabilities of the pair's states without the edge, and their logs.
+    sums : (1,) record array of `SUMS`
+    """
+
+    p: np.ndarray
+    log_p: np.ndarray
+    sums: np.ndarray
+
+
+class Joint(NamedTuple):
+    """What is known in a joint move.
+
+    Attributes
+    ----------
+    D, W : (N,) arrays
+        Log of what the move multiplies each weight by; the weights multiplied.
+    n : (1,) array
+        Observations, further ones included.
+    s, t : (r,), (d q,) arrays
+        Sums of the statistics over them.
+    edge_mean, node_mean : (r,), (d q,) arrays
+        Means of the statistics under W.
+    """
+
+    D: np.ndarray
+    W: np.ndarray
+    n: np.ndarray
+    s: np.ndarray
+    t: np.ndarray
+    edge_mean: np.ndarray
+    node_mean: np.ndarray
+
+
+class ParticleEdges(NamedTuple):
+    """A field by its particles.
+
+    Attributes
+    ----------
+    field : Field
+        Edges with the same first end follow each other in its order.
+    w, b, beta : (r,), (d q,), (d q,) arrays
+        Present parameters: weights, biases, centred biases.
+    n_biases : int
+        d q if the biases move, else 0.
+    particles : BinaryParticles or StateParticles
+        Between moves they stand for w and beta.
+    least_size : float
+        Effective size below which particles are resampled and moved by `n_sweeps` sweeps; a piece of a joint
+        move may not end where it is smaller.
+    n_sweeps : int
+    means : Means
+    pair : Pair
+    joint : Joint
+    tally : (1,) record array of `TALLY`
+    """
+
+    field: Field
+    w: np.ndarray
+    b: np.ndarray
+    beta: np.ndarray
+    n_biases: int
+    particles: Any
+    least_size: float
+    n_sweeps: int
+    means: Means
+    pair: Pair
+    joint: Joint
+    tally: np.ndarray
+
+
+def allocate_view(
+    field: Field, n_biases: int, particles: Any, least_size: float, n_sweeps: int
+) -> ParticleEdges:
+    """View of a field with these particles; parameters are for the caller to fill."""
+    (r, n_cells), n_parameters, N = field.cells.shape, len(field.t), len(particles.W)
+    sizes = N, N, 1, r, n_parameters, r, n_parameters
+    return ParticleEdges(
+        field=field,
+        w=np.zeros(r),
+        b=np.full(n_parameters, np.nan),
+        beta=np.zeros(n_parameters),
+        n_biases=n_biases,
+        particles=particles,
+        least_size=least_size,
+        n_sweeps=n_sweeps,
+        means=Means(np.full(r, np.nan), np.full(r, np.nan)),
+        pair=Pair._make([*np.zeros((2, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
+        joint=Joint._make(map(np.zeros, sizes)),
+        tally=np.zeros(1, TALLY).view(np.recarray),
+    )
+
+
+@lean
+def mean_and_variance(p, c):
+    """Mean and variance of `c` (K K,) under `p` (K K,)."""
+    mean, variance = 0.0, 0.0
+    for k in range(c.shape[0]):
+        mean += p[k] * c[k]
+    for k in range(c.shape[0]):
+        variance += p[k] * (c[k] - mean) ** 2
+    return mean, variance
+
+
+@questions.look_at.register(ParticleEdges)
+def look_at_particles(view, e, x):
+    """Estimate the pair's table.
+
+    With q n further observations what the score explains is convex in q, so that the bound is at 0 or, twice
+    as many, at 1.
+    """
+    pair, sums, c = view.pair, view.pair.sums[0], view.field.cells[e]
+    s, n = view.field.s[e], view.field.n[0]
+    fill_pair(view.particles, view.field, e, x, pair.p)
+    sums.mean, sums.variance = mean_and_variance(pair.p, c)
+    view.means.now[e] = sums.mean
+    g, h = s - n * sums.mean, n * sums.variance
+    far = g + n * (view.means.expected[e] - sums.mean)
+    return max(0.5 * g * g, 0.25 * far * far) / h, h
+
+
+@questions.without_edge.register(ParticleEdges)
+def particles_without_edge(view, e):
+    """Measure the noise of the pair's table, and correct for it."""
+    pair, sums, tally, x = view.pair, view.pair.sums[0], view.tally[0], view.w[e]
+    c, n = view.field.cells[e], view.field.n[0]
+    ratio = n * variance_of_mean(view.particles, view.field, e, x, sums.mean) / sums.variance
+    tally.noise += ratio
+    tally.n_noise += 1
+    more = n * (sharpening(ratio) - 1.0)
+    sums.s, sums.n = view.field.s[e] + more * view.means.expected[e], n + more
+    for k in range(c.shape[0]):
+        pair.log_p[k] = np.log(pair.p[k])
+    if x != 0.0:
+        view.means.now[e] = -pair_terms(x, pair.log_p, c, 0.0, 1.0)[1]
+    return sums.s - sums.n * sums.mean, sums.n * sums.variance
+
+
+@questions.likelihood_terms.register(ParticleEdges)
+def particle_terms(view, e, x):
+    """From the pair's table."""
+    sums = view.pair.sums[0]
+    return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)
+
+
+@questions.gain.register(ParticleEdges)
+def particle_gain(view, e, x):
+    """From the pair's table."""
+    sums = view.pair.sums[0]
+    return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
+
+
+@lean
+def renew(view):
+    """Resample the particles, and move them."""
+    resample(view.particles)
+    sweep(view.particles, view.field, view.n_sweeps)
+    view.tally[0].resamplings += 1
+
+
+@questions.follow.register(ParticleEdges)
+def follow_by_particles(view, e, old, new):
+    """Multiply the weights, draw both ends anew, and resample if the weights have become uneven."""
+    particles, tally = view.particles, view.tally[0]
+    change_edge(particles, view.field, e, old, new)
+    size = normalise(particles.W, particles.size)
+    tally.least_size = min(tally.least_size, size)
+    if size < view.least_size:
+        renew(view)

@@ -1,0 +1,283 @@
+"""What moves of edges ask of a likelihood: the questions, their default answers, and the data of a field.
+
+A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d q,),
+the present parameters, which moves change, ``beta`` (d q,), the centred biases, which do not change with an
+edge, ``n_biases``, d q if the biases move and else 0, and with arrays of its own. It answers `look_at`,
+`without_edge`, `likelihood_terms`, `gain` and `follow` to moves of single edges, `add_slopes` and
+`is_trusted` to joint moves. `shared_edges` has a view of a vector that is a part of the parameters only; it
+answers the
+rest as well, and asks `keep_look` and `recall_look`.
+
+What `edge_moves.sweep_edges` asks about edge e, whose value is x, in this order:
+
+1. ``look_at(view, e, x)`` takes the edge out and bounds what it explains: most absent edges end here.
+2. ``without_edge(view, e)`` is the score and information at 0, from which a value is proposed.
+3. ``likelihood_terms(view, e, y)``, for likely edges, at each of some Newton steps towards the mode.
+4. ``bias_terms(view, e, y, bias)`` is the prior of both ends, whose biases move with the edge.
+5. ``gain(view, e, y)`` is the log-likelihood at the old value and at the new one, for the ratio.
+6. ``set_edge(view, e, y)`` writes the value and the biases of the ends, if it is accepted;
+7. ``follow(view, e, x, y)`` then changes all else that the view keeps.
+
+A joint move sets all parameters by `set_parameters`, asks `without_slab`, which asks `add_slopes`, at every
+leapfrog step, and `is_trusted` at the end.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.priors.densities import density_of, log_density, slope_and_precision
+from pymc_mrf.kernels.vector_sums import copy
+
+
+class Field(NamedTuple):
+    """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
+
+    The statistic of an edge is f(a, b) = sum_l F_l(a) F_l(b), M *features* F, one of them for products of
+    scores. A node has q parameters, each multiplying a row of the basis G: b_i(a) = sum_k b_ik G_k(a).
+    Vectors over nodes and features, or nodes and parameters, have the entries of a node side by side.
+
+    Attributes
+    ----------
+    edges : (r, 2) int64 array
+    order : (r,) int64 array
+        Order of visits.
+    n : (d,) array
+        Rows of the block of each node.
+    features : (M, K) array
+    basis : (q, K) array
+    floor : (d, K) array
+        Log potentials of nodes that no parameter changes: 0 as a rule, -inf where a node has no such state.
+    centre : (r, 2, M) array
+        What is taken from the features of both ends of each edge, c_u and c_v, or zeros.
+    lift : (d q, M) array
+        Parameters that shift a node as each feature does: sum_k lift_kl G_k(a) = F_l(a) up to a constant.
+    s, sums : (r,) arrays
+        Sums over rows of the edges' statistics, centred as in `cells`, and as they are.
+    t : (d q,) array
+        Sums over rows of G.
+    statistic : (K K,) array
+        f over the states of a pair.
+    cells : (r, K K) array
+        f, centred: f(a, b) - sum_l (c_vl F_l(a) + c_ul F_l(b)).
+    contrast : float
+        Largest change of the log odds of a pair by an edge of value 1.
+    """
+
+    edges: np.ndarray
+    order: np.ndarray
+    n: np.ndarray
+    features: np.ndarray
+    basis: np.ndarray
+    floor: np.ndarray
+    centre: np.ndarray
+    lift: np.ndarray
+    s: np.ndarray
+    sums: np.ndarray
+    t: np.ndarray
+    statistic: np.ndarray
+    cells: np.ndarray
+    contrast: float
+
+
+@by_type
+def look_at(view: Any, e: int, x: float) -> Any:
+    """Begin with edge e, whose value is x: the field without it.
+
+    Returns an upper bound of what its score at 0 explains, score^2 / (2 information), and a lower bound of
+    the information, for the score and information that `without_edge` would give.
+    """
+
+
+@by_type
+def without_edge(view: Any, e: int) -> Any:
+    """Score and information of edge e at parameter 0, roughly: what `look_at` left for edges in doubt."""
+
+
+@by_type
+def likelihood_terms(view: Any, e: int, x: float) -> Any:
+    """Log-likelihood gained by moving edge e from 0 to x; its slope and information there."""
+
+
+@by_type
+def gain(view: Any, e: int, x: float) -> Any:
+    """Log-likelihood gained by moving edge e from 0 to x; `follow` may come next, with this x or 0 as new."""
+
+
+@by_type
+def follow(view: Any, e: int, old: float, new: float) -> Any:
+    """Change edge e in all that the view keeps but `w` and `b`."""
+
+
+@by_type
+def keep_look(view: Any, slot: int) -> Any:
+    """Keep what `look_at` found, for `shared_edges`, where moves look at several edges together."""
+
+
+@by_type
+def recall_look(view: Any, slot: int) -> Any:
+    """Recall what `keep_look` kept, so that `likelihood_terms` and `gain` may be asked of that edge again."""
+
+
+@lean
+def shift(field, a, e, end):
+    """By how much node parameter a, of an end of edge e, falls for each unit of e while centred ones stay."""
+    value = 0.0
+    for l in range(field.features.shape[0]):
+        value += field.lift[a, l] * field.centre[e, 1 - end, l]
+    return value
+
+
+@by_type
+def bias_terms(view: Any, e: int, x: float, bias: Any) -> Any:
+    """Log prior of the biases of both ends at value x of edge e; its slope and curvature by x."""
+
+
+@bias_terms.register(object)
+def bias_terms_of_field(view, e, x, bias):
+    """From the biases as they would be."""
+    value, slope, curvature = 0.0, 0.0, 0.0
+    if view.n_biases > 0:
+        q, move = view.field.basis.shape[0], x - view.w[e]
+        for end in range(2):
+            u = view.field.edges[e, end]
+            for a in range(u * q, u * q + q):
+                density, step = density_of(bias, a), shift(view.field, a, e, end)
+                at = view.b[a] - move * step
+                g, h = slope_and_precision(density, at)
+                value += log_density(density, at)
+                slope -= step * g
+                curvature += step * step * h
+    return value, slope, curvature
+
+
+@by_type
+def set_edge(view: Any, e: int, x: float) -> Any:
+    """Give edge e the value x, and its ends the biases that keep them centred."""
+
+
+@set_edge.register(object)
+def set_edge_of_field(view, e, x):
+    """In the view's arrays."""
+    q, move = view.field.basis.shape[0], x - view.w[e]
+    view.w[e] = x
+    for end in range(2):
+        u = view.field.edges[e, end]
+        for a in range(u * q, u * q + q):
+            view.b[a] -= move * shift(view.field, a, e, end)
+
+
+@by_type
+def add_slopes(view: Any, active: Any, slope: Any) -> Any:
+    """Log-likelihood at the view's parameters up to a constant; its slopes are added to `slope`.
+
+    `slope` (k + n_biases,): by the weights of the edges `active` (k,) and by the centred biases.
+    """
+
+
+@by_type
+def is_trusted(view: Any) -> Any:
+    """Whether the likelihood is known well enough where the trajectory ended."""
+
+
+@by_type
+def set_parameters(view: Any, active: Any, place: Any) -> Any:
+    """Weights of the edges `active` (k,) and biases of the view, from coordinates `place` (k + n_biases,)."""
+
+
+@set_parameters.register(object)
+def set_parameters_of_field(view, active, place):
+    """In the view's arrays, from `place` (k + n_biases,)."""
+    field, k = view.field, active.shape[0]
+    for a in range(k):
+        view.w[active[a]] = place[a]
+    if view.n_biases > 0:
+        copy(place[k:], view.beta)
+        copy(view.beta, view.b)
+        add_shifts(field, view.w, -1.0, view.b)
+
+
+@by_type
+def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
+    """Log-likelihood and log prior of the biases, up to a constant, and their gradient.
+
+    Into `slope` (k + n_biases,), by the edges `active` (k,) first.
+    """
+
+
+@without_slab.register(object)
+def field_without_slab(view, active, bias, slope):
+    """From the biases of the field, and `add_slopes`; into `slope` (k + n_biases,)."""
+    k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
+    if view.n_biases > 0:
+        value = bias_prior(bias, view.b, slope[k:])
+    for a in range(k):
+        slope[a] = 0.0
+        if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases
+            for end in range(2):
+                u = view.field.edges[active[a], end]
+                for i in range(u * q, u * q + q):
+                    slope[a] -= shift(view.field, i, active[a], end) * slope[k + i]
+    return value + add_slopes(view, active, slope)
+
+
+@by_type
+def bias_prior(bias: Any, b: Any, slope: Any) -> Any:
+    """Log prior of the biases `b` (n_biases,), and its gradient, into `slope` (n_biases,)."""
+
+
+@bias_prior.register(object)
+def prior_of_each(bias, b, slope):
+    """As each bias has a density of its own; `b` and `slope` (n_biases,)."""
+    value = 0.0
+    for i in range(b.shape[0]):
+        density = density_of(bias, i)
+        value += log_density(density, b[i])
+        slope[i] = slope_and_precision(density, b[i])[0]
+    return value
+
+
+@by_type
+def fill_bias_precisions(bias: Any, out: Any) -> Any:
+    """Curvature of the log prior of the biases, each at its centre, into `out` (d q,)."""
+
+
+@fill_bias_precisions.register(object)
+def fill_own_precisions(bias, out):
+    """From each density, into `out` (d q,)."""
+    for i in range(out.shape[0]):
+        density = density_of(bias, i)
+        out[i] = slope_and_precision(density, density.location)[1]
+
+
+@lean
+def fill_node_tables(field, b, tables):
+    """Log potentials `tables` (d, K) of the states of the nodes, from biases `b` (d q,)."""
+    q = field.basis.shape[0]
+    for i in range(tables.shape[0]):
+        for a in range(tables.shape[1]):
+            value = field.floor[i, a]
+            for k in range(q):
+                value += b[i * q + k] * field.basis[k, a]
+            tables[i, a] = value
+
+
+@lean
+def centred(field, w, b, beta):
+    """Fill the centred biases `beta` (d q,) from weights (r,) and biases (d q,)."""
+    copy(b, beta)
+    add_shifts(field, w, 1.0, beta)
+
+
+@lean
+def add_shifts(field, w, sign, b):
+    """Add to the biases `b` (d q,) what centres those of a field with weights `w` (r,), times `sign`."""
+    q = field.basis.shape[0]
+    for e in range(w.shape[0]):
+        if w[e] != 0.0:
+            for end in range(2):
+                u = field.edges[e, end]
+                for a in range(u * q, u * q + q):
+                    b[a] += sign * w[e] * shift(field, a, e, end)

@@ -1,0 +1,1 @@
+"""Engines of `SpikeAndSlab` edges, one likelihood each."""

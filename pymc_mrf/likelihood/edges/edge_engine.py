@@ -1,0 +1,338 @@
+"""What `EdgeGibbs` asks of an engine: the likelihood of one field and its data, by edges.
+
+An engine owns a view for `pymc_mrf.kernels.edges`, where the moves are written once; it keeps the
+view up to date and learns how far joint moves should go.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
+from pymc_mrf.kernels.edges.hamiltonian import (
+    Coordinates,
+    allocate_coordinates,
+    draw_momentum,
+    hamiltonian_move,
+    prior_precisions,
+)
+from pymc_mrf.kernels.views.questions import Field, centred
+from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
+
+SINGULAR = 1e-9  # eigenvalues of covariances below this share of the largest are zero
+EDGES_AT_ONCE = 100_000  # with one feature
+HALF_ROW = 0.5  # by which variances in the data are larger than they are
+# length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
+TRAJECTORY = 1.6
+MAX_LEAPFROG = 16  # steps of one trajectory
+
+
+def edge_field(
+    x: Data,
+    graph: PairwiseGraph,
+    family: Family,
+    is_centred: bool,
+    order: np.ndarray,
+) -> Field:
+    """Make the kernels' data of a field, its edges visited in `order`.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
+    graph : PairwiseGraph
+    family : Family
+    is_centred : bool
+        Whether biases are shifted with the edges, to stay centred at the data.
+    order : (r,) int64 array
+    """
+    d, F, G = graph.n_nodes, family.edge_features, family.node_basis
+    (M, K), floor = F.shape, np.zeros((d, family.n_states))
+    floor[~family.possible(d)] = -np.inf
+    n = np.zeros(d)
+    for block in blocks_of(x, graph.edges):
+        n[block.nodes] = len(block.x)
+    counts = DataCounts(graph.edges, K)
+    counts.count(x)
+    f = F.T @ F
+    centre = regressed_centres(counts.pairs, F) if is_centred else np.zeros((graph.n_edges, 2, M))
+    by_v, by_u = (centre @ F).transpose(1, 0, 2)  # (r, K)
+    field = Field(
+        edges=graph.edges,
+        order=order,
+        n=n,
+        features=F,
+        basis=G,
+        floor=floor,
+        centre=centre,
+        lift=lift_of(family, d),
+        s=np.zeros(graph.n_edges),
+        sums=np.zeros(graph.n_edges),
+        t=np.zeros(d * len(G)),
+        statistic=f.ravel(),
+        cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
+        contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
+    )
+    fill_sums(counts, field)
+    return field
+
+
+def lift_of(family: Family, d: int) -> np.ndarray:
+    """Parameters (d q, M) that shift each of d nodes as the features of `family` do."""
+    F, G = family.edge_features, family.node_basis
+    # the first state is the reference: what is left of a feature is a combination of the basis
+    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
+    return (family.node_entries(d)[:, :, None] * lift).reshape(-1, len(F))
+
+
+def regressed_centres(pairs: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Choose what is taken from the features of both ends of every edge, (r, 2, M).
+
+    The coefficients of the linear regression of the edge's statistic on the features of its ends, in the
+    data. The centred statistic is then uncorrelated with them: where the field is as the data are, weights
+    and biases are orthogonal parameters (Cox and Reid, 1987). If the ends are independent, the coefficients
+    are the means of the features. If two states of a binary pair never occur together, they are the opposite
+    states, and a weight to which the data set no limit can be anything while the centred biases stay.
+
+    Parameters
+    ----------
+    pairs : (r, K, K) array
+        Counts of the states of the ends of each edge.
+    features : (M, K) array
+    """
+    (M, K), r = features.shape, len(pairs)
+    X = np.concatenate([np.repeat(features, K, axis=1), np.tile(features, K)])  # (2 M, K K)
+    products, y = (X[:, None] * X).reshape(-1, K * K), (features.T @ features).ravel()
+    centre = np.empty((r, 2, M))
+    for p in np.array_split(np.arange(r), 1 + r * M * M // EDGES_AT_ONCE):
+        share = pairs[p].reshape(len(p), -1) / pairs[p].sum(axis=(1, 2))[:, None]
+        mean = share @ X.T
+        C = (share @ products.T).reshape(-1, 2 * M, 2 * M) - mean[:, :, None] * mean[:, None]
+        c = share @ (X * y).T - mean * (share @ y)[:, None]
+        by_end = np.linalg.pinv(C, rcond=SINGULAR, hermitian=True) @ c[:, :, None]
+        centre[p] = by_end.reshape(-1, 2, M)[:, ::-1]  # what multiplies one end is taken from the other
+    return centre
+
+
+def fill_sums(counts: DataCounts, field: Field) -> None:
+    """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`."""
+    F, (u, v) = field.features, field.edges.T
+    by_u, by_v = field.centre[:, 1] @ F, field.centre[:, 0] @ F  # (r, K)
+    field.t[:] = (counts.nodes @ field.basis.T).ravel()
+    field.sums[:] = counts.pairs.reshape(len(u), -1) @ field.statistic
+    field.s[:] = field.sums - (by_u * counts.nodes[u]).sum(axis=1) - (by_v * counts.nodes[v]).sum(axis=1)
+
+
+def node_covariances(x: Data, field: Field) -> np.ndarray:
+    """Sum over the rows of x of the covariances of the statistics of each node's parameters, (d, q, q).
+
+    With `HALF_ROW` more that shows each of them alone, so that no variance is 0; `x` is that of `edge_field`.
+    """
+    d, q = len(field.n), len(field.basis)
+    C = np.zeros((d, q, q))
+    for block in blocks_of(x, field.edges):
+        values = field.basis[:, block.x]
+        values = values - values.mean(axis=1)[:, None]
+        C[block.nodes] = np.einsum("aci,bci->iab", values, values) + HALF_ROW * np.eye(q)
+    return C
+
+
+def data_information(x: Data, field: Field) -> np.ndarray:
+    """Sum over the rows of x of the variances of the features of edges and nodes, (r + d q,).
+
+    Edges as if their ends were independent; never 0. `x` is that of `edge_field`.
+    """
+    by_edge = np.zeros(len(field.edges))
+    for block in blocks_of(x, field.edges):
+        values = field.features[:, block.x]
+        centred = values - values.mean(axis=1)[:, None]
+        C = np.einsum("lci,kci->ilk", centred, centred) + HALF_ROW * np.eye(len(values))  # (d_b, M, M)
+        u, v = block.edges.T
+        by_edge[block.which] = (C[u] * C[v]).sum(axis=(1, 2)) / len(block.x)
+    return np.concatenate([by_edge, np.einsum("iaa->ia", node_covariances(x, field)).ravel()])
+
+
+def node_correlations(x: Data, field: Field) -> np.ndarray:
+    """Correlations (d, q, q) that belong to `node_covariances`."""
+    C = node_covariances(x, field)
+    scale = np.sqrt(np.einsum("iaa->ia", C))
+    return C / (scale[:, :, None] * scale[:, None, :])
+
+
+class EdgeEngine:
+    """Base of the engines of the edge sampler.
+
+    A subclass supplies `__init__` and `refresh`, and what else is not as here: nothing estimated, nothing
+    learnt, nothing remembered from step to step.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several, as of `edge_field`.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        With one parameter for each edge.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+    **options : int
+        Options of its own.
+
+    Attributes
+    ----------
+    view : NamedTuple
+        The likelihood as `edge_moves` sees it.
+    information : array
+        What the lengths of joint moves are scaled by: `data_information`, or what is the engine's own;
+        `learn` may change it in place.
+    correlations : (d, q, q) array
+        `node_correlations`, of which joint moves make blocks of their mass matrix.
+    is_pseudo : bool
+        Whether it is that of a pseudo-likelihood, of which the step warns where the draws are far from the
+        posterior.
+    """
+
+    view: Any
+    information: np.ndarray
+    correlations: np.ndarray
+    is_pseudo: ClassVar[bool] = False
+    _counts: DataCounts | None = None  # of data that change
+
+    def __init__(
+        self,
+        x: Data,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        **options: int,
+    ) -> None:
+        raise NotImplementedError
+
+    def refresh(self, rng) -> None:
+        """Bring the view up to date with its parameters `w`, `b` and `beta`."""
+        raise NotImplementedError
+
+    def set_data(self, x: Data) -> None:
+        """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
+        field = self.view.field
+        if self._counts is None:
+            self._counts = DataCounts(field.edges, field.features.shape[1])
+        self._counts.count(x)
+        fill_sums(self._counts, field)
+
+    def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
+        """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""
+        of_prior = np.empty(len(self.view.b))
+        slab = prior_precisions(prior, of_prior)
+        of_edges, of_biases = self.likelihood_precisions()
+        precisions = of_edges[active] + slab * self.slab_curvatures()[active]
+        if not self.view.n_biases:
+            return allocate_coordinates(1.0 / precisions)
+        x = allocate_coordinates(1.0 / np.concatenate([precisions, of_biases + of_prior]))
+        d, q, _ = self.correlations.shape
+        if q == 1:
+            return x
+        scale = np.sqrt(of_biases).reshape(d, q)
+        precision = self.correlations * scale[:, :, None] * scale[:, None, :]
+        np.einsum("iaa->ia", precision)[:] += of_prior.reshape(d, q)
+        x.inverse_mass[len(active) :] = 1.0
+        return x._replace(roots=np.linalg.cholesky(np.linalg.inv(precision)))
+
+    def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Information of the likelihood about every edge (r,) and bias (d q,), roughly."""
+        r = len(self.view.w)
+        return self.information[:r], self.information[r:]
+
+    def slab_curvatures(self) -> np.ndarray:
+        """Curvature of the slab at the weight of every edge relative to its centre, roughly; (r,)."""
+        return np.ones(len(self.view.w))
+
+    def remember(self) -> None:
+        """Keep what `learn` needs of the state before a joint move."""
+
+    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
+        """Update every edge in turn; `w` (r,) and `b` (d q,) are changed in place.
+
+        Without the Metropolis-Hastings correction if not `corrected`. Returns the numbers of proposals that
+        would change an edge, and of those accepted.
+        """
+        view = self.view
+        self.go_to(w, b)
+        # anew in every sweep, so that rounding errors do not add up over the chain
+        self.refresh(rng)
+        counts = sweep_edges(view, prior, corrected, rng)
+        w[:], b[:] = view.w, view.b
+        return counts
+
+    def go_to(self, w, b) -> None:
+        """Give the view other parameters."""
+        view = self.view
+        view.w[:], view.b[:] = w, b
+        centred(view.field, w, b, view.beta)
+
+    def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """Move all present edges and the biases jointly, in place, after `sweep`.
+
+        By `n_steps` leapfrog steps of length `step`. Returns the acceptance probability, NaN if there is
+        nothing to move.
+        """
+        active = self.view.field.order[w[self.view.field.order] != 0.0]
+        if not len(active) + self.view.n_biases:
+            return np.nan
+        accept = self.trajectory(active, prior, step, n_steps, rng)
+        w[:], b[:] = self.view.w, self.view.b
+        return accept
+
+    def stretch(self, rng) -> float:
+        """How many times longer than `TRAJECTORY` the next joint move is."""
+        return 1.0
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """Make the joint move of the edges `active` (k,), of `n_steps` steps times `stretch`.
+
+        Returns the acceptance probability.
+        """
+        n_steps = int(np.rint(n_steps * self.stretch(rng)))
+        self.remember()
+        x = self.coordinates(active, prior)
+        draw_momentum(x, rng)
+        return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng)[0]
+
+    def edge_parameters(self) -> np.ndarray:
+        """Parameters of the edges (r,), after the last move."""
+        return self.view.w.copy()
+
+    def learn_sweep(self) -> None:
+        """Learn from the last `sweep`; called in tuning only."""
+
+    def learn(self, weight: float) -> None:
+        """Learn from the last `joint` with this weight of the present; called in tuning only."""
+
+    @property
+    def n_particles(self) -> int:
+        """Number of particles, 0 if nothing is simulated."""
+        return 0
+
+    def statistics(self) -> dict[str, float]:
+        """How the estimates since the beginning of the last `sweep` fared.
+
+        The "noise" of log-likelihood ratios, the smallest effective size ("ess") relative to the particles,
+        the number of "resamplings", and the estimated "error" of the log-likelihood after the last move.
+        """
+        return {"noise": 0.0, "ess": 1.0, "resamplings": 0, "error": 0.0}
+
+    def measure_noise(self) -> float | None:
+        """Noise as `statistics` has it, where it takes long and is asked for now and then; else None."""
+        return None
+
+    def get_state(self) -> tuple[np.ndarray, ...]:
+        """Copy all that is remembered from step to step, besides `information`."""
+        return ()
+
+    def set_state(self, *state: np.ndarray) -> None:
+        """Restore what `get_state` gave."""
+
+    def forget(self) -> None:
+        """Unlearn and forget everything, besides `information`."""

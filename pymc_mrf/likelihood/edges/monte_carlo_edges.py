@@ -1,0 +1,270 @@
+"""The Monte Carlo likelihood of a field (Geyer & Thompson, 1992; Geyer, 1994), as `EdgeGibbs` asks for it.
+
+See `pymc_mrf.kernels.views.monte_carlo_edges` for what it is, and `pymc_mrf.likelihood.edges.reference` for
+its sample.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.edges.hamiltonian import (
+    Coordinates,
+    NormalCoordinates,
+    normal_coordinates,
+    prior_precisions,
+)
+from pymc_mrf.kernels.views import monte_carlo_edges as kernels
+from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
+from pymc_mrf.kernels.views.sample_sums import LANES
+from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine, edge_field
+from pymc_mrf.likelihood.edges.reference import Reference, bias_part
+
+FAR = 3.0
+"""Standard deviations of a weight from 0 beyond which its edge is in no doubt."""
+
+MOST_JOINED = 1000
+"""Parameters of a joint move beyond which it does not use their covariance, which has to be factored."""
+
+
+class MonteCarloEdges(EdgeEngine):
+    """Engine of the edge sampler: exact moves for prior times Monte Carlo likelihood.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        With one parameter for each edge.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+    references : sequence of Reference
+        Of each block.
+
+    Attributes
+    ----------
+    information : (r + d q,) array
+        Rows times the variances of the statistics at the reference.
+    """
+
+    def __init__(
+        self,
+        x: Data,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        references: Sequence[Reference],
+    ) -> None:
+        field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
+        blocks, q = list(blocks_of(x, graph.edges)), len(field.basis)
+        references = [
+            reference.recentred(
+                field.centre[block.which],
+                field.lift[block.nodes.start * q : block.nodes.stop * q],
+                block.edges,
+            )
+            for reference, block in zip(references, blocks, strict=True)
+        ]
+        places = [places_of(block, graph.n_edges, q) for block in blocks]
+        self.correlations = np.concatenate(
+            [
+                correlations_of(reference, block, q)
+                for reference, block in zip(references, blocks, strict=True)
+            ]
+        )
+        self.view = sample_view(field, len(field.t) if moves_biases else 0, references, places, blocks)
+        rows = np.concatenate([field.n[graph.edges[:, 0]], np.repeat(field.n, q)])
+        self.information = rows * self.view.sample.variances
+        self._references, self._blocks, self._places = references, blocks, places
+        self._means = np.empty(len(rows))
+        for reference, block, place in zip(references, blocks, places, strict=True):
+            own = field._replace(edges=block.edges, cells=field.cells[block.which])
+            self._means[place] = reference.gap + reference.sample_means(own)
+        self._biases = self.view.sample.place[len(field.s) :].copy()
+        add_shifts(field, self.view.sample.place[: len(field.s)], -1.0, self._biases)
+        self._least_share = 1.0
+
+    def refresh(self, rng) -> None:
+        """Compute all weights anew."""
+        kernels.locate(self.view)
+        self._least_share = float(self.view.share.min())
+
+    def coordinates(  # type: ignore[override]
+        self, active: np.ndarray, prior: EdgePrior
+    ) -> Coordinates | NormalCoordinates:
+        """About the normal approximation at the reference, if the covariance there is known, and small."""
+        view, r = self.view, len(self.view.w)
+        of_prior, slope, fixed = np.zeros((3, len(view.delta)))
+        moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
+        if not view.sample.excess.size or len(moved) > MOST_JOINED:
+            return super().coordinates(active, prior)
+        if not view.n_biases:
+            fixed[r:] = view.beta
+        of_prior[:r] = prior_precisions(prior, of_prior[r:])
+        bias_prior(prior.bias, self._biases, slope[r:])
+        slope[:r] += of_prior[:r] * prior.slab.location
+        slope[r:] += of_prior[r:] * self._biases
+        slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
+        precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
+        for reference, block, place in zip(self._references, self._blocks, self._places, strict=True):
+            own = np.isin(moved, place)
+            local = np.searchsorted(place, moved[own])
+            rows = len(block.x) * reference.covariance[local]
+            precision[np.ix_(own, own)] += rows[:, local]
+            slope[own] += (
+                rows @ (reference.place - fixed[place]) - len(block.x) * self._means[place][local]
+            )
+        return normal_coordinates(np.linalg.solve(precision, slope), precision)
+
+    def statistics(self) -> dict[str, float]:
+        """Smallest effective share of the weights; error of the log-likelihood, by halves of the sample."""
+        view = self.view
+        share = min(self._least_share, float(view.share.min()))
+        error = float(view.field.n[view.sample.nodes[:-1]] @ view.apart)
+        return {"noise": 0.0, "ess": share, "resamplings": 0, "error": error}
+
+    def shares_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""
+        self.go_to(w, b)
+        kernels.locate(self.view)
+        for k in range(len(self._blocks)):
+            kernels.fill_shares(self.view, k)
+        return self.view.shares.copy()
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """As of the base; after a rejection, statistics are again those of the place that is kept."""
+        view = self.view
+        before = view.w.copy(), view.beta.copy(), view.share.copy(), view.apart.copy()
+        accept = super().trajectory(active, prior, step, n_steps, rng)
+        if np.array_equal(view.w, before[0]) and np.array_equal(view.beta, before[1]):
+            view.share[:], view.apart[:] = before[2:]
+        return accept
+
+    def measure_noise(self) -> float:
+        """Noise of the likelihood at the place where the last move ended.
+
+        Root mean square error of the log-likelihood ratio of each present edge against its absence, at most
+        `FAR` standard deviations away, and of two values of a bias one standard deviation apart.
+        """
+        view = self.view
+        kernels.locate(view)
+        squares = []
+        for k, (reference, block, place) in enumerate(
+            zip(self._references, self._blocks, self._places, strict=True)
+        ):
+            r, n = len(block.which), len(block.x)
+            field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
+            y = view.y[k : k + 1, : view.sample.size[k]]
+            beyond = (view.delta - view.bounded)[place]
+            known = y - bias_part(beyond[None, r:], field.basis, reference.states)
+            by_sample, by_mean = reference.halves_apart(field, y, known)[0], reference.apart
+            # that of the covariance, times the displacement, whose variance is that of y
+            by_covariance = reference.variances * (y.var() / reference.n_squared)
+            far = n**2 * (by_sample**2 + by_mean**2 + by_covariance * (reference.excess.size > 0))
+            w, variance = view.w[block.which], 1.0 / self.information[place]
+            moves = np.concatenate(
+                [np.minimum(w**2, FAR**2 * variance[:r]), variance[r:] * bool(view.n_biases)]
+            )
+            squares.append((far * moves)[moves > 0.0])
+        every = np.concatenate(squares)
+        return float(np.sqrt(every.mean())) if len(every) else 0.0
+
+
+def places_of(block: Block, n_edges: int, q: int) -> np.ndarray:
+    """Which of all parameters are those of a block, in its order."""
+    nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
+    return np.concatenate([block.which, n_edges + nodes])
+
+
+def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
+    """Correlations (d, q, q) of the statistics of each node, kept away from singular."""
+    d, r = block.x.shape[1], len(block.which)
+    C = np.tile(np.eye(q), (d, 1, 1))
+    if reference.covariance.ndim == 2:
+        for i in range(d):
+            own = slice(r + i * q, r + (i + 1) * q)
+            C[i] = reference.covariance[own, own]
+    C += 0.5 / len(block.x) * np.eye(q)
+    scale = np.sqrt(np.einsum("iaa->ia", C))
+    return C / (scale[:, :, None] * scale[:, None, :])
+
+
+def node_limits(basis: np.ndarray, d: int) -> np.ndarray:
+    """How far biases (d q,) count in the cumulants: of a rare state these say nothing of large changes."""
+    return np.tile(kernels.REACH / np.ptp(basis, axis=1), d)
+
+
+def sample_view(
+    field: Field,
+    n_biases: int,
+    references: Sequence[Reference],
+    places: list[np.ndarray],
+    blocks: list[Block],
+) -> kernels.MonteCarloEdges:
+    """View of a field by the references of its blocks."""
+    (r, n_cells), (d, K), p, B = (
+        field.cells.shape,
+        field.floor.shape,
+        len(field.s) + len(field.t),
+        len(blocks),
+    )
+    sizes = np.array([reference.states.shape[1] for reference in references])
+    m, M = int(sizes.max()), len(field.features)
+    is_wide = any(not reference.excess.size for reference in references)
+    sample = kernels.Sample(
+        size=sizes,
+        nodes=np.array([0, *(block.nodes.stop for block in blocks)]),
+        edges=np.cumsum([0, *(len(block.which) for block in blocks)]),
+        block=np.repeat(np.arange(B), [block.x.shape[1] for block in blocks]),
+        states=np.zeros((d, m), dtype=np.int8),
+        features=np.zeros((M, d, m), dtype=np.float32),
+        place=np.empty(p),
+        gap=np.empty(p),
+        excess=np.zeros((0, 0) if is_wide else (p, p), dtype=np.float32),
+        apart=np.empty(p),
+        variances=np.empty(p),
+        reach=np.empty(r),
+        limit=np.full(p, np.inf),
+    )
+    for reference, place, block in zip(references, places, blocks, strict=True):
+        size = reference.states.shape[1]
+        sample.states[block.nodes, :size] = reference.states
+        sample.features[:, block.nodes, :size] = field.features[:, reference.states]
+        sample.place[place], sample.gap[place] = reference.place, reference.gap
+        sample.apart[place] = reference.apart
+        sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
+        sample.reach[block.which] = reference.reach
+        sample.limit[place[len(block.which) :]] = node_limits(field.basis, block.x.shape[1])
+        if not is_wide:
+            sample.excess[np.ix_(place, place)] = reference.excess
+    return kernels.MonteCarloEdges(
+        field=field,
+        w=np.zeros(r),
+        b=np.zeros(len(field.t)),
+        beta=np.zeros(len(field.t)),
+        n_biases=n_biases,
+        log_p=np.zeros(n_cells),
+        kept=np.zeros((B, n_cells + 2)),
+        tilt=np.zeros(2),
+        looked=np.zeros(2, dtype=np.int64),
+        sample=sample,
+        delta=np.zeros(p),
+        bounded=np.zeros(p),
+        slope=np.zeros(p),
+        y=np.zeros((B, m), dtype=np.float32),
+        weight=np.ones((B, m), dtype=np.float32),
+        total=sizes.astype(np.float64),
+        log_A=np.zeros(B),
+        share=np.ones(B),
+        apart=np.zeros(B),
+        counts=np.zeros((LANES, n_cells)),
+        factor=np.zeros(n_cells, dtype=np.float32),
+        tables=np.zeros((d, K), dtype=np.float32),
+        shares=np.zeros((d, K)),
+    )

@@ -1,0 +1,265 @@
+"""The likelihood of a field from weighted particles, as `EdgeGibbs` asks for it.
+
+Particles follow every change of a parameter by weights that are exact, Gibbs sweeps keep them moving, and
+they are resampled when the weights have become uneven: see `pymc_mrf.kernels.views.particle_edges`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edges import particle_joint
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
+from pymc_mrf.kernels.views.questions import centred
+from pymc_mrf.kernels.views.weighted_particles import (
+    fill_means,
+    get_states,
+    refresh,
+    set_states,
+    sweep,
+)
+from pymc_mrf.likelihood.edges.edge_engine import (
+    MAX_LEAPFROG,
+    TRAJECTORY,
+    EdgeEngine,
+    data_information,
+    edge_field,
+    node_correlations,
+)
+
+LEAST_SIZE = (
+    0.5  # effective size of one edge's marginal, relative to m, below which particles are renewed
+)
+BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
+LEAST_PARTICLES = 500
+PER_ROW = 5  # particles for every row of the data
+BLOCK = 1_000_000  # numbers gathered at once
+CORRELATED = 9.0  # squared correlation, over n, from which on an edge comes early
+LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
+MAX_PIECES = 16
+MEMORY = 100  # draws, about, over which expected means are averaged
+SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
+
+
+class ParticleEdges(EdgeEngine):
+    """Engine of the edge sampler: approximate moves of edges, weights and biases of a field.
+
+    Memory is proportional to nodes times particles times states, plus edges.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Observed state indices.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        With one parameter for each edge.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+    n_particles : int, optional
+        Particles, m; 5 n and at least 500 by default.
+    n_sweeps : int
+        Gibbs sweeps of all particles after each sweep over the edges and after resampling.
+
+    Attributes
+    ----------
+    information : (r + d q,) array
+        Of `data_information`.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+        n_particles: int | None = None,
+        n_sweeps: int = 1,
+    ) -> None:
+        n = len(x)
+        field = edge_field(x, graph, family, moves_biases, order_of_visits(x, graph))
+        self.information = data_information(x, field)
+        self.correlations = node_correlations(x, field)
+        self._x = x
+        size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
+        indptr, n_biases = graph.arrays.indptr, len(field.t)
+        self._particles: Any = (
+            binary_particles.allocate(size, indptr, graph.n_edges)
+            if family.is_binary_product
+            else state_particles.allocate(size, indptr, field)
+        )
+        self.view = particle_edges.allocate_view(
+            field, n_biases if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
+        )
+        self._b = np.zeros(n_biases)  # biases that the particles stand for
+        self._is_started = False
+        self._n_averaged = 0
+        self._reach = 1.0
+        self.reset_statistics()
+
+    @property
+    def n_particles(self) -> int:
+        """Number of particles m."""
+        return self._particles.size
+
+    @property
+    def noise(self) -> float:
+        """Noise of the estimated likelihood since `reset_statistics`.
+
+        Standard deviation of the estimated log-likelihood ratio between two values of an edge one
+        posterior standard deviation apart, root mean square over the edges that were not hopeless.
+        """
+        tally = self.view.tally[0]
+        return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
+
+    @property
+    def least_size(self) -> float:
+        """Smallest effective size since `reset_statistics`."""
+        return float(self.view.tally[0].least_size)
+
+    @property
+    def n_resamplings(self) -> int:
+        """Number of resamplings since `reset_statistics`."""
+        return int(self.view.tally[0].resamplings)
+
+    def reset_statistics(self) -> None:
+        """Start counting anew."""
+        self.view.tally[0] = np.zeros((), self.view.tally.dtype)
+        self.view.tally[0].least_size = self.n_particles
+
+    def statistics(self) -> dict[str, float]:
+        """Noise, smallest relative effective size and resamplings since the beginning of the last `sweep`."""
+        size = self.least_size / self.n_particles
+        return {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings, "error": 0.0}
+
+    def get_state(self) -> tuple[np.ndarray, ...]:
+        """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""
+        particles, m = self._particles, self.n_particles
+        states = np.empty((len(particles.degree), m), dtype=np.int8)
+        get_states(particles, states)
+        learnt = (
+            np.array([self._reach, self._n_averaged, self._is_started]),
+            self.view.means.expected.copy(),
+        )
+        return states, particles.W[:m].copy(), particles.w.copy(), self._b.copy(), *learnt
+
+    def set_state(self, *state: np.ndarray) -> None:
+        """Restore what `get_state` gave."""
+        states, weights, w, b, learnt, expected = state
+        particles, m = self._particles, self.n_particles
+        set_states(particles, self.view.field, states)
+        particles.W[:m] = weights
+        self._stand_for(w, b)
+        self._reach, self._n_averaged = float(learnt[0]), int(learnt[1])
+        self._is_started = bool(learnt[2])
+        self.view.means.expected[:] = expected
+
+    def _stand_for(self, w, b) -> None:
+        """Take the particles for a sample of the field with parameters w and b."""
+        self._particles.w[:] = w
+        self._b[:] = b
+        self._is_started = True
+        centred(self.view.field, w, b, self._particles.beta)
+        refresh(self._particles, self.view.field)
+
+    def forget(self) -> None:
+        """Unlearn everything, and let the next sweep start from the data."""
+        self._is_started = False
+        self._reach = 1.0
+        self.view.means.expected[:] = np.nan
+        self._n_averaged = 0
+
+    def start(self, w, b, n_sweeps: int, rng) -> None:
+        """Particles from the rows of the data, followed by `n_sweeps` sweeps at w (r,) and b (d q,)."""
+        particles, field, m = self._particles, self.view.field, self.n_particles
+        rows = self._x[rng.integers(len(self._x), size=m)]
+        set_states(particles, field, np.ascontiguousarray(rows.T))
+        particles.W[:m] = 1.0
+        self._stand_for(w, b)
+        self.move(n_sweeps, rng)
+        expected = self.view.means.expected
+        if np.isnan(expected).any():  # until draws tell
+            edges = np.arange(len(w))
+            fill_means(particles, field, edges, particles.W, expected, self.view.joint.node_mean)
+
+    def move(self, n_sweeps: int, rng) -> None:
+        """Gibbs sweeps at the present parameters; the weights stay as they are."""
+        seed_lanes(self._particles.lanes, rng)
+        sweep(self._particles, self.view.field, n_sweeps)
+
+    def refresh(self, rng) -> None:
+        """Local fields of the particles; new particles if these stand for other parameters."""
+        w, b = self.view.w, self.view.b
+        own = self._particles.w, self._b
+        if self._is_started and np.array_equal(w, own[0]) and np.array_equal(b, own[1]):
+            self._stand_for(w, b)
+        else:
+            self.start(w, b, BURN_IN, rng)
+        self.reset_statistics()
+        seed_lanes(self._particles.lanes, rng)
+
+    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
+        """Update every edge in turn, then move the particles; `w` (r,) and `b` (d q,) are changed in place.
+
+        Returns the numbers of proposals that would change an edge, and of those accepted.
+        """
+        counts = super().sweep(w, b, prior, rng, corrected)
+        self._b[:] = b
+        self.move(self.view.n_sweeps, rng)
+        return counts
+
+    def learn_sweep(self) -> None:
+        """Average the means of the edges' statistics at the present draw into the expected ones."""
+        now, expected = self.view.means
+        if self._n_averaged == 0:
+            expected[:] = now
+        # in the beginning about the last third counts: the way to the posterior is to be forgotten
+        expected += (now - expected) / min(1.0 + self._n_averaged / 3.0, MEMORY)
+        self._n_averaged += 1
+
+    def learn(self, weight: float) -> None:
+        """Shorten the pieces of joint moves after a refusal, lengthen them after none.
+
+        Far from the posterior, trajectories are longer than the particles can be trusted.
+        """
+        refused = self.view.tally[0].refused > 0
+        self._reach = self._reach * SHORTEN if refused else min(self._reach * LENGTHEN, 1.0)
+        self.view.tally[0].refused = 0
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """Make the joint move of the edges `active` (k,); the acceptance probability.
+
+        A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.
+        """
+        x = self.coordinates(active, prior)
+        # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
+        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n[0] / len(x.place))
+        n_pieces = int(np.ceil(TRAJECTORY / longest))
+        length = TRAJECTORY / n_pieces
+        n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)
+        accept = particle_joint.hamiltonian_pieces(
+            self.view, active, prior, x, min(step, length), n_steps, min(n_pieces, MAX_PIECES), rng
+        )
+        self._b[:] = self.view.b
+        return accept
+
+
+def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:
+    """Candidate edges (r,), first those whose ends correlate; in both parts, by their first ends.
+
+    Most changes happen in the first part, so that in the second little has to be computed anew.
+    """
+    u, v = graph.edges.T
+    y = x - x.mean(axis=0)
+    variance = (y**2).sum(axis=0)
+    scale = variance[u] * variance[v]
+    squared, size = np.empty(len(u)), max(BLOCK // len(x), 1)
+    for part in (slice(start, start + size) for start in range(0, len(u), size)):
+        squared[part] = np.einsum("ce,ce->e", y[:, u[part]], y[:, v[part]]) ** 2
+    # 0 with a constant column
+    share = np.divide(squared, scale, out=np.zeros(len(u)), where=scale > 0.0)
+    return np.lexsort((v, u, share < CORRELATED / len(x)))

@@ -1,0 +1,158 @@
+"""The pseudo-likelihood of a field as `EdgeGibbs` asks for it.
+
+Besag (1975): every variable given all others, so that a change of one edge touches two variables only.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
+from pymc_mrf.kernels.views import pseudo_edges
+from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.edges.edge_engine import (
+    EdgeEngine,
+    edge_field,
+    node_correlations,
+)
+from pymc_mrf.parts import Parts
+
+RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
+WIDEST = 0.9  # quantile over the nodes
+MAX_STRETCH = 8.0
+
+
+class PseudoEdges(EdgeEngine):
+    """Engine of the edge sampler: exact moves for prior times pseudo-likelihood.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
+        Observed state indices; of each block if there are several.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        With one parameter for each edge.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+
+    Attributes
+    ----------
+    information : (d M M + d K + r + 2 d,) array
+        Learnt in tuning. Sums over rows of the conditional covariances of every node's features and of the
+        variances of its states, and curvature of the slab at the weight of every edge relative to its
+        centre, which scale joint moves; mean and mean square of the norm of each node's weights, so scaled,
+        which tell how far to move.
+    """
+
+    is_pseudo: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        x: Data,
+        graph: PairwiseGraph,
+        family: Family,
+        moves_biases: bool,
+    ) -> None:
+        d, r = graph.n_nodes, graph.n_edges
+        field = edge_field(x, graph, family, moves_biases, np.arange(r))
+        M, K = field.features.shape
+        N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
+        self.correlations = node_correlations(x, field)
+        # not 0 for constant columns, and in the units of the features
+        C, v = np.tile(0.5 * np.diag(np.ptp(field.features, axis=1) ** 2), (d, 1, 1)), np.zeros((d, K))
+        for block in blocks_of(x, graph.edges):
+            values = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
+            values = values - values.mean(axis=-1, keepdims=True)
+            C[block.nodes] += values @ values.transpose(0, 2, 1)
+            p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
+            v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
+        n_blocks = len(x) if isinstance(x, list) else 1
+        self.view = pseudo_edges.allocate_view(field, len(field.t) if moves_biases else 0, N, n_blocks)
+        self._fill_rows(x)
+        self._norms = np.zeros(d)
+        self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
+        self._curvature = np.ones(r)
+        self.information = np.concatenate([C.ravel(), v.ravel(), np.ones(r), np.zeros(2 * d)])
+        self._places = Parts([C.shape, v.shape, (r,), (d,), (d,)])
+
+    def _fill_rows(self, x: Data) -> None:
+        """Fill in what the view holds of every row."""
+        field, T = self.view.field, self.view.T
+        for block in blocks_of(x, field.edges):
+            n, nodes = len(block.x), block.nodes
+            T[nodes, :, :n] = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
+        self.view.s[:] = field.sums + field.s
+        mean = T.sum(axis=2) / field.n[:, None]
+        C = np.einsum("ilc,ikc->ilk", T, T) / field.n[:, None, None] - mean[:, :, None] * mean[:, None]
+        gap = mean[field.edges] - field.centre  # (r, 2, M)
+        self.view.Z2[:] = C[field.edges] + gap[:, :, :, None] * gap[:, :, None]
+
+    def set_data(self, x: Data) -> None:
+        """Rows of the view as well."""
+        super().set_data(x)
+        self._fill_rows(x)
+
+    def refresh(self, rng) -> None:
+        """Recompute all local fields."""
+        # one kernel for both: another takes half a second to compile
+        self.view.now.w[:], self.view.now.beta[:] = np.nan, np.nan
+        pseudo_edges.catch_up(self.view)
+
+    def learn(self, weight: float) -> None:
+        """Move `information` towards its value before the last `joint`."""
+        C, variance, curvature, mean, square = self._places.of(self.information)
+        C += weight * (self._seen_C - C)
+        variance += weight * (self._seen_variance - variance)
+        # recent draws count for more: norms grow much after the start
+        recent = min(RECENT * weight, 1.0)
+        weight = recent if square.any() else 1.0
+        mean += weight * (self._norms - mean)
+        square += weight * (self._norms**2 - square)
+        curvature += recent * (self._curvature - curvature)
+
+    def stretch(self, rng) -> float:
+        """Tell from the norms of the nodes' weights how far to go.
+
+        If parameters are many for the rows, local fields of a node may all grow together, held back only by
+        the prior: the norm of its weights varies far more than one weight given the others.
+        """
+        *_, mean, square = self._places.of(self.information)
+        spread = np.sort(square - mean**2)
+        widest = np.interp(WIDEST * (len(spread) - 1), np.arange(len(spread)), spread)
+        return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
+
+    def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
+        """As of the base; remembers the norms of the weights."""
+        x = super().coordinates(active, prior)
+        (u, v), d = self.view.field.edges[active].T, len(self._norms)
+        squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
+        self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, squares, d))
+        return x
+
+    def slab_curvatures(self) -> np.ndarray:
+        """As learnt."""
+        return self._places.of(self.information)[2]
+
+    def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """From the learnt covariances and variances."""
+        view, G = self.view, self.view.field.basis
+        C, variance, *_ = self._places.of(self.information)
+        u, v = view.field.edges.T
+        by_bias = variance @ (G - G[:, :1]).T ** 2
+        return (C[u] * view.Z2[:, 1] + C[v] * view.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
+
+    def remember(self) -> None:
+        """Covariances and variances at the present parameters."""
+        pseudo_edges.catch_up(self.view)  # after a rejection
+        self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
+
+    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+        """As of the base; remembers what `learn` needs."""
+        accept = super().trajectory(active, prior, step, n_steps, rng)
+        self._curvature[:] = self.slab_curvatures()
+        fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
+        return accept

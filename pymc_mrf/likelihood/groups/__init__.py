@@ -1,0 +1,1 @@
+"""Engines of grouped parameters, one likelihood each."""

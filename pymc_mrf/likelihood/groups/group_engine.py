@@ -1,0 +1,170 @@
+"""What a group sampler asks of the likelihood of one field: one edge at a time, and all values jointly."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.groups import group_labels
+from pymc_mrf.kernels.simulation import gibbs
+from pymc_mrf.likelihood.data_counts import DataCounts
+
+N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
+
+
+class GroupEngine(ABC):
+    """Likelihood of one field as a function of the r natural parameters of a group sampler.
+
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Observed state indices.
+    graph : PairwiseGraph
+    statistic : (K, K) array
+        Table of f, symmetric; a natural parameter multiplies it.
+    node_tables : (d, K) array
+        Log tables of the nodes; -inf for states that a node does not have.
+    entries : (edges,) int64 array
+        Which of the r parameters each edge has, all different.
+    n_entries : int
+        r.
+
+    Attributes
+    ----------
+    n : int
+    s : (edges,) array
+        Sum of f over the observations.
+    levels : (L,) array
+        Different values of f, increasing.
+    level : (K, K) int64 array
+        Which of them each pair of states has.
+    is_binary : bool
+        Whether the levels are 0 and 1.
+    order : (r,) int64 array
+        Order of the parameters in which a sweep costs least.
+    chunk : int
+        Parameters of a sweep after which the views want to be renewed.
+    n_terms : int
+        Most terms that one edge's likelihood has (`pymc_mrf.kernels.groups.edge_terms`).
+    n_levels : int
+        Most levels that one term has.
+    n_trajectories : int
+        Hamiltonian moves that one evaluation of `grouped` should serve.
+    reference, node_reference : array
+        What `learn` found; part of a sampler's state.
+    """
+
+    n_terms: int = 1
+    n_trajectories: int = 1
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        graph: PairwiseGraph,
+        statistic: np.ndarray,
+        node_tables: np.ndarray,
+        entries: np.ndarray,
+        n_entries: int,
+    ) -> None:
+        self.n = len(x)
+        self.s = np.empty(graph.n_edges)
+        self.graph, self.statistic, self.node_tables = graph, statistic, node_tables
+        self.x, self._counts = x, DataCounts(graph.edges, len(statistic))
+        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
+        self.levels, level = np.unique(statistic, return_inverse=True)
+        self.level = level.reshape(statistic.shape)
+        self.is_binary = np.array_equal(self.levels, [0.0, 1.0])
+        self.n_levels = len(self.levels)
+        self.entries = entries
+        self.edge_of = np.full(n_entries, -1)
+        self.edge_of[entries] = np.arange(graph.n_edges)
+        self.order = np.arange(n_entries)
+        self.chunk = n_entries
+        self.reference = np.zeros((graph.n_edges, 0), dtype=self._reference_statistic.dtype)
+        self.node_reference = np.zeros((0, 0))
+
+    @property
+    def _reference_statistic(self) -> np.ndarray:
+        """The statistic (K, K) in the type of `reference`, which is small where that is possible."""
+        return self.statistic.astype(np.int8) if self.is_binary else self.statistic
+
+    def alone(self) -> np.ndarray:
+        """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""
+        K, (u, v) = len(self.statistic), self.graph.edges.T
+        share = np.stack([(self.x == a).mean(axis=0) for a in range(K)], axis=1)  # (d, K)
+        p = share[u][:, :, None] * share[v][:, None, :]  # (edges, K, K)
+        of_u, of_v = (np.einsum("eb,ab->ea", share[i], self.statistic) for i in (v, u))
+        mean = (p * self.statistic).sum(axis=(1, 2))
+        # what the nodes do not explain
+        rest = self.statistic - of_u[:, :, None] - of_v[:, None, :] + mean[:, None, None]
+        spread = (p * rest**2).sum(axis=(1, 2)) + np.ptp(self.levels) ** 2 / self.n
+        return self._to_entries((self.s / self.n - mean) / spread)
+
+    def set_data(self, x: np.ndarray) -> None:
+        """Take other data (n, d), missing cells being filled anew."""
+        self.x = x
+        self._counts.count(x)
+        self.s[:] = self._counts.pairs.reshape(len(self.s), -1) @ self.statistic.ravel()
+
+    def set_node_tables(self, node_tables: np.ndarray) -> None:
+        """Take over other node tables (d, K)."""
+        self.node_tables = node_tables
+
+    @abstractmethod
+    def view(self, eta: np.ndarray) -> Any:
+        """View for `pymc_mrf.kernels.groups.group_labels`, at the parameters `eta` (r,)."""
+
+    @abstractmethod
+    def grouped(
+        self, labels: np.ndarray, values: np.ndarray
+    ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """Log-likelihood and gradient (K,) as a function of the values (K,) of the groups `labels` (r,).
+
+        `values` are the present ones, around which an approximation is the best.
+        """
+
+    @abstractmethod
+    def learn(self, eta: np.ndarray, rng: np.random.Generator) -> None:
+        """Learn at `eta` (r,) what `information` needs."""
+
+    def information(self, labels: np.ndarray, n_groups: int) -> np.ndarray:
+        """Curvature (K + P, K + P) of the log-likelihood by the values of groups, at what was learnt.
+
+        n times the covariance of the sums of f over the groups: a function of `labels` (r,) and of what was
+        learnt. The P variables behind the node parameters, if they are moved as well, follow the groups.
+        """
+        N = self.reference.shape[1]
+        sums = np.empty((n_groups, N), dtype=np.int32 if self.is_binary else np.float64)
+        group_labels.sum_groups(self.reference, labels[self.entries], sums)
+        sums = np.concatenate([sums, self.node_reference]) if len(self.node_reference) else sums
+        sums = sums - sums.sum(axis=1)[:, None] / N
+        information = sums @ sums.T * (self.n / N)
+        variances = information.diagonal().copy()
+        information *= N / (N + len(sums))  # of as many groups as states nothing would be left but noise
+        np.einsum("kk->k", information)[:] = variances
+        return information
+
+    def _to_entries(self, values: np.ndarray) -> np.ndarray:
+        """Spread values of the edges over the r parameters, zero where there is no edge."""
+        out = np.zeros(len(self.edge_of))
+        out[self.entries] = values
+        return out
+
+
+class ComputedLikelihood(GroupEngine):
+    """Base of the engines whose log-likelihood can be computed anywhere."""
+
+    @abstractmethod
+    def log_likelihood(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log-likelihood at `eta` (r,) and its gradient (r,)."""
+
+    def grouped(self, labels, values):
+        """Sum the gradient over the members of each group."""
+
+        def log_likelihood(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self.log_likelihood(x[labels])
+            return value, np.bincount(labels, gradient, minlength=len(x))
+
+        return log_likelihood

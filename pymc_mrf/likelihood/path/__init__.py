@@ -1,0 +1,1 @@
+"""Log-partition functions along one coupling, and a field, by simulation."""

@@ -1,0 +1,1 @@
+"""Auxiliary data sets, and what is learnt from them."""

@@ -1,0 +1,1 @@
+"""Steps by auxiliary data: `Exchange` and `AuxiliaryVariableMH`."""

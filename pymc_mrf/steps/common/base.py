@@ -1,0 +1,298 @@
+"""What all steps share: refusals, default starts, the life of a chain, statistics, warnings at its end."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pymc as pm
+from pymc.stats.convergence import SamplerWarning
+from pymc.step_methods.compound import BlockedStep, CompoundStep, StepMethodState
+from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from rich.progress import TextColumn
+from rich.table import Column
+
+from pymc_mrf.steps.common.chain_warnings import ChainWarning
+from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Declared, Statistics
+
+
+@dataclass_state
+class ChainCountState(DataClassState):
+    """Everything that changes while a chain runs."""
+
+    n_tuning: int
+    length: int
+    n_left: int
+    n_draws: int
+    moved: bool
+
+
+class ChainCount(WithSamplingState):
+    """The draws of a chain, and whether any of them moved the variable of a step.
+
+    Parameters
+    ----------
+    tune, draws : int
+        Steps of the chain before and after the end of tuning.
+
+    Attributes
+    ----------
+    n_tuning, length : int
+        These two numbers.
+    n_left, n_draws : int
+        Steps that are left; draws so far.
+    """
+
+    _state_class = ChainCountState
+
+    def __init__(self, tune: int = 0, draws: int = 0) -> None:
+        self.n_tuning, self.length, self.n_left = tune, draws, tune + draws
+        self.n_draws, self.moved = 0, False
+
+    def add(self, tune: bool, moved: bool) -> bool:
+        """Count a step; whether the chain ends with it."""
+        self.n_left -= 1
+        if not tune:
+            self.n_draws += 1
+            self.moved = self.moved or moved
+        return self.n_left == 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the next step is the first of a chain."""
+        return self.n_left == self.n_tuning + self.length > 0
+
+    @property
+    def has_just_tuned(self) -> bool:
+        """Whether the next draw is the first after tuning."""
+        return self.n_tuning > 0 and self.n_draws == 0
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether no draw moved the variable, although there were enough of them."""
+        return not self.moved and self.n_draws >= LEAST_DRAWS
+
+
+@dataclass_state
+class MRFStepState(StepMethodState):
+    """Everything that changes while a chain of any step runs."""
+
+    tune: bool
+    started: bool
+    count: ChainCountState
+
+
+class MRFStep(BlockedStep):
+    """Base of all steps.
+
+    A subclass declares its `statistics` and supplies `_update`. Its `__init__` calls this one first and
+    `_warm_up` last. What else changes while a chain runs is in its state class, and `_forget` resets it.
+
+    Attributes
+    ----------
+    vars : list of TensorVariable
+        Value variables that the step moves.
+    tune : bool
+        Whether the chain is tuning.
+    started : bool
+        Whether the chain has begun.
+    count : ChainCount
+    """
+
+    default_blocked = True
+    _state_class: type[DataClassState] = MRFStepState
+
+    title: ClassVar[str]
+    """What users know the step by; its class by default."""
+    prefix: ClassVar[str] = ""
+    """Of the names of its statistics. No other step may have it, or PyMC takes the statistics for one."""
+    statistics: Statistics = ()
+    """Its own; those of its base classes are inherited."""
+    declared: ClassVar[dict[str, Declared]] = {}
+    """All its statistics, by their names in the results."""
+    approximation: ClassVar[str] = ""
+    """How far its draws are from the posterior whatever the statistics say; nothing if they need not be."""
+    changes_edges: ClassVar[bool | None] = None
+    """Whether it adds and removes edges, or moves the values of given edges only; None if neither."""
+
+    def __init_subclass__(cls, **kwargs) -> None:
+        """Tell PyMC of the statistics."""
+        super().__init_subclass__(**kwargs)
+        if "prefix" in cls.__dict__:
+            cls.title = cls.__dict__.get("title", cls.__name__)
+        own = cls.__dict__.get("statistics", ())
+        new = {f"{cls.prefix}_{s.name}": Declared(cls.title, cls.prefix, s) for s in own}
+        cls.declared = {**cls.declared, **new}
+        cls.stats_dtypes_shapes = {name: (s.statistic.dtype, []) for name, s in cls.declared.items()}
+        # of the type that PyMC's own steps declare; PyMC leaves it out of the results
+        cls.stats_dtypes_shapes["warning"] = (SamplerWarning, None)
+
+    def __new__(cls, vars, *args, **kwargs):
+        """Refuse variables and models that PyMC would refuse with fewer words; make the step, or several."""
+        check_step_arguments(cls.__name__, vars, kwargs.get("model"))
+        model = pm.modelcontext(kwargs.get("model"))
+        values = get_value_vars_from_user_vars(vars, model)
+        several = cls._make_several(values, model, args, kwargs)
+        return super().__new__(cls, values, *args, **kwargs) if several is None else several
+
+    @classmethod
+    def _make_several(
+        cls, values: list, model: pm.Model, args: tuple, kwargs: dict
+    ) -> BlockedStep | CompoundStep | None:
+        """Make the steps for variables that one step cannot serve; None if it can."""
+        return None
+
+    def __init__(
+        self,
+        vars,
+        *,
+        model: pm.Model | None = None,
+        initial_point: dict[str, np.ndarray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        rng=None,
+        blocked: bool = True,
+    ) -> None:
+        self._model = model = pm.modelcontext(model)
+        self._compile_kwargs = compile_kwargs or {}
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        self.rng = get_random_generator(rng)
+        self._held: list[HeldData] = []
+        default = model.initial_point()
+        self._point = initial_point or default
+        self._default_start = {
+            (name := model.rvs_to_values[rv].name): default[name]
+            for rv in model.free_RVs
+            if model.rvs_to_initial_values[rv] is None
+        }
+
+    def _only_variable(self) -> Any:
+        """Value variable of a step that moves one only.
+
+        Raises
+        ------
+        ValueError
+            If there are several.
+        """
+        if len(self.vars) != 1:
+            step = type(self).__name__
+            names = [self._model.values_to_rvs[value].name for value in self.vars]
+            raise ValueError(
+                f"{step} takes one variable, but got {', '.join(names)}: make one {step} for each of them, "
+                f"as in step=[{', '.join(f'{step}([{name}])' for name in names)}]"
+            )
+        return self.vars[0]
+
+    def _starts_at_default(self, point: dict[str, np.ndarray], names: Sequence[str]) -> bool:
+        """Whether these variables are where PyMC starts them; any other start is the user's."""
+        start = self._default_start
+        return all(name in start and np.array_equal(point[name], start[name]) for name in names)
+
+    def _warm_up(self) -> None:
+        """Take a step that is thrown away, so that everything compiles before chains fork."""
+        self._forget()
+        state = self.rng.bit_generator.state
+        self.step(self._point)
+        self.rng.bit_generator.state = state
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget everything that was learnt."""
+        self.tune, self.started = True, False
+        self.count = ChainCount()
+
+    def setup_chain(self, rng, tune: int, draws: int) -> None:
+        """Forget the previous chain; refuse data set since the step was made."""
+        for data in self._held:
+            data.check_unchanged()
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+        self.tune, self.count = tune > 0, ChainCount(tune, draws)
+
+    def step(self, point):
+        """Move the variables of this step."""
+        new, stats, moved = self._update(point)
+        ends = self.count.add(self.tune, moved)
+        messages = self._warn_at_end() if ends else []
+        stats["warning"] = ChainWarning(messages) if messages else None
+        return new, [stats]
+
+    @abstractmethod
+    def _update(
+        self, point: dict[str, np.ndarray]
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any], bool]:
+        """Move the variables: the new point, the statistics, and whether anything moved."""
+
+    def _warn_at_end(self) -> list[str]:
+        """Say what speaks against the chain that ends here, each with its remedy."""
+        return []
+
+    @classmethod
+    def _progressbar_config(cls, n_chains=1):
+        ChainWarning.begin_run()  # PyMC calls this at the start of a run, in the main process, shown or not
+        shown = {name: s.statistic for name, s in cls.declared.items() if s.statistic.column}
+        columns = [
+            TextColumn(
+                f"{{task.fields[{name}]{':0.2f' if s.dtype is np.float64 else ''}}}",
+                table_column=Column(s.column, ratio=1),
+            )
+            for name, s in shown.items()
+        ]
+        return columns, {name: [s.dtype(0)] * n_chains for name, s in shown.items()}
+
+    @classmethod
+    def _make_progressbar_update_functions(cls):
+        names = [name for name, s in cls.declared.items() if s.statistic.column]
+
+        def update(stats):
+            return {name: stats[name] for name in names}
+
+        return (update,)
+
+
+def check_step_arguments(step: str, vars: Any, model: Any) -> None:
+    """Refuse what PyMC would refuse without naming the step and the remedy.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step class.
+    vars : variable or sequence of variables
+        As the user gave them.
+    model : pymc.Model or None
+        None stands for the model on the context stack.
+
+    Raises
+    ------
+    TypeError
+        If there is no model, or a variable is given by its name.
+    ValueError
+        If there is no variable, or one is observed or of another model.
+    """
+    try:
+        model = pm.modelcontext(model)
+    except TypeError as error:
+        raise TypeError(
+            f"{step} belongs to a model: make it inside `with model:`, or pass it `model=` as well as "
+            "pm.sample"
+        ) from error
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"{step}: model must be a pymc.Model, not {model!r}")
+    listed = vars if isinstance(vars, list | tuple | set) else [vars]
+    if not listed:
+        raise ValueError(f"{step}: vars is empty; pass the variables that it is to sample")
+    known = {*model.free_RVs, *model.value_vars}
+    for var in listed:
+        if isinstance(var, str):
+            raise TypeError(
+                f"{step}: vars holds the name {var!r}; pass the variable, as in model[{var!r}]"
+            )
+        if var in model.observed_RVs:
+            raise ValueError(f"{step} samples free variables, but {var.name} is observed: leave it out")
+        if var not in known:
+            name = getattr(var, "name", None) or repr(var)
+            raise ValueError(
+                f"{step}: {name} is no free variable of the model; pass those of the same model, as in "
+                "model[name]"
+            )

@@ -1,0 +1,430 @@
+"""The observed fields that a free variable parametrises, found in a model and checked."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.pytensorf import constant_fold
+from pytensor.gradient import DisconnectedInputError, pushforward
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
+
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.parents import field_node, strip_views
+from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.edges.shared_edges import Share
+from pymc_mrf.steps.common.held_data import HeldData, MissingCells, free_cells, observed_data
+from pymc_mrf.steps.common.point_inputs import PointFunction
+
+FAR = (
+    12.0  # values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
+)
+INDEXING = (Subtensor, AdvancedSubtensor)
+
+
+def children(rv, model: pm.Model) -> list:
+    """Random variables and potentials of `model` that depend on `rv` directly."""
+    found = []
+    for child in [*model.basic_RVs, *model.potentials]:
+        blockers = [other for other in model.basic_RVs if other is not child]
+        if child is not rv and rv in set(ancestors([child], blockers=blockers)):
+            found.append(child)
+    return found
+
+
+def constant_value(parameter) -> np.ndarray | None:
+    """Value of a symbolic parameter that is a constant, else None."""
+    [value] = constant_fold([parameter], raise_not_constant=False)
+    return np.asarray(value) if isinstance(value, np.ndarray | float | int) else None
+
+
+def _not_observed(field, model: pm.Model) -> str:
+    """Tell why a free field has no complete data, and what to do about it."""
+    name = field.name.removesuffix("_unobserved")
+    if missing_part(field, model) is field:
+        free = free_cells(field, field_node(field), model)[0]
+        rows = free.reshape(-1, free.shape[-1]).any(axis=1)
+        return (
+            f"{name} has missing cells, which this step does not take: leave the choice of the step to "
+            f"pm.sample(), or do without the {int(rows.sum())} of {len(rows)} rows that have them"
+        )
+    return (
+        f"{field.name} has no data: pass them as `observed`; for draws from the prior use "
+        "pm.sample_prior_predictive"
+    )
+
+
+def entries_of(parameter, rv) -> np.ndarray | None:
+    """Which entry of the vector `rv` each entry of `parameter` is; None if it is anything else."""
+    n_entries = (
+        rv.owner.op.n if isinstance(rv.owner.op, DirichletProcessRV) else parameter.type.shape[-1]
+    )
+    node = strip_views(parameter)
+    if node is not rv and not isinstance(rv.owner.op, DirichletProcessRV):
+        return None
+    while node is not rv:
+        if node.owner is None or not isinstance(node.owner.op, INDEXING):
+            return None
+        node = strip_views(node.owner.inputs[0])
+    positions = pt.constant(np.arange(n_entries, dtype=rv.dtype))
+    values = graph_replace([parameter], {rv: positions}, strict=False)
+    [value] = constant_fold(values, raise_not_constant=False)
+    return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
+
+
+def natural_parameter(parameter, family: Family):
+    """Eta as an expression, from that of the parameters of edges; what is inside of a logistic function."""
+    inner = strip_views(parameter)
+    if not family.is_log_odds or inner.owner is None or inner.owner.op != pt.sigmoid:
+        return family.natural(parameter, pt)
+    return inner.owner.inputs[0]
+
+
+def constant_share(parameter, rv, model: pm.Model) -> Share | None:
+    """Find the entries and the constant factors, (..., r), with which a vector enters a parameter.
+
+    None if it enters in any other way. Derivatives tell, which are the same at any point; a parameter whose
+    derivatives are so although it is not linear, as one that is rounded, is to be found out by its values.
+    """
+    n = rv.owner.op.n
+    try:
+        directions = [pt.constant(v) for v in (np.ones(n), np.arange(n, dtype=float))]
+        derivatives = [pushforward(parameter, rv, direction) for direction in directions]
+    except DisconnectedInputError:
+        return None
+    near = ancestors(derivatives, blockers=model.free_RVs)
+    if any(v in model.free_RVs and v.dtype.startswith(("int", "bool")) for v in near):
+        return None
+    read, rng = PointFunction(derivatives, model), np.random.default_rng(0)
+    found = [[np.array(v, dtype=np.float64) for v in read(random_point(model, rng))] for _ in range(2)]
+    (factors, by_entry), second = found
+    if not (np.allclose(factors, second[0]) and np.allclose(by_entry, second[1])):
+        return None
+    entries = np.zeros(factors.shape, dtype=np.int64)
+    entries[factors != 0.0] = np.rint(by_entry[factors != 0.0] / factors[factors != 0.0])
+    entries = entries.reshape(-1, entries.shape[-1]).max(axis=0)  # 0 where the factor is
+    if not np.allclose(factors * entries, by_entry) or not factors.any():
+        return None
+    return Share(entries, factors)
+
+
+def varies_by_row(node) -> bool:
+    """Whether the parameters of a field may differ between its rows, as far as their types tell."""
+    edge, *others = node.op.dist_params(node)
+    family = node.op.family
+    cores = [edge.type.shape[: edge.type.ndim - 1 - family.edge_axes]]
+    cores += [p.type.shape[: p.type.ndim - 1 - family.node_axes] for p in others]
+    return any(length != 1 for lengths in cores for length in lengths)
+
+
+def random_point(model: pm.Model, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Values of all free variables, as samplers move them, of which no two are equal."""
+    start = model.initial_point()
+    return {
+        name: value + rng.uniform(0.1, 0.2, value.shape) if value.dtype.kind == "f" else value
+        for name, value in start.items()
+    }
+
+
+def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:
+    """Observed fields that `rv` feeds, and nothing else; an error if that is not so.
+
+    Where a step `fills` missing cells, the observed part of a field stands for both.
+    """
+    found = children(rv, model)
+    if fills:
+        found = [v for v in found if v not in model.free_RVs or missing_part(v, model) is not v]
+    fields = [child for child in found if field_node(child) is not None]
+    if any(child in model.free_RVs for child in fields) or not fields:
+        what = f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
+        if fields:
+            what = _not_observed(next(c for c in fields if c in model.free_RVs), model)
+        raise ValueError(f"{step} samples the edge parameters of an observed field, but {what}")
+    if len(found) > len(fields):
+        names = ", ".join(child.name for child in found if child not in fields)
+        raise ValueError(
+            f"{step} samples the edge parameters of fields and nothing else, but {rv.name} also feeds "
+            f"{names}; give that a variable of its own"
+        )
+    return fields
+
+
+def missing_part(child, model: pm.Model):
+    """Return the free part of a field of which `child` is the observed or the free part; else None."""
+    node, parts = field_node(child), [*model.free_RVs, *model.observed_RVs]
+    parts = [rv for rv in parts if node is not None and field_node(rv) is node]
+    return parts[0] if len(parts) == 2 else None
+
+
+def observed_fields(
+    rv,
+    model: pm.Model,
+    step: str,
+    likelihoods: tuple[str, ...],
+    mixes: bool = False,
+    fills: bool = False,
+) -> list["ObservedField"]:
+    """Find all observed fields whose edge parameters are `rv`, or entries of it.
+
+    Parameters and errors as of `ObservedField`; `fills`: whether missing cells are allowed.
+
+    Raises
+    ------
+    ValueError
+        If `rv` feeds anything else or fields of different families or likelihoods, or one of the fields is
+        not completely observed although the step needs that, or its likelihood is of another kind.
+    """
+    fields = _fields_fed(rv, model, step, fills)
+    read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
+    for field in read[1:]:
+        if field.family != read[0].family or field.likelihood != read[0].likelihood:
+            raise ValueError(
+                f"{step} samples fields of one family under one likelihood, but {rv.name} feeds "
+                f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood}") and {field.name} '
+                f'({field.family.name}, "{field.likelihood}"): declare them alike, with the same states and '
+                "scores"
+            )
+    return read
+
+
+def observed_field(rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> "ObservedField":
+    """`observed_fields` where there may be one only."""
+    child, *others = fields = _fields_fed(rv, model, step)
+    if others:
+        names = ", ".join(field.name for field in fields)
+        raise ValueError(
+            f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
+            f"feeds {names}; give each its own variable"
+        )
+    return ObservedField(rv, child, model, step, likelihoods)
+
+
+class ObservedField:
+    """Data, graph and family of a field whose edge parameters are `rv`.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+        Free variable of `model`.
+    child : TensorVariable
+        The field, an observed variable of `model`.
+    model : pymc.Model
+    step : str
+        Name of the step that asks, for messages.
+    likelihoods : tuple of str
+        Kinds of likelihood that the step can serve.
+    mixes : bool
+        Whether the step can serve parameters of which entries of `rv`, times constants, are only a part.
+
+    Attributes
+    ----------
+    name, likelihood : str
+    graph : PairwiseGraph
+    family : Family
+    sampled : SampledField or None
+        Of a Monte Carlo likelihood.
+    x : (n, d) int8 array
+        Observed state indices, plausible ones in missing cells.
+    missing : MissingCells or None
+        Those cells, for steps that know that their values change.
+    blocks : list of int64 arrays
+        Rows of `x` with the same parameters, whatever these are.
+    entries : (edges,) int64 array
+        Entry of `rv` that is the parameter of each edge, or a part of it.
+    factors : (blocks, edges) array
+        By which that entry is multiplied.
+    is_plain : bool
+        Whether the parameters are the entries themselves.
+    node_parameter : TensorVariable or None
+    held : HeldData
+        To be asked at the start of every chain whether `x` is still the data of the model.
+
+    Raises
+    ------
+    ValueError
+        If its edge parameters are not entries of `rv`, its data have another number of columns than it has
+        nodes, or its likelihood is of another kind.
+    """
+
+    def __init__(
+        self, rv, child, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool = False
+    ) -> None:
+        node = field_node(child)
+        op = node.op
+        parameters = op.dist_params(node)
+        self.name: str = child.name
+        self.likelihood: str = op.likelihood
+        self._step = step
+        self._model = model
+        self.graph: PairwiseGraph = op.graph
+        self.family: Family = op.family
+        self.sampled: SampledField | None = getattr(op, "sampled", None)
+        edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
+        entries = entries_of(edge_parameter, rv)
+        self.is_plain = entries is not None
+        self._parameters, self._vector = [edge_parameter, *parameters[1:]], model.rvs_to_values[rv].name
+        share = None if entries is None else Share(entries, np.ones(len(entries)))
+        if share is None and mixes:
+            share = constant_share(edge_parameter, rv, model)
+        if share is None:
+            reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
+            others = [v.name for v in model.free_RVs if v in reached and v is not rv]
+            remedy = (
+                f"pass {rv.name} as it is, or entries of it, and put a scale or shift into its "
+                "distribution's parameters"
+            )
+            itself, it = f"{rv.name} itself", "it"
+            if mixes and self.family.is_log_odds:
+                itself, it = f"pm.math.sigmoid({rv.name})", "its argument"
+            if mixes:
+                remedy = (
+                    f"{it} may be a sum of which one term is {rv.name}, or entries of it, times constant "
+                    "factors, such as w + 0.5 * delta; put any other scale into its slab"
+                )
+            elif others:
+                remedy = (
+                    f"sums and differences with others ({', '.join(others)}) are not supported: declare one "
+                    f"{rv.owner.op._print_name[0]} per field; they may share hyperparameters, such as p and "
+                    "the scale of a slab"
+                )
+            raise ValueError(
+                f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
+                f"expression of {rv.name}; {remedy}"
+            )
+        self.x, self.missing = self._data(child, node)
+        self.blocks = [np.arange(len(self.x))]
+        if mixes and varies_by_row(node):
+            self.blocks = self._rows_alike(len(self.x))
+        self.entries = share.entries
+        self.factors = self._by_block(share.factors)
+        used = self.entries[(self.factors != 0.0).any(axis=0)]
+        if len(np.unique(used)) < len(used):
+            twice = np.flatnonzero(np.bincount(used) > 1)[0]
+            raise ValueError(
+                f"{step} needs a parameter of its own for every edge of {self.name}, but entry {twice} of "
+                f"{rv.name} is that of several: groups find by themselves which edges are alike"
+            )
+        if op.likelihood not in likelihoods:
+            left = possible_of(node, model, likelihoods)
+            remedy = f"leave {rv.name} to pm.sample()"
+            if left:
+                remedy = f"declare the field with likelihood={listed(left)}"
+            raise ValueError(
+                f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; {remedy}'
+            )
+        self.node_parameter = parameters[1] if len(parameters) == 2 else None
+        if rv in set(ancestors(parameters[1:], blockers=model.free_RVs)):
+            raise ValueError(
+                f"{step} moves {rv.name} with the node parameters held fixed, but the "
+                f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on "
+                "something else, or give the edge parameters a prior that NUTS can move"
+            )
+        # with the prior of `rv`, which is an ancestor of the field
+        self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
+
+    def _data(self, child, node) -> tuple[np.ndarray, MissingCells | None]:
+        """State indices (n, d) int8, plausible ones in missing cells; and these."""
+        d, free = self.graph.n_nodes, missing_part(child, self._model)
+        if free is not None:
+            missing = MissingCells(free, node, self._model)
+            return missing.plausible(), missing
+        rows = observed_data(child, self._model, d).reshape(-1, d)
+        return self.family.encode(rows, n_nodes=d, name=self.name), None
+
+    def present(self, point: dict) -> np.ndarray:
+        """State indices (n, d) int8 at `point`, which holds those of missing cells."""
+        return self.missing.filled(point) if self.missing else self.x
+
+    def _rows_alike(self, n: int) -> list[np.ndarray]:
+        """Which rows have the same parameters at any point, found at two random ones."""
+        read, rng, found = (
+            PointFunction(list(self._parameters), self._model),
+            np.random.default_rng(0),
+            [],
+        )
+        cores = 1 + self.family.edge_axes, 1 + self.family.node_axes
+        for _ in range(2):
+            for value, core in zip(read(random_point(self._model, rng)), cores, strict=False):
+                if np.ndim(value) > core + 1:
+                    raise ValueError(
+                        f"{self._step} samples fields whose observations have one axis, but parameters of "
+                        f"{self.name} have the shape {np.shape(value)}: give data (rows, nodes)"
+                    )
+                shape = np.shape(value)[-core:]
+                found.append(np.broadcast_to(value, (n, *shape)).reshape(n, -1))
+        _, kind = np.unique(np.concatenate(found, axis=1), axis=0, return_inverse=True)
+        return [np.flatnonzero(kind == k) for k in range(kind.max() + 1)]
+
+    def _by_block(self, values: np.ndarray) -> np.ndarray:
+        """One of the rows of each block, (blocks, r), of parameters of edges (..., r)."""
+        rows = values.reshape(-1, self.graph.n_edges)
+        first = [block[0] for block in self.blocks]
+        return rows[first] if len(rows) > 1 else np.repeat(rows, len(self.blocks), axis=0)
+
+    def offset_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
+        """Make a function of a point that gives the edge parameters (blocks, r) without the vector.
+
+        Raises
+        ------
+        ValueError
+            If they are not linear in the vector.
+        """
+        if self.is_plain:
+            nothing = np.zeros((len(self.blocks), self.graph.n_edges))
+            return lambda point: nothing
+        name, read = self._vector, PointFunction(self._parameters[0], self._model, compile_kwargs)
+
+        def offset(point: dict) -> np.ndarray:
+            value = read({**point, name: np.zeros_like(point[name])})
+            return self._by_block(np.array(value, dtype=np.float64))
+
+        point = self._model.initial_point()
+        shape = point[name].shape
+        near = np.random.default_rng(0).standard_normal(shape)
+        for x in (near, np.full(shape, FAR), np.full(shape, -FAR)):
+            change = self._by_block(np.asarray(read({**point, name: x}))) - offset(point)
+            if not np.allclose(change, self.factors * x[self.entries], equal_nan=True):
+                raise ValueError(
+                    f"{self._step} needs a sum of which one term is {name}, or entries of it, times constant "
+                    f"factors as the {self.family.edge_parameter} of {self.name}, but it is not linear in "
+                    f"{name}"
+                )
+        return offset
+
+    def constant_node_parameter(self) -> np.ndarray:
+        """Node parameters (d,) or (d, q), zeros if the family has none; an error if they are not constant."""
+        shape = self.family.node_shape(self.graph.n_nodes)
+        if self.node_parameter is None:
+            return np.zeros(shape)
+        value = constant_value(self.node_parameter)
+        if value is None or value.size not in (1, np.prod(shape)):
+            raise ValueError(
+                f"{self._step} needs constant node parameters, one per node, but the "
+                f"{self.family.node_parameter} of {self.name} is random, pm.Data or differs between rows; "
+                "give numbers, or use a prior of the edge parameters that NUTS or Exchange can move"
+            )
+        return np.broadcast_to(value, np.broadcast_shapes(value.shape, shape)).reshape(shape)
+
+    def node_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
+        """Make a function of a point of the sampler that gives the node parameters (d,) or (d, q)."""
+        if self.node_parameter is None or constant_value(self.node_parameter) is not None:
+            constant = self.constant_node_parameter()
+            return lambda point: constant
+        shape = self.family.node_shape(self.graph.n_nodes)
+        read = PointFunction(self.node_parameter, self._model, compile_kwargs)
+
+        def node_parameter(point: dict) -> np.ndarray:
+            value = np.asarray(read(point), dtype=np.float64)
+            if value.size != np.prod(shape):
+                raise ValueError(
+                    f"{self._step} needs one {self.family.node_parameter} per node of {self.name}, but it "
+                    f"has the shape {value.shape}: it must not differ between rows"
+                )
+            return value.reshape(shape)
+
+        return node_parameter

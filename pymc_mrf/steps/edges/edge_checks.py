@@ -1,0 +1,166 @@
+"""What `EdgeGibbs` finds out about itself: few particles, what a pseudo-likelihood overstates, no moves."""
+
+import numpy as np
+from scipy.special import expit, logit
+
+from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
+from pymc_mrf.steps.common.base import ChainCount
+from pymc_mrf.steps.common.observed_field import ObservedField
+
+EDGE_NOISE = 0.5
+"""Largest noise of the log-likelihood ratios that is no reason to warn: they are corrected for it."""
+
+LEAST_SHARE = 0.05
+"""Smallest effective size of weights, relative to their number, that is no reason to warn."""
+
+COUPLING_DRAWS = 20
+"""Draws, about, at which the strength of couplings is looked at under a pseudo-likelihood."""
+
+# From docs/_results/pseudo_likelihood_calibration.md: beyond these two limits more than twice as many edges
+# are false as claimed, and about as many as expected; within them the difference is smaller, or of few edges.
+EXCESS_SHARE = 0.1
+"""Of the edges found, the largest share of false ones beyond those claimed that is no reason to warn."""
+EXCESS_NUMBER = 1.0
+"""Their number, likewise."""
+
+
+AS_CANDIDATES = "Take its edges for candidates: no other likelihood serves this model"
+
+
+def too_few_particles(name: str, squares: list[float], n_particles: int) -> list[str]:
+    """Warn if the noise, root mean of its `squares` over the draws, is above its target."""
+    rms = float(np.sqrt(np.mean(squares)))
+    if rms <= EDGE_NOISE:
+        return []
+    enough = int(np.ceil(1.2 * n_particles * (rms / EDGE_NOISE) ** 2))
+    return [
+        f"The {n_particles} particles of EdgeGibbs are too few for {name}: estimated log-likelihood "
+        f"ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
+    ]
+
+
+def poor_sample(field: str, squares: list[float], share: float) -> list[str]:
+    """Warn if the sample of a Monte Carlo likelihood was too small, or the draws too far from it.
+
+    Parameters
+    ----------
+    field : str
+    squares : list of float
+        Of the noise, as of `too_few_particles`.
+    share : float
+        Smallest effective share of the weights.
+    """
+    rms, what = (
+        float(np.sqrt(np.mean(squares))),
+        f'The sample behind likelihood="monte-carlo" of {field}',
+    )
+    if share < LEAST_SHARE:
+        return [
+            f"{what} is far from the draws: at some of them its points have weights that are worth "
+            f"{share:.1%} of their number, less than {LEAST_SHARE:.0%}. With few rows for the number of "
+            'parameters, or informative priors far from the data, use likelihood="particles"'
+        ]
+    if rms > EDGE_NOISE:
+        return [
+            f"{what} is too small: log-likelihood ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. "
+            f"Use likelihood=pymc_mrf.MonteCarlo(tolerance=...), {EDGE_NOISE / rms:.2g} times what it is now"
+        ]
+    return []
+
+
+def is_kept(count: ChainCount) -> bool:
+    """Whether the next draw is one of those at which couplings are looked at."""
+    return count.n_draws % max(count.length // COUPLING_DRAWS, 1) == 0
+
+
+def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: str) -> list[str]:
+    """Warn if the pseudo-likelihood was used although couplings are strong.
+
+    Parameters
+    ----------
+    field : ObservedField
+    weights : list of (r,) arrays
+        Some draws; the median over them of `influence_radius` counts, as in `pymc_mrf.diagnose`.
+    instead : str
+        Another likelihood of the field, "" if there is none.
+    """
+    graph, radii = field.graph, []
+    for w in weights:
+        present = np.flatnonzero(w)
+        tables = field.family.edge_tables(w[present])
+        radii.append(influence_radius(graph.edges[present], tables, graph.n_nodes))
+    radius = float(np.median(radii))
+    if radius < STRONG_INFLUENCE:
+        return []
+    return [
+        f'The nodes of {field.name} are too strongly coupled for likelihood="pseudo": the influence of '
+        f"neighbours is {radius:.2f}, above {STRONG_INFLUENCE:g}, so that the draws of EdgeGibbs may be far "
+        f"from the posterior. {f'Use {instead}' if instead else AS_CANDIDATES}; plot_ppc_edges shows what "
+        "the fit misses"
+    ]
+
+
+def false_edges(inclusion: np.ndarray, log_odds: np.ndarray) -> tuple[int, float, float]:
+    """Edges that a pseudo-likelihood includes with probability above one half, and how many are false.
+
+    Both ends of an edge count the same rows: what the data say for it is doubled. If all of its Bayes factor
+    were, the right one would be the square root. The price of a wide slab is not doubled, so that more edges
+    are false: a Bayes factor may even speak for an edge where the right one speaks against it.
+
+    Parameters
+    ----------
+    inclusion : (r,) array
+    log_odds : (r,) array
+        Of presence, a priori.
+
+    Returns
+    -------
+    tuple
+        Number of these edges; of the false ones among them that the probabilities claim; that are to be
+        expected at least, after the square root of every Bayes factor.
+    """
+    found = inclusion > 0.5
+    claimed = inclusion[found]
+    right = expit(0.5 * (logit(claimed) + log_odds[found]))  # half of the evidence, all of the prior
+    return len(claimed), float((1.0 - claimed).sum()), float((1.0 - right).sum())
+
+
+def is_overstated(n_found: int, claimed: float, expected: float) -> bool:
+    """Whether `false_edges` are a reason to warn."""
+    return expected - claimed > max(EXCESS_NUMBER, EXCESS_SHARE * n_found)
+
+
+def overstated_edges(
+    name: str, field: str, inclusion: np.ndarray, log_odds: np.ndarray, instead: str
+) -> list[str]:
+    """Warn if the pseudo-likelihood includes many more false edges than it claims.
+
+    Parameters
+    ----------
+    name, field : str
+        Of the edges, and of the field.
+    inclusion, log_odds : (r,) arrays
+        As of `false_edges`.
+    instead : str
+        Another likelihood of the field, "" if there is none.
+    """
+    n_found, claimed, expected = false_edges(inclusion, log_odds)
+    if not is_overstated(n_found, claimed, expected):
+        return []
+    return [
+        f'likelihood="pseudo" of {field} is too sure of its edges: of the {n_found} entries of {name} '
+        f"with an inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
+        f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
+        f"{f'Declare with {instead}' if instead else AS_CANDIDATES}"
+    ]
+
+
+def never_changed(name: str, count: ChainCount) -> list[str]:
+    """Warn if no draw changed an edge or a weight."""
+    if not count.stood_still:
+        return []
+    return [
+        f"{name} never changed in {count.n_draws} draws: EdgeGibbs changed neither an edge nor a weight, "
+        "and these draws are no sample. Tune longer (pm.sample(tune=...)), start elsewhere "
+        "(initvals={...}), or give the slab more room if it ends near the values"
+    ]

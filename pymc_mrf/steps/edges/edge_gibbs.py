@@ -1,0 +1,458 @@
+"""`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import Competence, CompoundStep
+from pymc.step_methods.state import dataclass_state
+
+from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
+from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
+from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
+from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
+from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.observed_field import children, constant_value
+from pymc_mrf.steps.common.pymc_steps import hand_back
+from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
+from pymc_mrf.steps.edges.edge_checks import (
+    EDGE_NOISE,
+    LEAST_SHARE,
+    is_kept,
+    never_changed,
+    overstated_edges,
+    poor_sample,
+    strong_couplings,
+    too_few_particles,
+)
+from pymc_mrf.steps.edges.edge_prior import has_readable_prior
+from pymc_mrf.steps.edges.edge_start import EdgeStart
+from pymc_mrf.steps.edges.edge_step import EdgeStep
+from pymc_mrf.steps.edges.edge_target import as_blocks, biases_of_fields, by_block, is_spike_and_slab
+
+ENGINES: dict[str, type[EdgeEngine]] = {
+    "exact": ExactEdges,
+    "pseudo": PseudoEdges,
+    "monte-carlo": MonteCarloEdges,
+    "particles": ParticleEdges,
+}
+MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" a smaller tolerance'
+NEARER = (
+    'more particles, or sweeps of them; with few rows likelihood="particles" in place of "monte-carlo"'
+)
+LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
+TARGET_ACCEPT = 0.8
+
+
+@dataclass_state
+class EdgeGibbsState(MRFStepState):
+    """Everything that changes while a chain runs."""
+
+    n_tuned: int
+    log_step: float
+    information: np.ndarray
+    particles: tuple
+    noise: list
+    measured_noise: float
+    least_share: float
+    weights: list
+    included: np.ndarray
+    log_odds: np.ndarray
+
+
+def _belongs_to_nuts(rv) -> bool:
+    """Whether no step of edges moves these biases, which only the model of the context tells.
+
+    Without one, `EdgeGibbs.__new__` finds out.
+    """
+    try:
+        model = pm.modelcontext(None)
+    except TypeError:
+        return False
+    if rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
+        return False
+    edges = filter(is_spike_and_slab, model.free_RVs)
+    return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
+
+
+class EdgeGibbs(EdgeStep):
+    """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
+
+    Leaves invariant: the posterior, exactly, under ``likelihood="exact"``; the distribution
+    proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; that proportional
+    to prior times Monte Carlo likelihood, exactly, under ``likelihood="monte-carlo"``, which is the posterior
+    but for the error of one simulation, made when the field is declared; in all three cases
+    up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
+    which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
+    posterior, whose error vanishes as the particles increase, but for biases of states that hardly any
+    particle is in, as those of an item that nobody endorsed. On a complete binary field of four nodes
+    (n = 80 and 600) the largest error of an inclusion probability was 0.007 with m = 5 n particles, where
+    its Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve strongly coupled nodes are in
+    ``docs/results.md``. Adaptation ends with tuning, which the correction for noise needs: without tuning
+    the means that it takes for expected are those of the start.
+
+    One step updates every candidate edge in turn, presence and value together: the proposal does not
+    depend on the present state of the edge and approximates its full conditional by Laplace's method,
+    and a Metropolis-Hastings step corrects the rest. If the biases belong to this step, a change of an edge
+    moves those of its ends, so that b_i + sum_j w_ij c_ij stays; the c_ij, means of y_j if i and j are
+    independent, make weights and biases about independent in the posterior. Then Hamiltonian Monte Carlo
+    moves the weights of all present edges, and the biases, jointly.
+
+    Under the first three likelihoods the vector may be one term, times constant factors, of the edge
+    parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``,
+    each sparse vector having a step of its own that moves the biases as well. Under "exact" and "pseudo"
+    parameters may also differ between rows, as by ``b + z[:, None] * slope``: rows with the same
+    parameters are treated as a field of their own, and the time of a step is proportional to their
+    number. Other steps move what such biases are computed from.
+
+    Cells of the data may be missing: `TreeGibbs` draws them in turn with this step, which takes them for
+    data. Under ``likelihood="pseudo"`` both steps together are an approximation.
+
+    Under ``likelihood="monte-carlo"`` the points of a sample that does not change are weighted for the
+    present parameters (`pymc_mrf.kernels.views.monte_carlo_edges`): nothing is simulated, and chains share
+    the likelihood. Joint moves do not go where the weights are worth less than a hundredth of the points.
+
+    Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
+    from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
+    changes, swept, and resampled when the effective size of their weights falls below one half; joint moves
+    are cut into pieces that the weights can follow; estimates are corrected for their own noise, by means
+    that are learnt in tuning (`pymc_mrf.kernels.views.particle_edges`).
+
+    Parameters
+    ----------
+    vars : list of variables
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or `OrdinalMRF`, the coupling of
+        an `Ising` field or of a `Potts` model with one for each edge, or, in ``pm.math.sigmoid(w)``, the log
+        odds of the theta of an `AgreementMRF`; optionally the free variable that is the bias (field,
+        threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds nothing else and its
+        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
+        pm.Laplace; or, where there are several fields, as many such variables of which their biases are sums
+        with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left to
+        other steps; under ``likelihood="particles"`` they must be constants.
+    n_joint : int
+        Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
+    n_particles : int, optional
+        Particles, under ``likelihood="particles"`` only: 5 times the rows of the data and at least 500 by
+        default. A test of their number is that twice as many change nothing.
+    n_sweeps : int, optional
+        Gibbs sweeps of the particles after every sweep over the edges and after resampling in it, under
+        ``likelihood="particles"`` only: 1 by default.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the variable feeds no field, anything else or a field through a transformation, an option is out of
+        range or without meaning for the field's likelihood, or biases are random that this step cannot or
+        does not move although the likelihood is from particles.
+
+    Notes
+    -----
+    A chain that starts at PyMC's default, no edges, is moved to the ridge pseudo-likelihood estimate,
+    cut where it is less than two standard errors from zero; any other start is kept.
+
+    Sampler statistics: ``edge_gibbs_n_active`` (present edges), ``edge_gibbs_accept`` (accepted share of
+    the single-edge proposals that would change something), ``edge_gibbs_joint_accept`` (mean acceptance
+    probability of joint moves) and ``edge_gibbs_step_size`` (of their leapfrog steps);
+    ``edge_gibbs_noise`` (standard deviation of the estimated log-likelihood ratio between two values of an
+    edge one posterior standard deviation apart, root mean square over the edges that were not hopeless),
+    ``edge_gibbs_ess`` (smallest effective size of the weights in the step, relative to the particles) and
+    ``edge_gibbs_resamplings``, which are 0, 1 and 0 where nothing is estimated. The weights follow every
+    change, so that particles cannot lag behind it: noise and effective size say whether they are enough.
+    Under ``likelihood="monte-carlo"`` the noise is that of the log-likelihood ratio of a present edge against
+    its absence, and of values of a bias one standard deviation apart, measured at about 20 draws from halves
+    of the sample; the effective size is that of the weights of the points; ``edge_gibbs_error``, 0 otherwise,
+    is half the difference of the log-likelihoods of all rows, relative to the reference, by the two halves of
+    the sample.
+
+    Under ``likelihood="pseudo"`` both ends of an edge count the same rows, so that in sparse fields a third
+    of the edges with inclusion probabilities above one half may be false
+    (``docs/_results/pseudo_likelihood_calibration.md``); a Bayes factor may even speak for an edge where the
+    right one speaks against it (``docs/_results/linked_items_6.txt``).
+
+    A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5;
+    if, under ``likelihood="monte-carlo"``, a draw was so far from the reference that the weights were
+    worth less than a twentieth of the points; if ``likelihood="pseudo"`` claims too few false edges
+    (`pymc_mrf.steps.edges.edge_checks`), or else couplings are too strong for it
+    (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed in 50 draws or
+    more.
+
+    References
+    ----------
+    Chen & Welling (2012); Besag (1975); Neal (2011); Cox & Reid (1987) for parameters that are orthogonal;
+    Geyer & Thompson (1992) and Geyer (1994) for Monte Carlo likelihoods;
+    Geyer (1991) and Asuncion et al. (2010) for weighted particles; Ceperley & Dewing (1999) for corrections
+    of random log ratios.
+    """
+
+    name = "edge_gibbs"
+    serves = tuple(ENGINES)
+    serves_many_states = True
+    fills_missing_cells = True
+    serves_sums = ("exact", "pseudo", "monte-carlo")
+    _state_class = EdgeGibbsState
+    prefix = "edge_gibbs"
+    changes_edges = True
+    statistics: Statistics = (
+        Statistic(
+            "n_active", "present edges", dtype=np.int64, shown="always", should_vary=True, column="Edges"
+        ),
+        Statistic(
+            "accept", "acceptance", acceptance("sample longer: single edges move too rarely", 0.05)
+        ),
+        Statistic(
+            "joint_accept",
+            "acceptance, joint moves",
+            acceptance("tune longer: the step size has not settled", 0.4),
+        ),
+        Statistic("step_size", "step size"),
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy(MORE, high=EDGE_NOISE, reduce="rms"),
+            estimated="noise",
+        ),
+        Statistic(
+            "ess",
+            "effective share of the sample",
+            Healthy(NEARER, low=LEAST_SHARE, reduce="min"),
+            estimated="noise",
+        ),
+        Statistic("error", "error of the log-likelihood", estimated="noise"),
+        Statistic("resamplings", "resamplings of particles", dtype=np.int64, estimated="noise"),
+    )
+
+    @classmethod
+    def _make_several(cls, values, model: pm.Model, args, kwargs):
+        """One step for each vector of edges; biases that the steps cannot move go to others.
+
+        Biases of a field with a sum of several vectors are moved with each of them.
+        """
+        edges = [v for v in values if is_spike_and_slab(model.values_to_rvs[v])]
+        blocks = []
+        for value in edges:
+            biases = [
+                model.rvs_to_values[b.rv]
+                for b in biases_of_fields(model.values_to_rvs[value], model).free
+            ]
+            own = biases if all(v in values for v in biases) else []
+            blocks.append([value, *own])
+        others = [v for v in values if not any(v in block for block in blocks)]
+        if others and kwargs.get("initial_point") is not None:
+            return cls._leave_biases(others, [v for v in values if v not in others], model, args, kwargs)
+        if len(edges) < 2:
+            return None
+        if others:
+            blocks.append(others)
+        return CompoundStep([cls(block, *args, **kwargs) for block in blocks])
+
+    @classmethod
+    def _leave_biases(cls, others, values, model: pm.Model, args, kwargs):
+        """Give biases that this step cannot move to PyMC's own, if those can; make the step for `values`.
+
+        Their edges may be in another step, or they feed another likelihood beside the field.
+        """
+        for value in others:
+            rv = model.values_to_rvs[value]
+            if "particles" not in likelihoods_fed(rv):
+                continue
+            fed = [child for child in children(rv, model) if field_node(child) is None]
+            node = next(n for child in children(rv, model) if (n := field_node(child)) is not None)
+            left = possible_of(node, model)
+            remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
+            if "particles" not in left:
+                remedy = f"Declare the field with likelihood={listed(left)}"
+                if fed:
+                    remedy += f", or let {fed[0].name} depend on something else than {rv.name}"
+            raise ValueError(
+                f"{rv.name} is left to no step that can move it: it parametrises a field whose partition "
+                f"function is intractable. {remedy}"
+            )
+        own = (lambda: cls(values, *args, **kwargs)) if values else None
+        return hand_back(cls, others, model, kwargs, own, has_grad=True)
+
+    def __init__(
+        self,
+        vars,
+        *,
+        n_joint: int = 1,
+        n_particles: int | None = None,
+        n_sweeps: int | None = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(vars, n_particles, n_sweeps, **kwargs)
+        rv, biases, fields, likelihood = self._target
+        # moves of single edges leave the centred biases where they are
+        self._n_joint = whole_number(n_joint, "n_joint", 1 if biases.free else 0)
+        if likelihood == "particles":
+            self._check_biases(rv, biases_of_fields(rv, self._model).free)
+        scale = self._prior.read(self._point)[0].slab.scale
+        self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
+        self._engine = self._make_engine()
+        self._information = self._engine.information.copy()
+        field = (self._engine.view.whole if self._is_shared else self._engine.view).field
+        self._start = EdgeStart(fields, field, scale, bool(biases.free))
+        self._warm_up()
+
+    def _make_engine(self) -> EdgeEngine:
+        """Engine of the fields as they are now."""
+        rv, biases, fields, likelihood = self._target
+        x, graph, family = as_blocks(fields)
+        options: dict[str, Any] = dict(self._options)
+        if likelihood == "monte-carlo":
+            options["references"] = [
+                field.sampled.reference for field in fields if field.sampled for _ in field.blocks
+            ]
+        engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **options)
+        if not self._is_shared:
+            return engine
+        share = Share(
+            np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
+            np.concatenate([field.factors.ravel() for field in fields]),
+        )
+        return SharedEdges(engine, share, rv.owner.op.n)
+
+    def _check_biases(self, rv, found) -> None:
+        """Refuse random biases that another step would have to move: none can, under particles."""
+        [field] = self._fields
+        if not self._bias_names and field.node_parameter is not None:
+            if constant_value(field.node_parameter) is None:
+                what = (
+                    "give numbers, or a vector of pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace that feeds "
+                    "nothing else"
+                )
+                if found:
+                    name = found[0].rv.name
+                    what = f"pass {name} too, as in step=EdgeGibbs([{rv.name}, {name}])"
+                raise ValueError(
+                    f'under likelihood="particles" EdgeGibbs moves the {field.family.node_parameter} of '
+                    f"{field.name} itself, or it must be a constant: {what}"
+                )
+
+    @property
+    def particles(self) -> tuple:
+        """States, weights and parameters of the particles, part of the resumable state; else empty."""
+        return self._engine.get_state()
+
+    @particles.setter
+    def particles(self, state: tuple) -> None:
+        self._engine.set_state(*state)
+
+    @property
+    def information(self) -> np.ndarray:
+        """What the engine has learnt about the scale of joint moves: part of the resumable state."""
+        return self._engine.information.copy()
+
+    @information.setter
+    def information(self, information: np.ndarray) -> None:
+        self._engine.information[:] = information
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.n_tuned = 0
+        self.log_step = float(np.log(0.4))
+        self.noise: list[float] = []
+        self.measured_noise, self.least_share = 0.0, 1.0
+        self.weights: list[np.ndarray] = []
+        self.included, self.log_odds = np.zeros((2, len(self._engine.view.w)))
+        self.information = self._information
+        self._engine.forget()
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for a spike-and-slab variable, and for biases of the field that it feeds."""
+        bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
+        if is_spike_and_slab(var) or (bias and not _belongs_to_nuts(var)):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+    def _begin(self, point, w, b, prior):
+        if not self._starts_at_default(point, [self._name]):
+            return w, b
+        return self._start.draw(prior, b, self._offset(point), self.rng)
+
+    def _offset(self, point) -> np.ndarray:
+        """Edge parameters of all blocks without the vector, one after the other."""
+        return np.concatenate([offset(point).ravel() for offset in self._offsets])
+
+    def _update(self, point):
+        if isinstance(self._engine, SharedEdges):
+            self._engine.offset = self._offset(point)
+        if any(field.missing for field in self._fields):
+            states = [field.present(point) for field in self._fields]
+            self._engine.set_data(by_block(self._fields, states))
+        return super()._update(point)
+
+    def _move(self, w, b, prior):
+        """Update every edge, then present edges and biases jointly."""
+        old = w.copy()
+        n_proposed, n_accepted = self._engine.sweep(w, b, prior, self.rng)
+        if self.tune:
+            self._engine.learn_sweep()
+        accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
+        accepts = [accept for accept in accepts if not np.isnan(accept)]  # where anything was to move
+        stats = {
+            "edge_gibbs_n_active": int(np.count_nonzero(w)),
+            "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
+            "edge_gibbs_joint_accept": sum(accepts) / len(accepts) if accepts else 1.0,
+            "edge_gibbs_step_size": float(np.exp(self.log_step)),
+            **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
+        }
+        if not self.tune and is_kept(self.count):
+            measured = self._engine.measure_noise()
+            self.measured_noise = 0.0 if measured is None else measured
+        stats["edge_gibbs_noise"] = max(stats["edge_gibbs_noise"], self.measured_noise)
+        # without an edge, nor a proposal of one, there is nothing that could have moved
+        moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
+        if not self.tune:
+            self.noise.append(stats["edge_gibbs_noise"] ** 2)
+            self.least_share = min(self.least_share, stats["edge_gibbs_ess"])
+            if self._engine.is_pseudo:
+                self.included += w != 0
+                self.log_odds += prior.log_odds
+                if is_kept(self.count):
+                    self.weights.append(self._engine.edge_parameters())
+        return stats, moved
+
+    def _warn_at_end(self) -> list[str]:
+        messages = never_changed(self._name, self.count)
+        if self.noise and self._target[3] == "monte-carlo":
+            messages += poor_sample(self._fields[0].name, self.noise, self.least_share)
+        elif self.noise:
+            messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
+        if self.weights:
+            messages += self._warn_of_pseudo_likelihood()
+        return messages
+
+    def _warn_of_pseudo_likelihood(self) -> list[str]:
+        """Of one reason only: the remedy is the same."""
+        n_draws = len(self.noise)
+        claims = self.included / n_draws, self.log_odds / n_draws
+        instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
+        said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
+        if said:
+            return said
+        ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
+        for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
+            rows = [len(block) for block in field.blocks]
+            means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
+            said += strong_couplings(field, list(means), instead)
+        return said
+
+    def _joint(self, w, b, prior) -> float:
+        """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
+        step = float(np.exp(self.log_step))
+        n_steps = min(max(round(TRAJECTORY / step), 1), MAX_LEAPFROG)
+        accept = self._engine.joint(w, b, prior, step * self.rng.uniform(0.8, 1.2), n_steps, self.rng)
+        if self.tune and not np.isnan(accept):
+            self.n_tuned += 1
+            self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)
+            self.log_step = min(self.log_step, LONGEST_LOG_STEP)
+            self._engine.learn(1.0 / (self.n_tuned + 10.0))
+        return accept

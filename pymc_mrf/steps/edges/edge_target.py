@@ -1,0 +1,261 @@
+"""What the samplers of edges act on: a spike-and-slab vector, its field, and the biases of that field."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.pytensorf import constant_fold
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.data_counts import Data
+from pymc_mrf.steps.common.observed_field import (
+    FAR,
+    ObservedField,
+    children,
+    observed_field,
+    observed_fields,
+    varies_by_row,
+)
+from pymc_mrf.steps.edges.edge_prior import has_readable_prior, have_common_form
+
+LARGEST_CONDITION = 1e6  # of the factors of sums of biases
+
+
+def is_spike_and_slab(rv) -> bool:
+    """Whether a variable is a spike-and-slab vector of this package."""
+    return rv.owner is not None and isinstance(rv.owner.op, SpikeAndSlabRV)
+
+
+class Biases(NamedTuple):
+    """Free variables that are the biases of fields, or of which these are sums.
+
+    Attributes
+    ----------
+    free : list of FreeBias
+        As many as fields; none if edge samplers cannot move the biases of all.
+    factors : (F, F) array or None
+        The biases of field f are sum_g factors[f, g] times the variable g; None if each is that of a field.
+    """
+
+    free: list[FreeBias]
+    factors: np.ndarray | None
+
+
+NO_BIASES = Biases([], None)
+
+
+def biases_of_fields(rv, model: pm.Model) -> Biases:
+    """Find the free variables behind the biases of all fields of `rv`, if edge samplers can move them."""
+    nodes = [field_node(child) for child in children(rv, model) if child not in model.free_RVs]
+    nodes = [node for node in nodes if node is not None]
+    if not nodes or any(len(node.op.dist_params(node)) < 2 or varies_by_row(node) for node in nodes):
+        return NO_BIASES
+    parameters = [node.op.dist_params(node)[1] for node in nodes]
+    found, factors = [free_bias(parameter, model) for parameter in parameters], None
+    free = [bias for bias in found if bias is not None]
+    if len(free) < len(nodes):
+        terms = [rv for rv in model.free_RVs if any(rv in free_terms(p, model) for p in parameters)]
+        factors = constant_factors(parameters, terms)
+        free = [FreeBias(rv, None) for rv in terms] if factors is not None else []
+    shapes = {node.op.family.node_shape(node.op.graph.n_nodes) for node in nodes}
+    movable = len({bias.rv for bias in free}) == len(nodes) and all(
+        has_readable_prior(bias.rv)
+        and tuple(value_of(bias.rv.shape)) in shapes
+        and all(any(field_node(child) is node for node in nodes) for child in children(bias.rv, model))
+        for bias in free
+    )
+    if not movable or (factors is not None and len(shapes) > 1) or not have_common_form(free):
+        return NO_BIASES
+    return Biases(free, factors)
+
+
+def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
+    """Find C (F, F) such that parameter f is sum_g C[f, g] times term g, of one shape all.
+
+    None if there is none that tells the terms from the parameters, or their shapes differ.
+    """
+    shapes = {tuple(value_of(term.shape)) for term in terms}
+    if len(shapes) != 1 or len(parameters) != len(terms):
+        return None
+    [shape], rng = shapes, np.random.default_rng(0)
+
+    def at(values):  # NaN where they depend on anything else
+        known = {rv: pt.constant(v, dtype=rv.dtype) for rv, v in zip(terms, values, strict=True)}
+        found = constant_fold(graph_replace(parameters, known, strict=False), raise_not_constant=False)
+        numbers = [v if isinstance(v, np.ndarray) else np.nan for v in found]
+        return np.array([np.broadcast_arrays(v, np.empty(shape))[0].reshape(shape) for v in numbers])
+
+    units = np.eye(len(terms)).reshape(*(len(terms),) * 2, *np.ones_like(shape)) * np.ones(shape)
+    factors = np.array([at(unit).reshape(len(terms), -1)[:, 0] for unit in units]).T
+    for size in (1.0, FAR):
+        values = size * rng.standard_normal((len(terms), *shape))
+        if not np.allclose(at(values), np.tensordot(factors, values, 1)):
+            return None
+    return factors if np.linalg.cond(factors) < LARGEST_CONDITION else None
+
+
+class EdgeTarget(NamedTuple):
+    """Variables of an edge sampler, and the fields whose edges they are.
+
+    Attributes
+    ----------
+    rv : TensorVariable
+    biases : Biases
+        `NO_BIASES` if they are not to be moved.
+    fields : list of ObservedField
+    likelihood : str
+    """
+
+    rv: Any
+    biases: Biases
+    fields: list[ObservedField]
+    likelihood: str
+
+
+def edge_target(
+    rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool, fills: bool
+) -> EdgeTarget:
+    """Find the spike-and-slab variable and the biases among `rvs`, and check all that can be.
+
+    `mixes`: whether the step takes several fields, and sums of which the variable is one term; `fills`:
+    whether it takes missing cells.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is not one spike-and-slab variable, the edge parameter of observed fields with a suitable
+        likelihood, or anything beside it that is not the biases of these fields.
+    """
+    found = [rv for rv in rvs if is_spike_and_slab(rv)]
+    if len(found) != 1:
+        names = ", ".join(rv.name for rv in rvs)
+        raise TypeError(f"{step} samples one pymc_mrf.SpikeAndSlab, but got {names}")
+    [rv] = found
+    nodes = [field_node(child) for child in children(rv, model)]
+    nodes = [node for node in nodes if node is not None]
+    if not nodes:
+        raise ValueError(
+            f"{rv.name} is a SpikeAndSlab that reaches no Markov random field, and {step} samples edges "
+            "of a field: pass it as the weight to pymc_mrf.BoltzmannMachine or as the coupling to "
+            "pymc_mrf.Ising with `observed` data; for draws from the prior use pm.sample_prior_predictive"
+        )
+    _check_transform(rv, model, step)
+    if rv.ndim != 1:
+        raise ValueError(
+            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare one "
+            "SpikeAndSlab per field; they may share p and the slab's scale"
+        )
+    if model.rvs_to_values[rv].dtype != "float64":
+        raise ValueError(
+            f"{step} needs double precision, but {rv.name} is {rv.dtype}; "
+            'set pytensor.config.floatX = "float64"'
+        )
+    if mixes:
+        fields = observed_fields(rv, model, step, likelihoods, mixes, fills)
+    else:
+        fields = [observed_field(rv, model, step, likelihoods)]
+    field = fields[0]
+    if field.family.edge_axes or (field.family.is_log_odds and not mixes):
+        raise ValueError(
+            f"{step} samples couplings of Ising and Potts, one per edge, and weights of BoltzmannMachine and "
+            f"OrdinalMRF, but {rv.name} is the {field.family.edge_parameter} of {field.name}; declare "
+            f"{field.name} as one of these, where zero is no edge, or give it a DirichletProcess"
+        )
+    used = np.concatenate([f.entries[(f.factors != 0.0).any(axis=0)] for f in fields])
+    unused = np.setdiff1d(np.arange(rv.owner.op.n), used)
+    if len(unused):
+        raise ValueError(
+            f"{step} samples parameters of edges, but entry {unused[0]} of {rv.name} is that of none: "
+            f"declare {rv.name} without it"
+        )
+    others = [other for other in rvs if other is not rv]
+    biases = biases_of_fields(rv, model)
+    parameters = [f.node_parameter for f in fields if f.node_parameter is not None]
+    near = set(ancestors(parameters, blockers=model.free_RVs))
+    for other in others:
+        if other not in near:
+            raise ValueError(
+                f"{step} moves {rv.name} and the {field.family.node_parameter} of {field.name}: leave "
+                f"{other.name} out of `vars`"
+            )
+        if not any(other is bias.rv for bias in biases.free):
+            raise ValueError(
+                f"{step} moves the {field.family.node_parameter} of {field.name} if it is one free variable "
+                "of all nodes, as it is or as the logit of a pm.Beta, that feeds nothing else, and whose "
+                "entries all have the same prior or one of pm.Normal, pm.Cauchy, pm.StudentT and pm.Laplace, "
+                f"and if so are those of other fields of {rv.name}, or if those of all fields are sums of as "
+                f"many such variables, as b + 0.5 * d and b - 0.5 * d; {other.name} is not: "
+                f"leave it out of `vars`, as in {step}([{rv.name}])"
+            )
+    left = [bias.rv.name for bias in biases.free if bias.rv not in others]
+    if others and left:
+        raise ValueError(
+            f"{step} moves the {field.family.node_parameter} of all fields of {rv.name} or of none: pass "
+            f"{left[0]} as well, or leave out {others[0].name}"
+        )
+    return EdgeTarget(rv, biases if others else NO_BIASES, fields, field.likelihood)
+
+
+def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph, Family]:
+    """Make the blocks of fields those of one: its data, graph and family, which engines take."""
+    blocks = [(field, rows) for field in fields for rows in field.blocks]
+    if len(blocks) == 1:
+        return fields[0].x, fields[0].graph, fields[0].family
+    sizes = [field.graph.n_nodes for field, _ in blocks]
+    starts = np.cumsum([0, *sizes[:-1]])
+    edges = np.concatenate([f.graph.edges + start for (f, _), start in zip(blocks, starts, strict=True)])
+    family = fields[0].family
+    if any(field.family.cards for field in fields):
+        cards = [f.family.cards or (family.n_states,) * f.graph.n_nodes for f, _ in blocks]
+        family = replace(family, cards=tuple(k for own in cards for k in own))
+    graph = PairwiseGraph(range(sum(sizes)), edges.tolist())
+    return by_block(fields, [field.x for field in fields]), graph, family
+
+
+def by_block(fields: list[ObservedField], states: list[np.ndarray]) -> Data:
+    """Give the data of the blocks from the state indices (n, d) of each field, as `as_blocks` gives them."""
+    data = [x[rows] for field, x in zip(fields, states, strict=True) for rows in field.blocks]
+    return data[0] if len(data) == 1 else data
+
+
+def _check_transform(rv, model: pm.Model, step: str) -> None:
+    if model.rvs_to_transforms[rv] is not None:
+        raise ValueError(
+            f"{step} moves values as they are, but {rv.name} has a transform: declare it without "
+            "`transform`, or leave it out of `vars` if it is not the edges"
+        )
+
+
+def simulation_options(
+    field: ObservedField,
+    likelihood: str,
+    n_particles: int | None,
+    n_sweeps: int | None,
+    least_particles: int,
+) -> dict[str, int]:
+    """Check the options of a simulation that were given; return them by name.
+
+    Raises
+    ------
+    ValueError
+        If one is out of range, or nothing is simulated under this likelihood.
+    """
+    options = {}
+    for name, value, least in (("n_particles", n_particles, least_particles), ("n_sweeps", n_sweeps, 1)):
+        if value is not None:
+            options[name] = whole_number(value, name, least)
+    if options and likelihood != "particles":
+        raise ValueError(
+            f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
+            f'likelihood="{likelihood}": leave it out, or declare the field with likelihood="particles"'
+        )
+    return options

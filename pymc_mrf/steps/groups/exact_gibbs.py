@@ -1,0 +1,100 @@
+"""`ExactGibbs` and `PseudoGibbs`: grouped parameters under a likelihood that can be computed."""
+
+import networkx as nx
+from pymc.step_methods.state import dataclass_state
+
+from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.groups.group_engine import GroupEngine
+from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
+from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.observed_field import ObservedField, constant_value
+from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
+from pymc_mrf.steps.groups.group_values import GroupValuesState
+
+
+@dataclass_state
+class ExactGibbsState(MRFStepState):
+    """Everything that changes while a chain runs."""
+
+    values: GroupValuesState
+
+
+class ExactGibbs(EngineGibbs):
+    """Grouped edge parameters of fields of small treewidth.
+
+    Leaves invariant: the posterior, exactly, up to double precision, in which values of theta above
+    1 - 2e-16 are one.
+
+    A step has eight rounds, two while tuning. In each all labels are redrawn in turn, twice, from eq. (4) of
+    Liu & Page (2013) with auxiliary values in place of its integral (`pymc_mrf.kernels.groups.group_labels`),
+    the likelihood of each edge from its marginal on the junction tree (identity A1); then all group values by
+    a Hamiltonian move given the labels. On forests without node terms likelihoods are in closed form, and
+    one round is enough.
+
+    Parameters
+    ----------
+    vars : list of variables
+        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising`,
+        `BoltzmannMachine`, `OrdinalMRF` or `Potts` (one coupling per edge), or of several of them; entries of
+        it may be picked by constant indices. Node parameters may have any prior; other steps, such as NUTS,
+        move them. Cells of the data may be missing; `TreeGibbs` draws them.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the variable feeds another kind of field or anything else, node parameters differ between rows, or
+        the junction tree is too wide.
+
+    Notes
+    -----
+    Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step) and
+    ``group_gibbs_acceptance`` (acceptance probability of the move of the group values).
+
+    References
+    ----------
+    Liu & Page (2013), eq. (4); Neal (2000), Algorithm 8; Neal (2011).
+    """
+
+    name = "exact_gibbs"
+    serves: tuple[str, ...] = ("exact",)
+    default_for = "exact"
+    # a chain of PyMC's default length then converges on fields of some hundred edges
+    n_rounds = 8
+    n_tuning_rounds = 2
+    _state_class = ExactGibbsState
+
+    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+        # a kernel takes views of one type: closed forms serve if all fields have them
+        if all(_has_closed_form(other) for other in self._fields):
+            self.n_rounds = self.n_tuning_rounds = 1
+            return ForestLikelihood(*arguments)
+        return ExactLikelihood(*arguments)
+
+
+def _has_closed_form(field: ObservedField) -> bool:
+    """Whether the edges of a field are independent."""
+    if field.family.name in ("boltzmann", "ordinal") or not nx.is_forest(field.graph.to_networkx()):
+        return False
+    if field.node_parameter is None:
+        return True
+    node_parameter = constant_value(field.node_parameter)
+    return node_parameter is not None and not node_parameter.any()
+
+
+class PseudoGibbs(ExactGibbs):
+    """Grouped edge parameters under the pseudo-likelihood, of fields of any treewidth.
+
+    Leaves invariant: the posterior under the pseudo-likelihood (Besag, 1975), exactly; with missing cells an
+    approximation, as `TreeGibbs` draws them from the field itself. Parameters, errors, statistics and
+    references as of `ExactGibbs`; cost grows with the rows of the data.
+    """
+
+    name = "pseudo_gibbs"
+    serves = ("pseudo",)
+    default_for = "pseudo"
+    n_rounds = n_tuning_rounds = 1
+
+    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+        return PseudoLikelihood(*arguments)

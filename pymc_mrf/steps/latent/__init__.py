@@ -1,0 +1,1 @@
+"""`TreeGibbs`: hidden fields and missing cells."""
