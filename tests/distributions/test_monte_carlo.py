@@ -104,7 +104,11 @@ def test_auto_takes_it_where_it_serves():
     def taken(observed, spike):
         with pm.Model():
             slab = pm.Normal.dist(0, 1)
-            w = pmrf.SpikeAndSlab("w", 0.5, slab, shape=210) if spike else pm.Normal("w", 0, 1, shape=210)
+            w = (
+                pmrf.SpikeAndSlab("w", 0.5, slab, shape=210)
+                if spike
+                else pm.Normal("w", 0, 1, shape=210)
+            )
             b = pm.Normal("b", 0, 2, shape=21)
             return pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=observed).owner.op.likelihood
 
