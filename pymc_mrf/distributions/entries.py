@@ -7,6 +7,8 @@ import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous, Distribution, SymbolicRandomVariable
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.pytensorf import collect_default_updates
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.utils import normalize_size_param
 
 from pymc_mrf.distributions.arguments import (
@@ -15,6 +17,11 @@ from pymc_mrf.distributions.arguments import (
     entries_of_shape,
 )
 from pymc_mrf.distributions.scalar import ScalarDistribution
+
+
+def entries_behind(parameter: Variable) -> list[Variable]:
+    """Vectors of entries, as of a `SpikeAndSlab`, that a parameter depends on."""
+    return [v for v in ancestors([parameter]) if v.owner and isinstance(v.owner.op, EntriesRV)]
 
 
 class EntriesRV(SymbolicRandomVariable):

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.entries import EntriesRV
+from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import field_tree
@@ -88,9 +87,14 @@ def sampled_field(
     name: str,
 ) -> SampledField:
     """Simulate a field at its reference, for parameters (symbolic) and observed values `x` of a model."""
-    others = f"use likelihood={listed(possible(lambda: field_tree(graph, family.n_states), parameters))}"
+
+    def others() -> str:
+        return (
+            f"use likelihood={listed(possible(lambda: field_tree(graph, family.n_states), parameters))}"
+        )
+
     if reason := _why_not(family, graph, parameters, x):
-        raise refusal(name, reason, others)
+        raise refusal(name, reason, others())
     if isinstance(observed, Variable):
         raise refusal(
             name, "is made once, for data that do not change", "give an array in place of pm.Data"
@@ -98,9 +102,9 @@ def sampled_field(
     try:
         sampled = _simulated(options, family, graph, x)
     except NoReferenceError as error:
-        raise refusal(name, str(error), others) from error
+        raise refusal(name, str(error), others()) from error
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
-    if noise > FAR_OFF * options.tolerance:
+    if not _is_near(noise, options):
         warn_user(
             f'{name}: the sample behind likelihood="monte-carlo" has its largest size, {size} points, and '
             f"its log-likelihood ratios a noise of {noise:.2f}, above the tolerance, {options.tolerance:g}: "
@@ -126,21 +130,20 @@ def unasked_sample(
         return None
     if _why_not(family, graph, parameters, x):
         return None
-    entries = [
-        v.owner.op for v in ancestors(parameters[:1]) if v.owner and isinstance(v.owner.op, EntriesRV)
-    ]
-    if any(isinstance(op, DirichletProcessRV) for op in entries):
+    entries = entries_behind(parameters[0])
+    if any(isinstance(v.owner.op, DirichletProcessRV) for v in entries):
         return None
     assert x is not None
+    options = MonteCarlo()
     if not entries and x.size < graph.n_edges * graph.n_nodes:
         return None
     try:
-        sampled = _simulated(MonteCarlo(), family, graph, x)
+        sampled = _simulated(options, family, graph, x)
     except NoReferenceError as error:
         logger.info('%s: likelihood="monte-carlo" %s', name, error)
         return None
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
-    serves = noise <= FAR_OFF * TOLERANCE
+    serves = _is_near(noise, options)
     logger.info(
         '%s: %d points for likelihood="monte-carlo" have a noise of %.2f nats; likelihood="auto" %s it',
         name,
@@ -166,11 +169,20 @@ def _why_not(
 
 def _simulated(options: MonteCarlo, family: Family, graph: PairwiseGraph, x: Any) -> SampledField:
     values, missing = filled(x, graph, family)
-    logging.getLogger("pymc").info(
-        f"pymc_mrf looks for the reference of a field of {graph.n_nodes} nodes and {graph.n_edges} edges, "
-        f"{len(values)} rows, and simulates a sample there: seconds, or minutes for hundreds of nodes"
-    )
-    return SampledField.of(values, missing, graph, family, options.seed, options.tolerance)
+
+    def announce() -> None:
+        logging.getLogger("pymc").info(
+            f"pymc_mrf looks for the reference of a field of {graph.n_nodes} nodes and {graph.n_edges} "
+            f"edges, {len(values)} rows, and simulates a sample there: seconds, or minutes for hundreds of "
+            "nodes"
+        )
+
+    return SampledField.of(values, missing, graph, family, options.seed, options.tolerance, announce)
+
+
+def _is_near(noise: float, options: MonteCarlo) -> bool:
+    """Whether the noise that was reached is about the tolerance."""
+    return noise <= FAR_OFF * options.tolerance
 
 
 def filled(x: np.ma.MaskedArray, graph: PairwiseGraph, family: Family) -> tuple[np.ndarray, np.ndarray]:

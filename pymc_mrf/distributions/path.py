@@ -22,7 +22,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.arguments import entries_of_dims, is_random, value_of
-from pymc_mrf.distributions.entries import EntriesRV
+from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argument
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
 from pymc_mrf.fields.families import Family
@@ -145,7 +145,7 @@ def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str 
         shares.append(row)
         labels.append(str(family.node_parameter))
     for label, share in zip(labels, shares, strict=True):
-        masses = [v for v in ancestors([share]) if v.owner and isinstance(v.owner.op, EntriesRV)]
+        masses = entries_behind(share)
         if masses:
             return (
                 f'{label} must have a density under likelihood="path", but it depends on '

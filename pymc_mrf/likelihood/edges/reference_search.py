@@ -6,6 +6,7 @@ whose share of edges and scale follow the draws.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
@@ -99,6 +100,7 @@ class SampledField:
         family: Family,
         seed: int,
         tolerance: float,
+        announce: Callable[[], None] = lambda: None,
     ) -> "SampledField":
         """Find the reference of a field.
 
@@ -113,6 +115,8 @@ class SampledField:
         seed : int
         tolerance : float
             As `TOLERANCE`.
+        announce : callable, optional
+            Called before the field is simulated, unless its sample is known.
 
         Raises
         ------
@@ -124,6 +128,7 @@ class SampledField:
         digest = known.hexdigest()
         reference = _known.get(digest)
         if reference is None:
+            announce()
             rng = np.random.default_rng([int(digest[:15], 16), seed])
             reference = Search(x, missing, graph, family, rng).find(tolerance)
             _known[digest] = reference
