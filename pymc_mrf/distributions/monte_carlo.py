@@ -104,7 +104,7 @@ def sampled_field(
     except NoReferenceError as error:
         raise refusal(name, str(error), others()) from error
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
-    if not _is_near(noise, options):
+    if _is_noisy(noise, options):
         warn_user(
             f'{name}: the sample behind likelihood="monte-carlo" has its largest size, {size} points, and '
             f"its log-likelihood ratios a noise of {noise:.2f}, above the tolerance, {options.tolerance:g}: "
@@ -143,7 +143,7 @@ def unasked_sample(
         logger.info('%s: likelihood="monte-carlo" %s', name, error)
         return None
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
-    serves = _is_near(noise, options)
+    serves = not _is_noisy(noise, options)
     logger.info(
         '%s: %d points for likelihood="monte-carlo" have a noise of %.2f nats; likelihood="auto" %s it',
         name,
@@ -180,9 +180,9 @@ def _simulated(options: MonteCarlo, family: Family, graph: PairwiseGraph, x: Any
     return SampledField.of(values, missing, graph, family, options.seed, options.tolerance, announce)
 
 
-def _is_near(noise: float, options: MonteCarlo) -> bool:
-    """Whether the noise that was reached is about the tolerance."""
-    return noise <= FAR_OFF * options.tolerance
+def _is_noisy(noise: float, options: MonteCarlo) -> bool:
+    """Whether the noise that was reached is well above the tolerance."""
+    return noise > FAR_OFF * options.tolerance
 
 
 def filled(x: np.ma.MaskedArray, graph: PairwiseGraph, family: Family) -> tuple[np.ndarray, np.ndarray]:

@@ -76,7 +76,7 @@ def smooth(graph, likelihood):
 def samples_of_independent_nodes(monkeypatch):
     """Nothing is sampled here: Monte Carlo likelihoods need no search for their references."""
 
-    def sample(x, missing, graph, family, seed, tolerance):
+    def sample(x, missing, graph, family, seed, tolerance, announce):
         field = edge_field(x, graph, family, True, np.arange(graph.n_edges))
         moments = Moments(field, 64)
         states = np.random.default_rng(0).integers(0, 2, (graph.n_nodes, 64)).astype(np.int8)
