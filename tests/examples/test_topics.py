@@ -12,6 +12,7 @@ from examples import (
     hierarchical_field,
     large_fields,
     missing_cells,
+    monte_carlo_accuracy,
     pseudo_likelihood_calibration,
     pseudo_likelihood_coverage,
     quickstart,
@@ -59,6 +60,13 @@ def test_missing_cells(tmp_path):
     missing_cells.main(["--draws", "4", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "missing_cells.md").read_text(encoding="utf-8")
     assert text.count("\n| ") == 5 and "| all data |" in text and "1 data sets of 400 rows" in text
+
+
+@pytest.mark.slow
+def test_monte_carlo_accuracy(tmp_path, no_convergence_warnings):
+    monte_carlo_accuracy.main(["--draws", "20", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "monte_carlo_accuracy.md").read_text(encoding="utf-8")
+    assert text.count("| House, 435 members, 16 votes |") == len(monte_carlo_accuracy.LIKELIHOODS)
 
 
 @pytest.mark.slow

@@ -46,10 +46,14 @@ DOUBTFUL = 0.02  # probability of either state of an edge in doubt
 
 PILOT_SIZE, PILOT_PASSES = 4000, 5  # points and sweeps of references on the way
 PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
-MOST_PILOTS = 8
+MOST_PILOTS = 12
+LARGEST_PILOT = 32_000  # points, of those that follow on draws which the points before did not cover
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
-MOST_PASSES = 200  # that are waited for: minutes, if nodes are many
+MOST_PASSES, MOST_UPDATES = (
+    200,
+    1e10,
+)  # passes, and ends of edges that these look at, one of which is waited for: minutes, if nodes are many
 MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
 GOOD_SHARE = (
@@ -199,12 +203,15 @@ class Search:
     def find(self, tolerance: float) -> Reference:
         """Move the reference to the mean of draws by itself, until these are near; then draw the sample."""
         self._approach()
-        last = 0.0
+        last, size = 0.0, PILOT_SIZE
         for _ in range(MOST_PILOTS):
-            reference = self._simulate(PILOT_SIZE, PILOT_PASSES)
+            reference = self._simulate(size, PILOT_PASSES)
             draws, share = self._draw(reference)
-            late = draws[PILOT_DRAWS // 3 :]
+            late = draws[len(draws) // 3 :]
             self._move_to(reference, late.mean(axis=0))
+            if len(draws) < PILOT_DRAWS:
+                size = min(2 * size, LARGEST_PILOT)
+                continue
             if share > GOOD_SHARE and share < 1.1 * last:
                 break
             last = share
@@ -215,7 +222,8 @@ class Search:
             )
         noises = self.noise(reference, late)
         noise = float(np.quantile(noises, MOST)) if len(noises) else 0.0
-        size = self._size(noise, tolerance)
+        n_pilot = reference.states.shape[1]
+        size = self._size(noise * np.sqrt(n_pilot), tolerance)
         n_present = float((late != 0.0).sum(axis=1).mean())
         n, p, lag = len(self._x), len(reference.place), reference.lag
         for _ in range(MOST_LONGER):
@@ -227,18 +235,19 @@ class Search:
             reference = self._simulate(size, n_passes, n_squared)
             lag = reference.lag
             if n_passes >= LEAST_LAGS * lag and self._meet(reference, tolerance):
-                return replace(reference, noise=noise * np.sqrt(PILOT_SIZE / size))
-            if LEAST_LAGS * lag > MOST_PASSES:
+                return replace(reference, noise=noise * np.sqrt(n_pilot / size))
+            if LEAST_LAGS * lag > max(MOST_PASSES, MOST_UPDATES / (2 * size * len(self._field.s))):
                 break
+            lag *= 2.0  # something that all statistics share in may be slower than most of each tells
         raise NoReferenceError(
             "needs a field whose states are simulated by single nodes, but chains that start at the data and "
             f"anywhere else do not meet: they forget their states in some {lag:.0f} sweeps or more"
         )
 
     def _size(self, noise: float, tolerance: float) -> int:
-        """Points of a sample, even, from the noise by a pilot's."""
+        """Points of a sample, even, from the noise by a single one."""
         d, p = self._graph.n_nodes, len(self._field.s) + len(self._field.t)
-        size = int(PILOT_SIZE * (noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
+        size = int((noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
         most = int(MOST_NUMBERS / (self._field.features.shape[0] * d))
         size = max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0])), PILOT_SIZE)
         return 2 * (min(size, LARGEST_SIZE, most) // 2)
@@ -325,7 +334,10 @@ class Search:
         return MonteCarloEdges(self._x, self._graph, self._family, self._moves_biases, [reference])
 
     def _draw(self, reference: Reference) -> tuple[np.ndarray, float]:
-        """Weights and centred biases (draws, p), and the median of the effective shares of their weights."""
+        """Weights and centred biases (draws, p), and the median of the effective shares of their weights.
+
+        Fewer than `PILOT_DRAWS` if the points do not cover where these go.
+        """
         r, n_biases = self._graph.n_edges, len(self._b)
         engine = self._engine(reference)
         zero, one = np.zeros(n_biases), np.ones(n_biases)
@@ -346,9 +358,12 @@ class Search:
             draw[:r] = w
             centred(self._field, w, b, draw[r:])
             shares.append(engine.statistics()["ess"])
-        present = draws[PILOT_DRAWS // 3 :, :r]
-        present = present[present != 0.0]
-        share = (len(present) + 1.0) / (r * len(draws[PILOT_DRAWS // 3 :]) + 2.0)
+            if shares[-1] < LEAST_SHARE:  # what the sample says of places farther off is false
+                break
+        draws = draws[: len(shares)]
+        present = draws[len(draws) // 3 :, :r]
+        n_seen, present = present.size, present[present != 0.0]
+        share = (len(present) + 1.0) / (n_seen + 2.0)
         self._log_odds = float(np.log(share / (1.0 - share)))
         self._scale = float(np.sqrt((np.sum(present**2) + self._scale**2) / (len(present) + 1.0)))
         return draws, float(np.median(shares))
