@@ -53,9 +53,11 @@ def diagnose(
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
         pseudo-likelihood is close to the likelihood for weak couplings only, and too sure of the edges of a
-        `SpikeAndSlab`. Two more things are checked: whether a ``log_likelihood`` group holds numbers of
-        fields with another likelihood than ``"exact"``, which are no log probabilities (they are NaN, but for
-        models that `pymc.observe` and its like make), and whether a step moved each `SpikeAndSlab` that can.
+        `SpikeAndSlab`. So are the sample behind ``likelihood="monte-carlo"`` where NUTS moved the parameters,
+        and the error of ``likelihood="path"``. Two more things are checked: whether a ``log_likelihood``
+        group holds numbers of fields with another likelihood than ``"exact"``, which are no log probabilities
+        (they are NaN, but for models that `pymc.observe` and its like make), and whether a step moved each
+        `SpikeAndSlab` that can.
         If no model is given, a note says so, unless neither the data nor the variables look like those of a
         field.
     var_names : str or sequence of str, optional
@@ -110,9 +112,11 @@ def diagnose(
         from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
         from pymc_mrf.analysis.model_checks import log_likelihood_findings, zero_findings
         from pymc_mrf.analysis.path_checks import path_findings
+        from pymc_mrf.analysis.sample_checks import sample_findings
 
         findings += pseudo_likelihood_findings(idata, model, group)
         findings += path_findings(idata, model, group)
+        findings += sample_findings(idata, model, group)
         findings += log_likelihood_findings(idata, model)
         findings += zero_findings(idata, model, group)
     return Diagnosis(findings, *sizes.values())

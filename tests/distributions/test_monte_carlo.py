@@ -5,8 +5,10 @@ import networkx as nx
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.findings import AGAINST
 
 GRAPH = nx.complete_graph(4)
 X = np.random.default_rng(2).integers(2, size=(60, 4))
@@ -126,3 +128,28 @@ def test_auto_takes_it_where_it_serves():
 def test_the_class_of_the_options_is_refused():
     with pytest.raises(TypeError, match=r"call it, likelihood=pymc_mrf.MonteCarlo\(\)"):
         field(likelihood=pmrf.MonteCarlo)
+
+
+def drawn_posterior(far):
+    """Draws near the posterior's mean, or with biases that are `far` from there."""
+    rng = np.random.default_rng(4)
+    draws = rng.normal(NEAR, 0.15, (2, 50, 10)) + far * np.r_[np.zeros(6), 1, -1, 1, -1]
+    return xr.DataTree.from_dict(
+        {
+            "posterior": xr.Dataset(
+                {
+                    "w": (("chain", "draw", "w_dim_0"), draws[..., :6]),
+                    "b": (("chain", "draw", "b_dim_0"), draws[..., 6:]),
+                }
+            )
+        }
+    )
+
+
+@pytest.mark.parametrize("far", [0.0, 9.0])
+def test_diagnose_looks_at_the_sample_under_nuts(far):
+    found = pmrf.diagnose(drawn_posterior(far), model=model_of("monte-carlo"))
+    [finding] = [f for f in found.findings if "effective share" in f.text]
+    assert finding.subject == "x"
+    assert (finding.level == AGAINST) == bool(far)
+    assert ('likelihood="particles"' in finding.remedy) == bool(far)
