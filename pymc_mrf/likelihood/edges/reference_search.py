@@ -50,10 +50,11 @@ MOST_PILOTS = 12
 LARGEST_PILOT = 32_000  # points, of those that follow on draws which the points before did not cover
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
-MOST_PASSES, MOST_UPDATES = (
+MOST_PASSES, MOST_DRAWN = (
     200,
-    1e10,
-)  # passes, and ends of edges that these look at, one of which is waited for: minutes, if nodes are many
+    1e9,
+)  # passes, and states that are drawn in them, of which either is waited for: minutes, if nodes are many
+HOPELESS = 10.0  # times the tolerance, the noise of the largest sample that is not even drawn
 MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
 GOOD_SHARE = (
@@ -224,6 +225,13 @@ class Search:
         noise = float(np.quantile(noises, MOST)) if len(noises) else 0.0
         n_pilot = reference.states.shape[1]
         size = self._size(noise * np.sqrt(n_pilot), tolerance)
+        noise *= np.sqrt(n_pilot / size)
+        if noise > HOPELESS * tolerance:
+            raise NoReferenceError(
+                f"needs a sample of more than {size:,} points, by which log-likelihood ratios would have a "
+                f"noise of {noise:.1f}: rows are few for the parameters, or the states of the field change "
+                "too slowly"
+            )
         n_present = float((late != 0.0).sum(axis=1).mean())
         n, p, lag = len(self._x), len(reference.place), reference.lag
         for _ in range(MOST_LONGER):
@@ -235,8 +243,8 @@ class Search:
             reference = self._simulate(size, n_passes, n_squared)
             lag = reference.lag
             if n_passes >= LEAST_LAGS * lag and self._meet(reference, tolerance):
-                return replace(reference, noise=noise * np.sqrt(n_pilot / size))
-            if LEAST_LAGS * lag > max(MOST_PASSES, MOST_UPDATES / (2 * size * len(self._field.s))):
+                return replace(reference, noise=noise)
+            if LEAST_LAGS * lag > max(MOST_PASSES, MOST_DRAWN / (size * len(self._field.n))):
                 break
             lag *= 2.0  # something that all statistics share in may be slower than most of each tells
         raise NoReferenceError(
