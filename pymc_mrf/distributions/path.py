@@ -42,6 +42,13 @@ NEGLIGIBLE = 0.25
 LARGEST_UNASKED, LARGEST_FIELD_UNASKED = 2**14, 2**12
 """Nodes of all rows up to which the simulation of a path, of a grid, of some minutes, starts by itself."""
 
+LARGEST_OF_ONE, MOST_STATES_OF_ONE = 2**16, 4
+"""Nodes of a single row up to which a path, of neighbours that attract each other, starts by itself; states.
+
+256 x 256 pixels take 10 minutes with two states and 20 with four, where a draw by Exchange takes 0.6 s and
+1.3 s. With more nodes or states errors that matter are likely, and found at the end.
+"""
+
 MOST_STATES, LARGEST_OF_MOST = 3, 2**8
 """States of a grid, of which the number of points is a power of theirs; nodes of a graph with so many."""
 
@@ -106,10 +113,13 @@ def unasked_path(
     That is where there is none, its simulation takes minutes or has errors that matter, or the coupling is
     known.
     """
-    takes_grid = has_field(family, parameters)
-    largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_UNASKED
-    is_small = n_rows * graph.n_nodes <= largest and (family.n_states == 2 or not takes_grid)
+    takes_grid, n_cells = has_field(family, parameters), n_rows * graph.n_nodes
+    is_one = not takes_grid and n_rows == 1 and family.n_states <= MOST_STATES_OF_ONE
+    largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_OF_ONE if is_one else LARGEST_UNASKED
+    is_small = n_cells <= largest and (family.n_states == 2 or not takes_grid)
     if not (is_small and is_random(parameters[0])) or _why_not(family, parameters, graph):
+        return None
+    if not takes_grid and n_cells > LARGEST_UNASKED and _may_repel(family, parameters):
         return None
     path = _known_path(family, parameters, graph, n_rows)
     return path if _largest_error(path, n_rows)[0] <= NEGLIGIBLE else None
@@ -190,15 +200,24 @@ def _why_no_grid(
     return None, row
 
 
+def _may_repel(family: Family, parameters: Sequence) -> bool:
+    """Whether some draws of the coupling are negative."""
+    line = _edge_line(family, parameters[0])
+    return line is None or share_below_zero(line[0]) > 0.0
+
+
 def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
     along = family.edge_parameter
     if has_field(family, parameters):
         along = f"{along} and its {family.node_parameter}"
 
+    is_large = n_rows * graph.n_nodes > LARGEST_UNASKED
+    how_long = ", which takes ten minutes or longer" if is_large else ""
+
     def announce(file: Path) -> None:
         logging.getLogger("pymc").info(
             f"pymc_mrf simulates a field of {graph.n_nodes} nodes with {family.n_states} states along its "
-            f"{along}, this first time only: {file}"
+            f"{along}, this first time only{how_long}: {file}"
         )
 
     line = _edge_line(family, parameters[0])

@@ -241,6 +241,12 @@ def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch):
         monkeypatch.setattr(path, "LARGEST_UNASKED", 199)
         likelihoods["particles"].append(pmrf.Ising("i", J, graph=wide, observed=x))
         likelihoods["path"].append(pmrf.Ising("q", J, graph=wide))
+        monkeypatch.setattr(path, "LARGEST_UNASKED", 99)
+        likelihoods["path"].append(pmrf.Ising("r", J, graph=wide))
+        likelihoods["particles"] += [
+            pmrf.Ising("s", h, graph=wide),
+            pmrf.Potts("t", J, graph=wide, n_states=5),
+        ]
         monkeypatch.setattr(path, "NEGLIGIBLE", 1e-3)
         likelihoods["particles"].append(pmrf.Ising("j", J, graph=wide))
     for likelihood, fields in likelihoods.items():
