@@ -1,13 +1,18 @@
-"""Moves of the biases of single nodes under `ParticleEdges`: of states that hardly any particle is in.
+"""Moves of the biases of single nodes under `ParticleEdges`: of nodes with a state that is rarely seen.
 
 Given all others, node i is in state a with a probability P_a that its local fields tell in every particle.
 After a change of its biases that adds h_a to the log potentials of its states, the partition function is
-multiplied by the weighted mean of sum_a P_a exp(h_a): known as well where no particle is in the state as
-where many are. So the posterior has a closed form along every line of the node's biases, and is drawn from
-by slices (Neal, 2003). The particles follow as in `particle_edges`: their weights are multiplied by
-sum_a P_a exp(h_a), and the node is drawn anew.
+multiplied by sum_a p_a exp(h_a), p the mean of P in the field: estimated as well where no particle is in the
+state as where many are. So the likelihood is known in closed form along every line of the node's biases, all
+other parameters fixed, and the posterior is drawn from by slices (Neal, 2003, figs. 3 and 5). The particles
+follow as in `particle_edges`: their weights are multiplied by sum_a P_a exp(h_a), and the node is drawn anew.
 
-For the error of the mean of P further observations correct as in `particle_joint`.
+With the p of the field the moves leave the posterior invariant, exactly, whatever the prior: the width of the
+first interval does not depend on the place. With p from particles they leave an approximation of it
+invariant, whose error vanishes as particles increase. The variance of an estimated mean of h, relative to
+that of the mean over n observations, is n var(mean of h) / var(h): so many times n further observations with
+the mean at the start of the move correct for it, as in `particle_joint`. For Gaussian likelihoods and errors
+that are independent from move to move that is exact; errors of particles that have hardly moved are not.
 """
 
 from typing import NamedTuple
@@ -15,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.priors.densities import density_of, log_density, slope_and_precision
+from pymc_mrf.kernels.priors.densities import density_of, log_density
 from pymc_mrf.kernels.views.particle_edges import mean_and_variance, renew
 from pymc_mrf.kernels.views.weighted_particles import (
-    TINY,
+    LEAST_CELL,
     draw_node,
     fill_shares,
     fill_uniform,
@@ -29,7 +34,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
     variance_of_share,
 )
 
-WIDTH = 3.0  # of the first interval about a slice, in standard deviations
+WIDTH = 4.0  # of the first interval about a slice, in log odds
 MOST_STEPS = 20  # by which it is widened
 MOST_TRIES = 100  # of a draw from it
 
@@ -73,9 +78,14 @@ class Line(NamedTuple):
     n: float
 
 
-def lines(directions: np.ndarray, basis: np.ndarray) -> Lines:
-    """Lines along `directions` (L, q) of biases with this `basis` (q, K)."""
-    return Lines(directions, directions @ basis, np.zeros(basis.shape[1]))
+def lines(basis: np.ndarray) -> Lines:
+    """Lines along each bias of a node, and all of them together, with this `basis` (q, K).
+
+    The first state may be the rare one; where it has no bias of its own, all others lose or gain by it.
+    """
+    q, K = basis.shape
+    directions = np.unique(np.vstack([np.eye(q), np.ones((1, q))]), axis=0)
+    return Lines(directions, directions @ basis, np.zeros(K))
 
 
 @lean
@@ -93,19 +103,19 @@ def log_posterior_along(line, b, bias, x):
 
 
 @lean
-def draw_along(line, b, bias, width, rng):
-    """Draw a place along the line by a slice, from 0; the first interval has this `width`."""
+def draw_along(line, b, bias, rng):
+    """Draw a place along the line by a slice, from 0."""
     level = log_posterior_along(line, b, bias, 0.0) + np.log(1.0 - rng.random())
-    low = -width * rng.random()
-    high, left = low + width, int(MOST_STEPS * rng.random())
+    low = -WIDTH * rng.random()
+    high, left = low + WIDTH, int(MOST_STEPS * rng.random())
     for _ in range(left):
         if log_posterior_along(line, b, bias, low) <= level:
             break
-        low -= width
+        low -= WIDTH
     for _ in range(MOST_STEPS - 1 - left):
         if log_posterior_along(line, b, bias, high) <= level:
             break
-        high += width
+        high += WIDTH
     for _ in range(MOST_TRIES):
         x = low + (high - low) * rng.random()
         if log_posterior_along(line, b, bias, x) > level:
@@ -138,15 +148,11 @@ def move_biases(view, nodes, lines, bias, rng):
             direction, g = lines.directions[l], lines.lifts[l]
             fill_shares(particles, i, p)
             mean, variance = mean_and_variance(p, g)
-            more = n * n * variance_of_share(particles, i, g, mean) / max(variance, TINY)
-            t, precision = more * mean, (n + more) * variance
+            more = n * n * variance_of_share(particles, i, g, mean) / max(variance, LEAST_CELL)
+            t = more * mean
             for k in range(q):
                 t += direction[k] * view.field.t[i * q + k]
-                density = density_of(bias, i * q + k)
-                h = slope_and_precision(density, view.b[i * q + k])[1]
-                precision += direction[k] * direction[k] * h
-            line = Line(i * q, direction, g, p, t, n + more)
-            x = draw_along(line, view.b, bias, WIDTH / np.sqrt(max(precision, TINY)), rng)
+            x = draw_along(Line(i * q, direction, g, p, t, n + more), view.b, bias, rng)
             for k in range(q):
                 view.b[i * q + k] += x * direction[k]
                 view.beta[i * q + k] += x * direction[k]

@@ -98,9 +98,7 @@ class ParticleEdges(EdgeEngine):
         )
         self._possible = family.possible(graph.n_nodes)
         self._find_rare(np.array([(x == a).sum(axis=0) for a in range(family.n_states)]).T)
-        # along each of them one state gains on the others, as far as the basis can tell it from them
-        basis = field.basis - field.basis.mean(axis=1, keepdims=True)
-        self._lines = particle_biases.lines(np.ascontiguousarray(np.linalg.pinv(basis)), field.basis)
+        self._lines = particle_biases.lines(field.basis)
         self._b = np.zeros(n_biases)  # biases that the particles stand for
         self._is_started = False
         self._n_averaged = 0
