@@ -33,6 +33,8 @@ from pymc_mrf.likelihood.path.grid_simulation import errors_in_posterior
 from pymc_mrf.likelihood.path.path_simulation import FROZEN
 from pymc_mrf.likelihood.path.saved_paths import saved_grid, saved_path
 
+logger = logging.getLogger("pymc_mrf")
+
 PRIOR_DRAWS = 5000
 """Draws of a coupling that tell whether it may be negative."""
 
@@ -108,21 +110,33 @@ def warn_of_data(path: Simulated, family: Family, x: Any) -> None:
 def unasked_path(
     family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int
 ) -> Simulated | None:
-    """Path or grid of a field under ``likelihood="auto"``; None where "particles" does better.
+    """Path or grid of a field under ``likelihood="auto"``; None where others do better.
 
-    That is where there is none, its simulation takes minutes or has errors that matter, or the coupling is
-    known.
+    That is where there is none, its simulation would take longer than draws by Exchange or has errors that
+    matter, or the coupling is known.
     """
-    takes_grid, n_cells = has_field(family, parameters), n_rows * graph.n_nodes
-    is_one = not takes_grid and n_rows == 1 and family.n_states <= MOST_STATES_OF_ONE
-    largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_OF_ONE if is_one else LARGEST_UNASKED
-    is_small = n_cells <= largest and (family.n_states == 2 or not takes_grid)
-    if not (is_small and is_random(parameters[0])) or _why_not(family, parameters, graph):
+    if not is_random(parameters[0]) or _why_not(family, parameters, graph):
         return None
-    if not takes_grid and n_cells > LARGEST_UNASKED and _may_repel(family, parameters):
+    if n_rows * graph.n_nodes > _most_unasked(family, parameters, n_rows):
         return None
     path = _known_path(family, parameters, graph, n_rows)
-    return path if _largest_error(path, n_rows)[0] <= NEGLIGIBLE else None
+    off = _largest_error(path, n_rows)[0]
+    serves = off <= NEGLIGIBLE
+    logger.info(
+        'the posterior under likelihood="path" may be off by up to %.2f standard deviations; '
+        'likelihood="auto" %s it',
+        off,
+        "is" if serves else "is not",
+    )
+    return path if serves else None
+
+
+def _most_unasked(family: Family, parameters: Sequence, n_rows: int) -> int:
+    """Nodes of all rows up to which the simulation of a field that has a path or a grid starts by itself."""
+    if has_field(family, parameters):
+        return LARGEST_FIELD_UNASKED if family.n_states == 2 else 0
+    is_one = n_rows == 1 and family.n_states <= MOST_STATES_OF_ONE
+    return LARGEST_OF_ONE if is_one and not _may_repel(family, parameters) else LARGEST_UNASKED
 
 
 def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str | None:
@@ -201,9 +215,10 @@ def _why_no_grid(
 
 
 def _may_repel(family: Family, parameters: Sequence) -> bool:
-    """Whether some draws of the coupling are negative."""
+    """Whether some draws of the coupling of a field that has a path are negative."""
     line = _edge_line(family, parameters[0])
-    return line is None or share_below_zero(line[0]) > 0.0
+    assert line is not None
+    return share_below_zero(line[0]) > 0.0
 
 
 def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
@@ -212,7 +227,7 @@ def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_ro
         along = f"{along} and its {family.node_parameter}"
 
     is_large = n_rows * graph.n_nodes > LARGEST_UNASKED
-    how_long = ", which takes ten minutes or longer" if is_large else ""
+    how_long = ", which may take ten minutes or longer" if is_large else ""
 
     def announce(file: Path) -> None:
         logging.getLogger("pymc").info(
@@ -222,10 +237,10 @@ def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_ro
 
     line = _edge_line(family, parameters[0])
     assert line is not None
-    number, weights = line[0], _scaled(line[1])
+    weights = _scaled(line[1])
     if has_field(family, parameters):
         return saved_grid(graph, weights, family.n_states, n_rows, folder(), announce)
-    is_signed = share_below_zero(number) > 0.0
+    is_signed = _may_repel(family, parameters)
     return saved_path(graph, weights, family.n_states, n_rows, is_signed, folder(), announce)
 
 
