@@ -64,13 +64,12 @@ def hidden_picture(
 
     Priors tell the levels apart; `ordered` keeps them in increasing order as well.
     """
-    likelihood = "auto" if graph.n_nodes <= path_module.LARGEST_UNASKED else "path"
     transform = {"transform": pm.distributions.transforms.ordered} if ordered else {}
     with pm.Model() as model:
         coupling = pm.HalfNormal("coupling", 1)
         level = pm.Normal("level", np.arange(n_states), 1, **transform)
         noise = pm.HalfNormal("noise", 1)
-        x = pmrf.Potts("x", coupling, graph=graph, n_states=n_states, likelihood=likelihood)
+        x = pmrf.Potts("x", coupling, graph=graph, n_states=n_states, likelihood="path")
         pm.Normal("y", level[x], noise, observed=y)
     return model
 

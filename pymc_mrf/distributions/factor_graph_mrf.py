@@ -12,8 +12,9 @@ from pymc_mrf.distributions.arguments import check_constants
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
     Field,
+    check_likelihood,
     check_shape,
-    chosen_likelihood,
+    exact_or_particles,
     latent_if_all_missing,
     observed_values,
     read_observed,
@@ -128,7 +129,9 @@ class FactorGraphMRF(Field):
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
-        likelihood = chosen_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), [flat])
+        check_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), [flat])
+        if likelihood == "auto":
+            likelihood = exact_or_particles(lambda: factor_graph_tree(graph))
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
         return super().dist([flat], op=FactorGraphRV(graph, likelihood, n_sweeps, dtype=dtype), **kwargs)
 

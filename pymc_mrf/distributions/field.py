@@ -164,10 +164,10 @@ def state_dtype(dtype: Any, states: Sequence[int]) -> str:
     return found.name
 
 
-def chosen_likelihood(
+def check_likelihood(
     likelihood: str, n_sweeps: int, tree, parameters: Sequence, known: Sequence[str] = LIKELIHOODS
-) -> str:
-    """Check the options of a field and return its likelihood, not "auto"; `tree` makes the junction tree."""
+) -> None:
+    """Refuse options of a field that it cannot have; `tree` makes the junction tree."""
     if likelihood not in known:
         options = ", ".join(f'"{option}"' for option in known)
         raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
@@ -175,8 +175,10 @@ def chosen_likelihood(
     if likelihood == "exact" and not is_tractable(tree()):
         left = listed(possible(tree, parameters, among=("particles", "pseudo")))
         check_tractable(tree(), remedy=f"use likelihood={left} instead, or a sparser graph")
-    if likelihood != "auto":
-        return likelihood
+
+
+def exact_or_particles(tree) -> str:
+    """Choose by the size of the junction tree, which `tree` makes."""
     if is_cheap(tree()):
         return "exact"
     logger.info(

@@ -17,8 +17,9 @@ from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
     Field,
+    check_likelihood,
     check_shape,
-    chosen_likelihood,
+    exact_or_particles,
     latent_if_all_missing,
     observed_values,
     read_observed,
@@ -320,34 +321,25 @@ class MarkovRandomField(Field):
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        path, sampled, tree = None, None, lambda: field_tree(graph, family.n_states)
-        if is_monte_carlo(likelihood):
-            options = MonteCarlo() if isinstance(likelihood, str) else likelihood
-            sampled = sampled_field(options, family, graph, parameters, *data)
-            likelihood = "monte-carlo"
+        dtype = state_dtype(dtype, family.states)
+        options = MonteCarlo() if isinstance(likelihood, str) else likelihood
+        likelihood = "monte-carlo" if is_monte_carlo(likelihood) else likelihood
+        tree = partial(field_tree, graph, family.n_states)
+        check_likelihood(likelihood, n_sweeps, tree, parameters, PAIRWISE_LIKELIHOODS)
+        path = sampled = None
         if likelihood == "path":
             path = find_path(
                 family, parameters, graph, n_rows or 1, lambda: listed(possible(tree, parameters))
             )
-        elif likelihood == "auto" and n_rows and not is_cheap(tree()):
-            path = unasked_path(family, parameters, graph, n_rows)
-            sampled = None if path else unasked_sample(family, graph, parameters, *data)
-            likelihood = "path" if path else "monte-carlo" if sampled else "auto"
-        likelihood = chosen_likelihood(
-            likelihood,
-            n_sweeps,
-            tree,
-            parameters,
-            PAIRWISE_LIKELIHOODS,
-        )
-        make = partial(
-            MarkovRandomFieldRV,
-            graph,
-            family,
-            likelihood,
-            n_sweeps,
-            dtype=state_dtype(dtype, family.states),
-        )
+        elif likelihood == "monte-carlo":
+            sampled = sampled_field(options, family, graph, parameters, *data)
+        elif likelihood == "auto":
+            # the first of these that serves; `dist` knows no rows, for which a simulation would be
+            if n_rows and not is_cheap(tree()):
+                path = unasked_path(family, parameters, graph, n_rows)
+                sampled = None if path else unasked_sample(family, graph, parameters, *data)
+            likelihood = "path" if path else "monte-carlo" if sampled else exact_or_particles(tree)
+        make = partial(MarkovRandomFieldRV, graph, family, likelihood, n_sweeps, dtype=dtype)
         op = make(path=path, sampled=sampled)
         if likelihood == "adjusted-pseudo":
             op = make(adjusted=adjustment(op, parameters, *data))
@@ -387,8 +379,9 @@ class AgreementMRF(MarkovRandomField):
         rows share and one number per edge, a `SpikeAndSlab` or continuous; `MonteCarlo` has its options.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for rows
-        that have at most 2 ** 14 nodes together and whose coupling is random, or 2 ** 12 nodes of two
-        states in a field; else "monte-carlo" if its reference is found and its noise at most 1.2 times the
+        that have at most 2 ** 14 nodes together and whose coupling is random, a single row of up to four
+        states and no negative couplings 2 ** 16 nodes, or 2 ** 12 nodes of two states in a field; else
+        "monte-carlo" if its reference is found and its noise at most 1.2 times the
         default tolerance, for random edges without groups, and without a `SpikeAndSlab` for as many rows as
         edges at least; else "particles".
     n_sweeps : int

@@ -33,6 +33,8 @@ from pymc_mrf.likelihood.path.grid_simulation import errors_in_posterior
 from pymc_mrf.likelihood.path.path_simulation import FROZEN
 from pymc_mrf.likelihood.path.saved_paths import saved_grid, saved_path
 
+logger = logging.getLogger("pymc_mrf")
+
 PRIOR_DRAWS = 5000
 """Draws of a coupling that tell whether it may be negative."""
 
@@ -41,6 +43,13 @@ NEGLIGIBLE = 0.25
 
 LARGEST_UNASKED, LARGEST_FIELD_UNASKED = 2**14, 2**12
 """Nodes of all rows up to which the simulation of a path, of a grid, of some minutes, starts by itself."""
+
+LARGEST_OF_ONE, MOST_STATES_OF_ONE = 2**16, 4
+"""Nodes of a single row up to which a path, of neighbours that attract each other, starts by itself; states.
+
+256 x 256 pixels take 10 minutes with two states and 20 with four, where a draw by Exchange takes 0.6 s and
+1.3 s. With more nodes or states errors that matter are likely, and found at the end.
+"""
 
 MOST_STATES, LARGEST_OF_MOST = 3, 2**8
 """States of a grid, of which the number of points is a power of theirs; nodes of a graph with so many."""
@@ -101,18 +110,33 @@ def warn_of_data(path: Simulated, family: Family, x: Any) -> None:
 def unasked_path(
     family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int
 ) -> Simulated | None:
-    """Path or grid of a field under ``likelihood="auto"``; None where "particles" does better.
+    """Path or grid of a field under ``likelihood="auto"``; None where others do better.
 
-    That is where there is none, its simulation takes minutes or has errors that matter, or the coupling is
-    known.
+    That is where there is none, its simulation would take longer than draws by Exchange or has errors that
+    matter, or the coupling is known.
     """
-    takes_grid = has_field(family, parameters)
-    largest = LARGEST_FIELD_UNASKED if takes_grid else LARGEST_UNASKED
-    is_small = n_rows * graph.n_nodes <= largest and (family.n_states == 2 or not takes_grid)
-    if not (is_small and is_random(parameters[0])) or _why_not(family, parameters, graph):
+    if not is_random(parameters[0]) or _why_not(family, parameters, graph):
+        return None
+    if n_rows * graph.n_nodes > _most_unasked(family, parameters, n_rows):
         return None
     path = _known_path(family, parameters, graph, n_rows)
-    return path if _largest_error(path, n_rows)[0] <= NEGLIGIBLE else None
+    off = _largest_error(path, n_rows)[0]
+    serves = off <= NEGLIGIBLE
+    logger.info(
+        'the posterior under likelihood="path" may be off by up to %.2f standard deviations; '
+        'likelihood="auto" %s it',
+        off,
+        "is" if serves else "is not",
+    )
+    return path if serves else None
+
+
+def _most_unasked(family: Family, parameters: Sequence, n_rows: int) -> int:
+    """Nodes of all rows up to which the simulation of a field that has a path or a grid starts by itself."""
+    if has_field(family, parameters):
+        return LARGEST_FIELD_UNASKED if family.n_states == 2 else 0
+    is_one = n_rows == 1 and family.n_states <= MOST_STATES_OF_ONE
+    return LARGEST_OF_ONE if is_one and not _may_repel(family, parameters) else LARGEST_UNASKED
 
 
 def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str | None:
@@ -190,23 +214,33 @@ def _why_no_grid(
     return None, row
 
 
+def _may_repel(family: Family, parameters: Sequence) -> bool:
+    """Whether some draws of the coupling of a field that has a path are negative."""
+    line = _edge_line(family, parameters[0])
+    assert line is not None
+    return share_below_zero(line[0]) > 0.0
+
+
 def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
     along = family.edge_parameter
     if has_field(family, parameters):
         along = f"{along} and its {family.node_parameter}"
 
+    is_large = n_rows * graph.n_nodes > LARGEST_UNASKED
+    how_long = ", which may take ten minutes or longer" if is_large else ""
+
     def announce(file: Path) -> None:
         logging.getLogger("pymc").info(
             f"pymc_mrf simulates a field of {graph.n_nodes} nodes with {family.n_states} states along its "
-            f"{along}, this first time only: {file}"
+            f"{along}, this first time only{how_long}: {file}"
         )
 
     line = _edge_line(family, parameters[0])
     assert line is not None
-    number, weights = line[0], _scaled(line[1])
+    weights = _scaled(line[1])
     if has_field(family, parameters):
         return saved_grid(graph, weights, family.n_states, n_rows, folder(), announce)
-    is_signed = share_below_zero(number) > 0.0
+    is_signed = _may_repel(family, parameters)
     return saved_path(graph, weights, family.n_states, n_rows, is_signed, folder(), announce)
 
 

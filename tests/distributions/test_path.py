@@ -206,7 +206,8 @@ def test_missing_cells_have_no_log_likelihood():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
-def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch):
+def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch, caplog):
+    caplog.set_level("INFO", "pymc_mrf")
     wide = builders.grid(5, 20)
     monkeypatch.setattr("pymc_mrf.distributions.mrf.is_cheap", lambda tree: False)
     monkeypatch.setattr("pymc_mrf.distributions.field.is_cheap", lambda tree: False)
@@ -241,10 +242,25 @@ def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch):
         monkeypatch.setattr(path, "LARGEST_UNASKED", 199)
         likelihoods["particles"].append(pmrf.Ising("i", J, graph=wide, observed=x))
         likelihoods["path"].append(pmrf.Ising("q", J, graph=wide))
+        monkeypatch.setattr(path, "LARGEST_UNASKED", 99)
+        likelihoods["path"].append(pmrf.Ising("r", J, graph=wide))
+        likelihoods["particles"] += [
+            pmrf.Ising("s", h, graph=wide),
+            pmrf.Potts("t", J, graph=wide, n_states=5),
+        ]
+        assert "may be off by up to 0.0" in caplog.text and '"auto" is not it' not in caplog.text
         monkeypatch.setattr(path, "NEGLIGIBLE", 1e-3)
         likelihoods["particles"].append(pmrf.Ising("j", J, graph=wide))
+        assert '"auto" is not it' in caplog.text
     for likelihood, fields in likelihoods.items():
         assert {field_node(field).op.likelihood for field in fields} == {likelihood}
+
+
+@pytest.mark.parametrize("option", [{"n_sweeps": 0}, {"dtype": float}], ids=["n_sweeps", "dtype"])
+def test_options_are_checked_before_a_simulation(option, monkeypatch):
+    monkeypatch.setattr(path, "saved_path", None)
+    with pm.Model(), pytest.raises(ValueError, match=next(iter(option))):
+        pmrf.Ising("x", pm.HalfNormal("J"), graph=GRAPH, likelihood="path", **option)
 
 
 def test_an_error_that_matters_is_told(monkeypatch):

@@ -7,18 +7,26 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import hamiltonian, particle_joint
+from pymc_mrf.kernels.edges import hamiltonian, particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.binary_particles import BinaryParticles
 from pymc_mrf.kernels.views.questions import centred
-from pymc_mrf.kernels.views.weighted_particles import get_states, resample, sweep, update_probabilities
+from pymc_mrf.kernels.views.weighted_particles import (
+    fill_shares,
+    get_states,
+    resample,
+    sweep,
+    tilt,
+    update_probabilities,
+    variance_of_share,
+)
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
 from tests.reference.priors import normal, normals
-from tests.statistics import ALPHA
+from tests.statistics import ALPHA, Z
 
 EDGES = [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 4)]
 GRAPH = PairwiseGraph(range(5), EDGES)
@@ -244,6 +252,97 @@ def test_redrawn_pairs_have_their_conditional_distribution(family, before, rng):
     w, b = reference.change(0.0, 2, EDGES, w, b, engine.view.field)
     p = special.softmax([reference.log_potential(s, EDGES, w, b, family) for s in configs])
     assert stats.chisquare(counts[p > 0.0], p[p > 0.0] * m).pvalue < ALPHA
+
+
+@EACH
+def test_tilted_nodes_are_the_twins(family, rng):
+    """Shares of a node's states, their noise, and what follows a change of its biases."""
+    engine, w, b = engine_with_particles(rng, family)
+    particles, field, m, i = engine._particles, engine.view.field, engine.n_particles, 1
+    z, K, q = states_of(engine), family.n_states, len(family.node_basis)
+    P = np.array(reference.conditionals(z.tolist(), EDGES, w, b, family)[i])
+    W, g, p = particles.W[:m].copy(), np.ascontiguousarray(family.node_basis[0]), np.zeros(K)
+    update_probabilities(particles, field, i)
+    fill_shares(particles, i, p)
+    np.testing.assert_allclose(p, P @ W / m, atol=1e-11)
+    spread = np.sum((W * (g @ P - g @ p)) ** 2) / m**2
+    np.testing.assert_allclose(variance_of_share(particles, i, g, g @ p), spread, rtol=1e-9)
+    tilt(particles, i, -3.0, g)
+    twins = W * (np.exp(-3.0 * g) @ P)  # known up to a factor
+    np.testing.assert_allclose(particles.W[:m] / particles.W[:m].sum(), twins / twins.sum(), atol=1e-12)
+    engine._b[i * q] -= 3.0
+    assert_fields(engine, family)
+
+
+@pytest.mark.parametrize("count", [0.0, 7.0])
+def test_slices_along_a_line_of_biases(count, rng):
+    """Of a binary node, in its second state in `count` of 40 rows, with probability 0.3 at bias 0."""
+    line = particle_biases.Line(0, np.ones(1), np.array([0.0, 1.0]), np.array([0.7, 0.3]), count, 40.0)
+    x = np.linspace(-30.0, 15.0, 9001)
+
+    def moments(n):
+        density = np.exp(stats.norm(0, 2).logpdf(x) + x * count - n * np.log(0.7 + 0.3 * np.exp(x)))
+        mean = x @ density / density.sum()
+        return mean, np.sqrt((x - mean) ** 2 @ density / density.sum())
+
+    b, draws = np.zeros(1), np.empty(2000)
+    for k in range(len(draws)):
+        move = particle_biases.draw_along(line, b, normals(1, 2.0), rng)
+        line.p[:] *= np.exp(move * line.g)
+        line.p[:] /= line.p.sum()
+        b[0] += move
+        draws[k] = b[0]
+    error = float(az.mcse(draws[None]))
+    assert abs(draws.mean() - moments(40.0)[0]) < Z * error
+    assert abs(np.log(draws.std() / moments(40.0)[1])) < 0.15
+    assert abs(draws.mean() - moments(60.0)[0]) > Z * error  # negative control
+
+
+@pytest.mark.parametrize(
+    "family", [BOLTZMANN, ISING, ordinal(3), potts(3)], ids=["Boltzmann", "Ising", "ordinal", "Potts"]
+)
+def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
+    """Where particles are all configurations; along every line the biases move."""
+    q, n_repeats = len(family.node_basis), 300
+    engine, w, b = exhaustive(rng, 16, family)
+    view, m, prior = engine.view, engine.n_particles, normals(5 * q, 2.0)
+    states, W = states_of(engine).T, engine._particles.W[: engine.n_particles].copy()
+    state = states[:, 0]
+    p = np.array([W[state == a].sum() for a in range(family.n_states)]) / W.sum()
+
+    def weights(draws, t):
+        """Of draws of the node's biases from their prior."""
+        h = (draws - b[:q]) @ family.node_basis
+        log_w = draws @ t - view.field.n[0] * np.log(np.exp(h) @ p)
+        return special.softmax(log_w)
+
+    draws = rng.normal(0.0, 2.0, size=(100_000, q))
+    first = draws[rng.choice(len(draws), n_repeats, p=weights(draws, view.field.t[:q]))]
+    last = np.empty_like(first)
+    for k in range(n_repeats):
+        here = b.copy()
+        here[:q] = first[k]
+        factors = np.exp((first[k] - b[:q]) @ family.node_basis)
+        set_particles(engine, states, W * factors[state] * m / (W @ factors[state]), w, here)
+        engine.go_to(w, here)
+        engine.refresh(rng)
+        particle_biases.move_biases(view, np.array([0]), engine._lines, prior, rng)
+        np.testing.assert_allclose(view.beta - engine._particles.beta, 0.0, atol=1e-12)
+        last[k] = view.b[:q]
+    assert np.linalg.eigvalsh(np.atleast_2d(np.cov((last - first).T)))[0] > 0.01
+
+    def gap(t):
+        """Of first and second moments, in standard errors."""
+        share = weights(draws, t)
+        of = [
+            np.concatenate([x, x**2, x.sum(axis=1, keepdims=True) ** 2], axis=1) for x in (draws, last)
+        ]
+        return np.abs(
+            (of[1].mean(axis=0) - share @ of[0]) / (of[1].std(axis=0) / np.sqrt(n_repeats))
+        ).max()
+
+    assert gap(view.field.t[:q]) < Z
+    assert gap(view.field.t[:q] + 3.0) > Z  # negative control
 
 
 @BINARY_AND_MORE

@@ -9,6 +9,7 @@ from pymc.step_methods.state import equal_dataclass_values
 from scipy import stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.likelihood.edges import particle_edges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
@@ -231,3 +232,32 @@ def test_too_few_particles_are_told_of():
         said[m] = stats["warning"]
     assert "The 4 particles of EdgeGibbs are too few for w" in said[4].message
     assert said[4000] is None
+
+
+def gaps_of_biases(make, **options):
+    """Distances of their means from those of the exact engine, which is checked by quadrature elsewhere.
+
+    With its standard deviations, and Monte-Carlo errors; `make` makes a model with this likelihood.
+    """
+    exact, b = (
+        draws_of(make(likelihood), ["w", "b"], **own)[1].reshape(2, 2000, -1)
+        for likelihood, own in (("exact", {}), ("particles", options))
+    )
+    errors = [[float(az.mcse(draws[..., k])) for k in range(b.shape[-1])] for draws in (b, exact)]
+    return abs(b.mean(axis=(0, 1)) - exact.mean(axis=(0, 1))), exact.std(axis=(0, 1)), np.hypot(*errors)
+
+
+@pytest.mark.filterwarnings("ignore:x never changes at 2")
+@pytest.mark.parametrize("state", [0, 1], ids=["nobody", "everybody"])
+def test_an_item_that_all_answer_alike(state, monkeypatch):
+    x = np.random.default_rng(1).integers(2, size=(60, 3))
+    x[:, 2] = state
+
+    def make(likelihood):
+        return random_bias_model(x, graph=TRIANGLE, likelihood=likelihood)
+
+    gap, spread, error = gaps_of_biases(make, n_particles=200)
+    assert (gap < 0.1 * spread + Z * error).all()
+    monkeypatch.setattr(particle_edges, "RARE", 0)  # negative control: joint moves of this item, too
+    gap, spread, _ = gaps_of_biases(make, n_particles=200)
+    assert gap[2] > 0.5 * spread[2]

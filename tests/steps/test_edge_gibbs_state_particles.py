@@ -17,7 +17,12 @@ from tests.reference.spike_and_slab import (
     structure_posteriors,
 )
 from tests.statistics import Z
-from tests.steps.test_edge_gibbs_particles import ERROR, assert_inclusion, draws_of
+from tests.steps.test_edge_gibbs_particles import (
+    ERROR,
+    assert_inclusion,
+    draws_of,
+    gaps_of_biases,
+)
 from tests.steps.test_edge_gibbs_states import (
     EDGES,
     FAMILIES,
@@ -154,3 +159,20 @@ def test_constant_columns_and_states_that_never_occur():
         point, [found] = step.step(point)
         assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
         assert all(np.isfinite(value) for name, value in found.items() if name != "warning")
+
+
+@pytest.mark.parametrize("unused", [slow(0), 1])
+def test_a_category_that_nobody_chose(unused):
+    x = np.random.default_rng(1).integers(3, size=(60, 3))
+    x[x[:, 2] == unused, 2] = 2
+
+    def make(likelihood):
+        with pm.Model() as model:
+            w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.7), shape=2)
+            b = pm.Normal("b", 0, 2, shape=(3, 2))
+            with pytest.warns(UserWarning, match="x shows no observation in some states"):
+                declare("x", ordinal(3), w, b, PATH, x, likelihood)
+        return model
+
+    gap, spread, error = gaps_of_biases(make, n_particles=300)
+    assert (gap < SHARE * spread + Z * error).all()

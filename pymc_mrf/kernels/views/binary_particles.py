@@ -182,6 +182,34 @@ def draw_binary_node(particles, field, i):
         t[j] = new
 
 
+@questions.fill_shares.register(BinaryParticles)
+def fill_binary_shares(particles, i, p):
+    """From that of the second state."""
+    share = dot(particles.W, particles.P[i]) / total(particles.W)
+    p[0], p[1] = max(1.0 - share, LEAST_CELL), max(share, LEAST_CELL)
+
+
+@questions.variance_of_share.register(BinaryParticles)
+def variance_of_binary_share(particles, i, g, mean):
+    """From the means in the particles."""
+    W, P, product = particles.W, particles.P[i], particles.ends.product
+    for j in range(W.shape[0]):
+        product[j] = W[j] * (g[0] - mean + (g[1] - g[0]) * P[j])
+    return dot(product, product) / total(W) ** 2
+
+
+@questions.tilt.register(BinaryParticles)
+def tilt_log_odds(particles, i, x, g):
+    """By the odds."""
+    W, P, H, top = particles.W, particles.P[i], particles.H[i], x * max(g[0], g[1])
+    zero, one, move = np.exp(x * g[0] - top), np.exp(x * g[1] - top), x * (g[1] - g[0])
+    for j in range(W.shape[0]):
+        R = max(zero + (one - zero) * P[j], TINY)
+        W[j] *= R
+        P[j] *= one / R
+        H[j] += move
+
+
 @questions.carry.register(BinaryParticles)
 def carry_flips(particles, field, k, end, x):
     """To the log odds."""

@@ -231,6 +231,49 @@ def draw_state(particles, field, i):
     move_node(particles, field.features, i, 0)
 
 
+@lean
+def average_over_node(P, g, out):
+    """Means `out` (N,) of `g` (K,) over the states of a node with probabilities `P` (K, N)."""
+    for j in range(out.shape[0]):
+        out[j] = g[0] * P[0, j]
+    for a in range(1, g.shape[0]):
+        for j in range(out.shape[0]):
+            out[j] += g[a] * P[a, j]
+
+
+@questions.fill_shares.register(StateParticles)
+def fill_state_shares(particles, i, p):
+    """From those in the particles."""
+    sum_W = total(particles.W)
+    for a in range(p.shape[0]):
+        p[a] = dot(particles.W, particles.P[i, a]) / sum_W
+
+
+@questions.variance_of_share.register(StateParticles)
+def variance_of_state_share(particles, i, g, mean):
+    """From the means in the particles."""
+    W, P, R = particles.W, particles.P[i], particles.ends.R
+    average_over_node(P, g, R)
+    for j in range(W.shape[0]):
+        R[j] = W[j] * (R[j] - mean)
+    return dot(R, R) / total(W) ** 2
+
+
+@questions.tilt.register(StateParticles)
+def tilt_states(particles, i, x, g):
+    """By a factor for each state."""
+    W, P, R, f = particles.W, particles.P[i], particles.ends.R, particles.ends.factors[: g.shape[0]]
+    fill_factors(x, g, f)
+    average_over_node(P, f, R)
+    for j in range(W.shape[0]):
+        R[j] = max(R[j], TINY)
+        W[j] *= R[j]
+    for a in range(g.shape[0]):
+        particles.tables[i, a] += x * g[a]
+        for j in range(W.shape[0]):
+            P[a, j] *= f[a] / R[j]
+
+
 @questions.carry.register(StateParticles)
 def carry_features(particles, field, k, end, x):
     """To the local fields."""

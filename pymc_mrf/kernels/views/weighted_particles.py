@@ -105,6 +105,21 @@ def draw_node(particles: Any, field: Any, i: int) -> Any:
 
 
 @by_type
+def fill_shares(particles: Any, i: int, p: Any) -> Any:
+    """Probabilities `p` (K,) of the states of node i, on average over the particles."""
+
+
+@by_type
+def variance_of_share(particles: Any, i: int, g: Any, mean: float) -> Any:
+    """Variance of the estimated mean of `g` (K,) in node i, from its spread over the particles."""
+
+
+@by_type
+def tilt(particles: Any, i: int, x: float, g: Any) -> Any:
+    """Add x g, `g` (K,), to the log potentials of node i: weights, probabilities and local fields."""
+
+
+@by_type
 def carry(particles: Any, field: Any, k: int, end: int, x: float) -> Any:
     """Add the changes of `end` (0 or 1) to the local fields of k, a neighbour by an edge of value x."""
 

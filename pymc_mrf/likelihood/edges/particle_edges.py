@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import particle_joint
+from pymc_mrf.kernels.edges import particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
@@ -42,6 +42,7 @@ CORRELATED = 9.0  # squared correlation, over n, from which on an edge comes ear
 LOG_WEIGHT_VARIANCE = 0.2  # to which pieces of a joint move are cut
 MAX_PIECES = 16
 MEMORY = 100  # draws, about, over which expected means are averaged
+RARE = 5  # rows; nodes with a state that fewer show are left to moves of their own
 SHORTEN, LENGTHEN = 0.7, 1.05  # factors by which the length of pieces is learnt
 
 
@@ -95,6 +96,9 @@ class ParticleEdges(EdgeEngine):
         self.view = particle_edges.allocate_view(
             field, n_biases if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
         )
+        self._possible = family.possible(graph.n_nodes)
+        self._find_rare(np.array([(x == a).sum(axis=0) for a in range(family.n_states)]).T)
+        self._lines = particle_biases.lines(field.basis)
         self._b = np.zeros(n_biases)  # biases that the particles stand for
         self._is_started = False
         self._n_averaged = 0
@@ -208,9 +212,38 @@ class ParticleEdges(EdgeEngine):
         Returns the numbers of proposals that would change an edge, and of those accepted.
         """
         counts = super().sweep(w, b, prior, rng, corrected)
+        if self.view.n_biases:
+            rare = np.flatnonzero(self._is_rare)
+            particle_biases.move_biases(self.view, rare, self._lines, prior.bias, rng)
+            b[:] = self.view.b
         self._b[:] = b
         self.move(self.view.n_sweeps, rng)
         return counts
+
+    def set_data(self, x) -> None:
+        """Find anew which states are rare."""
+        super().set_data(x)
+        assert self._counts is not None
+        self._find_rare(self._counts.nodes)
+
+    def _find_rare(self, counts: np.ndarray) -> None:
+        """Find nodes with a state that few rows show, by the `counts` (d, K) of states.
+
+        Joint moves leave them and their edges alone: how often particles are in such a state is no measure of
+        its probability.
+        """
+        self._is_rare = ((counts < RARE) & self._possible).any(axis=1)
+
+    def coordinates(self, active, prior):
+        """Hold the biases of nodes with a rare state."""
+        x = super().coordinates(active, prior)
+        if not (self.view.n_biases and self._is_rare.any()):
+            return x
+        of_biases = x.inverse_mass[len(active) :]
+        roots = x.roots if len(x.roots) else np.sqrt(of_biases)[:, None, None]
+        roots[self._is_rare] = 0.0
+        of_biases[:] = 1.0
+        return x._replace(roots=roots)
 
     def learn_sweep(self) -> None:
         """Average the means of the edges' statistics at the present draw into the expected ones."""
@@ -235,9 +268,13 @@ class ParticleEdges(EdgeEngine):
 
         A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.
         """
+        active = active[~self._is_rare[self.view.field.edges[active]].any(axis=1)]
+        n_moved = len(active) + np.sum(~self._is_rare) * (self.view.n_biases // len(self._is_rare))
+        if not n_moved:
+            return np.nan
         x = self.coordinates(active, prior)
         # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
-        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n[0] / len(x.place))
+        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n[0] / n_moved)
         n_pieces = int(np.ceil(TRAJECTORY / longest))
         length = TRAJECTORY / n_pieces
         n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)
