@@ -82,8 +82,8 @@ class SplitNormal:
     def draw(self, rng):
         """Missing components given the others, from a generator.
 
-        Whole vectors are drawn, and moved by what their components differ from the observed ones (Hoffman &
-        Ribak, 1991, eq. 3).
+        Whole vectors are drawn, and moved by what their components differ from the observed ones (Rue & Held,
+        2005, sec. 2.3.3).
         """
         _, size, *_ = self._dist.inputs
         z = self._dist.op.make_node(rng, size, *self._parameters).outputs[1]
