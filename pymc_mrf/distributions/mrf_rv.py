@@ -13,7 +13,7 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.logprob.abstract import _logprob
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant
+from pytensor.graph.basic import Apply, Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
@@ -27,6 +27,7 @@ from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocat
 from pymc_mrf.distributions.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.distributions.path import along_path, warn_of_data
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
+from pymc_mrf.distributions.states_type import StatesType
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import Family
@@ -143,6 +144,12 @@ class FieldRV(NumbaRV, RandomVariable):
     def draws_exactly(self) -> bool:
         """Whether random draws are exact."""
         return self.likelihood == "exact" and self.tree.n_cells <= EXACT_DRAW_CELLS
+
+    def make_node(self, rng, size, *dist_params):
+        """Build the node; its output has a type of its own."""
+        node = super().make_node(rng, size, *dist_params)
+        rng, x = (output.type for output in node.outputs)
+        return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n_variables, dtype="int64"),)

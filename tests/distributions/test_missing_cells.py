@@ -115,3 +115,19 @@ def test_start_values_are_those_of_the_missing_cells():
 def test_dimensions_of_another_length_are_refused():
     with pytest.raises(ValueError, match=r"x: dimension 'person' has length 20, but .* shape \(19, 3\)"):
         model_of(holes()[:19], dims=("person", "node"))
+
+
+@pytest.mark.parametrize("route", [pm.observe, pm.do])
+@pytest.mark.parametrize("field", FIELDS)
+def test_routes_that_take_complete_values_only_refuse_missing_ones(field, route):
+    with pm.Model() as model:
+        FIELDS[field](pm.Normal("w", 0, 1), likelihood="exact", shape=(2, 3), dtype="int8")
+    x = np.array([[1, 1, 1], [1, 0, 1]])
+    for values in (np.where(x == 0, np.nan, x), np.ma.masked_equal(x, 0)):
+        with pytest.raises(ValueError, match=r"1 of the 6 values .* at \[1, 1\]; .*observed=numpy.ma"):
+            route(model, {"x": values})
+    full = np.ones((2, 3), dtype=np.int64)
+    for values in (full.tolist(), full.astype("int8"), np.ma.masked_array(full.astype("int8"))):
+        given = route(model, {model["x"]: values})
+        data = given["x"] if route is pm.do else given.rvs_to_values[given["x"]]
+        np.testing.assert_array_equal(value_of(data), full)

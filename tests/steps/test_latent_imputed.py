@@ -7,7 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.latent.latent_imputed import Imputed, can_be_drawn
@@ -54,6 +54,54 @@ def test_posterior_is_that_of_enumeration(sigma):
     assert (np.abs(entries.mean(axis=0) - mean) < Z * np.sqrt(variance / n)).all()
     residuals = entries - LEVELS[draws["x"]][:, where]
     assert abs(residuals.std() / sigma - 1) < Z / np.sqrt(2 * residuals.size)
+
+
+MEANS = np.array([[-1.0, 0.0, 1.0], [0.5, 0.5, 0.0], [1.0, -1.0, 2.0]])
+COVS = 0.2 * np.array([np.eye(3) + c for c in (0.0, 0.8, 0.3)])
+HOLES = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_posterior_of_missing_components_is_that_of_enumeration(by_class):
+    """Of normal vectors whose components are correlated, so that those that are seen tell of the others."""
+    y = np.ma.masked_array(MEANS[[0, 1, 2, 0]] + 0.3, HOLES)
+    with pm.Model() as model:
+        x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
+        cov = pt.constant(COVS)[x] if by_class else COVS[1]
+        pm.MvNormal("y", pt.constant(MEANS)[x], cov, observed=y)
+    step, draws = chain(model, n := 4000)
+    assert [rv.name for rv in step._evidence.imputed] == ["y_unobserved"]
+    covs = COVS if by_class else COVS[[1, 1, 1]]
+    logp, mean, second = np.zeros((4, 3)), np.zeros((4, 3, 3)), np.zeros((4, 3, 3))
+    for (i, hole), k in product(enumerate(HOLES), range(3)):
+        seen, cov = ~hole, covs[k]
+        logp[i, k] = multivariate_normal.logpdf(y.data[i, seen], MEANS[k, seen], cov[np.ix_(seen, seen)])
+        weights = cov[:, seen] @ np.linalg.inv(cov[np.ix_(seen, seen)])
+        mean[i, k] = MEANS[k] + weights @ (y.data[i, seen] - MEANS[k, seen])
+        second[i, k] = np.diag(cov - weights @ cov[seen]) + mean[i, k] ** 2
+    states = np.array(list(product(range(3), repeat=4)))
+    u, v = GRAPH.edges.T
+    p = 0.7 * (states[:, u] == states[:, v]).sum(axis=1) + logp[np.arange(4), states].sum(axis=1)
+    p = np.exp(p - logsumexp(p))
+    q = np.array([p @ (states == k) for k in range(3)]).T
+    found = np.array([(draws["x"] == k).mean(axis=0) for k in range(3)]).T
+    assert (np.abs(found - q) < Z * np.sqrt(q * (1 - q) / n) + 1e-12).all()
+    mean = np.einsum("ik,ikb->ib", q, mean)[HOLES]
+    sd = np.sqrt(np.einsum("ik,ikb->ib", q, second)[HOLES] - mean**2)
+    entries = draws["y_unobserved"]
+    assert (np.abs(entries.mean(axis=0) - mean) < Z * sd / np.sqrt(n)).all()
+    assert (np.abs(entries.std(axis=0) / sd - 1) < 2 * Z / np.sqrt(n)).all()
+
+
+def test_missing_components_on_which_others_depend_are_evidence_as_before():
+    y = np.ma.masked_array(np.zeros((4, 3)), HOLES)
+    with pm.Model() as model:
+        x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
+        whole = pm.MvNormal("y", pt.constant(MEANS)[x], COVS[0], observed=y)
+        pm.Normal("z", whole.sum(axis=1), 1.0, observed=np.zeros(4))
+    step, draws = chain(model, 5)
+    assert step._evidence.imputed == [] and step._evidence.terms == ["y_observed"]
+    assert (draws["y_unobserved"] == draws["y_unobserved"][0]).all()
 
 
 def test_entries_with_a_transform_and_counts():

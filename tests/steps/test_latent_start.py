@@ -323,8 +323,7 @@ def test_forms_of_evidence(declare):
     step = pmrf.TreeGibbs([x], model=model)
     assert step._classes
     found = first_step(step, model)["x"]
-    seen = BLOCKS == BLOCKS if declare is not correlated else ~(GAPS | GAPS[::-1])
-    wrong = min(np.mean((np.array(names)[found] != BLOCKS)[seen]) for names in permutations(range(3)))
+    wrong = min(np.mean(np.array(names)[found] != BLOCKS) for names in permutations(range(3)))
     assert wrong < 0.06
     point = {**model.initial_point(), **step._classes}
     assert np.isfinite([point[name] for name in step._classes if name.startswith("level")]).all()
@@ -338,7 +337,7 @@ def test_data_that_are_hidden_as_well_play_no_part_in_the_fit():
         gaps = np.zeros((12, 2), dtype=bool)
         gaps[3, 1] = gaps[7, 0] = True
         y = np.ma.masked_array(np.tile(HALVES[:, None], (1, 2)), gaps)
-        pm.MvNormal("y", level[x], np.eye(2), observed=y)
+        pm.MvStudentT("y", nu=5, mu=level[x], scale=np.eye(2), observed=y)
     evidence = pmrf.TreeGibbs([x], model=model)._evidence
     read = evidence.cells_that_read(["y_unobserved"], model.initial_point())
     np.testing.assert_array_equal(evidence.owner[read], [3, 7])

@@ -21,6 +21,7 @@ from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
 from pymc_mrf.steps.latent.latent_bounds import CHECKED, check_indices
 from pymc_mrf.steps.latent.latent_imputed import can_be_drawn
+from pymc_mrf.steps.latent.latent_vectors import SplitNormal, is_split_normal
 
 N_CHECKS = 20
 JITTERS = (0.3, 0.01, 0.0)
@@ -67,7 +68,8 @@ class LatentEvidence:
     reads : list of TensorVariable
         These variables, potentials and their log densities.
     imputed : list of TensorVariable
-        Free variables that depend on the field and on which nothing depends, as missing entries of data do.
+        Free variables that depend on the field and on which nothing depends, as missing entries of data do,
+        and missing components of normal vectors.
         They say nothing about the field and are left out.
     density : TensorVariable or None
         Log density cell by cell, (C,), symbolic.
@@ -92,8 +94,14 @@ class LatentEvidence:
         self.rest: list[tuple] = []
         for v, t in zip(rest, logps, strict=True):
             (found if value in set(ancestors([t])) else self.rest).append((v, t))
-        imputed = [v for v, _ in found if _is_imputed(v, [*found, *self.rest], model)]
+        both = [*found, *self.rest]
+        imputed = [v for v, _ in found if _is_imputed(v, both, model)]
         self.imputed = [v for v in imputed if can_be_drawn(v, model, point)]
+        for v in [v for v, _ in found if is_split_normal(v)]:
+            free = v.owner.outputs[1]
+            if _is_imputed(free, both, model):
+                self.imputed.append(free)
+                found = [(w, SplitNormal(w, model).log_density() if w is v else t) for w, t in found]
         found = [(v, t) for v, t in found if v not in self.imputed]
         self.terms = [v.name for v, _ in found]
         self.reads = [v for pair in found for v in pair]
@@ -318,11 +326,11 @@ class LatentEvidence:
 
 
 def _is_imputed(v, pairs: list[tuple], model: pm.Model) -> bool:
-    """Whether a variable is free, no field, and in no other term of `pairs` of variables and terms."""
+    """Whether a variable is free, no field, and in the terms of no others, of `pairs` with their terms."""
     if v not in model.free_RVs or field_node(v) is not None:
         return False
     value = model.rvs_to_values[v]
-    return not any(value in set(ancestors([t])) for other, t in pairs if other is not v)
+    return not any(value in set(ancestors([t])) for other, t in pairs if other.owner is not v.owner)
 
 
 def _summands(term):

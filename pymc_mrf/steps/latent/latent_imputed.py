@@ -11,6 +11,8 @@ import pytensor
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.tensor.random.type import RandomType
 
+from pymc_mrf.steps.latent.latent_vectors import SplitNormal, is_split_normal
+
 
 class Imputed:
     """Free variables that depend on a field and on which nothing depends.
@@ -18,7 +20,7 @@ class Imputed:
     Parameters
     ----------
     rvs : list of TensorVariable
-        Free variables of `model`.
+        Free variables of `model`, maybe missing components of normal vectors.
     model : pymc.Model
     """
 
@@ -35,15 +37,19 @@ class Imputed:
     def _symbolic(self, rv, model: pm.Model):
         """Value of a variable, drawn given the values of all others, as the sampler has it."""
         node = rv.owner
+        if is_split_normal(rv):
+            new = SplitNormal(rv, model).draw(self._generator())
+            return new.astype(model.rvs_to_values[rv].dtype)
         given = model.replace_rvs_by_values(list(node.inputs))
-        for k, v in enumerate(given):
-            if isinstance(v.type, RandomType):
-                given[k] = pytensor.shared(np.random.default_rng(0))
-                self._generators.append(given[k])
+        given = [self._generator() if isinstance(v.type, RandomType) else v for v in given]
         new = node.op.make_node(*given).outputs[node.outputs.index(rv)]
         transform = model.rvs_to_transforms[rv]
         value = new if transform is None else transform.forward(new, *given)
         return value.astype(model.rvs_to_values[rv].dtype)
+
+    def _generator(self) -> SharedVariable:
+        self._generators.append(pytensor.shared(np.random.default_rng(0)))
+        return self._generators[-1]
 
     def draw(self, point: dict, rng: np.random.Generator) -> dict:
         """Return `point` with new values."""
