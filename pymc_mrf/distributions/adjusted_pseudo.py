@@ -47,6 +47,8 @@ def adjustment(
             f"needs one number per edge, but {family.edge_parameter} has one for each state",
             remedy,
         )
+    if family.has_own_scores:
+        raise refusal(name, "needs scores that all nodes share", f"give such scores, or {remedy}")
     if any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
         raise refusal(name, "needs parameters that all rows share, without dimensions of rows", remedy)
     evaluate = _evaluator(op.flat_natural(parameters), name, remedy)

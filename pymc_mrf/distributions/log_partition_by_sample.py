@@ -8,7 +8,7 @@ from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
-from pymc_mrf.likelihood.edges.edge_engine import lift_of
+from pymc_mrf.likelihood.edges.edge_engine import features_at, features_of, lift_of
 from pymc_mrf.likelihood.edges.monte_carlo_edges import node_limits
 
 
@@ -48,7 +48,7 @@ class LogPartitionBySample(NumbaOp, Op):
 def log_partition_by_sample(op, parameters):
     """Symbolic log-partition function, up to a constant, of a field with the `sampled` of its Op."""
     family, graph, reference = op.family, op.graph, op.sampled.reference
-    F, G = family.edge_features, family.node_basis
+    F, G = features_of(family, graph.n_nodes), family.node_basis
     plain = reference.recentred(
         np.zeros_like(reference.centre), lift_of(family, graph.n_nodes), graph.edges
     )
@@ -56,8 +56,7 @@ def log_partition_by_sample(op, parameters):
         graph.edges,
         F,
         G,
-        family.edge_statistic.ravel(),
-        F[:, plain.states].astype(np.float32),
+        np.ascontiguousarray(features_at(F, plain.states).swapaxes(0, 1), dtype=np.float32),
         plain.states,
         plain.place,
         plain.gap,

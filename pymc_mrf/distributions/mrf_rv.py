@@ -229,7 +229,7 @@ class MarkovRandomFieldRV(FieldRV):
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Edge tables (..., r, K, K) and node tables (..., d, K)."""
         eta, b = self._natural(parameters, xp)
-        return [self.family.edge_tables(eta), self.family.node_tables(b)]
+        return [self.family.edge_tables(eta, self.graph.edges), self.family.node_tables(b)]
 
     def flat_natural(self, parameters):
         """Eta, then the numbers of the nodes, in one symbolic vector."""
@@ -263,8 +263,9 @@ class MarkovRandomFieldRV(FieldRV):
         eta, b = self._natural(parameters, pt)
         at_u, at_v = (indices[..., self.graph.edges[:, k]] for k in (0, 1))  # (..., r)
         states = [[], [at_u], [at_u, at_v]][family.edge_axes]
-        pairs = at_u * family.n_states + at_v
-        f = pt.constant(family.edge_statistic.ravel())[pairs]
+        f = family.edge_statistics(self.graph.edges)
+        first = np.arange(f.size, step=family.n_states**2)  # of each edge, if they differ
+        f = pt.constant(f.ravel())[at_u * family.n_states + at_v + first]
         total = (f * at_states(eta, states, family.n_states)).sum(axis=-1)
         if family.node_parameter is None:
             return total
@@ -298,7 +299,10 @@ class MarkovRandomFieldRV(FieldRV):
     def implementation(self, jit):
         """Draw one row."""
         d, family = self.graph.n_nodes, self.family
-        edge_statistic, fill_nodes = family.edge_statistic, jit(_node_tables(family, d))
+        edge_statistics, fill_nodes = (
+            family.edge_statistics(self.graph.edges),
+            jit(_node_tables(family, d)),
+        )
         # parameters lack the axes over which their tables repeat them
         edge_shape = tuple(
             -1 if k == 0 else family.n_states if k <= family.edge_axes else 1 for k in range(3)
@@ -309,7 +313,7 @@ class MarkovRandomFieldRV(FieldRV):
 
         def draw(rng, edge, node):
             eta = np.log(edge) - np.log1p(-edge) if is_log_odds else edge.astype(np.float64)
-            edge_tables = eta.reshape(edge_shape) * edge_statistic
+            edge_tables = eta.reshape(edge_shape) * edge_statistics
             node_tables = fill_nodes(node.reshape((d, -1)))
             x = np.empty((1, d), dtype=np.int8)
             fill(x, edge_tables, node_tables, rng)

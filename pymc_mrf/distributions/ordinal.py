@@ -1,5 +1,6 @@
 """The ordinal field as a PyMC distribution: answers in ordered categories, as those of a questionnaire."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class OrdinalMRF(MarkovRandomField):
 
     .. math::
 
-        p(x \mid w, b) \propto \exp\Big(\sum_{(u,v)} w_{uv} s(x_u) s(x_v) + \sum_i b_i(x_i)\Big)
+        p(x \mid w, b) \propto \exp\Big(\sum_{(u,v)} w_{uv} s_u(x_u) s_v(x_v) + \sum_i b_i(x_i)\Big)
 
     Parameters
     ----------
@@ -40,9 +41,9 @@ class OrdinalMRF(MarkovRandomField):
     n_states : int, or sequence of d of them, optional
         Number of states of every node, or of each; K is the largest. If it is left out, those of each node
         are counted: 0 to the largest state in its column of `observed`, or its ordered categories.
-    scores : (K,) sequence of float, optional
-        Increasing scores s of the states, the same for all nodes; 0..K-1 by default. Nodes with fewer states
-        have the first of them.
+    scores : (K,) sequence of float, or sequence of d of them, optional
+        Increasing scores s of the states; 0..K-1 by default. One vector for all nodes, of which those with
+        fewer states have the first numbers, or one for each node, as long as it has states.
     likelihood, n_sweeps, dtype, **kwargs
         As for `AgreementMRF`.
 
@@ -76,19 +77,23 @@ class OrdinalMRF(MarkovRandomField):
     ...     weight = pm.Normal("weight", 0, 0.5, dims="edge")
     ...     threshold = pm.Normal("threshold", 0, 3, dims=("node", "state"))
     ...     OrdinalMRF("x", weight, threshold, graph=graph, n_states=5, scores=scores, observed=x)
+
+    Two answers beside five, as a yes or no beside grades, with scores of the same range for both:
+
+    >>> scores = [[-1, 1] if k == 2 else np.linspace(-1, 1, k) for k in n_states]
     """
 
     rv_type = MarkovRandomFieldRV
     rv_op = MarkovRandomField.rv_op
 
     @classmethod
-    def _family(cls, n_states: Any = None, scores: Any = None) -> Family:
+    def _family(cls, n_states: Any = None, scores: Any = None, nodes: Sequence | None = None) -> Family:
         if n_states is None:
             raise TypeError(
                 "n_states is missing: give the number of states of the ordinal field, or one for each node, "
                 "which are counted only in `observed` that is an array or a table"
             )
-        return ordinal(n_states, scores)
+        return ordinal(n_states, scores, nodes)
 
     @classmethod
     def _count_states(cls, observed, graph, name, columns):
@@ -101,7 +106,7 @@ class OrdinalMRF(MarkovRandomField):
     def dist(cls, weight, threshold=0.0, *, graph, n_states=None, scores=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
-        family = cls._family(n_states, scores)
+        family = cls._family(n_states, scores, graph.nodes)
         family.check_nodes(graph.n_nodes)
         edge = edge_parameter(weight, family, graph)
         check_labels(threshold, graph.nodes, "threshold", "node", axis=-2)

@@ -180,9 +180,11 @@ class FitProblem:
         """Log tables (r, K, K) and (d, K) of a parameter vector (p,)."""
         if not self.has_nodes:
             nodes = np.zeros(self.graph.n_nodes)
-            return self.family.edge_tables(parameters[self.labels]), self.family.node_tables(nodes)
-        eta, nodes = self.split(parameters)
-        return self.family.edge_tables(eta), self.family.node_tables(np.nan_to_num(nodes))
+            eta = parameters[self.labels]
+        else:
+            eta, nodes = self.split(parameters)
+        edge_tables = self.family.edge_tables(eta, self.graph.edges)
+        return edge_tables, self.family.node_tables(np.nan_to_num(nodes))
 
     @cached_property
     def statistics(self) -> Statistics:

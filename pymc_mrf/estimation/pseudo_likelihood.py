@@ -34,12 +34,13 @@ def maximise(
     weights = counts / counts.sum()
     grad_edge = np.empty((graph.n_edges, family.n_states, family.n_states))
     grad_node = np.empty((graph.n_nodes, family.n_states))
+    statistics = family.edge_statistics(graph.edges)
     of_log_pseudo_likelihood = binary_gradient if family.n_states == 2 else states_gradient
 
     def objective(parameters):
         tables = problem.tables(parameters)
         lpl = of_log_pseudo_likelihood(rows, *tables, graph.arrays, weights, grad_edge, grad_node)
-        gradient = problem.collect(np.tensordot(grad_edge, family.edge_statistic, axes=2), grad_node)
+        gradient = problem.collect((grad_edge * statistics).sum(axis=(1, 2)), grad_node)
         value = lpl - 0.5 * ridge * parameters @ parameters
         return -value, ridge * parameters - gradient
 

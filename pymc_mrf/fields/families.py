@@ -10,7 +10,7 @@ log p(x) = sum_e f_e(x_u, x_v) + sum_i g_i(x_i) - A, where the log tables are
 | potts (0) | 0..K-1   | eta_e 1[a = b]     | b_i[a]  | coupling (r,)        | field (d, K)   |
 | potts (1) | 0..K-1   | eta_e[a] 1[a = b]  | b_i[a]  | coupling (r, K)      | field (d, K)   |
 | potts (2) | 0..K-1   | eta_e[a, b]        | b_i[a]  | coupling (r, K, K)   | field (d, K)   |
-| ordinal   | 0..K_i-1 | eta_e s[a] s[b]    | b_i[a]  | weight, eta = w      | threshold (*)  |
+| ordinal   | 0..K_i-1 | eta_e s_u[a]s_v[b] | b_i[a]  | weight, eta = w      | threshold (*)  |
 
 (*) (d, K - 1): b_i[0] = 0, the first threshold is that of state 1. K is the largest K_i; what lies beyond
 the states of a node is impossible, its threshold without meaning.
@@ -51,8 +51,9 @@ class Family:
         State axes of the edge parameter: 0, 1 or 2.
     node_axes : int
         State axes of the node parameter: 0 or 1.
-    scores : tuple of float
-        What stands for the states in products; empty where that is the states themselves.
+    scores : tuple of float, or of such tuples
+        What stands for the states in products: K numbers for all nodes, or K for each, of which those beyond
+        its states repeat its last; empty where that is the states themselves.
     cards : tuple of int
         Number of states of each node, if it was given for each; else empty.
     """
@@ -63,7 +64,7 @@ class Family:
     node_parameter: str | None
     edge_axes: int = 0
     node_axes: int = 0
-    scores: tuple[float, ...] = ()
+    scores: tuple[Any, ...] = ()
     cards: tuple[int, ...] = ()
 
     @property
@@ -76,19 +77,37 @@ class Family:
         """Whether eta is the log odds of the edge parameter, a probability; else it is the parameter."""
         return self.name == "agreement"
 
+    @property
+    def has_own_scores(self) -> bool:
+        """Whether each node has scores of its own."""
+        return bool(self.scores) and isinstance(self.scores[0], tuple)
+
     @cached_property
     def edge_statistic(self) -> np.ndarray:
-        """Edge statistic f as a (K, K) table over state indices."""
+        """Edge statistic f as a (K, K) table over state indices, the same for all edges."""
         if self.edge_axes == 2:
             return np.ones((self.n_states, self.n_states))
+        if self.has_own_scores:
+            raise NotImplementedError("nodes with scores of their own have no statistic in common")
         return self.edge_features.T @ self.edge_features
+
+    def edge_statistics(self, edges: np.ndarray | None) -> np.ndarray:
+        """Statistics (r, K, K) of `edges` (r, 2), or (K, K) if they have one in common."""
+        if edges is None or not self.has_own_scores:
+            return self.edge_statistic
+        of_u, of_v = self.edge_features[edges.T]
+        return of_u.swapaxes(1, 2) @ of_v
 
     @cached_property
     def edge_features(self) -> np.ndarray:
-        """Features F (M, K) whose products are the statistic of a parameter without state axes, F' F = f."""
+        """Features F (M, K) whose products are the statistic of a parameter without state axes, F' F = f.
+
+        Of each node, (d, M, K), if it has scores of its own: F_u' F_v = f.
+        """
         if self.name in ("agreement", "potts"):
             return np.eye(self.n_states)
-        return np.array([self.scores or self.states], dtype=np.float64)
+        F = np.array([self.scores or self.states], dtype=np.float64)
+        return F.swapaxes(0, 1) if self.has_own_scores else F
 
     @property
     def is_binary_product(self) -> bool:
@@ -114,8 +133,10 @@ class Family:
         return [self.states[:k] for k in self.cards or [self.n_states] * n_nodes]
 
     def of_nodes(self, nodes: np.ndarray) -> "Family":
-        """Return the family of a field of these nodes only."""
-        return replace(self, cards=tuple(self.cards[i] for i in nodes)) if self.cards else self
+        """Return the family of a field of these nodes."""
+        cards = tuple(self.cards[i] for i in nodes) if self.cards else ()
+        scores = tuple(self.scores[i] for i in nodes) if self.has_own_scores else self.scores
+        return replace(self, cards=cards, scores=scores)
 
     def check_nodes(self, n_nodes: int) -> None:
         """Raise a ValueError if the numbers of states are those of other nodes than `n_nodes`."""
@@ -154,9 +175,12 @@ class Family:
         eta = np.asarray(eta, dtype=np.float64)
         return 0.5 * (1.0 + np.tanh(0.5 * eta)) if self.is_log_odds else eta
 
-    def edge_tables(self, eta: Any) -> Any:
-        """Log tables of the edges, (..., r, K, K), from eta (..., r) with its state axes."""
-        return _array(eta)[(..., *[None] * (2 - self.edge_axes))] * self.edge_statistic
+    def edge_tables(self, eta: Any, edges: np.ndarray | None = None) -> Any:
+        """Log tables of the edges, (..., r, K, K), from eta (..., r) with its state axes.
+
+        `edges` (r, 2) are their ends, which count where these have scores of their own.
+        """
+        return _array(eta)[(..., *[None] * (2 - self.edge_axes))] * self.edge_statistics(edges)
 
     def node_tables(self, b: Any) -> Any:
         """Log tables of the nodes, (..., d, K), from the node parameters (..., d) with their state axes.
@@ -284,10 +308,11 @@ def potts(n_states: int, edge_axes: int = 0) -> Family:
     return Family("potts", _states(n_states), "coupling", "field", edge_axes, 1)
 
 
-def ordinal(n_states: Any, scores: Any = None) -> Family:
+def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) -> Family:
     """Ordinal field over states 0..K-1, one number of states for all nodes or one for each (d,).
 
-    `scores` (K,) increase; by default they are the states.
+    `scores` (K,) increase; by default they are the states. There may be a vector (K_i,) for each of the
+    `nodes`, whose labels errors name.
     """
     if isinstance(n_states, np.ndarray | Sequence) and np.ndim(n_states):
         if any(np.ndim(k) for k in n_states):
@@ -301,18 +326,40 @@ def ordinal(n_states: Any, scores: Any = None) -> Family:
     if scores is None:
         return Family("ordinal", states, "weight", "threshold", 0, 1, cards=cards)
     if isinstance(scores, np.ndarray | Sequence) and any(np.ndim(s) for s in scores):
-        raise ValueError(
-            f"scores must be one vector of {len(states)} increasing numbers, which all nodes share, not "
-            "one vector for each node; nodes with fewer states have its first entries"
-        )
-    values = numeric_array(scores, "scores", "iuf").astype(np.float64)
-    if values.shape != (len(states),) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
-        raise ValueError(
-            f"scores must be {len(states)} increasing numbers, one for each state, not {scores!r}"
-        )
-    same = values.tolist() == list(states)
-    given = () if same else tuple(values.tolist())
+        given = _scores_of_nodes(scores, len(states), cards, nodes)
+    else:
+        given = _increasing(scores, "scores", len(states))
+    given = () if given == states else given
     return Family("ordinal", states, "weight", "threshold", 0, 1, given, cards)
+
+
+def _increasing(scores: Any, name: str, n_states: int) -> tuple[float, ...]:
+    values = numeric_array(scores, name, "iuf").astype(np.float64)
+    if values.shape != (n_states,) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        raise ValueError(
+            f"{name} must be {n_states} increasing numbers, one for each state, not {scores!r}"
+        )
+    return tuple(values.tolist())
+
+
+def _scores_of_nodes(
+    scores: Any, n_states: int, cards: tuple[int, ...], nodes: Sequence | None
+) -> tuple[Any, ...]:
+    """Return the scores of each node, filled up to `n_states`, or those that all nodes have in common."""
+    cards = cards or (n_states,) * (len(scores) if nodes is None else len(nodes))
+    if len(scores) != len(cards):
+        raise ValueError(
+            f"scores has {len(scores)} vectors but there are {len(cards)} nodes; give one vector of scores "
+            "for all nodes, or one for each in node order"
+        )
+    names = [f"scores[{i}]" for i in range(len(cards))]
+    if nodes is not None:
+        names = [f"{name}, of node {node!r}," for name, node in zip(names, nodes, strict=True)]
+    rows = [_increasing(*own) for own in zip(scores, names, cards, strict=True)]
+    longest = max(rows, key=len)
+    if all(row == longest[: len(row)] for row in rows):
+        return longest
+    return tuple(row + row[-1:] * (n_states - len(row)) for row in rows)
 
 
 ISING = Family("ising", (-1, 1), "coupling", "field")

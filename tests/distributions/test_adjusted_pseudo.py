@@ -156,6 +156,12 @@ REFUSED = {
         lambda: Potts("x", pm.Normal("w", shape=(6, 3)), n_states=3, observed=X3, **OPTIONS),
         "needs one number per edge, but coupling has one for each state",
     ),
+    "own scores": (
+        lambda: OrdinalMRF(
+            "x", pm.Normal("w"), scores=np.multiply.outer([1, 2, 1, 2], [0, 1]), observed=X, **OPTIONS
+        ),
+        'needs scores that all nodes share; give such scores, or use likelihood="exact"',
+    ),
 }  # fmt: skip
 
 

@@ -16,22 +16,31 @@ X[:40, 1] = X[:40, 0]
 NEAR = np.array([3.0, 1.0, 0.0, -1.0, 0.5, 0.0, -1.5, -1.5, 0.0, -0.5])  # roughly where the posterior is
 
 
-def model_of(likelihood):
+SCALE = np.array([1.0, 2.0, 0.5, 3.0])  # of the scores of each node
+
+
+def model_of(likelihood, own_scores=False):
     with pm.Model() as model:
         w = pm.Normal("w", 0, 0.5, shape=6)
         b = pm.Normal("b", 0, 1, shape=4)
-        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=X, likelihood=likelihood)
+        options = {"graph": GRAPH, "observed": X, "likelihood": likelihood}
+        if own_scores:  # another parametrisation of the same field
+            scale, scores = SCALE[np.array(GRAPH.edges)].prod(axis=1), np.multiply.outer(SCALE, [0, 1])
+            pmrf.OrdinalMRF("x", w / scale, b[:, None], scores=scores, **options)
+        else:
+            pmrf.BoltzmannMachine("x", w, b, **options)
     return model
 
 
-def test_log_density_and_gradient_up_to_a_constant():
+@pytest.mark.parametrize("own_scores", [False, True])
+def test_log_density_and_gradient_up_to_a_constant(own_scores):
     points = [
         {"w": rng.normal(NEAR[:6], 0.2), "b": rng.normal(NEAR[6:], 0.2)}
         for rng in map(np.random.default_rng, range(4))
     ]
     values, slopes = [], []
     for likelihood in ("exact", "monte-carlo"):
-        model = model_of(likelihood)
+        model = model_of(likelihood, own_scores)
         value, slope = model.compile_logp(), model.compile_dlogp()
         values.append(np.array([value(p) for p in points]))
         slopes.append(np.array([slope(p) for p in points]))

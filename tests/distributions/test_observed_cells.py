@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarni
 
 CYCLE = {"graph": pmrf.graphs.grid(2, 2)}  # d = r = 4
 OWN = [3, 2, 3, 2]
+SCORES = [[-1, 0.5, 2], [-1, 1], [0, 1, 3], [0, 2]]
 N, D = 12, 4
 Z = np.random.default_rng(7).standard_normal(N)
 TABLES = [np.random.default_rng(8).standard_normal(shape) for shape in ((3, 2, 3), (3, 2))]
@@ -39,7 +40,7 @@ FIELDS = {
         pmrf.Potts, {**CYCLE, "n_states": 3}, [3] * D, lambda v, z: (v[:4], v[4:, None] * NODE),
     ),
     "ordinal": (
-        pmrf.OrdinalMRF, {**CYCLE, "n_states": OWN, "scores": [-1.0, 0.5, 2.0]}, OWN,
+        pmrf.OrdinalMRF, {**CYCLE, "n_states": OWN, "scores": SCORES}, OWN,
         lambda v, z: (v[:4], v[4:, None] * np.array([1.0, 0.4])),
     ),
     "factor graph": (

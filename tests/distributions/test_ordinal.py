@@ -28,35 +28,45 @@ EDGES = GRAPH.edges
 OWN = [3, 2, 3, 2]
 """States of each node, where they differ."""
 SCORES = [-1.0, 0.5, 2.0]
+OWN_SCORES = [[-1, 0.5, 2], [-1, 1], [0, 1, 3], [0.5, 2]]
 VALUES = np.random.default_rng(5)
 WEIGHT, THRESHOLD = 0.6 * VALUES.normal(size=R), VALUES.normal(size=(D, K - 1))
 STATES = enumeration.configurations(D, K)
 
 # weight, threshold, options; weight by edge, threshold by node and state, score of a state, states of a node
 FORMS = {
-    "scalars": (0.4, -0.3, {}, lambda e: 0.4, lambda i, a: -0.3, lambda a: a, [K] * D),
-    "no threshold": (0.4, 0, {}, lambda e: 0.4, lambda i, a: 0.0, lambda a: a, [K] * D),
+    "scalars": (0.4, -0.3, {}, lambda e: 0.4, lambda i, a: -0.3, lambda i, a: a, [K] * D),
+    "no threshold": (0.4, 0, {}, lambda e: 0.4, lambda i, a: 0.0, lambda i, a: a, [K] * D),
     "edge; node, state": (
-        WEIGHT, THRESHOLD, {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1], lambda a: a, [K] * D,
+        WEIGHT, THRESHOLD, {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1], lambda i, a: a, [K] * D,
     ),
     "state": (
-        WEIGHT, THRESHOLD[0], {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[0, a - 1], lambda a: a, [K] * D,
+        WEIGHT, THRESHOLD[0], {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[0, a - 1],
+        lambda i, a: a, [K] * D,
     ),
     "one, state": (
         WEIGHT, THRESHOLD[:1].tolist(), {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[0, a - 1],
-        lambda a: a, [K] * D,
+        lambda i, a: a, [K] * D,
     ),
     "scores": (
         WEIGHT, THRESHOLD, {"scores": SCORES}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1],
-        lambda a: SCORES[a], [K] * D,
+        lambda i, a: SCORES[a], [K] * D,
     ),
     "own states": (
         WEIGHT, THRESHOLD, {"n_states": OWN}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1],
-        lambda a: a, OWN,
+        lambda i, a: a, OWN,
     ),
     "own states, scores": (
         WEIGHT, 0.3, {"n_states": np.array(OWN), "scores": np.array(SCORES)}, lambda e: WEIGHT[e],
-        lambda i, a: 0.3, lambda a: SCORES[a], OWN,
+        lambda i, a: 0.3, lambda i, a: SCORES[a], OWN,
+    ),
+    "own scores": (
+        WEIGHT, THRESHOLD, {"n_states": OWN, "scores": OWN_SCORES}, lambda e: WEIGHT[e],
+        lambda i, a: THRESHOLD[i, a - 1], lambda i, a: OWN_SCORES[i][a] if a < OWN[i] else 0.0, OWN,
+    ),
+    "own scores of as many states": (
+        0.4, THRESHOLD, {"scores": np.add.outer(range(D), SCORES)}, lambda e: 0.4,
+        lambda i, a: THRESHOLD[i, a - 1], lambda i, a: i + SCORES[a], [K] * D,
     ),
 }  # fmt: skip
 
@@ -68,7 +78,7 @@ def log_tables(form):
     for e in range(R):
         for a in range(K):
             for b in range(K):
-                edge[e, a, b] = weight(e) * score(a) * score(b)
+                edge[e, a, b] = weight(e) * score(EDGES[e, 0], a) * score(EDGES[e, 1], b)
     for i in range(D):
         for a in range(K):
             node[i, a] = -np.inf if a >= own[i] else threshold(i, a) if a > 0 else 0.0
@@ -144,7 +154,7 @@ def test_gradients_by_finite_differences(rng):
     terms = [(*pair, likelihood) for pair in pairs for likelihood in ("exact", "pseudo")]
     costs = []
     for edge, node, likelihood in terms:
-        for n_states, scores in ((OWN, SCORES), (K, None)):
+        for n_states, scores in ((OWN, OWN_SCORES), (K, None)):
             rv = ordinal(edge, node, n_states, scores=scores, likelihood=likelihood, size=(n,))
             costs.append(pm.logp(rv, x).sum())
     total = (pt.stack(costs) * rng.normal(size=len(costs))).sum()
@@ -190,7 +200,7 @@ def test_leading_dimensions_are_those_of_rows(likelihood, rng):
 @pytest.mark.compiled
 def test_draws_match_enumeration_in_numba_and_python(rng):
     """Numba draws those from sweeps of the last form; its exact draws are tested with Potts fields."""
-    forms = ["own states", "own states, scores", "scores", "own states"]
+    forms = ["own states", "own scores", "own scores", "own states"]
     likelihoods = ["exact", "particles", "exact", "pseudo"]
     rvs = [
         of_form(form, likelihood=likelihood, n_sweeps=50, size=(3000,))
@@ -253,6 +263,24 @@ def test_a_shift_of_scores_is_one_of_thresholds_and_a_scale_is_one_of_weights(li
     assert np.abs(a - unlike).max() > 0.1 and np.abs(c - unlike).max() > 0.1
 
 
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_scores_of_a_node_times_a_constant_are_weights_of_its_edges_times_it(likelihood):
+    scale = np.array([1.0, 2.5, 1.0, 0.4])
+    scores = [c * np.array(own) for c, own in zip(scale, OWN_SCORES, strict=True)]
+    possible = STATES[(STATES < OWN).all(axis=1)]
+    options = {"n_states": OWN, "likelihood": likelihood, "size": (len(possible),)}
+    by_scores, by_weights, unlike = evaluate(
+        pm.logp(ordinal(WEIGHT, THRESHOLD, scores=scores, **options), possible),
+        pm.logp(
+            ordinal(WEIGHT * scale[EDGES].prod(axis=1), THRESHOLD, scores=OWN_SCORES, **options),
+            possible,
+        ),
+        pm.logp(ordinal(WEIGHT, THRESHOLD, scores=OWN_SCORES, **options), possible),
+    )
+    np.testing.assert_allclose(by_scores, by_weights, atol=1e-10)
+    assert np.abs(by_scores - unlike).max() > 0.1
+
+
 def test_a_model_of_blume_and_capel_is_a_threshold(rng):
     """As in the class's docstring: linear x + quadratic (x - c) ** 2, products about c."""
     n_states, c = 4, 2
@@ -297,12 +325,12 @@ def completed(cells):
 def test_masked_cells_are_imputed(likelihood):
     with pm.Model() as model:
         OrdinalMRF(
-            "x", WEIGHT, THRESHOLD, graph=GRAPH, n_states=OWN, scores=SCORES, observed=MISSING,
+            "x", WEIGHT, THRESHOLD, graph=GRAPH, n_states=OWN, scores=OWN_SCORES, observed=MISSING,
             likelihood=likelihood,
         )  # fmt: skip
     logp = model.compile_logp()
     cells = np.array([2, 1, 1, 0, 2])
-    rv = ordinal(WEIGHT, THRESHOLD, OWN, scores=SCORES, likelihood=likelihood, size=(3,))
+    rv = ordinal(WEIGHT, THRESHOLD, OWN, scores=OWN_SCORES, likelihood=likelihood, size=(3,))
     (expected,) = evaluate(pm.logp(rv, completed(cells)).sum())
     np.testing.assert_allclose(logp({"x_unobserved": cells}), expected)
     assert np.isfinite(logp(model.initial_point()))
@@ -320,11 +348,10 @@ def test_tree_gibbs_draws_masked_cells_from_their_conditional_distribution(
         monkeypatch.setattr(latent_field, "EXACT_CELLS", 0)
     with pm.Model() as model:
         OrdinalMRF(
-            "x", WEIGHT, THRESHOLD, graph=GRAPH, n_states=OWN, scores=SCORES, observed=MISSING,
+            "x", WEIGHT, THRESHOLD, graph=GRAPH, n_states=OWN, scores=OWN_SCORES, observed=MISSING,
             likelihood=likelihood,
         )  # fmt: skip
-    edge, node = log_tables("scores")
-    node[np.arange(K) >= np.array(OWN)[:, None]] = -np.inf
+    edge, node = log_tables("own scores")
     states = completions()
     score = np.array([enumeration.log_potentials(completed(z), EDGES, edge, node).sum() for z in states])
     p = np.exp(score - np.logaddexp.reduce(score))
@@ -418,7 +445,13 @@ def test_dimensions_and_copies():
 def test_fields_that_differ_in_scores_or_states_are_different_variables():
     ops = [
         ordinal(0.1, **options).owner.op
-        for options in ({}, {"scores": SCORES}, {"n_states": OWN}, {"n_states": OWN, "scores": SCORES})
+        for options in (
+            {},
+            {"scores": SCORES},
+            {"n_states": OWN},
+            {"n_states": OWN, "scores": SCORES},
+            {"n_states": OWN, "scores": OWN_SCORES},
+        )
     ]
     assert all(a != b for k, a in enumerate(ops) for b in ops[:k])
     assert ordinal(0.1, scores=range(K)).owner.op == ops[0]
@@ -479,6 +512,18 @@ def two_fields(shift):
         (lambda: ordinal(0.1, n_states=OWN, scores=[0, 1]), ValueError, "scores must be 3 increasing"),
         (lambda: ordinal(0.1, scores=[0, 1, np.nan]), ValueError, "scores must be 3 increasing numbers"),
         (lambda: ordinal(0.1, scores=["a", "b", "c"]), ValueError, "scores must be numeric"),
+        (
+            lambda: ordinal(0.1, n_states=OWN, scores=[SCORES] * D), ValueError,
+            r"scores\[1\], of node 'b', must be 2 increasing numbers, one for each state, not \[-1",
+        ),
+        (
+            lambda: ordinal(0.1, scores=[SCORES, SCORES[::-1], SCORES, SCORES]), ValueError,
+            r"scores\[1\], of node 'b', must be 3 increasing numbers",
+        ),
+        (
+            lambda: ordinal(0.1, scores=[SCORES] * 3), ValueError,
+            "scores has 3 vectors but there are 4 nodes; give one vector of scores for all nodes, or one for",
+        ),
         (lambda: ordinal(np.nan), ValueError, "weight must be finite"),
         (lambda: ordinal(np.zeros(5)), ValueError, "weight has length 5 but the graph has 4 edges"),
         (lambda: ordinal("a"), ValueError, "weight must be numeric"),

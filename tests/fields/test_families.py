@@ -99,6 +99,24 @@ def test_scores_stand_for_states_in_products():
     assert hash(family) != hash(ordinal(3))
 
 
+def test_scores_of_each_node():
+    edges, scores = np.array([[0, 1], [2, 1]]), [[-1, 0, 2], [-1, 1], [2, 4, 5]]
+    family = ordinal([3, 2, 3], scores)
+    expected = [np.outer(scores[u], scores[v]) for u, v in edges]
+    np.testing.assert_array_equal(family.edge_statistics(edges)[:, :, :2], expected)
+    w = np.array([0.5, -2.0])
+    tables = w[:, None, None] * family.edge_statistics(edges)
+    np.testing.assert_array_equal(family.edge_tables(w, edges), tables)
+    assert family.of_nodes(np.array([2, 1])) == ordinal([3, 2], [scores[2], scores[1]])
+    assert family == ordinal([3, 2, 3], scores, list("abc"))
+    assert ordinal(2, np.array([[0, 1], [-1, 1]])).edge_features.shape == (2, 1, 2)
+    with pytest.raises(NotImplementedError, match="no statistic in common"):
+        family.edge_tables(w)
+    # one vector for all nodes in other words
+    assert ordinal([3, 2], [[-1, 0, 2], [-1, 0]]) == ordinal([3, 2], [-1, 0, 2])
+    assert ordinal([3, 2], [np.arange(3), np.arange(2)]) == ordinal([3, 2])
+
+
 @pytest.mark.parametrize(
     ("n_states", "error", "message"),
     [
@@ -128,8 +146,9 @@ def test_numbers_of_states_that_are_refused(n_states, error, message):
         ([0, 1, np.inf], "scores must be 3 increasing numbers"),
         ([0, np.nan, 1], "scores must be 3 increasing numbers"),
         (1.0, "scores must be 3 increasing numbers"),
-        ([[0, 1, 2]], "one vector of 3 increasing numbers, which all nodes share"),
-        ([[-1, 1], [-1, 0, 1]], "not one vector for each node; nodes with fewer states"),
+        ([[-1, 1], [-1, 0, 1]], r"scores\[0\] must be 3 increasing numbers, .* not \[-1, 1\]"),
+        ([[-1, 0, 1], 2], r"scores\[1\] must be 3 increasing numbers, one for each state, not 2"),
+        ([[-1, 0, 1], ["a", "b", "c"]], r"scores\[1\] must be numeric"),
         (["a", "b", "c"], "scores must be numeric"),
         ([False, True, True], "scores must be numeric"),
     ],

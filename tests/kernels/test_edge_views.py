@@ -31,6 +31,8 @@ FAMILIES = {
     "ordinal": ordinal(3),
     "ordinal, scores": ordinal(3, [-1.0, 0.0, 2.5]),
     "ordinal, unequal": ordinal([3, 2, 4, 3]),
+    "ordinal, own scores": ordinal([3, 2, 4, 3], [[-1, 0, 2.5], [-1, 1], [0, 1, 2, 3], [2, 3, 5]]),
+    "ordinal, two own scores": ordinal(2, [[0, 1], [-1, 1], [0.5, 2], [0, 1]]),
     "Potts": potts(3),
     "agreement": agreement(3),
 }
@@ -49,6 +51,12 @@ TREES = pytest.mark.parametrize(
 )
 
 
+def features_of(family):
+    """Features (D, M, K) of the nodes."""
+    F = family.edge_features
+    return np.broadcast_to(F, (D, *F.shape[-2:]))
+
+
 class Case(NamedTuple):
     """An engine at some parameters, and the log-likelihood (Q,) of parameters (Q, r + d q)."""
 
@@ -63,7 +71,7 @@ class Case(NamedTuple):
         """Weights and biases (Q, r + d q) with edge e at `values` (Q,), centred biases being as they are."""
         field = self.engine.view.field
         w, b = self.w if w is None else w, self.b if b is None else b
-        lift = field.lift.reshape(D, -1, len(field.features))
+        lift = field.lift.reshape(D, -1, field.features.shape[1])
         parameters = np.tile(np.r_[w, b], (len(values), 1))
         biases = parameters[:, R:].reshape(len(values), D, -1)  # a part of it
         for end, u in enumerate(EDGES[e]):
@@ -97,33 +105,37 @@ def test_data_of_a_field(kind, name, moves_biases, rng):
     """Sums, centred statistics, and how biases stand in for features, from the rows and the states."""
     this = case(kind, name, moves_biases, rng)
     field, family, x = this.engine.view.field, this.family, this.x
-    F, G, f = family.edge_features, family.node_basis, family.edge_statistic
+    F, G = features_of(family), family.node_basis
     K, possible = family.n_states, family.possible(D)
+    np.testing.assert_array_equal(field.features, F)
     np.testing.assert_array_equal(field.n, len(x))
     np.testing.assert_array_equal(field.floor, np.where(possible, 0.0, -np.inf))
-    np.testing.assert_array_equal(field.statistic.reshape(K, K), f)
+    contrast = 0.0
     for e, (u, v) in enumerate(EDGES):
-        c_u, c_v = field.centre[e] @ F
-        cells = f - c_v[:, None] - c_u[None, :]
+        f = F[u].T @ F[v]
+        np.testing.assert_array_equal(field.statistic[e].reshape(K, K), f)
+        odds = f[:, None, :, None] + f[None, :, None, :] - f[:, None, None, :] - f[None, :, :, None]
+        contrast = max(contrast, odds.max())
+        c_u, c_v = field.centre[e]
+        cells = f - (c_v @ F[u])[:, None] - (c_u @ F[v])[None, :]
         np.testing.assert_allclose(field.cells[e].reshape(K, K), cells, atol=1e-12)
         np.testing.assert_allclose(field.sums[e], f[x[:, u], x[:, v]].sum())
         values = cells[x[:, u], x[:, v]]
         np.testing.assert_allclose(field.s[e], values.sum(), atol=1e-10)
         if moves_biases:  # uncorrelated with what the biases multiply in place of it
-            features = np.concatenate([F[:, x[:, u]], F[:, x[:, v]]])
+            features = np.concatenate([F[u][:, x[:, u]], F[v][:, x[:, v]]])
             np.testing.assert_allclose(features @ (values - values.mean()), 0.0, atol=1e-10)
         else:
             np.testing.assert_array_equal(field.centre[e], 0.0)
-    t, lift = field.t.reshape(D, -1), field.lift.reshape(D, len(G), len(F))
+    t, lift = field.t.reshape(D, -1), field.lift.reshape(D, len(G), F.shape[1])
     for i in range(D):
         np.testing.assert_allclose(t[i], G[:, x[:, i]].sum(axis=1))
         if len(G):
-            left = (F - lift[i].T @ G)[:, possible[i]]
+            left = (F[i] - lift[i].T @ G)[:, possible[i]]
             np.testing.assert_allclose(left, np.tile(left[:, :1], left.shape[1]), atol=1e-12)
         # numbers without a meaning stay as they are
         np.testing.assert_array_equal(lift[i][(G[:, ~possible[i]] != 0).any(axis=1)], 0.0)
-    odds = f[:, None, :, None] + f[None, :, None, :] - f[:, None, None, :] - f[None, :, :, None]
-    assert field.contrast == odds.max()
+    assert field.contrast == contrast
 
 
 @VIEWS
@@ -160,17 +172,18 @@ def information_under_independence(this, e):
     """Information about edge e at 0 if both ends had the same variances whatever the other's state."""
     field, family = this.engine.view.field, this.family
     parameters = this.moved(e, np.zeros(1))[0]
-    edge_tables = family.edge_tables(parameters[:R])
+    edge_tables = family.edge_tables(parameters[:R], GRAPH.edges)
     node_tables = parameters[R:].reshape(D, -1) @ family.node_basis + field.floor
-    F, information = family.edge_features, 0.0
+    information = 0.0
     for end, (i, j) in enumerate((EDGES[e], EDGES[e][::-1])):
         scores = np.tile(node_tables[i], (len(this.x), 1))
         for table, (u, v) in zip(edge_tables, EDGES, strict=True):
             if i in (u, v):
-                scores += table[this.x[:, v if i == u else u]]  # statistics are symmetric
+                scores += table.T[this.x[:, v]] if i == u else table[this.x[:, u]]
         P = special.softmax(scores, axis=1)
+        F, of_j = features_of(family)[[i, j]]
         covariance = np.einsum("ca,la,ka->lk", P, F, F) - np.einsum("cl,ck->lk", P @ F.T, P @ F.T)
-        Z = F[:, this.x[:, j]].T - field.centre[e, 1 - end]
+        Z = of_j[:, this.x[:, j]].T - field.centre[e, 1 - end]
         information += (covariance * (Z.T @ Z) / len(this.x)).sum()
     return information
 
@@ -235,11 +248,14 @@ def test_changes_are_followed(kind, name, moves_biases, rng):
 
 
 @pytest.mark.parametrize("n_rows", [13, 21], ids=["other rows", "as many rows"])
-@pytest.mark.parametrize("name", ["Boltzmann", "ordinal, unequal", "Potts"])
+@pytest.mark.parametrize("name", ["Boltzmann", "ordinal, unequal", "ordinal, own scores", "Potts"])
 @pytest.mark.parametrize("kind", ["tree", "rows"])
 def test_blocks(kind, name, n_rows, rng):
     """Two fields as blocks of one: its view says what their own say, also after changes of edges."""
-    family = ordinal([3, 2, 4, 3, 4, 3, 2]) if FAMILIES[name].cards else FAMILIES[name]
+    family, cards = FAMILIES[name], [3, 2, 4, 3, 4, 3, 2]
+    if family.cards:
+        own = [np.arange(k) - i for i, k in enumerate(cards)] if family.has_own_scores else None
+        family = ordinal(cards, own)
     path = [(0, 1), (2, 1)]
     graphs = GRAPH, PairwiseGraph(range(3), path)
     data, parts = [], []

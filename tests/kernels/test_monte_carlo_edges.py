@@ -24,6 +24,7 @@ R, D, N, ABSENT = 5, 4, 21, 2
 FAMILIES = {
     "Boltzmann": BOLTZMANN,
     "ordinal": ordinal([3, 2, 4, 3], [-1.0, 0.0, 0.5, 1.0]),
+    "own scores": ordinal([3, 2, 4, 3], [[-1, 0, 2.5], [-1, 1], [-1, 0, 0.5, 1], [0, 1, 2]]),
     "Potts": potts(3),
     "agreement": agreement(3),
 }
@@ -211,16 +212,15 @@ def test_log_partition_function_of_a_model(name, rng):
     _, family, x, w, b = case(name, rng)
     field = edge_field(x, GRAPH, family, False, np.arange(R))
     reference, natural = listed(field, family), np.r_[w, b]
-    gradient = np.empty(len(natural))
+    gradient, F = np.empty(len(natural)), field.features
 
     def evaluate(natural):
         return kernels.log_partition_by_sample(
             natural,
             GRAPH.edges,
-            family.edge_features,
+            F,
             family.node_basis,
-            family.edge_statistic.ravel(),
-            family.edge_features[:, reference.states].astype(np.float32),
+            np.stack([F[i][:, reference.states[i]] for i in range(D)], axis=1).astype(np.float32),
             reference.states,
             reference.place,
             reference.gap,
@@ -236,7 +236,7 @@ def test_log_partition_function_of_a_model(name, rng):
     np.testing.assert_allclose(gradient, weights @ f / weights.sum(), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["Boltzmann", "ordinal", "Potts"])
+@pytest.mark.parametrize("name", ["Boltzmann", "ordinal", "own scores", "Potts"])
 def test_the_same_reference_with_other_centres(name, rng):
     """The likelihood does not depend on what is taken from the statistics of edges."""
     family = FAMILIES[name]
@@ -339,7 +339,7 @@ def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_bia
         longer["covariance"] = sample.covariance + longer["excess"]
         references.append(replace(sample, **longer))
     if family.cards:
-        family = ordinal([*family.cards] * 2, family.edge_features[0])
+        family = family.of_nodes(np.tile(np.arange(D), 2))
     engine = MonteCarloEdges(x, graph, family, moves_biases, references)
     view, active = engine.view, np.delete(np.arange(2 * R), [1, R + 3])
     prior = EdgePrior(np.zeros(2 * R), normal(0.7), normals(len(view.b), 1e4))

@@ -35,6 +35,7 @@ FAMILIES = {
     "Ising": ISING,
     "ordinal": ordinal([3, 2, 4, 3, 2]),
     "two scores": ordinal(2, [0.5, 2.0]),
+    "own scores": ordinal([3, 2, 4, 3, 2], [[-1, 0, 2], [-1, 1], [0, 1, 2, 3], [2, 3, 5], [0, 1]]),
     "Potts": potts(3),
 }
 EACH = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
@@ -71,7 +72,7 @@ def exhaustive(rng, copies, family=BOLTZMANN):
     """Engine with every configuration, `copies` times, weighted by its probability."""
     configs = np.array(enumeration.configurations(5, family.n_states))
     engine, w, b = engine_with_particles(rng, family, m=len(configs) * copies)
-    p = enumeration.probabilities(EDGES, family.edge_tables(w), tables_of_nodes(family, b))
+    p = enumeration.probabilities(EDGES, family.edge_tables(w, GRAPH.edges), tables_of_nodes(family, b))
     set_particles(engine, np.repeat(configs, copies, axis=0), np.repeat(p, copies) * len(p), w, b)
     seed_lanes(engine._particles.lanes, rng)
     return engine, w, b
@@ -91,7 +92,7 @@ def states_of(engine):
 
 def configurations_of(engine, nodes=range(5)):
     """Number of the configuration of these nodes in every particle, the last changing fastest."""
-    K = engine.view.field.features.shape[1]
+    K = engine.view.field.features.shape[2]
     return np.ravel_multi_index(states_of(engine)[list(nodes)], (K,) * len(nodes))
 
 
@@ -138,7 +139,7 @@ def test_particles_of_two_states_are_binary_where_values_are_the_basis(rng):
     kinds = [
         type(engine_with_particles(rng, f)[0]._particles) is BinaryParticles for f in FAMILIES.values()
     ]
-    assert kinds == [True, True, False, False, False]
+    assert kinds == [True, True, *[False] * 4]
 
 
 @EACH
@@ -200,14 +201,16 @@ def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
     K = family.n_states
     for e in range(6):
         w, b = reference.change(0.0, e, EDGES, particles.w, engine._b, field)
-        tables = family.edge_tables(np.array(w)), tables_of_nodes(family, b)
+        tables = family.edge_tables(np.array(w), GRAPH.edges), tables_of_nodes(family, b)
         _, pairs = enumeration.marginals(EDGES, *tables)
         np.testing.assert_allclose(estimated_pair(engine, e), pairs[e].ravel(), atol=1e-12)
     # the marginal of the nodes that are not drawn anew is exact as well
     questions.look_at(engine.view, 1, 0.0)
     questions.follow(engine.view._replace(least_size=0.0), 1, 0.0, -0.8)
     w, b = reference.change(-0.8, 1, EDGES, [*particles.w[:1], 0.0, *particles.w[2:]], engine._b, field)
-    p = enumeration.probabilities(EDGES, family.edge_tables(np.array(w)), tables_of_nodes(family, b))
+    p = enumeration.probabilities(
+        EDGES, family.edge_tables(np.array(w), GRAPH.edges), tables_of_nodes(family, b)
+    )
     p = p.reshape((K,) * 5).sum(axis=(1, 2)).ravel()
     found = np.bincount(configurations_of(engine, [0, 3, 4]), particles.W[:m], len(p)) / m
     np.testing.assert_allclose(found, p, atol=1e-12)
@@ -348,7 +351,7 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
 @BINARY_AND_MORE
 def test_sweeps_of_particles_leave_the_field_invariant(family, rng):
     engine, w, b = exhaustive(rng, 256, family)
-    p = enumeration.probabilities(EDGES, family.edge_tables(w), tables_of_nodes(family, b))
+    p = enumeration.probabilities(EDGES, family.edge_tables(w, GRAPH.edges), tables_of_nodes(family, b))
     particles, m = engine._particles, engine.n_particles
     resample(particles)
     counts = np.bincount(configurations_of(engine), minlength=len(p))
@@ -388,9 +391,11 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
     def energy(new_w, new_b, rows):
         """Log potentials of the columns of `rows` (5, .), up to what is impossible."""
         by_node = new_b.reshape(5, q) @ family.node_basis
-        f = family.edge_statistic
+        f = np.broadcast_to(family.edge_statistics(GRAPH.edges), (6, family.n_states, family.n_states))
         value = sum(by_node[i, rows[i]] for i in range(5))
-        return value + sum(y * f[rows[u], rows[v]] for y, (u, v) in zip(new_w, EDGES, strict=True))
+        return value + sum(
+            y * f[e][rows[u], rows[v]] for e, (y, (u, v)) in enumerate(zip(new_w, EDGES, strict=True))
+        )
 
     def moved(move):
         """Parameters at a move, the frozen log-partition there, log prior plus likelihood, weights."""

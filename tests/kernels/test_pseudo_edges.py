@@ -123,6 +123,7 @@ FAMILIES = {
     "Boltzmann": BOLTZMANN,
     "Ising": ISING,
     "ordinal": ordinal([2, 4]),  # the node has two states of four
+    "own scores": ordinal([2, 4], [[-1, 1], [0, 1, 2, 3]]),
     "Potts": potts(3),
 }
 
@@ -133,7 +134,7 @@ def test_node_terms(family, n, rng):
     """At given local fields, one of them very strong: what follows from the conditional probabilities."""
     x = rng.integers(family.cards or family.n_states, size=(n, 2)).astype(np.int8)
     engine = PseudoEdges(x, PairwiseGraph(range(2), [(0, 1)]), family, True)
-    view, F = engine.view, family.edge_features
+    view, F = engine.view, engine.view.field.features[0]
     (M, K), N = F.shape, view.T.shape[-1]
     engine.go_to(np.zeros(1), rng.normal(size=len(view.b)))
     pseudo_edges.refresh(view)

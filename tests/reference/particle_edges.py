@@ -3,15 +3,18 @@
 import itertools
 import math
 
+import numpy as np
+
 
 def log_potential(states, edges, w, b, family):
     """Log of the unnormalised probability of state indices (d,); biases `b` are (d q,)."""
-    F, G, q = family.edge_features, family.node_basis, len(family.node_basis)
+    G, q = family.node_basis, len(family.node_basis)
     if not family.possible(len(states))[range(len(states)), states].all():
         return -math.inf
     value = sum(b[i * q + k] * G[k][a] for i, a in enumerate(states) for k in range(q))
-    for x, (u, v) in zip(w, edges, strict=True):
-        value += x * sum(row[states[u]] * row[states[v]] for row in F)
+    for x, ends in zip(w, edges, strict=True):
+        [statistic] = family.edge_statistics(np.array([ends])).reshape(-1, *(family.n_states,) * 2)
+        value += x * statistic[states[ends[0]]][states[ends[1]]]
     return value
 
 
@@ -40,7 +43,7 @@ def pair_states(states, u, v, n_states):
 
 def change(x, e, edges, w, b, field):
     """Parameters with the value x on edge e, biases shifted so that the centred ones stay."""
-    M, q = len(field.features), len(field.basis)
+    M, q = field.features.shape[1], len(field.basis)
     new_w, new_b = list(w), list(b)
     new_w[e] = x
     for end, u in enumerate(edges[e]):

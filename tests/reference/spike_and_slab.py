@@ -24,11 +24,11 @@ def field_log_likelihood(x, edges, family, likelihood):
     `likelihood`: "exact" or "pseudo", every node given the rest.
     """
     x = np.asarray(x)
-    f, G = family.edge_statistic, family.node_basis
-    d, K = x.shape[1], family.n_states
+    d, K, G = x.shape[1], family.n_states, family.node_basis
+    tables = np.broadcast_to(family.edge_statistics(np.array(edges)), (len(edges), K, K))
 
     def statistics(rows):
-        pairs = [f[rows[..., u], rows[..., v]] for u, v in edges]
+        pairs = [f[rows[..., u], rows[..., v]] for f, (u, v) in zip(tables, edges, strict=True)]
         nodes = [g[rows[..., i]] for i in range(d) for g in G]
         return np.stack(pairs + nodes, axis=-1)
 

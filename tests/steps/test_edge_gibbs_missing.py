@@ -83,10 +83,10 @@ def draws_of(model, n_draws=1500, tune=200, n_chains=2, **options):
     ("family", "likelihood", "moves_biases"),
     [
         (BOLTZMANN, "exact", True),
-        (ordinal([3, 2, 3]), "exact", False),
+        (ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]]), "exact", False),
         (BOLTZMANN, "particles", False),
     ],
-    ids=["binary, biases", "own states", "particles"],
+    ids=["binary, biases", "own scores", "particles"],
 )
 def test_all_structures_and_all_values_of_missing_cells(family, likelihood, moves_biases):
     x, q = masked(family), len(family.node_basis)

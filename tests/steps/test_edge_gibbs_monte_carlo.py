@@ -22,7 +22,12 @@ from tests.reference.spike_and_slab import field_log_likelihood, structure_poste
 
 EDGES = [(0, 1), (1, 2), (0, 2)]
 GRAPH = PairwiseGraph(range(3), EDGES)
-FAMILIES = {"Boltzmann": BOLTZMANN, "ordinal": ordinal([3, 2, 3]), "Potts": potts(3)}
+FAMILIES = {
+    "Boltzmann": BOLTZMANN,
+    "ordinal": ordinal([3, 2, 3]),
+    "own scores": ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]]),
+    "Potts": potts(3),
+}
 P, SLAB, BIAS = 0.4, 0.7, 1.5
 ERROR = 0.01
 """What the likelihood may add to Monte-Carlo error: of small fields the sample is as large as is cheap."""
@@ -31,7 +36,7 @@ ERROR = 0.01
 def data(family, n=60, seed=5):
     b = np.random.default_rng(3).normal(0, 0.4, size=(3, len(family.node_basis)))
     tables = (
-        family.edge_tables(np.array([0.8, 0.0, -0.4])),
+        family.edge_tables(np.array([0.8, 0.0, -0.4]), GRAPH.edges),
         family.node_tables(b if family.node_axes else b[:, 0]),
     )
     p = enumeration.probabilities(EDGES, *tables)
@@ -50,7 +55,8 @@ def declare(family, x, likelihood="monte-carlo"):
         elif family.name == "potts":
             pmrf.Potts("x", w, b, n_states=family.n_states, **options)
         else:
-            pmrf.OrdinalMRF("x", w, b, n_states=list(family.cards), **options)
+            own = [s[:k] for s, k in zip(family.scores, family.cards, strict=False)]
+            pmrf.OrdinalMRF("x", w, b, n_states=list(family.cards), scores=own or None, **options)
     return model
 
 
@@ -92,7 +98,9 @@ def excess(w, exact):
     return float((off - 3.5 * np.array(noise)).max())
 
 
-@pytest.mark.parametrize("name", ["Boltzmann", *(slow(name) for name in ("ordinal", "Potts"))])
+@pytest.mark.parametrize(
+    "name", ["Boltzmann", "own scores", *(slow(name) for name in ("ordinal", "Potts"))]
+)
 def test_all_structures_of_three_nodes(name):
     family = FAMILIES[name]
     x = data(family)

@@ -53,8 +53,15 @@ def assert_means(draws, expected):
 
 @pytest.mark.parametrize(
     "family",
-    [MIXED, slow(FAMILIES["scores"]), slow(potts(3)), slow(potts(2)), agreement(3)],
-    ids=["mixed", "scores", "potts", "two states", "agreement"],
+    [
+        slow(MIXED),
+        slow(FAMILIES["scores"]),
+        FAMILIES["own scores"],
+        slow(potts(3)),
+        slow(potts(2)),
+        agreement(3),
+    ],
+    ids=["mixed", "scores", "own scores", "potts", "two states", "agreement"],
 )
 def test_all_structures_of_four_nodes(family):
     b, n_biases = node_parameters(family, 4), 4 * len(family.node_basis)

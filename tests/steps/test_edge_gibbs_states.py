@@ -29,6 +29,7 @@ FAMILIES = {
     "ordinal": ordinal(3),
     "mixed": MIXED,
     "scores": ordinal(3, [-1.0, 0.0, 2.0]),
+    "own scores": ordinal([3, 2, 4, 3], [[-1, 0, 2], [-1, 1], [0, 1, 2, 3], [-0.5, 0, 1]]),
     "potts": potts(3),
     "agreement": agreement(3),
 }
@@ -43,7 +44,7 @@ def node_parameters(family, d, seed=3):
 
 def field_data(family, graph, weight, b, n, seed):
     """Independent rows of state values."""
-    tables = family.edge_tables(weight), family.node_tables(b)
+    tables = family.edge_tables(weight, graph.edges), family.node_tables(b)
     p = enumeration.probabilities(graph.edges.tolist(), *tables)
     rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
     return enumeration.configurations(graph.n_nodes, family.n_states)[rows]
@@ -57,8 +58,10 @@ def declare(name, family, weight, b, graph, x, likelihood):
         return pmrf.AgreementMRF(name, pm.math.sigmoid(weight), n_states=family.n_states, **options)
     if family.name == "boltzmann":
         return pmrf.BoltzmannMachine(name, weight, b, **options)
-    states = family.cards or family.n_states
-    return pmrf.OrdinalMRF(name, weight, b, n_states=states, scores=family.scores or None, **options)
+    states, scores = family.cards or family.n_states, family.scores or None
+    if family.has_own_scores:
+        scores = [own[:k] for own, k in zip(scores, states, strict=True)]
+    return pmrf.OrdinalMRF(name, weight, b, n_states=states, scores=scores, **options)
 
 
 def draws_of(model, n_draws=1500, tune=200, n_chains=2, seed=1):
@@ -99,7 +102,7 @@ def fixed_p(p, r):
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("kind", ["mixed", "scores", "potts", "agreement"])
+@pytest.mark.parametrize("kind", ["mixed", slow("scores"), "own scores", "potts", "agreement"])
 def test_all_structures_of_four_nodes(kind, likelihood):
     family = FAMILIES[kind]
     b = node_parameters(family, 4)
@@ -205,7 +208,7 @@ def sum_of_fields(terms):
 
 @pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
 def test_a_difference_between_two_fields(likelihood):
-    family = ordinal(3)
+    family = ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]])
     model, xs, b = two_fields(likelihood, family)
     own = [v.ravel() for v in b]
     size, eye = len(own[0]), np.eye(2)

@@ -338,6 +338,14 @@ def biases_of_every_row():
     return model
 
 
+def scores_of_every_node():
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
+        scores = np.multiply.outer([1, 2, 1, 2], [0, 1])
+        pmrf.OrdinalMRF("x", theta, graph=GRAPH, scores=scores, observed=agreement_data(20, seed=1))
+    return model
+
+
 def constant_biases_of_every_row():
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
@@ -390,6 +398,10 @@ def latent():
         (an_entry_twice, "entry 1 of theta is that of several"),
         (an_index_that_is_random, "needs theta itself"),
         (biases_of_every_row, "must not differ between rows"),
+        (
+            scores_of_every_node,
+            "declare x with one vector of scores for all nodes, or theta as a pymc_mrf.Sp",
+        ),
         (constant_biases_of_every_row, "needs constant node parameters, one per node"),
         (transformed_parameter, "needs theta itself"),
         (no_field, "feeds no Markov random field"),

@@ -135,6 +135,10 @@ OTHERS = 'samples BoltzmannMachine and Ising fields under likelihood="exact", bu
         (lambda: of_other_statistics(partial(pmrf.Potts, "x", n_states=2)), OTHERS),
         (lambda: of_other_statistics(partial(pmrf.OrdinalMRF, "x", n_states=3)), OTHERS),
         (lambda: of_other_statistics(partial(pmrf.OrdinalMRF, "x", n_states=2, scores=[0, 2])), OTHERS),
+        (
+            lambda: of_other_statistics(partial(pmrf.OrdinalMRF, "x", scores=[[0, 1], [-1, 1]])),
+            OTHERS,
+        ),
         (no_field, "reaches no Markov random field"),
         (
             lambda: transformed("exact"),

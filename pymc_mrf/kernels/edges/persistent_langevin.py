@@ -203,7 +203,7 @@ def langevin_move(view, active, prior, dynamics, x, rng):
 @lean
 def marginal_variances(field, marginals, out):
     """Variances of all features, `out` (r + d,), from the `marginals` (4 r + 2 d,) of edges and nodes."""
-    r, y = field.edges.shape[0], field.features[0]
+    r, y = field.edges.shape[0], field.features[0, 0]
     for e in range(r):
         first, second = 0.0, 0.0
         for k in range(4):

@@ -129,7 +129,8 @@ def fill_sigmoid(H, P):
 @lean
 def add_neighbour(x, e, end, field, T, H):
     """Add x Z_ij to the local field `H` (N,) of one end i of edge e, j being its other, `end`; `T` (d, N)."""
-    low, c, t = field.features[0, 0], field.features[0, 1] - field.features[0, 0], T[field.edges[e, end]]
+    F, t = field.features[0, 0], T[field.edges[e, end]]
+    low, c = F[0], F[1] - F[0]
     constant, slope = x * c * (low - field.centre[e, end, 0]), x * c * c
     for k in range(H.shape[0]):
         H[k] += constant + slope * t[k]
@@ -154,7 +155,7 @@ def get_binary_states(particles, states):
 @questions.clear_fields.register(BinaryParticles)
 def clear_log_odds(particles, field):
     """Log odds of nodes without neighbours."""
-    c = field.features[0, 1] - field.features[0, 0]
+    c = field.features[0, 0, 1] - field.features[0, 0, 0]
     for i in range(particles.H.shape[0]):
         particles.H[i, :] = c * particles.beta[i]
 
@@ -213,7 +214,7 @@ def tilt_log_odds(particles, i, x, g):
 @questions.carry.register(BinaryParticles)
 def carry_flips(particles, field, k, end, x):
     """To the log odds."""
-    c = field.features[0, 1] - field.features[0, 0]
+    c = field.features[0, 0, 1] - field.features[0, 0, 0]
     h, flips, slope = particles.H[k], particles.ends.flips[end], x * c * c
     for j in range(h.shape[0]):
         h[j] += slope * flips[j]
@@ -350,7 +351,7 @@ def redraw_binary_pair(particles, field, e, old, new):
 def add_binary_move(particles, field, w, beta, active, D):
     """By products of T; what does not depend on the states is the constant."""
     T, by_node, constant = particles.T, particles.by_node, 0.0
-    low, c = field.features[0, 0], field.features[0, 1] - field.features[0, 0]
+    low, c = field.features[0, 0, 0], field.features[0, 0, 1] - field.features[0, 0, 0]
     D[:] = 0.0
     for i in range(beta.shape[0]):
         move = beta[i] - particles.beta[i]
@@ -379,7 +380,7 @@ def add_binary_move(particles, field, w, beta, active, D):
 def fill_binary_means(particles, field, active, W, edge_mean, node_mean):
     """By sums of T and of products."""
     T, product, owner = particles.T, particles.ends.product, -1
-    low, c, sum_W = field.features[0, 0], field.features[0, 1] - field.features[0, 0], total(W)
+    low, c, sum_W = field.features[0, 0, 0], field.features[0, 0, 1] - field.features[0, 0, 0], total(W)
     for i in range(T.shape[0]):
         node_mean[i] = dot(W, T[i]) / sum_W
     for e in active:

@@ -77,7 +77,7 @@ class ListedEdges(NamedTuple):
     Attributes
     ----------
     field : Field
-        Its order is that of the windows.
+        Its order is that of the windows; all nodes have the same features.
     w, b, beta, n_biases, log_p, kept, delta, marginals
         As in `TreeEdges`.
     spreads : (r,) array
@@ -199,7 +199,7 @@ def pack(field, w, b, tables):
     (r, size), (d, K), q = field.cells.shape, field.floor.shape, field.basis.shape[0]
     for e in range(r):
         for k in range(size):
-            tables[size * e + k] = w[e] * field.statistic[k]
+            tables[size * e + k] = w[e] * field.statistic[e, k]
     for i in range(d):
         for k in range(K):
             value = field.floor[i, k]
@@ -238,7 +238,7 @@ def list_window(view, i):
     nodes, size = view.windows.nodes[i], view.windows.sizes[i]
     field = view.field
     fill_window(
-        field.edges, field.features[0], view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
+        field.edges, field.features[0, 0], view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
     )  # fmt: skip
     view.window[0] = i
 
@@ -332,7 +332,7 @@ def log_partition_of_rows(view, A):
     total = 0.0
     for e in range(view.w.shape[0]):
         a, b = z[field.edges[e, 0]], z[field.edges[e, 1]]
-        total += rows_of(field, e) * view.w[e] * field.statistic[a * field.basis.shape[1] + b]
+        total += rows_of(field, e) * view.w[e] * field.statistic[e, a * field.basis.shape[1] + b]
     for i in range(view.b.shape[0]):
         total += n[i // q] * view.b[i] * field.basis[i % q, z[i // q]]
     for j in range(tree.cliques.shape[0]):
@@ -351,7 +351,15 @@ def add_slopes_by_list(view, active, slope):
     """Log-likelihood and slopes from a sum over all configurations."""
     field = view.field
     A = log_partition_and_moments(
-        field.edges, field.features[0], view.w, view.b, view.rows, view.W, view.P, view.h, view.moments
+        field.edges,
+        field.features[0, 0],
+        view.w,
+        view.b,
+        view.rows,
+        view.W,
+        view.P,
+        view.h,
+        view.moments,
     )
     fill_marginals(field.edges, view.moments, view.marginals)
     view.window[0] = -1  # the table is overwritten

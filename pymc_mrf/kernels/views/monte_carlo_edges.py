@@ -370,8 +370,8 @@ def fill_tables_of_nodes(view):
                 i = field.edges[e, end]
                 for a in range(field.floor.shape[1]):
                     value = 0.0
-                    for l in range(field.features.shape[0]):
-                        value += field.centre[e, 1 - end, l] * field.features[l, a]
+                    for l in range(field.features.shape[1]):
+                        value += field.centre[e, 1 - end, l] * field.features[i, l, a]
                     view.tables[i, a] -= view.delta[e] * value
 
 
@@ -479,11 +479,10 @@ def mean_of_edge(view, e, k):
             a, b = sample.features[l, u, start:stop], sample.features[l, v, start:stop]
             value += sum_pair(a, b, view.weight[k, start:stop])
     value /= view.total[k]
-    for l in range(field.features.shape[0]):
+    for l in range(field.features.shape[1]):
         for a in range(view.shares.shape[1]):
-            value -= field.features[l, a] * (
-                field.centre[e, 1, l] * view.shares[u, a] + field.centre[e, 0, l] * view.shares[v, a]
-            )
+            value -= field.centre[e, 1, l] * view.shares[u, a] * field.features[u, l, a]
+            value -= field.centre[e, 0, l] * view.shares[v, a] * field.features[v, l, a]
     return value
 
 
@@ -530,7 +529,7 @@ def sample_is_trusted(view):
 
 @jit
 def log_partition_by_sample(
-    natural, edges, features, basis, statistic, sampled, states, place, gap, excess, limit, gradient
+    natural, edges, features, basis, sampled, states, place, gap, excess, limit, gradient
 ):
     """Evaluate the log-partition function of one field, less that at the reference, and its gradient.
 
@@ -539,9 +538,8 @@ def log_partition_by_sample(
     natural : (p,) array
         Where. Edges first; nodes as they are, not centred.
     edges : (r, 2) int64 array
-    features : (M, K) array
+    features : (d, M, K) array
     basis : (q, K) array
-    statistic : (K K,) array
     sampled : (M, d, m) float32 array
         Features of the sample.
     states : (d, m) int8 array
@@ -554,7 +552,7 @@ def log_partition_by_sample(
     cells = np.zeros((r, K * K))
     field = Field(
         edges, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2, M)),
-        np.zeros((d * q, M)), no_edges, no_edges, no_nodes, statistic, cells, 0.0,
+        np.zeros((d * q, M)), no_edges, no_edges, no_nodes, cells, cells, 0.0,
     )  # fmt: skip
     sample = Sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,

@@ -1,9 +1,9 @@
 """View of the pseudo-likelihood (Besag, 1975) of a field for `edge_moves` and `hamiltonian`.
 
-A node is in state a with log odds beta_i(a) + sum_l F_l(a) L_il in a row, L_il = sum_j w_ij Z_ijl its local
-fields, one for each feature F_l of `questions.Field`, Z_ijl = F_l(x_j) - c_ijl those of its neighbours, c_ij
-the `Field.centre`, and beta_i(a) its centred biases: edges move while these stay. The local fields of all
-nodes and rows are kept, with what follows from them, and only two nodes change with an edge.
+A node is in state a with log odds beta_i(a) + sum_l F_il(a) L_il in a row, L_il = sum_j w_ij Z_ijl its local
+fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(x_j) - c_ijl those of its neighbours,
+c_ij the `Field.centre`, and beta_i(a) its centred biases: edges move while these stay. The local fields of
+all nodes and rows are kept, with what follows from them, and only two nodes change with an edge.
 
 Arrays over rows are stored node by node, padded to a multiple of 8 by rows with T = R = 0.
 """
@@ -143,7 +143,7 @@ class PseudoEdges(NamedTuple):
 
 def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoEdges:
     """View with room for everything, of no parameters and no rows so far; N as in its attributes."""
-    (d, K), M, r, n_parameters = field.floor.shape, len(field.features), len(field.edges), len(field.t)
+    (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(field.t)
 
     def ends(*n: int) -> Ends:
         shapes = (*n, 2, M, N), (*n, 2, M, N), (*n, 2, K), (*n, 2, K), (*n, 2, M, M)
@@ -176,7 +176,7 @@ def binary_terms(view, i, S, c, L, R, p, v, C):
     `S` (1, N), `c` (1,), `L` and `R` (1, N), `p` and `v` (2,), and `C` (1, 1).
     """
     F, T, tables, rows, n = (
-        view.field.features,
+        view.field.features[i],
         view.T[i, 0],
         view.tables,
         view.rows,
@@ -234,7 +234,7 @@ def node_terms(view, i, x, S, c, L, R, p, v, C):
     Into `L` and `R` (M, N), `p` and `v` (K,) and `C` (M, M). `S` (M, N): features of a neighbour; `c` (M,):
     what is taken from them. Returns the sum over rows of the log normaliser, and the information about x.
     """
-    F, base, rows, n = view.field.features, view.rows.base, view.rows, int(view.field.n[i])
+    F, base, rows, n = view.field.features[i], view.rows.base, view.rows, int(view.field.n[i])
     (M, K), N = F.shape, L.shape[1]
     for l in range(M):
         for j in range(N):
@@ -322,7 +322,7 @@ def refresh(view):
                         L[j] += x * (T[j] - c)
     for i in range(d):
         fill_base(view, now.L[i])
-        T, c = view.T[i], field.features[:, 0]  # which nothing multiplies
+        T, c = view.T[i], field.features[i, :, 0]  # which nothing multiplies
         A, _ = node_terms(view, i, 0.0, T, c, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
         now.A[i] = A
 

@@ -34,9 +34,10 @@ from pymc_mrf.kernels.vector_sums import copy
 class Field(NamedTuple):
     """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
 
-    The statistic of an edge is f(a, b) = sum_l F_l(a) F_l(b), M *features* F, one of them for products of
-    scores. A node has q parameters, each multiplying a row of the basis G: b_i(a) = sum_k b_ik G_k(a).
-    Vectors over nodes and features, or nodes and parameters, have the entries of a node side by side.
+    The statistic of edge (u, v) is f(a, b) = sum_l F_ul(a) F_vl(b), M *features* F of each node, one of them
+    for products of scores. A node has q parameters, each multiplying a row of the basis G: b_i(a) =
+    sum_k b_ik G_k(a). Vectors over nodes and features, or nodes and parameters, have the entries of a node
+    side by side.
 
     Attributes
     ----------
@@ -45,22 +46,23 @@ class Field(NamedTuple):
         Order of visits.
     n : (d,) array
         Rows of the block of each node.
-    features : (M, K) array
+    features : (d, M, K) array
     basis : (q, K) array
     floor : (d, K) array
         Log potentials of nodes that no parameter changes: 0 as a rule, -inf where a node has no such state.
     centre : (r, 2, M) array
         What is taken from the features of both ends of each edge, c_u and c_v, or zeros.
     lift : (d q, M) array
-        Parameters that shift a node as each feature does: sum_k lift_kl G_k(a) = F_l(a) up to a constant.
+        Parameters that shift a node as each of its features does: sum_k lift_kl G_k(a) = F_il(a) up to a
+        constant.
     s, sums : (r,) arrays
         Sums over rows of the edges' statistics, centred as in `cells`, and as they are.
     t : (d q,) array
         Sums over rows of G.
-    statistic : (K K,) array
+    statistic : (r, K K) array
         f over the states of a pair.
     cells : (r, K K) array
-        f, centred: f(a, b) - sum_l (c_vl F_l(a) + c_ul F_l(b)).
+        f, centred: f(a, b) - sum_l (c_vl F_ul(a) + c_ul F_vl(b)).
     contrast : float
         Largest change of the log odds of a pair by an edge of value 1.
     """
@@ -124,7 +126,7 @@ def recall_look(view: Any, slot: int) -> Any:
 def shift(field, a, e, end):
     """By how much node parameter a, of an end of edge e, falls for each unit of e while centred ones stay."""
     value = 0.0
-    for l in range(field.features.shape[0]):
+    for l in range(field.features.shape[1]):
         value += field.lift[a, l] * field.centre[e, 1 - end, l]
     return value
 

@@ -1,7 +1,7 @@
 """`weighted_particles` of a field of any number of states and features.
 
-Given the other nodes, node i is in state a with log potential beta_i(a) + sum_l F_l(a) L_il, L_il =
-sum_j w_ij Z_ijl its local fields, one for each feature F_l of `questions.Field`, Z_ijl = F_l(z_j) - c_ijl;
+Given the other nodes, node i is in state a with log potential beta_i(a) + sum_l F_il(a) L_il, L_il =
+sum_j w_ij Z_ijl its local fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(z_j) - c_ijl;
 the notation is that of `pseudo_edges`, with particles for rows. States that a node does not have are never
 drawn.
 """
@@ -106,12 +106,12 @@ class StateParticles(NamedTuple):
 
 def allocate(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticles:
     """Particles without edges, all in the first state; parameters are for the caller to fill."""
-    (M, K), d, N = field.features.shape, len(field.floor), padded(n_particles)
+    (d, M, K), N = field.features.shape, padded(n_particles)
     shapes = N, (2, K, N), (2, M, N), K * K, (K, N), (K, N), (K, N), N, (M, N), (2, M, N)
     return StateParticles(
         **shared(n_particles, indptr, len(field.edges), len(field.t)),
         states=np.zeros((d, N), dtype=np.int8),
-        T=np.tile(field.features[:, :1], (d, 1, N)),
+        T=np.repeat(field.features[:, :, :1], N, axis=2),
         L=np.zeros((d, M, N)),
         P=np.zeros((d, K, N)),
         tables=np.zeros((d, K)),
@@ -193,7 +193,7 @@ def set_indices(particles, field, states):
         copy(states[i], particles.states[i, : states.shape[1]])
         for l in range(particles.T.shape[1]):
             for j in range(states.shape[1]):
-                particles.T[i, l, j] = field.features[l, states[i, j]]
+                particles.T[i, l, j] = field.features[i, l, states[i, j]]
 
 
 @questions.get_states.register(StateParticles)
@@ -220,7 +220,9 @@ def add_edge_to_local_fields(particles, field, e, x):
 @questions.fill_probabilities.register(StateParticles)
 def fill_state_probabilities(particles, field, i):
     """Of all states."""
-    fill_softmax(particles.tables[i], field.features, particles.L[i], particles.P[i], particles.ends.R)
+    fill_softmax(
+        particles.tables[i], field.features[i], particles.L[i], particles.P[i], particles.ends.R
+    )
 
 
 @questions.draw_node.register(StateParticles)
@@ -228,7 +230,7 @@ def draw_state(particles, field, i):
     """First state whose cumulative probability exceeds the number."""
     last = last_state(particles.tables[i])
     draw_states(particles.P[i], particles.uniform, last, particles.ends.states[0])
-    move_node(particles, field.features, i, 0)
+    move_node(particles, field.features[i], i, 0)
 
 
 @lean
@@ -322,7 +324,7 @@ def strip(particles, field, e, x):
         for l in range(L.shape[0]):
             copy(particles.L[i, l], L[l])
         add_neighbour(-x, e, 1 - end, field, particles.T, L)
-        fill_softmax(particles.tables[i], field.features, L, ends.P[end], ends.R)
+        fill_softmax(particles.tables[i], field.features[i], L, ends.P[end], ends.R)
     fill_factors(x, field.cells[e], ends.factors)
     average_over_pair(ends.P[0], ends.P[1], ends.factors, ends.rows, ends.R)
     for j in range(W.shape[0]):
@@ -429,15 +431,15 @@ def redraw_states_of_pair(particles, field, e, old, new):
             copy(ends.L[1, l], particles.L[v, l])
         P_u, P_v = ends.P[0], ends.P[1]
     draw_state_pair(particles, P_u, P_v, last_state(tables[u]), last_state(tables[v]))
-    move_node(particles, field.features, u, 0)
-    move_node(particles, field.features, v, 1)
+    move_node(particles, field.features[u], u, 0)
+    move_node(particles, field.features[v], v, 1)
 
 
 @questions.add_move.register(StateParticles)
 def add_move_of_states(particles, field, w, beta, active, D):
     """By products of the features, and tables of the nodes."""
     T, tables, F, G = particles.T, particles.by_state, field.features, field.basis
-    (M, K), q = F.shape, G.shape[0]
+    M, K, q = F.shape[1], F.shape[2], G.shape[0]
     D[:], tables[:] = 0.0, 0.0
     for i in range(beta.shape[0]):
         for a in range(K):
@@ -448,8 +450,8 @@ def add_move_of_states(particles, field, w, beta, active, D):
             continue
         for l in range(M):
             for a in range(K):
-                tables[u, a] -= x * field.centre[e, 1, l] * F[l, a]
-                tables[v, a] -= x * field.centre[e, 0, l] * F[l, a]
+                tables[u, a] -= x * field.centre[e, 1, l] * F[u, l, a]
+                tables[v, a] -= x * field.centre[e, 0, l] * F[v, l, a]
             for j in range(D.shape[0]):
                 D[j] += x * T[u, l, j] * T[v, l, j]
     for i in range(tables.shape[0]):
@@ -479,7 +481,7 @@ def fill_means_of_states(particles, field, active, W, edge_mean, node_mean):
         -1,
     )
     F, G = field.features, field.basis
-    (M, K), q = F.shape, G.shape[0]
+    M, K, q = F.shape[1], F.shape[2], G.shape[0]
     for i in range(share.shape[0]):
         for a in range(K):
             share[i, a] = total_in_state(W, particles.states[i], a) / sum_W
@@ -496,7 +498,6 @@ def fill_means_of_states(particles, field, active, W, edge_mean, node_mean):
         for l in range(M):
             mean += dot(product[l], T[v, l]) / sum_W
             for a in range(K):
-                mean -= F[l, a] * (
-                    field.centre[e, 1, l] * share[u, a] + field.centre[e, 0, l] * share[v, a]
-                )
+                mean -= field.centre[e, 1, l] * share[u, a] * F[u, l, a]
+                mean -= field.centre[e, 0, l] * share[v, a] * F[v, l, a]
         edge_mean[e] = mean

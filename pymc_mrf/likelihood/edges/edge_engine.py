@@ -22,7 +22,7 @@ from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
 
 SINGULAR = 1e-9  # eigenvalues of covariances below this share of the largest are zero
-EDGES_AT_ONCE = 100_000  # with one feature
+CELLS_AT_ONCE = 1_000_000  # of tables of pairs
 HALF_ROW = 0.5  # by which variances in the data are larger than they are
 # length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
 TRAJECTORY = 1.6
@@ -48,17 +48,20 @@ def edge_field(
         Whether biases are shifted with the edges, to stay centred at the data.
     order : (r,) int64 array
     """
-    d, F, G = graph.n_nodes, family.edge_features, family.node_basis
-    (M, K), floor = F.shape, np.zeros((d, family.n_states))
+    F, G = features_of(family, graph.n_nodes), family.node_basis
+    (d, M, K), (u, v) = F.shape, graph.edges.T
+    floor = np.zeros((d, K))
     floor[~family.possible(d)] = -np.inf
     n = np.zeros(d)
     for block in blocks_of(x, graph.edges):
         n[block.nodes] = len(block.x)
     counts = DataCounts(graph.edges, K)
     counts.count(x)
-    f = F.T @ F
-    centre = regressed_centres(counts.pairs, F) if is_centred else np.zeros((graph.n_edges, 2, M))
-    by_v, by_u = (centre @ F).transpose(1, 0, 2)  # (r, K)
+    f = F[u].swapaxes(1, 2) @ F[v]  # (r, K, K)
+    centre = (
+        regressed_centres(counts.pairs, F[u], F[v]) if is_centred else np.zeros((graph.n_edges, 2, M))
+    )
+    by_u, by_v = taken_from_ends(F, graph.edges, centre)
     field = Field(
         edges=graph.edges,
         order=order,
@@ -71,23 +74,47 @@ def edge_field(
         s=np.zeros(graph.n_edges),
         sums=np.zeros(graph.n_edges),
         t=np.zeros(d * len(G)),
-        statistic=f.ravel(),
-        cells=(f - by_u[:, :, None] - by_v[:, None, :]).reshape(-1, K * K),
-        contrast=float(max((f - f[a] - f[:, [a]] + f[a, a]).max() for a in range(K))),
+        statistic=f.reshape(-1, K * K),
+        cells=(f - by_u[:, :, None] - by_v[:, None]).reshape(-1, K * K),
+        contrast=float(
+            max((f - f[:, [a]] - f[:, :, [a]] + f[:, a, a, None, None]).max() for a in range(K))
+        ),
     )
     fill_sums(counts, field)
     return field
 
 
+def features_of(family: Family, d: int) -> np.ndarray:
+    """Features (d, M, K) of the nodes, as of `Field`."""
+    F = family.edge_features
+    return np.broadcast_to(F, (d, *F.shape[-2:])).copy()
+
+
+def features_at(features: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Values (d, M, m) of `features` (d, M, K) at `states` (d, m)."""
+    return np.take_along_axis(features, states[:, None].astype(np.int64), axis=2)
+
+
+def taken_from_ends(
+    features: np.ndarray, edges: np.ndarray, centre: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tell what `centre` takes from the statistic of each edge in the states of its ends, (r, K) for either.
+
+    `features` (d, M, K), `edges` (r, 2) and `centre` (r, 2, M) are those of a `Field`.
+    """
+    (u, v), (c_u, c_v) = edges.T, centre[:, :, None].swapaxes(0, 1)
+    return (c_v @ features[u])[:, 0], (c_u @ features[v])[:, 0]
+
+
 def lift_of(family: Family, d: int) -> np.ndarray:
     """Parameters (d q, M) that shift each of d nodes as the features of `family` do."""
-    F, G = family.edge_features, family.node_basis
+    F, G = features_of(family, d), family.node_basis
     # the first state is the reference: what is left of a feature is a combination of the basis
-    lift = np.linalg.lstsq((G - G[:, :1]).T, (F - F[:, :1]).T, rcond=None)[0]  # (q, M)
-    return (family.node_entries(d)[:, :, None] * lift).reshape(-1, len(F))
+    lift = (F - F[:, :, :1]) @ np.linalg.pinv(G - G[:, :1])  # (d, M, q)
+    return (family.node_entries(d)[:, :, None] * lift.swapaxes(1, 2)).reshape(-1, F.shape[1])
 
 
-def regressed_centres(pairs: np.ndarray, features: np.ndarray) -> np.ndarray:
+def regressed_centres(pairs: np.ndarray, of_u: np.ndarray, of_v: np.ndarray) -> np.ndarray:
     """Choose what is taken from the features of both ends of every edge, (r, 2, M).
 
     The coefficients of the linear regression of the edge's statistic on the features of its ends, in the
@@ -100,28 +127,28 @@ def regressed_centres(pairs: np.ndarray, features: np.ndarray) -> np.ndarray:
     ----------
     pairs : (r, K, K) array
         Counts of the states of the ends of each edge.
-    features : (M, K) array
+    of_u, of_v : (r, M, K) arrays
+        Features of their first and second ends.
     """
-    (M, K), r = features.shape, len(pairs)
-    X = np.concatenate([np.repeat(features, K, axis=1), np.tile(features, K)])  # (2 M, K K)
-    products, y = (X[:, None] * X).reshape(-1, K * K), (features.T @ features).ravel()
+    r, M, K = of_u.shape
     centre = np.empty((r, 2, M))
-    for p in np.array_split(np.arange(r), 1 + r * M * M // EDGES_AT_ONCE):
-        share = pairs[p].reshape(len(p), -1) / pairs[p].sum(axis=(1, 2))[:, None]
-        mean = share @ X.T
-        C = (share @ products.T).reshape(-1, 2 * M, 2 * M) - mean[:, :, None] * mean[:, None]
-        c = share @ (X * y).T - mean * (share @ y)[:, None]
-        by_end = np.linalg.pinv(C, rcond=SINGULAR, hermitian=True) @ c[:, :, None]
+    for p in np.array_split(np.arange(r), 1 + r * M * K * K // CELLS_AT_ONCE):
+        share = pairs[p].reshape(len(p), 1, -1) / pairs[p].sum(axis=(1, 2))[:, None, None]
+        X = np.concatenate([np.repeat(of_u[p], K, axis=2), np.tile(of_v[p], K)], axis=1)  # (., 2 M, K K)
+        y = (of_u[p].swapaxes(1, 2) @ of_v[p]).reshape(len(p), -1, 1)
+        X = X - (share * X).sum(axis=2, keepdims=True)
+        C, c = (share * X) @ X.swapaxes(1, 2), (share * X) @ y
+        by_end = np.linalg.pinv(C, rcond=SINGULAR, hermitian=True) @ c
         centre[p] = by_end.reshape(-1, 2, M)[:, ::-1]  # what multiplies one end is taken from the other
     return centre
 
 
 def fill_sums(counts: DataCounts, field: Field) -> None:
     """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`."""
-    F, (u, v) = field.features, field.edges.T
-    by_u, by_v = field.centre[:, 1] @ F, field.centre[:, 0] @ F  # (r, K)
+    u, v = field.edges.T
+    by_u, by_v = taken_from_ends(field.features, field.edges, field.centre)
     field.t[:] = (counts.nodes @ field.basis.T).ravel()
-    field.sums[:] = counts.pairs.reshape(len(u), -1) @ field.statistic
+    field.sums[:] = (counts.pairs.reshape(len(u), -1) * field.statistic).sum(axis=1)
     field.s[:] = field.sums - (by_u * counts.nodes[u]).sum(axis=1) - (by_v * counts.nodes[v]).sum(axis=1)
 
 
@@ -146,9 +173,9 @@ def data_information(x: Data, field: Field) -> np.ndarray:
     """
     by_edge = np.zeros(len(field.edges))
     for block in blocks_of(x, field.edges):
-        values = field.features[:, block.x]
-        centred = values - values.mean(axis=1)[:, None]
-        C = np.einsum("lci,kci->ilk", centred, centred) + HALF_ROW * np.eye(len(values))  # (d_b, M, M)
+        values = features_at(field.features[block.nodes], block.x.T)
+        centred = values - values.mean(axis=2, keepdims=True)
+        C = centred @ centred.swapaxes(1, 2) + HALF_ROW * np.eye(values.shape[1])  # (d_b, M, M)
         u, v = block.edges.T
         by_edge[block.which] = (C[u] * C[v]).sum(axis=(1, 2)) / len(block.x)
     return np.concatenate([by_edge, np.einsum("iaa->ia", node_covariances(x, field)).ravel()])
@@ -218,7 +245,7 @@ class EdgeEngine:
         """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
         field = self.view.field
         if self._counts is None:
-            self._counts = DataCounts(field.edges, field.features.shape[1])
+            self._counts = DataCounts(field.edges, field.features.shape[2])
         self._counts.count(x)
         fill_sums(self._counts, field)
 

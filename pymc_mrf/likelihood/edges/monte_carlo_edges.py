@@ -21,7 +21,7 @@ from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
 from pymc_mrf.kernels.views.sample_sums import LANES
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine, edge_field
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine, edge_field, features_at
 from pymc_mrf.likelihood.edges.reference import Reference, bias_part
 
 FAR = 3.0
@@ -215,7 +215,7 @@ def sample_view(
         len(blocks),
     )
     sizes = np.array([reference.states.shape[1] for reference in references])
-    m, M = int(sizes.max()), len(field.features)
+    m, M = int(sizes.max()), field.features.shape[1]
     is_wide = any(not reference.excess.size for reference in references)
     sample = kernels.Sample(
         size=sizes,
@@ -235,7 +235,8 @@ def sample_view(
     for reference, place, block in zip(references, places, blocks, strict=True):
         size = reference.states.shape[1]
         sample.states[block.nodes, :size] = reference.states
-        sample.features[:, block.nodes, :size] = field.features[:, reference.states]
+        values = features_at(field.features[block.nodes], reference.states)
+        sample.features[:, block.nodes, :size] = values.swapaxes(0, 1)
         sample.place[place], sample.gap[place] = reference.place, reference.gap
         sample.apart[place] = reference.apart
         sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))

@@ -16,6 +16,7 @@ from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import (
     EdgeEngine,
     edge_field,
+    features_at,
     node_correlations,
 )
 from pymc_mrf.parts import Parts
@@ -59,13 +60,13 @@ class PseudoEdges(EdgeEngine):
     ) -> None:
         d, r = graph.n_nodes, graph.n_edges
         field = edge_field(x, graph, family, moves_biases, np.arange(r))
-        M, K = field.features.shape
+        _, M, K = field.features.shape
         N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
         self.correlations = node_correlations(x, field)
         # not 0 for constant columns, and in the units of the features
-        C, v = np.tile(0.5 * np.diag(np.ptp(field.features, axis=1) ** 2), (d, 1, 1)), np.zeros((d, K))
+        C, v = 0.5 * np.ptp(field.features, axis=2)[:, :, None] ** 2 * np.eye(M), np.zeros((d, K))
         for block in blocks_of(x, graph.edges):
-            values = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
+            values = features_at(field.features[block.nodes], block.x.T)  # (d_b, M, n_b)
             values = values - values.mean(axis=-1, keepdims=True)
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
@@ -84,7 +85,7 @@ class PseudoEdges(EdgeEngine):
         field, T = self.view.field, self.view.T
         for block in blocks_of(x, field.edges):
             n, nodes = len(block.x), block.nodes
-            T[nodes, :, :n] = field.features[:, block.x].transpose(2, 0, 1)  # (d_b, M, n_b)
+            T[nodes, :, :n] = features_at(field.features[nodes], block.x.T)
         self.view.s[:] = field.sums + field.s
         mean = T.sum(axis=2) / field.n[:, None]
         C = np.einsum("ilc,ikc->ilk", T, T) / field.n[:, None, None] - mean[:, :, None] * mean[:, None]

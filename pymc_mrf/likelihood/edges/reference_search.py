@@ -256,7 +256,7 @@ class Search:
         """Points of a sample, even, from the noise by a single one."""
         d, p = self._graph.n_nodes, len(self._field.s) + len(self._field.t)
         size = int((noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
-        most = int(MOST_NUMBERS / (self._field.features.shape[0] * d))
+        most = int(MOST_NUMBERS / (self._field.features.shape[1] * d))
         size = max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0])), PILOT_SIZE)
         return 2 * (min(size, LARGEST_SIZE, most) // 2)
 
@@ -305,14 +305,16 @@ class Search:
         if not self._missing.any():
             return
         field, K = self._field, self._family.n_states
-        f, (u, v) = field.statistic.reshape(K, K), self._graph.edges.T
+        f, (u, v) = field.statistic.reshape(-1, K, K), self._graph.edges.T
         tables = field.floor + self._b.reshape(len(field.n), -1) @ field.basis
         for _ in range(MISSING_SWEEPS):
             for i in np.flatnonzero(self._missing.any(axis=0)):
                 rows = np.flatnonzero(self._missing[:, i])
                 scores = tables[i] + self._rng.gumbel(size=(len(rows), K))
-                for e in np.flatnonzero((u == i) | (v == i)):
-                    scores += self._w[e] * f[self._x[rows, u[e] + v[e] - i]]
+                for e in np.flatnonzero(u == i):
+                    scores += self._w[e] * f[e].T[self._x[rows, v[e]]]
+                for e in np.flatnonzero(v == i):
+                    scores += self._w[e] * f[e][self._x[rows, u[e]]]
                 self._x[rows, i] = scores.argmax(axis=1)
         counts = DataCounts(self._graph.edges, K)
         counts.count(self._x)

@@ -45,7 +45,7 @@ class ExactLikelihood(ComputedLikelihood):
             edges=self.graph.edges,
             order=order,
             n=np.full(d, float(self.n)),
-            features=np.zeros((0, K)),
+            features=np.zeros((self.graph.n_nodes, 0, K)),
             basis=np.zeros((0, K)),
             floor=self.node_tables.copy(),
             centre=np.zeros((self.graph.n_edges, 2, 0)),
@@ -53,7 +53,7 @@ class ExactLikelihood(ComputedLikelihood):
             s=self.s,
             sums=self.s,
             t=nothing,
-            statistic=self.statistic.ravel().copy(),
+            statistic=cells,
             cells=cells,
             contrast=np.nan,
         )

@@ -87,8 +87,9 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: s
     graph, radii = field.graph, []
     for w in weights:
         present = np.flatnonzero(w)
-        tables = field.family.edge_tables(w[present])
-        radii.append(influence_radius(graph.edges[present], tables, graph.n_nodes))
+        edges = graph.edges[present]
+        tables = field.family.edge_tables(w[present], edges)
+        radii.append(influence_radius(edges, tables, graph.n_nodes))
     radius = float(np.median(radii))
     if radius < STRONG_INFLUENCE:
         return []

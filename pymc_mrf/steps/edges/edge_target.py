@@ -1,6 +1,5 @@
 """What the samplers of edges act on: a spike-and-slab vector, its field, and the biases of that field."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,10 +212,7 @@ def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph, Family]:
     sizes = [field.graph.n_nodes for field, _ in blocks]
     starts = np.cumsum([0, *sizes[:-1]])
     edges = np.concatenate([f.graph.edges + start for (f, _), start in zip(blocks, starts, strict=True)])
-    family = fields[0].family
-    if any(field.family.cards for field in fields):
-        cards = [f.family.cards or (family.n_states,) * f.graph.n_nodes for f, _ in blocks]
-        family = replace(family, cards=tuple(k for own in cards for k in own))
+    family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
     graph = PairwiseGraph(range(sum(sizes)), edges.tolist())
     return by_block(fields, [field.x for field in fields]), graph, family
 

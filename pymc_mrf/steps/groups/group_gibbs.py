@@ -72,7 +72,14 @@ class GroupGibbs(MRFStep):
                 f'{value.dtype}; set pytensor.config.floatX = "float64"'
             )
         self._fields = observed_fields(rv, model, step, self.serves, fills=self.fills_missing_cells)
-        self._link = Link(self._fields[0].family)
+        field = self._fields[0]
+        if field.family.has_own_scores:
+            raise ValueError(
+                f"{step} groups edges of one statistic, but the nodes of {field.name} have scores of their "
+                f"own: declare {field.name} with one vector of scores for all nodes, or {rv.name} as a "
+                "pymc_mrf.SpikeAndSlab"
+            )
+        self._link = Link(field.family)
         self._held = [field.held for field in self._fields]
         self._prior = BaseMeasureReader(rv, model, self._link, self._compile_kwargs)
         self._name = value.name
