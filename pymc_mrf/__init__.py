@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
     from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
     from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, MonteCarloGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
@@ -165,7 +166,7 @@ _HOMES = {
     "Ising": "pymc_mrf.distributions.mrf",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
-    "MonteCarloGibbs": "pymc_mrf.steps.groups.exact_gibbs",
+    "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",

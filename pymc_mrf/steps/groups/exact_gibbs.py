@@ -1,11 +1,10 @@
-"""Grouped parameters under a likelihood that can be computed: exact, pseudo or Monte Carlo."""
+"""`ExactGibbs` and `PseudoGibbs`: grouped parameters under a likelihood that can be computed."""
 
 import networkx as nx
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
 from pymc_mrf.steps.common.base import MRFStepState
 from pymc_mrf.steps.common.observed_field import ObservedField, constant_value
@@ -99,21 +98,3 @@ class PseudoGibbs(ExactGibbs):
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         return PseudoLikelihood(*arguments)
-
-
-class MonteCarloGibbs(ExactGibbs):
-    """Grouped edge parameters under a Monte Carlo likelihood, of fields of any treewidth.
-
-    Leaves invariant: the distribution proportional to prior times Monte Carlo likelihood (Geyer & Thompson,
-    1992), exactly. Parameters, errors, statistics and references as of `ExactGibbs`; cost grows with the
-    points of the sample.
-    """
-
-    name = "monte_carlo_gibbs"
-    serves = ("monte-carlo",)
-    default_for = "monte-carlo"
-    n_rounds = n_tuning_rounds = 1
-
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        assert field.sampled is not None
-        return MonteCarloLikelihood(*arguments, family=field.family, reference=field.sampled.reference)
