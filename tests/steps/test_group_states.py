@@ -113,7 +113,7 @@ def test_particles_are_near_the_posterior(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("likelihood", ["exact", "particles"])
+@pytest.mark.parametrize("likelihood", ["exact", "monte-carlo", "particles"])
 def test_random_thresholds(likelihood):
     """Linear in the state: moved by NUTS, or with the group values by the particles."""
     statistic, nodes = np.outer(SCORES, SCORES), np.zeros((3, K))
@@ -124,7 +124,7 @@ def test_random_thresholds(likelihood):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=3)
         options = {"graph": TRIANGLE, "n_states": CARDS[:3], "scores": SCORES, "observed": x}
         pmrf.OrdinalMRF("x", theta, bias * np.arange(1.0, K), likelihood=likelihood, **options)
-    found = sample(model, draws=400)
+    found = sample(model, draws=1500 if likelihood == "monte-carlo" else 400)
     log_likelihood = reference.table_log_likelihood(
         x, TRIANGLE.edges, statistic, nodes, slope=np.arange(K)
     )
