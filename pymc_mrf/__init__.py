@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
     from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
     from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
@@ -88,6 +89,7 @@ __all__ = [
     "Ising",
     "LatentMarginals",
     "MonteCarlo",
+    "MonteCarloGibbs",
     "OrdinalMRF",
     "PairwiseField",
     "PairwiseGraph",
@@ -164,6 +166,7 @@ _HOMES = {
     "Ising": "pymc_mrf.distributions.mrf",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
+    "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "PairwiseGraph": "pymc_mrf.graph.structure",

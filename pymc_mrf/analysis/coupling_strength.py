@@ -9,7 +9,8 @@ from scipy.special import logit
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.edges.edge_checks import AS_CANDIDATES, COUPLING_DRAWS, false_edges, is_overstated
+from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
+from pymc_mrf.steps.edges.edge_checks import AS_CANDIDATES, false_edges, is_overstated
 
 """Likelihoods without the error of a pseudo-likelihood."""
 

@@ -19,7 +19,7 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
     from pymc_mrf.distributions.entries import entries_behind
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-    from pymc_mrf.steps.edges.edge_checks import EDGE_NOISE, LEAST_SHARE
+    from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE
 
     found, seen = [], set()
     for rv in [*model.observed_RVs, *model.free_RVs]:

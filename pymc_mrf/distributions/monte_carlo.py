@@ -9,9 +9,9 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import is_random
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.families import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -130,12 +130,10 @@ def unasked_sample(
         return None
     if _why_not(family, graph, parameters, x):
         return None
-    entries = entries_behind(parameters[0])
-    if any(isinstance(v.owner.op, DirichletProcessRV) for v in entries):
-        return None
+    is_sparse = any(isinstance(v.owner.op, SpikeAndSlabRV) for v in entries_behind(parameters[0]))
     assert x is not None
     options = MonteCarlo()
-    if not entries and x.size < graph.n_edges * graph.n_nodes:
+    if not is_sparse and x.size < graph.n_edges * graph.n_nodes:
         return None
     try:
         sampled = _simulated(options, family, graph, x)

@@ -376,13 +376,13 @@ class AgreementMRF(MarkovRandomField):
         "monte-carlo": with gradient, from a sample of the field at one place near the posterior (Geyer &
         Thompson, 1992), which is simulated when the field is declared: a fixed, smooth function, for graphs
         of any treewidth and observed data of many rows, with or without missing cells, parameters that all
-        rows share and one number per edge, a `SpikeAndSlab` or continuous; `MonteCarlo` has its options.
+        rows share and one number per edge, whatever its prior; `MonteCarlo` has its options.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for rows
         that have at most 2 ** 14 nodes together and whose coupling is random, a single row of up to four
         states and no negative couplings 2 ** 16 nodes, or 2 ** 12 nodes of two states in a field; else
         "monte-carlo" if its reference is found and its noise at most 1.2 times the
-        default tolerance, for random edges without groups, and without a `SpikeAndSlab` for as many rows as
+        default tolerance, for random edges, and without a `SpikeAndSlab` for as many rows as
         edges at least; else "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second

@@ -7,7 +7,6 @@ import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import JunctionTree, is_tractable
@@ -58,7 +57,7 @@ def possible(
             continue
         if likelihood == "particles" and model is not None and not _serves_particles(parameters, model):
             continue
-        if likelihood == "monte-carlo" and not _serves_sample(parameters, model, observed):
+        if likelihood == "monte-carlo" and not _serves_sample(parameters, observed):
             continue
         left.append(likelihood)
     return left
@@ -72,11 +71,9 @@ def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> l
     return possible(lambda: node.op.tree, node.op.dist_params(node), model, among, is_sampled)
 
 
-def _serves_sample(parameters: Sequence, model: pm.Model | None, observed: bool) -> bool:
-    """Whether a Monte Carlo likelihood serves: parameters that all rows share, and no groups."""
-    free = [] if model is None else _free(parameters, model)
-    is_grouped = any(isinstance(v.owner.op, DirichletProcessRV) for v in free)
-    return observed and not is_grouped and _are_alike(parameters)
+def _serves_sample(parameters: Sequence, observed: bool) -> bool:
+    """Whether a Monte Carlo likelihood serves: parameters that all rows share."""
+    return observed and _are_alike(parameters)
 
 
 def _are_alike(parameters: Sequence) -> bool:

@@ -24,6 +24,7 @@ from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
+from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
@@ -33,6 +34,7 @@ from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     ExactGibbs,
     PseudoGibbs,
+    MonteCarloGibbs,
     ParticleRatioGibbs,
     StrippedBetaGibbs,
     AuxiliaryVariableMH,

@@ -1,6 +1,7 @@
 """Effective draws of the group samplers per second: ``python -m tests.benchmarks.group_samplers``.
 
-Seconds are processor time; the warm-up counts, compilation does not. Of the entries of theta the minimum,
+Seconds are processor time; the warm-up counts, compilation does not, nor the simulation behind a Monte Carlo
+likelihood, some seconds when the field is declared. Of the entries of theta the minimum,
 the 5 % quantile and the median are given, beside the number of groups; concentration 1, base Uniform(0, 1).
 """
 
@@ -36,6 +37,11 @@ RUNS = {
         (pmrf.PseudoGibbs, "pseudo", 300, 2000),
         (pmrf.StrippedBetaGibbs, "particles", 300, 3000),
     ],
+    "20 nodes, all 190 edges, n = 1000": [
+        (pmrf.MonteCarloGibbs, "monte-carlo", 100, 400),
+        (pmrf.PseudoGibbs, "pseudo", 100, 200),
+        (pmrf.ParticleRatioGibbs, "particles", 50, 150),
+    ],
     "30 x 30 grid, 1740 edges, n = 300": [
         (pmrf.ParticleRatioGibbs, "particles", 50, 200),
         (pmrf.StrippedBetaGibbs, "particles", 50, 200),
@@ -52,11 +58,22 @@ def grid(side: int, n: int, n_groups: int) -> tuple:
     return graph, field.sample(n, method="gibbs", n_sweeps=200, rng=rng)
 
 
+def complete(d: int, n: int) -> tuple:
+    """All edges of `d` nodes, most of which are independent, and `n` rows."""
+    rng = np.random.default_rng(d)
+    graph, family = pmrf.graphs.complete(d), agreement()
+    eta = np.array([-0.2, 0.0, 0.5])[rng.choice(3, p=[0.15, 0.7, 0.15], size=graph.n_edges)]
+    field = PairwiseField(graph, family.edge_tables(eta), np.zeros((d, 2)))
+    return graph, field.sample(n, method="gibbs", n_sweeps=300, rng=rng)
+
+
 def data(name: str) -> tuple:
     """Graph and rows of one of the `RUNS`."""
     if name.startswith("Senate"):
         senate = pmrf.datasets.load_senate109(session=1)
         return senate.graph, senate.x
+    if name.startswith("20 nodes"):
+        return complete(20, 1000)
     return grid(4, 500, 5) if name.startswith("4 x 4") else grid(30, 300, 10)
 
 

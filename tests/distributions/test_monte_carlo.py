@@ -112,20 +112,22 @@ def test_auto_takes_it_where_it_serves():
     x = rng.integers(2, size=(240, 21))
     x[:, 1] = np.where(rng.random(240) < 0.8, x[:, 0], x[:, 1])
 
-    def taken(observed, spike):
+    base = pm.Normal.dist(0, 1)
+    priors = {
+        "sparse": lambda: pmrf.SpikeAndSlab("w", 0.5, base, shape=210),
+        "grouped": lambda: pmrf.DirichletProcess("w", 1.0, base, shape=210),
+        "plain": lambda: pm.Normal("w", 0, 1, shape=210),
+    }
+
+    def taken(observed, prior):
         with pm.Model():
-            slab = pm.Normal.dist(0, 1)
-            w = (
-                pmrf.SpikeAndSlab("w", 0.5, slab, shape=210)
-                if spike
-                else pm.Normal("w", 0, 1, shape=210)
-            )
+            w = priors[prior]()
             b = pm.Normal("b", 0, 2, shape=21)
             return pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=observed).owner.op.likelihood
 
-    assert taken(x, spike=True) == taken(x, spike=False) == "monte-carlo"
-    assert taken(x[:200], spike=True) == "monte-carlo"
-    assert taken(x[:200], spike=False) == "particles"
+    assert {taken(x, prior) for prior in priors} == {"monte-carlo"}
+    assert taken(x[:200], "sparse") == "monte-carlo"
+    assert taken(x[:200], "grouped") == taken(x[:200], "plain") == "particles"
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=210)
         pmrf.BoltzmannMachine("x", w, 0.0, graph=graph, observed=pm.Data("data", x))

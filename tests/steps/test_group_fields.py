@@ -80,7 +80,7 @@ def test_the_brute_force_reference_agrees_with_the_other():
     np.testing.assert_allclose(again.mean, two.mean, atol=1e-8)
 
 
-@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo"])
+@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo", "monte-carlo"])
 def test_two_fields_of_the_same_parameters(likelihood):
     pseudo = likelihood == "pseudo"
     theta = sample(shared(likelihood, *two_fields()))["theta"].values

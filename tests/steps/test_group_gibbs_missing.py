@@ -45,11 +45,12 @@ def test_agreement_on_a_cycle_of_four_nodes():
     assert gaps_of(theta, imputed) > Z  # negative control
 
 
-def test_nodes_with_states_of_their_own():
+@pytest.mark.parametrize("likelihood", ["exact", "monte-carlo"])
+def test_nodes_with_states_of_their_own(likelihood):
     _, _, statistic, nodes = states.make("ordinal", TRIANGLE)
     x = masked(states.data(TRIANGLE, statistic, nodes))
-    model = states.model_of("ordinal", TRIANGLE, x, "exact")
-    theta = special.expit(sample(model, draws=500)["theta"].values)
+    model = states.model_of("ordinal", TRIANGLE, x, likelihood)
+    theta = special.expit(sample(model, draws=500 if likelihood == "exact" else 1500)["theta"].values)
     exact, imputed = posteriors(x, TRIANGLE.edges, statistic, nodes)
     assert gaps_of(theta, exact) < Z
     assert gaps_of(theta, imputed) > Z  # negative control

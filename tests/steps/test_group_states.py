@@ -76,13 +76,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
 @pytest.mark.parametrize(("kind", "graph"), CASES)
 def test_posterior_by_enumeration(kind, graph, likelihood):
     _, _, statistic, nodes = make(kind, graph)
     pseudo = likelihood == "pseudo"
     model = model_of(kind, graph, data(graph, statistic, nodes), likelihood)
-    theta = special.expit(sample(model, draws=1000 if pseudo else 500)["theta"].values)
+    theta = special.expit(sample(model, draws=500 if likelihood == "exact" else 1000)["theta"].values)
     assert gaps_of(theta, exact_posterior(kind, graph, pseudo)) < Z
     # negative controls: other terms, and the other likelihood
     assert gaps_of(theta, exact_posterior(kind, graph, pseudo, plain=True)) > Z
@@ -113,7 +113,7 @@ def test_particles_are_near_the_posterior(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("likelihood", ["exact", "particles"])
+@pytest.mark.parametrize("likelihood", ["exact", "monte-carlo", "particles"])
 def test_random_thresholds(likelihood):
     """Linear in the state: moved by NUTS, or with the group values by the particles."""
     statistic, nodes = np.outer(SCORES, SCORES), np.zeros((3, K))
@@ -124,7 +124,7 @@ def test_random_thresholds(likelihood):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=3)
         options = {"graph": TRIANGLE, "n_states": CARDS[:3], "scores": SCORES, "observed": x}
         pmrf.OrdinalMRF("x", theta, bias * np.arange(1.0, K), likelihood=likelihood, **options)
-    found = sample(model, draws=400)
+    found = sample(model, draws=1500 if likelihood == "monte-carlo" else 400)
     log_likelihood = reference.table_log_likelihood(
         x, TRIANGLE.edges, statistic, nodes, slope=np.arange(K)
     )

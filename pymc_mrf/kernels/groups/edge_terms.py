@@ -33,6 +33,9 @@ class Terms(NamedTuple):
     more : (T,) array
         Further observations that the noise of an estimated lam calls for, 0 where it is exact
         (`pymc_mrf.kernels.groups.particle_groups`).
+    n_tilts : (1,) int64 array
+    tilts : (fields, 4) array
+        What a Monte Carlo likelihood subtracts beside, as of `add_tilt`; the first ``n_tilts[0]`` are in use.
     """
 
     size: np.ndarray
@@ -40,6 +43,8 @@ class Terms(NamedTuple):
     n: np.ndarray
     lam: np.ndarray
     more: np.ndarray
+    n_tilts: np.ndarray
+    tilts: np.ndarray
 
 
 class LevelTerms(NamedTuple):
@@ -47,7 +52,7 @@ class LevelTerms(NamedTuple):
 
     Attributes
     ----------
-    size, total, n, more
+    size, total, n, more, n_tilts, tilts
         As of `Terms`.
     f, lam : (L, T) arrays
         Levels that a term does not have, or that are impossible, have lam -inf.
@@ -67,28 +72,60 @@ class LevelTerms(NamedTuple):
     first: np.ndarray
     second: np.ndarray
     p: np.ndarray
+    n_tilts: np.ndarray
+    tilts: np.ndarray
+
+
+def _no_tilts(size):
+    return np.zeros(1, dtype=np.int64), np.zeros((size, 4))
 
 
 def allocate_terms(size):
     """`Terms` with room for `size` of them."""
-    return Terms(
-        np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(size), np.zeros(size), np.zeros(size)
-    )
+    return Terms(np.zeros(1, dtype=np.int64), np.zeros(1), *np.zeros((3, size)), *_no_tilts(size))
 
 
 def allocate_level_terms(size, n_levels):
     """`LevelTerms` with room for `size` of them, of up to `n_levels` levels."""
     f, lam = np.zeros((2, n_levels, size))
     return LevelTerms(
-        np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(size), f, lam, *np.zeros((7, size))
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1),
+        np.zeros(size),
+        f,
+        lam,
+        *np.zeros((7, size)),
+        *_no_tilts(size),
     )
 
 
 @part
 def clear(terms):
     """Forget all terms."""
-    terms.size[0] = 0
+    terms.size[0] = terms.n_tilts[0] = 0
     terms.total[0] = 0.0
+
+
+@part
+def add_tilt(terms, slope, curvature, place, limit):
+    """Subtract slope b + curvature b^2 / 2, b being the distance from `place`, at most `limit` either way."""
+    row = terms.tilts[terms.n_tilts[0]]
+    row[0], row[1], row[2], row[3] = slope, curvature, place, limit
+    terms.n_tilts[0] += 1
+
+
+@part
+def tilt_at(terms, x):
+    """Sum what the tilts subtract at x, its slope and its curvature."""
+    value, slope, curvature = 0.0, 0.0, 0.0
+    for t in range(terms.n_tilts[0]):
+        row = terms.tilts[t]
+        b = min(max(x - row[2], -row[3]), row[3])
+        value += b * (row[0] + 0.5 * row[1] * b)
+        if b == x - row[2]:
+            slope += row[0] + row[1] * b
+            curvature += row[1]
+    return value, slope, curvature
 
 
 @part
@@ -176,14 +213,16 @@ def binomial_moments(n, lam, size, x):
 @log_likelihood.register(Terms)
 def two_level_likelihood(terms, x):
     """One logarithm for each term."""
-    return terms.total[0] * x - sum_of_softplus(terms.n, terms.lam, terms.size[0], x)
+    value = terms.total[0] * x - sum_of_softplus(terms.n, terms.lam, terms.size[0], x)
+    return value - tilt_at(terms, x)[0]
 
 
 @slope_and_information.register(Terms)
 def two_level_derivatives(terms, x):
     """Binomial moments."""
     mean, information = binomial_moments(terms.n, terms.lam, terms.size[0], x)
-    return terms.total[0] - mean, information
+    _, slope, curvature = tilt_at(terms, x)
+    return terms.total[0] - mean - slope, max(information + curvature, 0.1 * information)
 
 
 @expected.register(Terms)
@@ -247,7 +286,8 @@ def level_moments(terms):
 def level_likelihood(terms, x):
     """Sum the exponentials of each term."""
     sum_levels(terms, x)
-    return terms.total[0] * x - sum_of_norms(terms.n, terms.top, terms.z, terms.size[0])
+    value = terms.total[0] * x - sum_of_norms(terms.n, terms.top, terms.z, terms.size[0])
+    return value - tilt_at(terms, x)[0]
 
 
 @slope_and_information.register(LevelTerms)
@@ -255,7 +295,8 @@ def level_derivatives(terms, x):
     """Sum the moments of all observations."""
     sum_levels(terms, x)
     mean, information = level_moments(terms)
-    return terms.total[0] - mean, information
+    _, slope, curvature = tilt_at(terms, x)
+    return terms.total[0] - mean - slope, max(information + curvature, 0.1 * information)
 
 
 @expected.register(LevelTerms)

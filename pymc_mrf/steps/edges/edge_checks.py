@@ -6,15 +6,7 @@ from scipy.special import expit, logit
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.common.base import ChainCount
 from pymc_mrf.steps.common.observed_field import ObservedField
-
-EDGE_NOISE = 0.5
-"""Largest noise of the log-likelihood ratios that is no reason to warn: they are corrected for it."""
-
-LEAST_SHARE = 0.05
-"""Smallest effective size of weights, relative to their number, that is no reason to warn."""
-
-COUPLING_DRAWS = 20
-"""Draws, about, at which the strength of couplings is looked at under a pseudo-likelihood."""
+from pymc_mrf.steps.common.sample_checks import EDGE_NOISE
 
 # From docs/_results/pseudo_likelihood_calibration.md: beyond these two limits more than twice as many edges
 # are false as claimed, and about as many as expected; within them the difference is smaller, or of few edges.
@@ -37,40 +29,6 @@ def too_few_particles(name: str, squares: list[float], n_particles: int) -> list
         f"The {n_particles} particles of EdgeGibbs are too few for {name}: estimated log-likelihood "
         f"ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
     ]
-
-
-def poor_sample(field: str, squares: list[float], share: float) -> list[str]:
-    """Warn if the sample of a Monte Carlo likelihood was too small, or the draws too far from it.
-
-    Parameters
-    ----------
-    field : str
-    squares : list of float
-        Of the noise, as of `too_few_particles`.
-    share : float
-        Smallest effective share of the weights.
-    """
-    rms, what = (
-        float(np.sqrt(np.mean(squares))),
-        f'The sample behind likelihood="monte-carlo" of {field}',
-    )
-    if share < LEAST_SHARE:
-        return [
-            f"{what} is far from the draws: at some of them its points have weights that are worth "
-            f"{share:.1%} of their number, less than {LEAST_SHARE:.0%}. With few rows for the number of "
-            'parameters, or informative priors far from the data, use likelihood="particles"'
-        ]
-    if rms > EDGE_NOISE:
-        return [
-            f"{what} is too small: log-likelihood ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. "
-            f"Use likelihood=pymc_mrf.MonteCarlo(tolerance=...), {EDGE_NOISE / rms:.2g} times what it is now"
-        ]
-    return []
-
-
-def is_kept(count: ChainCount) -> bool:
-    """Whether the next draw is one of those at which couplings are looked at."""
-    return count.n_draws % max(count.length // COUPLING_DRAWS, 1) == 0
 
 
 def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: str) -> list[str]:

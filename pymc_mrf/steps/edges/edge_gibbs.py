@@ -19,14 +19,11 @@ from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.base import MRFStepState
 from pymc_mrf.steps.common.observed_field import children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
+from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.edges.edge_checks import (
-    EDGE_NOISE,
-    LEAST_SHARE,
-    is_kept,
     never_changed,
     overstated_edges,
-    poor_sample,
     strong_couplings,
     too_few_particles,
 )

@@ -1,0 +1,122 @@
+"""The Monte Carlo likelihood of a field (Geyer & Thompson, 1992) for group samplers."""
+
+from math import inf
+
+import numpy as np
+
+from pymc_mrf.fields.families import Family
+from pymc_mrf.kernels.groups.monte_carlo_groups import SampledView
+from pymc_mrf.kernels.views.monte_carlo_edges import locate
+from pymc_mrf.kernels.views.questions import add_slopes, is_trusted
+from pymc_mrf.likelihood.data_counts import blocks_of
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, fill_sums
+from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
+from pymc_mrf.likelihood.edges.reference import Reference, bias_part
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood
+
+
+class MonteCarloLikelihood(ComputedLikelihood):
+    """Engine by a sample of the field at its reference; see `GroupEngine`.
+
+    The same function as the model's log probability, which moves node parameters by NUTS: statistics are not
+    centred, and cumulants of edges have limits in place of walls.
+    """
+
+    def __init__(self, *arguments, family: Family, reference: Reference) -> None:
+        super().__init__(*arguments)
+        graph, r = self.graph, self.graph.n_edges
+        field = edge_field(self.x, graph, family, False, np.arange(r))
+        [block] = blocks_of(self.x, graph.edges)
+        self._reference = reference.recentred(field.centre, field.lift, graph.edges)
+        places = places_of(block, r, len(field.basis))
+        edges = sample_view(field, 0, [self._reference], [places], [block])
+        edges.sample.limit[:r] = self._reference.reach
+        edges.sample.reach[:] = inf
+        states, (u, v) = family.possible(graph.n_nodes), graph.edges.T
+        pairs = states[u][:, :, None] & states[v][:, None, :]  # (edges, K, K)
+        self._view = SampledView(
+            edge_of=self.edge_of,
+            levels=self.levels,
+            level=self.level.ravel(),
+            log_mass=np.empty(self.n_levels),
+            possible=np.stack(
+                [(pairs & (self.level == k)).any(axis=(1, 2)) for k in range(self.n_levels)], axis=1
+            ),
+            s=self.s,
+            low=float(family.edge_statistic.min()),
+            scale=float(np.ptp(family.edge_statistic) / np.ptp(self.statistic)),
+            edges=edges,
+        )
+        self.set_node_tables(self.node_tables)
+
+    def place(self) -> np.ndarray:
+        """Parameters (r,) of the reference, near which the sample tells of the likelihood."""
+        return self._to_entries(self._view.scale * self._reference.place[: self.graph.n_edges])
+
+    def set_data(self, x):
+        """Sum the statistics of the nodes as well."""
+        super().set_data(x)
+        fill_sums(self._counts, self._view.edges.field)
+
+    def set_node_tables(self, node_tables):
+        """Find the node parameters."""
+        super().set_node_tables(node_tables)
+        G, tables = self._view.edges.field.basis, np.where(np.isfinite(node_tables), node_tables, 0.0)
+        b = np.linalg.lstsq((G - G[:, :1]).T, (tables - tables[:, :1]).T, rcond=None)[0]  # (q, d)
+        self._view.edges.beta[:] = b.T.ravel()
+
+    def view(self, eta):
+        """Weights computed anew, so that rounding errors do not add up over the chain."""
+        self._view.edges.w[:] = eta[self.entries] / self._view.scale
+        locate(self._view.edges)
+        return self._view
+
+    def log_likelihood(self, eta):
+        """One pass over the sample; -inf where its weights tell nothing, so that values do not go there."""
+        edges, slope = self._view.edges, np.zeros(self.graph.n_edges)
+        edges.w[:] = eta[self.entries] / self._view.scale
+        value = add_slopes(edges, np.arange(len(slope)), slope)
+        return value if is_trusted(edges) else -inf, self._to_entries(slope / self._view.scale)
+
+    def learn(self, eta, rng):
+        """Points of the sample by their weights at `eta`."""
+        weight = self.view(eta).edges.weight[0].astype(np.float64)
+        which = rng.choice(len(weight), N_REFERENCE, p=weight / weight.sum())
+        z, (u, v) = self._view.edges.sample.states[:, which], self.graph.edges.T
+        self.reference = self._reference_statistic[z[u], z[v]].copy()
+
+    def share_and_error(self, eta: np.ndarray) -> tuple[float, float]:
+        """Effective share of the weights at `eta` (r,), and the error there of the log-likelihood.
+
+        The error is half the difference by both halves of the sample, relative to the reference.
+        """
+        edges = self._view.edges
+        if not np.array_equal(edges.w, eta[self.entries] / self._view.scale):
+            self.view(eta)
+        return float(edges.share[0]), self.n * float(edges.apart[0])
+
+    def noise(self, labels: np.ndarray, values: np.ndarray) -> float:
+        """Noise of the likelihood at the `values` (K,) of the groups `labels` (r,).
+
+        Root mean square error of the log-likelihood ratio of two values of an edge, or of a group, one
+        standard deviation apart by the likelihood with all others fixed: the larger of both.
+        """
+        edges, reference, r = self.view(values[labels]).edges, self._reference, self.graph.n_edges
+        z, field, n = reference.states, edges.field, self.n
+        beyond, y = edges.delta - edges.bounded, edges.y
+        known = y - bias_part(beyond[None, r:], field.basis, z)
+        for e in np.flatnonzero(beyond[:r]):
+            u, v = self.graph.edges[e]
+            known -= beyond[e] * field.cells[e].reshape(self.statistic.shape)[z[u], z[v]]
+        by_sample, by_mean = reference.halves_apart(field, y, known)[0, :r], reference.apart[:r]
+        by_covariance = n * float(y.var() / reference.n_squared) * (reference.excess.size > 0)
+        groups, of_groups = labels[self.entries], self.information(labels, len(values)).diagonal()
+        squares = []
+        for own, precision in (
+            (np.arange(r), n * reference.variances[:r]),
+            (groups, self._view.scale**2 * of_groups),
+        ):
+            slopes = [np.bincount(own, apart, len(precision)) for apart in (by_sample, by_mean)]
+            square = n**2 * np.square(slopes).sum(axis=0) / np.maximum(precision, HALF_ROW)
+            squares.append(square[np.unique(own)].mean() + by_covariance)
+        return float(np.sqrt(max(squares)))

@@ -1,0 +1,98 @@
+"""`MonteCarloGibbs`: grouped parameters of any field, the likelihood from one simulation of it."""
+
+import numpy as np
+from pymc.step_methods.state import dataclass_state
+
+from pymc_mrf.likelihood.groups.group_engine import GroupEngine
+from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.steps.common.observed_field import ObservedField
+from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
+from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
+from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, ExactGibbsState
+
+
+@dataclass_state
+class MonteCarloGibbsState(ExactGibbsState):
+    """Everything that changes while a chain runs."""
+
+    squares: list
+    measured_noise: float
+    least_share: float
+
+
+class MonteCarloGibbs(ExactGibbs):
+    """Grouped edge parameters under a Monte Carlo likelihood, of fields of any treewidth.
+
+    Leaves invariant: the distribution proportional to prior times Monte Carlo likelihood (Geyer & Thompson,
+    1992), exactly, but that moves of group values do not go where its weights tell nothing. Parameters and
+    errors as of `ExactGibbs`; cost grows with the points of the sample.
+
+    Notes
+    -----
+    Sampler statistics: those of `ExactGibbs`; ``monte_carlo_noise`` (standard deviation of the error of the
+    log-likelihood ratio between two values of an entry, or of a group, one standard deviation apart, root
+    mean square over either, the larger of both; measured at about 20 draws from halves of the sample),
+    ``monte_carlo_ess`` (effective size of the weights of the points, relative to their number) and
+    ``monte_carlo_error`` (half the difference of the log-likelihoods of all rows, relative to the reference,
+    by the two halves of the sample). A warning at the end of a chain says if the noise, root mean square over
+    the draws, was above 0.5, or if at a draw the weights were worth less than a twentieth of the points.
+
+    References
+    ----------
+    Geyer & Thompson (1992); Geyer (1994); Liu & Page (2013), eq. (4); Neal (2000), Algorithm 8.
+    """
+
+    name = "monte_carlo_gibbs"
+    serves = ("monte-carlo",)
+    default_for = "monte-carlo"
+    n_rounds = n_tuning_rounds = 1
+    _state_class = MonteCarloGibbsState
+    prefix = "monte_carlo"
+    statistics: Statistics = (
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy("simulate more: a smaller tolerance", high=EDGE_NOISE, reduce="rms"),
+            estimated="noise",
+        ),
+        Statistic(
+            "ess",
+            "effective share of the sample",
+            Healthy('use likelihood="particles": rows are few', low=LEAST_SHARE, reduce="min"),
+        ),
+        Statistic("error", "error of the log-likelihood"),
+    )
+
+    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+        assert field.sampled is not None
+        return MonteCarloLikelihood(*arguments, family=field.family, reference=field.sampled.reference)
+
+    def _start(self) -> np.ndarray:
+        return self._mean_of_engines([engine.place() for engine in self._engines])
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.squares: list[float] = []
+        self.measured_noise, self.least_share = 0.0, 1.0
+
+    def _draw_values(self, labels, eta, base):
+        eta, stats = super()._draw_values(labels, eta, base)
+        found = [engine.share_and_error(eta[labels]) for engine in self._engines]
+        share, error = min(share for share, _ in found), sum(error for _, error in found)
+        if not self.tune:
+            if is_kept(self.count):
+                self.measured_noise = max(engine.noise(labels, eta) for engine in self._engines)
+            self.squares.append(self.measured_noise**2)
+            self.least_share = min(self.least_share, share)
+        stats |= {
+            "monte_carlo_noise": self.measured_noise,
+            "monte_carlo_ess": share,
+            "monte_carlo_error": error,
+        }
+        return eta, stats
+
+    def _warn_at_end(self) -> list[str]:
+        messages = super()._warn_at_end()
+        if self.squares:
+            messages += poor_sample(self._fields[0].name, self.squares, self.least_share)
+        return messages
