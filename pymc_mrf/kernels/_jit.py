@@ -21,7 +21,7 @@ from numba import config
 from numba.core import event
 from numba.extending import register_jitable
 
-TESTED = ("0.66.0", "0.67.0", "0.68.0", "0.68.1")
+TESTED = ("0.66.0", "0.67.0", "0.68.0")
 """Versions of numba that `_compiler`, which rests on its private parts, is tested with."""
 
 VARIABLE = "PYMC_MRF_COMPILER"
