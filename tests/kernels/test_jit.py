@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numba
@@ -162,3 +163,22 @@ def test_the_compiler_is_told_and_numba_left_alone(asked):
     assert counter == "count"
     [told] = [line for line in run.stderr.splitlines() if line.startswith("DEBUG:pymc:")]
     assert told.endswith(f"numba {numba.__version__}" + (" and a faster compiler" if not plain else ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "file", ["gibbs", "junction_tree", "packed_gibbs", "pseudo_edges", "tree_sampling"]
+)
+def test_kernels_do_the_same_as_numba_compiles_them(file):
+    """Some files; numba takes long for all, which pytest runs with the variable in the environment."""
+    path = Path(__file__).with_name(f"test_{file}.py")
+    options = ["-q", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider", path]
+    env = {**os.environ, _jit.VARIABLE: "numba"}
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        env=env,
+        cwd=path.parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout
