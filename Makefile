@@ -1,10 +1,15 @@
 # Every target sets up what it needs from nothing: a virtual environment in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench docs clean
+.PHONY: help demo test test-slow test-oldest lint bench docs clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+OLDEST := .venv-oldest
+OLD_TESTS := tests/kernels/test_jit.py tests/runs/test_pymc_names.py tests/test_package.py
+OLD_TESTS += "tests/steps/test_contract.py::test_state_round_trip[pseudo groups]"
+OLD_TESTS += "tests/steps/test_contract.py::test_state_round_trip[exact exchange]"
+OLD_TESTS += "tests/steps/test_contract.py::test_state_round_trip[latent field at once]"
 
 # pyenv and uv choose by .python-version; elsewhere the first Python >= 3.12 on the PATH is taken
 FIND_PYTHON = for candidate in python3.13 python3.12 python3.14 python3 python; do \
@@ -12,7 +17,7 @@ FIND_PYTHON = for candidate in python3.13 python3.12 python3.14 python3 python; 
 
 help:
 	@echo "make demo   sample the US Senate model and draw its groups (a few minutes)"
-	@echo "make test   run the tests"
+	@echo "make test   run the tests; test-slow: further ones; test-oldest: some, with the oldest packages"
 	@echo "make lint   check style, types and the import contract"
 	@echo "make bench  print speed ratios"
 	@echo "make docs   build the documentation"
@@ -26,6 +31,16 @@ $(VENV)/base: pyproject.toml
 	fi; \
 	$$python -m venv $(VENV) || { echo "Creating $(VENV) failed: is the venv module of $$python installed?"; exit 1; }
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# pip takes the newest of what is allowed, uv the oldest that has a wheel
+$(OLDEST)/base: pyproject.toml | $(VENV)/base
+	$(RUN) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST) --resolution lowest-direct --only-binary :all: \
+		--requirements pyproject.toml --extra plots --extra structure --extra store
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST) pytest cloudpickle
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST) --no-deps --editable .
 	@touch $@
 
 $(VENV)/bench: $(VENV)/base
@@ -45,6 +60,10 @@ test: $(VENV)/base
 test-slow: $(VENV)/base
 	$(RUN) -m pytest -m "slow" -n 2 --dist loadfile
 
+# old packages warn of each other; numba is one for which kernels are compiled as it is published
+test-oldest: $(OLDEST)/base
+	$(OLDEST)/bin/python -m pytest -W default --disable-warnings -m "not slow" $(OLD_TESTS)
+
 lint: $(VENV)/base
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -59,5 +78,5 @@ docs: $(VENV)/docs
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/generated output .numba_cache
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/generated output .numba_cache
 	find pymc_mrf -name '*.nb[ic]' -delete

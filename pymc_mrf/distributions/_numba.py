@@ -21,8 +21,10 @@ on_first_use: list[Callable[[], None]] = []
 
 @cache
 def source_version() -> int:
-    """Integer that changes whenever one of the sources changes, which the cache's own key does not see."""
-    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    """Integer that changes with the sources and their compiler, which the cache's own key does not see."""
+    from pymc_mrf.kernels import _jit  # imports numba
+
+    package, digest = Path(__file__).parents[1], hashlib.sha256(bytes([_jit.PLAIN]))
     for folder in SOURCES:
         for path in sorted((package / folder).rglob("*.py")):
             digest.update(path.read_bytes())

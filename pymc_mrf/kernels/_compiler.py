@@ -7,6 +7,8 @@ first, cheap pass over each function, and optimised once, in the kernel that Pyt
 
 Functions of others that call kernels, as PyTensor's do, do not contain them: they ask for the address of the
 machine code when they first need it. A new model compiles none of it again.
+
+All of this rests on private parts of numba, and is used on versions that it is tested with (see `_jit`).
 """
 
 import copy
@@ -26,11 +28,11 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, imputils, types
-from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
+from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
@@ -39,8 +41,9 @@ from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
 
 
-# names of functions must not meet those of other processes, from disk; PyTensor sees to it as well
-FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
+def _unique_name(name: str, args: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:
+    """Name a function so that it meets none of another process, from disk: numba counts functions from 1."""
+    return default_mangler(name, args, abi_tags=abi_tags, uid=uid and uuid.uuid4().int)
 
 
 class KernelCode(JITCodeLibrary):
@@ -95,13 +98,14 @@ _n_open = 0  # kernels that are being compiled, each on behalf of the one before
 
 
 @contextmanager
-def _own_code(codegen: Any) -> Iterator[None]:
+def _own_code(context: Any) -> Iterator[None]:
     """Have numba keep what it compiles as `KernelCode`, and no garbage be collected meanwhile.
 
     A function without machine code needs no environment. The compiler makes millions of small objects, which
     the collector would look at again and again.
     """
     global _n_open
+    codegen = context.codegen()
 
     def set_environment(name: str, environment: Any) -> None:
         if codegen._engine.is_symbol_defined(name):
@@ -113,23 +117,34 @@ def _own_code(codegen: Any) -> Iterator[None]:
             _n_open += 1
             gc.disable()
             codegen._library_class, codegen.set_env = KernelCode, set_environment
+            context.mangler = _unique_name
             yield
         finally:
             if collects:
                 gc.enable()
             _n_open -= 1
             if _n_open == 0:
-                del codegen._library_class, codegen.set_env
+                del codegen._library_class, codegen.set_env, context.mangler
 
 
-class _PartOnDisk(CompileResultCacheImpl):
+class _KernelOnDisk(CompileResultCacheImpl):
+    kind = "kernel"  # the name without one is that of what numba's own compiler makes
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return super().get_filename_base(f"{fullname}-{self.kind}", abiflags)
+
+
+class _KernelCache(FunctionCache):
+    _impl_class = _KernelOnDisk
+
+
+class _PartOnDisk(_KernelOnDisk):
+    kind = "part"
+
     def check_cachable(self, result: Any) -> bool:
         # an address of this process that is used is named where it is, and where it is declared
         found = re.findall(r"numba\.dynamic\.globals\.[0-9a-f.]+", str(result.library._final_module))
         return len(found) == len(set(found)) and super().check_cachable(result)
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        return super().get_filename_base(f"{fullname}-part", abiflags)
 
 
 class _PartCache(FunctionCache):
@@ -145,7 +160,7 @@ class Part(CPUDispatcher):
 
     def compile(self, signature: Any) -> Any:
         """Compile for types of arguments, unless it has been."""
-        with _own_code(self.targetctx.codegen()):
+        with _own_code(self.targetctx):
             return super().compile(signature)
 
 
@@ -184,12 +199,12 @@ class Kernel(CPUDispatcher):
 
     def enable_caching(self) -> None:
         """Keep it on disk."""
-        super().enable_caching()
+        self._cache = _KernelCache(self.py_func)
         self._part.enable_caching()
 
     def compile(self, signature: Any) -> Any:
         """Compile for types of arguments, unless it has been."""
-        with _own_code(self.targetctx.codegen()):
+        with _own_code(self.targetctx):
             return super().compile(signature)
 
     def typeof_pyval(self, val: Any) -> Any:

@@ -1,5 +1,8 @@
 """The one place for numba options: kernels are compiled by `jit`, or else by one of the others.
 
+What compiles them is numba as it is published, or on versions that it is tested with, `_compiler`, in half
+the time. Both make the same draws. Nothing else in the package knows which it is, but for PyTensor's cache.
+
 `fastmath` and `forceinline` are off, and said to be: numba hands the caller's setting on to a kernel that is
 compiled on the way and does not say. PyTensor's functions have the one on, and what it made of
 `vector_sums.exp_negative` was wrong by a third, in that process and in the cache on disk. Of the other, the
@@ -8,17 +11,48 @@ junction tree was copied to every place from which a `part` calls it, and took h
 
 import logging
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
+import numba
 from numba import config
 from numba.core import event
 from numba.extending import register_jitable
 
-from pymc_mrf.kernels._compiler import Kernel
+TESTED = ("0.66.0", "0.67.0", "0.68.0")
+"""Versions of numba that `_compiler`, which rests on its private parts, is tested with."""
+
+VARIABLE = "PYMC_MRF_COMPILER"
+"""Environment variable that chooses numba's own compiler on any version."""
+
+
+def is_plain(asked: str | None, version: str) -> bool:
+    """Whether kernels are compiled by `version` of numba as it is published.
+
+    Raises
+    ------
+    ValueError
+        If the user asked for a compiler that there is not.
+    """
+    if asked not in (None, "", "numba"):
+        raise ValueError(
+            f"the environment variable {VARIABLE}={asked!r} is no compiler: set it to 'numba', or to nothing"
+        )
+    return asked == "numba" or version not in TESTED
+
+
+PLAIN = is_plain(os.environ.get(VARIABLE), numba.__version__)
+"""Whether kernels are compiled by numba as it is published."""
+
+_LOG = logging.getLogger("pymc")
+_LOG.debug(
+    f"pymc_mrf compiles kernels with numba {numba.__version__}{'' if PLAIN else ' and a faster compiler'}"
+)
 
 PATIENCE = 1.0  # seconds of compilation after which the user is told
+DURATION = "some seconds to a minute and a half" if PLAIN else "some seconds to half a minute"
 
 
 class Announcement(event.Listener):
@@ -40,9 +74,9 @@ class Announcement(event.Listener):
         own = module.startswith("pymc_mrf.kernels.")
         if own and long and not self._told and multiprocessing.parent_process() is None:
             self._told = True
-            logging.getLogger("pymc").info(
-                "pymc_mrf compiles kernels that were not used before on this machine: some seconds to half a "
-                "minute; other kinds of fields and steps have kernels of their own"
+            _LOG.info(
+                f"pymc_mrf compiles kernels that were not used before on this machine: {DURATION}; other "
+                "kinds of fields and steps have kernels of their own"
             )
 
 
@@ -62,8 +96,10 @@ _OPTIONS: dict[str, Any] = dict(
 
 
 def _compile(function: Callable, **options: Any) -> Any:
-    if config.DISABLE_JIT:
-        return function
+    if PLAIN or config.DISABLE_JIT:
+        return numba.jit(cache=True, **options)(function)
+    from pymc_mrf.kernels._compiler import Kernel
+
     kernel = Kernel(function, targetoptions=options)
     kernel.enable_caching()
     return kernel
@@ -79,7 +115,7 @@ def summing(function: Callable) -> Any:
     return _compile(function, **(_OPTIONS | {"fastmath": _ANY_ORDER}))
 
 
-_LEAN: dict[str, Any] = _OPTIONS | {"_nrt": False}
+_LEAN: dict[str, Any] = _OPTIONS if PLAIN else _OPTIONS | {"_nrt": False}  # numba does not publish it
 _PART: dict[str, Any] = _LEAN | {"forceinline": True}
 
 
@@ -97,7 +133,7 @@ ALLOCATING_BY_TYPE = _inherited(_OPTIONS)
 
 
 def lean(function: Callable) -> Any:
-    """Compile `function` without counting references, some 10 ns per array and call.
+    """Compile `function` without counting references, some 10 ns per array and call, unless `PLAIN`.
 
     It must not allocate, nor may any kernel that it calls: numba hands the setting on to what is compiled
     on the way.

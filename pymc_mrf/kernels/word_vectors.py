@@ -170,12 +170,17 @@ def _invert_overload(v):
 def _define_operator(python_operator, instruction) -> None:
     operation = _binary(instruction)
 
+    def named(implementation: Callable) -> Callable:
+        # numba tells functions of one name and type apart by a count that begins in each process anew
+        implementation.__qualname__ = instruction
+        return implementation
+
     @overload(python_operator)
     def define(a, b):
         if a == words and b == words:
-            return lambda a, b: operation(a, b)
+            return named(lambda a, b: operation(a, b))
         if a == words and b == types.uint64:
-            return lambda a, b: operation(a, _splat(b))
+            return named(lambda a, b: operation(a, _splat(b)))
 
 
 for _operator, _instruction in (

@@ -9,7 +9,6 @@ import cloudpickle
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc.backends.arviz import DataTreeConverter
 from pymc.backends.base import MultiTrace
 from pymc.backends.ndarray import NDArray
 from pymc.util import RandomGeneratorState, random_generator_from_state
@@ -197,12 +196,9 @@ def sampled_groups(trace: NDArray, model: pm.Model) -> dict[str, xr.Dataset]:
     -------
     dict of xarray.Dataset
     """
-    several = MultiTrace([trace])
-    converter = DataTreeConverter(trace=several, model=model, save_warmup=False)
-    statistics = converter.sample_stats_to_xarray()
-    found = {**converter.posterior_to_xarray(), **statistics}
+    found = pm.to_inference_data(MultiTrace([trace]), model=model, save_warmup=False).children
     # PyMC leaves the warnings out of results, too: they are logged
     return {
-        group: data.drop_vars(["warning", "warning_dim_0"], errors="ignore")
-        for group, data in found.items()
+        group: found[group].to_dataset().drop_vars(["warning", "warning_dim_0"], errors="ignore")
+        for group in ("posterior", "sample_stats")
     }

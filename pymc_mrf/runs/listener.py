@@ -1,8 +1,8 @@
 """What is done with the news of chains: bars, warnings, and whether there are draws enough."""
 
 import logging
+from typing import Any
 
-from pymc.progress_bar import MCMCProgressBarManager
 from pymc.stats.convergence import log_warning
 
 from pymc_mrf.runs.chain import Report
@@ -23,7 +23,7 @@ class Listener:
     ----------
     store : Store
     run : Run
-    bars : MCMCProgressBarManager
+    bars : ProgressBars
     target : dict or None
         "rhat" and "ess", or one of the two.
 
@@ -37,7 +37,7 @@ class Listener:
         self,
         store: Store,
         run: Run,
-        bars: MCMCProgressBarManager,
+        bars: Any,
         target: dict[str, float] | None,
     ) -> None:
         self._store, self._run, self.bars, self._target = store, run, bars, target

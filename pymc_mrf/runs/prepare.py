@@ -9,11 +9,12 @@ from pymc.exceptions import SamplingError
 from pymc.initial_point import make_initial_point_fns_per_chain
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.sampling.mcmc import assign_step_methods, get_default_tune_steps, instantiate_steppers
-from pymc.sampling.parallel import _initialize_multiprocessing_context
 from pymc.step_methods import NUTS, STEP_METHODS, CompoundStep
 from pymc.step_methods.arraystep import PopulationArrayStepShared
 from pymc.step_methods.compound import flatten_steps
 from pymc.util import get_random_generator, get_state_from_generator
+
+from pymc_mrf.runs._pymc import multiprocessing_context
 
 NOT_SUPPORTED = {
     "trace": "the store takes its place",
@@ -89,7 +90,7 @@ def prepare(
             raise ValueError("target_accept is given twice: leave it out of nuts={...}")
         kwargs["nuts"] = {**kwargs.get("nuts", {}), "target_accept": target_accept}
     compile_kwargs = resolve_backend_compile_kwargs(backend, compile_kwargs)
-    context = _initialize_multiprocessing_context(mp_ctx, mode=compile_kwargs.get("mode"), quiet=quiet)
+    context = multiprocessing_context(mp_ctx, mode=compile_kwargs.get("mode"), quiet=quiet)
     rngs = get_random_generator(seed).spawn(chains)
     seeds = [rng.integers(2**30) for rng in rngs]
     provided, selected = assign_step_methods(model, step, methods=STEP_METHODS)

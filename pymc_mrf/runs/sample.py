@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc.backends.arviz import DataTreeConverter
-from pymc.progress_bar import MCMCProgressBarManager
-from pymc.sampling.mcmc import _print_step_hierarchy, _quiet_logging
-from pymc.sampling.parallel import _cpu_count
 from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_mrf.checks import flag, whole_number
+from pymc_mrf.runs._pymc import ProgressBars, cpu_count, print_steps, quiet_logging
 from pymc_mrf.runs.chain import Plan, Report, run_chain
 from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
@@ -114,7 +111,7 @@ compute_convergence_checks, model
     if client is not None:
         _check_beside_client(store, cores, until)
         client = checked_client(client)
-    cores = min(4, _cpu_count()) if cores is None else whole_number(cores, "cores", 1)
+    cores = min(4, cpu_count()) if cores is None else whole_number(cores, "cores", 1)
     chains = max(2, cores) if chains is None else whole_number(chains, "chains", 1)
     if client is not None:
         cores = max(1, len(client.nthreads()))
@@ -125,7 +122,7 @@ compute_convergence_checks, model
     with _location(store) as location, _locked(location) as folder:
         stored = folder.run()
         seed = _seed(random_seed, stored)
-        with _quiet_logging(quiet):
+        with quiet_logging(quiet):
             prepared = prepare(model, seed=seed, chains=chains, tune=tune, quiet=quiet, **kwargs)
             settings = {"random_seed": seed, "tune": prepared.tune, "draws": draws, "chains": chains}
             run = Run(
@@ -145,7 +142,7 @@ compute_convergence_checks, model
                     "what it was made with, or another store"
                 )
             plans = _plans(folder, run, prepared)
-            bars = MCMCProgressBarManager(
+            bars = ProgressBars(
                 step_method=prepared.step,
                 chains=chains,
                 draws=draws,
@@ -155,7 +152,7 @@ compute_convergence_checks, model
             )
             listener = Listener(folder, run, bars, target)
             if not listener.reached():
-                _print_step_hierarchy(prepared.step)
+                print_steps(prepared.step)
                 with suppress(KeyboardInterrupt), bars:
                     if client is None:
                         _run(plans, run, prepared, listener)
@@ -317,9 +314,9 @@ def _summaries(model: pm.Model) -> dict[str, str]:
 
 def _data(model: pm.Model) -> dict[str, xr.Dataset]:
     """Observed and constant data, as PyMC gives them."""
-    converter = DataTreeConverter(posterior_predictive={}, model=model)
-    found = {
-        "observed_data": converter.observed_data_to_xarray(),
-        "constant_data": converter.constant_data_to_xarray(),
+    found = pm.to_inference_data(posterior_predictive={}, model=model).children
+    return {
+        group: found[group].to_dataset()
+        for group in ("observed_data", "constant_data")
+        if group in found
     }
-    return {group: data for group, data in found.items() if data is not None}

@@ -1,5 +1,6 @@
 """Kernels are optimised as a whole, and called by address by all functions that are no kernels."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -8,9 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit, types
-from numba.core.errors import TypingError
+from numba.core.bytecode import FunctionIdentity
 
-from pymc_mrf.kernels import _compiler, _jit
+from pymc_mrf.kernels import _jit
+
+if _jit.PLAIN:
+    pytest.skip("kernels are compiled by numba alone", allow_module_level=True)
+from pymc_mrf.kernels import _compiler
 
 
 @_jit.jit
@@ -76,45 +81,28 @@ def test_a_kernel_that_is_not_found_is_an_error(monkeypatch):
         call(4.0)
 
 
-@_jit.lean
-def fill(out, rng):
-    for k in range(len(out)):
-        out[k] = rng.random() + rng.standard_normal()
+def name_of_half(compile_kernel, monkeypatch):
+    monkeypatch.setattr(FunctionIdentity, "_unique_ids", itertools.count(1))  # as in a new process
+
+    def half(x):
+        return x / 2
+
+    kernel = compile_kernel(half)
+    assert kernel(3.0) == 1.5
+    [result] = kernel.overloads.values()
+    return result.fndesc.mangled_name
 
 
-@_jit.jit
-def draws(rng, n):
-    out = np.empty(n)
-    fill(out, rng)
-    return out + rng.integers(0, 2**40) + rng.integers(0, 7)
-
-
-def expected(rng, n):
-    out = np.empty(n)
-    fill.py_func(out, rng)
-    return out + rng.integers(0, 2**40) + rng.integers(0, 7)
-
-
-@pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
-def test_kernels_draw_from_the_generator_they_are_given(bits):
-    ours, numpys = (np.random.Generator(getattr(np.random, bits)(4)) for _ in range(2))
-    before = sys.getrefcount(ours), sys.getrefcount(ours.bit_generator)
-    fill(np.empty(1), ours), fill.py_func(np.empty(1), numpys)
-    for _ in range(3):
-        np.testing.assert_array_equal(draws(ours, 50), expected(numpys, 50))
-    assert (sys.getrefcount(ours), sys.getrefcount(ours.bit_generator)) == before
-    assert ours.random() == numpys.random()
-
-
-def test_other_arguments_than_generators_are_refused():
-    with pytest.raises(TypingError):
-        draws(np.random.RandomState(1), 3)
+def test_names_of_code_do_not_meet_those_of_other_processes(monkeypatch):
+    first, second = (name_of_half(_compiler.Kernel, monkeypatch) for _ in range(2))
+    assert first != second
+    plain, again = (name_of_half(njit, monkeypatch) for _ in range(2))
+    assert plain == again
 
 
 SCRIPT = """
 import numpy as np
 from numba import njit
-from numba.core.errors import TypingError
 from pymc_mrf.kernels.simulation.swendsen_wang import may_order, read_attraction
 
 @njit(cache=True)

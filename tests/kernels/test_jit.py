@@ -1,11 +1,18 @@
-"""Compilation that takes long is announced, and does not depend on who calls."""
+"""Which compiler is used; compilation that takes long is announced, and does not depend on who calls."""
 
 import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
+import numba
+import numpy as np
 import pytest
 from numba import njit
 from numba.core import event
+from numba.core.errors import TypingError
 
 from pymc_mrf.kernels import _jit
 from pymc_mrf.kernels.by_type import by_type
@@ -77,3 +84,101 @@ def test_a_caller_with_fast_arithmetic_keeps_it_to_itself(compile_kernel):
         return kernel(x)
 
     assert call(x) == 0.0
+
+
+@_jit.lean
+def fill(out, rng):
+    for k in range(len(out)):
+        out[k] = rng.random() + rng.standard_normal()
+
+
+@_jit.jit
+def draws(rng, n):
+    out = np.empty(n)
+    fill(out, rng)
+    return out + rng.integers(0, 2**40) + rng.integers(0, 7)
+
+
+def expected(rng, n):
+    out = np.empty(n)
+    fill.py_func(out, rng)
+    return out + rng.integers(0, 2**40) + rng.integers(0, 7)
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_kernels_draw_from_the_generator_they_are_given(bits):
+    ours, numpys = (np.random.Generator(getattr(np.random, bits)(4)) for _ in range(2))
+    before = sys.getrefcount(ours), sys.getrefcount(ours.bit_generator)
+    fill(np.empty(1), ours), fill.py_func(np.empty(1), numpys)
+    for _ in range(3):
+        np.testing.assert_array_equal(draws(ours, 50), expected(numpys, 50))
+    assert (sys.getrefcount(ours), sys.getrefcount(ours.bit_generator)) == before
+    assert ours.random() == numpys.random()
+
+
+def test_other_arguments_than_generators_are_refused():
+    with pytest.raises(TypingError):
+        draws(np.random.RandomState(1), 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "plain"),
+    [
+        (None, _jit.TESTED[0], False),
+        ("", _jit.TESTED[-1], False),
+        ("numba", _jit.TESTED[0], True),
+        (None, "0.61.2", True),
+        (None, "1.0.0", True),
+    ],
+)
+def test_versions_that_were_not_tested_are_used_as_they_are_published(asked, version, plain):
+    assert _jit.is_plain(asked, version) is plain
+
+
+def test_another_compiler_is_refused():
+    with pytest.raises(ValueError, match="PYMC_MRF_COMPILER='gcc' is no compiler: set it to 'numba'"):
+        _jit.is_plain("gcc", _jit.TESTED[0])
+
+
+SCRIPT = """
+import itertools, logging
+logging.basicConfig(level="DEBUG")
+import numba
+from numba.core.bytecode import FunctionIdentity
+from pymc_mrf.kernels.vector_sums import copy
+print(type(copy).__module__)
+print(type(FunctionIdentity._unique_ids).__name__)
+"""
+
+
+@pytest.mark.parametrize("asked", ["", "numba"])
+def test_the_compiler_is_told_and_numba_left_alone(asked):
+    env = {**os.environ, _jit.VARIABLE: asked}
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, check=True
+    )
+    compiler, counter = run.stdout.split()
+    plain = _jit.is_plain(asked, numba.__version__)
+    assert compiler == ("numba.core.registry" if plain else "pymc_mrf.kernels._compiler")
+    assert counter == "count"
+    [told] = [line for line in run.stderr.splitlines() if line.startswith("DEBUG:pymc:")]
+    assert told.endswith(f"numba {numba.__version__}" + (" and a faster compiler" if not plain else ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "file", ["gibbs", "junction_tree", "packed_gibbs", "pseudo_edges", "tree_sampling"]
+)
+def test_kernels_do_the_same_as_numba_compiles_them(file):
+    """Some files; numba takes long for all, which pytest runs with the variable in the environment."""
+    path = Path(__file__).with_name(f"test_{file}.py")
+    options = ["-q", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider", path]
+    env = {**os.environ, _jit.VARIABLE: "numba"}
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        env=env,
+        cwd=path.parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout
