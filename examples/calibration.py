@@ -226,6 +226,28 @@ CASES = {
         partial(feature_steps, "particles"),
         100,
     ),
+    "sample nuts": Case(
+        'NUTS, `"monte-carlo"`',
+        NEARLY,
+        partial(one_coupling, "exact"),
+        IDENTITY,
+        thin=3,
+        fit=partial(one_coupling, "monte-carlo"),
+    ),
+    "sample groups": Case(
+        "`MonteCarloGibbs`",
+        NEARLY,
+        partial(grouped, "exact"),
+        GROUPS,
+        fit=partial(grouped, "monte-carlo"),
+    ),
+    "sample edges": Case(
+        '`EdgeGibbs`, `"monte-carlo"`',
+        NEARLY,
+        partial(sparse, "exact"),
+        EDGES_AND_BIASES,
+        fit=partial(sparse, "monte-carlo"),
+    ),
     "hyperparameters": Case(
         "`ConjugateHyperparameters`",
         EXACT,
