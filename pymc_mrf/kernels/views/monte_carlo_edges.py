@@ -280,20 +280,20 @@ def tilted_terms(view, e, x):
 
 @questions.without_edge.register(MonteCarloEdges)
 def without_sampled_edge(view, e):
-    """From the pair's table."""
+    """Compute both from the pair's table."""
     _, g, h = tilted_terms(view, e, 0.0)
     return g, h
 
 
 @questions.likelihood_terms.register(MonteCarloEdges)
 def sampled_terms(view, e, x):
-    """From the pair's table."""
+    """Compute the terms from the pair's table."""
     return tilted_terms(view, e, x)
 
 
 @questions.gain.register(MonteCarloEdges)
 def sampled_gain(view, e, x):
-    """From the pair's table."""
+    """Compute the gain from the pair's table."""
     return tilted_terms(view, e, x)[0]
 
 

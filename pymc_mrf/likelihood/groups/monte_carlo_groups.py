@@ -72,7 +72,7 @@ class MonteCarloLikelihood(ComputedLikelihood):
         return self._view
 
     def log_likelihood(self, eta):
-        """One pass over the sample; -inf where its weights tell nothing, so that values do not go there."""
+        """Pass once over the sample; -inf where its weights tell nothing, so that values do not go there."""
         edges, slope = self._view.edges, np.zeros(self.graph.n_edges)
         edges.w[:] = eta[self.entries] / self._view.scale
         value = add_slopes(edges, np.arange(len(slope)), slope)
