@@ -68,7 +68,7 @@ def test_fields_whose_states_hardly_change_are_refused(coupling, rng):
     graph = as_graph(grid(5, 5))
     tables = ISING.edge_tables(np.full(40, coupling))
     x = PairwiseField(graph, tables, np.zeros((25, 2))).sample(500, method="exact", rng=rng)
-    with pytest.raises(NoReferenceError, match="change too slowly|anywhere else do not meet"):
+    with pytest.raises(NoReferenceError, match=r"change too slowly|anywhere else do not meet"):
         reference_of((x > 0).astype(np.int8), graph=graph, family=ISING)
 
 
