@@ -4,6 +4,9 @@ Declare a field as the likelihood of a PyMC model, or as a latent variable in it
 parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC distribution otherwise), call
 `pm.sample()` and read the result with ArviZ. Names are loaded
 when they are first used; the first field or prior that is made registers the step methods.
+
+Directed graphs, continuous variables in a field, learning the graph of a `DirichletProcess`, and computing on
+GPUs are not implemented.
 """
 
 from importlib import import_module

@@ -1,5 +1,6 @@
 """The package as a user meets it: README, public names, import time, declared layers."""
 
+import ast
 import importlib.metadata
 import re
 import subprocess
@@ -13,6 +14,18 @@ import pytest
 import pymc_mrf as pmrf
 
 ROOT = Path(__file__).parent.parent
+NO_VERB = re.compile(
+    r'"""(About|After|As|At|Before|Beside|By|Down|For|From|In|Into|Like|Likewise|Of|On|Over|Same|Side|The|'
+    r"That|Those|To|With|Without)\b"
+)
+
+
+def without_verb(code: str) -> list[str]:
+    """Functions whose docstring begins with a word that begins a fragment."""
+    if not NO_VERB.search(code):  # parsing all files takes seconds
+        return []
+    functions = [f for f in ast.walk(ast.parse(code)) if isinstance(f, ast.FunctionDef)]
+    return [f.name for f in functions if NO_VERB.match(f'"""{ast.get_docstring(f)}')]
 
 
 @pytest.mark.slow
@@ -35,6 +48,13 @@ def test_public_names_exist_and_are_documented():
     assert sorted(pmrf.__all__) == list(pmrf.__all__)
     for name in pmrf.__all__:
         assert getattr(pmrf, name).__doc__, name
+
+
+def test_docstrings_of_functions_have_a_verb():
+    files = sorted((ROOT / "pymc_mrf").rglob("*.py"))
+    assert [(p.name, name) for p in files for name in without_verb(p.read_text(encoding="utf-8"))] == []
+    f, g = 'def f(x):\n    """Of x."""\n', 'def g(x):\n    """Offer x."""\n    """Of g."""\n'
+    assert without_verb(f + g) == ["f"]
 
 
 def test_run_time_dependencies():

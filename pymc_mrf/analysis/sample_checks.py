@@ -16,6 +16,7 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
     """
     import pymc as pm
 
+    from pymc_mrf.distributions.arguments import is_random
     from pymc_mrf.distributions.entries import entries_behind
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
@@ -33,7 +34,8 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
         n = int(np.prod(pm.draw(node.outputs[1].shape, mode="FAST_COMPILE")[:-1]))
         # weights and noise depend on how many rows there are, and not on what they are
         rows = np.resize(op.sampled.reference.states.T, (n, op.graph.n_nodes))
-        engine = MonteCarloEdges(rows, op.graph, op.family, True, [op.sampled.reference])
+        moves_biases = any(map(is_random, parameters[1:]))
+        engine = MonteCarloEdges(rows, op.graph, op.family, moves_biases, [op.sampled.reference])
         squares, shares = [], []
         for natural in at_some_draws(op.flat_natural(parameters), idata, model, group):
             engine.go_to(*np.split(natural, [op.graph.n_edges]))

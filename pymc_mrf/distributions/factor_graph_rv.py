@@ -84,11 +84,11 @@ class FactorGraphRV(FieldRV):
 
     @property
     def table_shapes(self):
-        """That of all tables one after the other."""
+        """Shape of the log tables of all factors, one after the other."""
         return ((int(factor_links(self.graph).table_ptr[-1]),),)
 
     def starts_meet(self, tables, rng):
-        """Of chains as `_gibbs_rows` makes them."""
+        """Whether chains from order and disorder meet that move as those of `_gibbs_rows`."""
         disorder = rng.integers(self.graph.cardinalities, size=(1, self.n_variables), dtype=np.int8)
         return factor_starts_meet(single_variables(self.graph), tables, disorder, self.n_sweeps, rng)
 

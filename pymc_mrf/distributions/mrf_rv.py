@@ -330,12 +330,12 @@ class MarkovRandomFieldRV(FieldRV):
 
     @property
     def table_shapes(self):
-        """Those of edges and nodes."""
+        """Shapes of the log tables of edges and nodes."""
         K = self.family.n_states
         return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
 
     def starts_meet(self, edge_tables, node_tables, rng):
-        """Of chains as `_gibbs_rows` makes them."""
+        """Whether chains from order and disorder meet that move as those of `_gibbs_rows`."""
         shape = 1, self.graph.n_nodes
         disorder = rng.integers(self.family.n_states, size=shape, dtype=np.int8)
 

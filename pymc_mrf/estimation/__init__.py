@@ -1,1 +1,4 @@
-"""Point estimates of field parameters and of their structure."""
+"""Point estimates of field parameters and of their structure.
+
+Estimates for a `FactorGraph` are not implemented: fields are pairwise.
+"""

@@ -149,7 +149,7 @@ class FitProblem:
 
     @cached_property
     def distinct_rows(self) -> DistinctRows:
-        """The rows of the data, each once."""
+        """Distinct rows of the data."""
         return distinct_rows(self.x)
 
     @cached_property

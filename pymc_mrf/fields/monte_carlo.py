@@ -23,12 +23,12 @@ class Moments(NamedTuple):
     squares: np.ndarray
 
     def standard_error(self) -> np.ndarray:
-        """Of the mean."""
+        """Return the standard error of the mean."""
         return np.sqrt(self.squares / (self.n * (self.n - 1)))
 
 
 TwoMoments = tuple[Moments, Moments]
-"""Those of both kinds of marginals."""
+"""Moments of both kinds of marginals."""
 
 
 def moments(sums: np.ndarray, n_sweeps: int, axis: int) -> Moments:

@@ -288,7 +288,7 @@ class GibbsSimulator:
         n_sweeps: int,
         rng: np.random.Generator,
     ) -> None:
-        """As `sweep`, of states `x` (d, m) int8 with one chain per column."""
+        """Do as `sweep` does with states `x` (d, m) int8, one chain per column."""
         self._check_states(x.T)
         self._chains.load_columns(x)
         self.advance(edge_tables, node_tables, n_sweeps, rng)
@@ -317,7 +317,7 @@ class GibbsSimulator:
         n_sweeps: int,
         rng: np.random.Generator,
     ) -> StateCounters:
-        """As `advance`, and count the states that each chain is in after each sweep."""
+        """Move the chains as `advance` does, and count the states that each chain is in after each sweep."""
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
         graph, K = self.graph, self.n_states

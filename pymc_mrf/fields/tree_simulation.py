@@ -187,7 +187,7 @@ class FactorTreeSimulator(ForestSimulator):
         self.add_marginals(x, tables, n_sweeps, rng, *_NO_SUMS)
 
     def sweep_there_and_back(self, x: np.ndarray, tables: np.ndarray, n: int, rng) -> None:
-        """As `sweep`, `n` times over the blocks of a partition and back again: reversible."""
+        """Sweep `n` times over the blocks of a partition and back again, which is reversible; see `sweep`."""
         for forest, times in self._schedule(n, rng):
             factor_tree_sampling.factor_tree_sweeps(x, tables, forest, 2 * times, True, rng, *_NO_SUMS)
 

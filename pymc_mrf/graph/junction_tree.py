@@ -101,7 +101,7 @@ class JunctionTree(Frozen):
 
     @cached_property
     def scopes(self) -> tuple[tuple[int, ...], ...]:
-        """Those of all factors, the variables alone included; made on request, as they may be many."""
+        """Scopes of all factors, the variables alone included; made on request, as they may be many."""
         given = self._given.tolist() if isinstance(self._given, np.ndarray) else self._given
         return (*map(tuple, given), *((i,) for i in range(self.n_variables)))
 

@@ -241,7 +241,7 @@ def _to(hear: Callable[[int, Report], bool], chain: int) -> Callable[[Report], b
 
 
 def _plans(folder: Store, run: Run, prepared: Prepared) -> list[Plan]:
-    """Of the chains that have not ended."""
+    """Make plans of the chains that have not ended."""
     state = prepared.step.sampling_state
     return [
         Plan(

@@ -236,6 +236,44 @@ def test_log_partition_function_of_a_model(name, rng):
     np.testing.assert_allclose(gradient, weights @ f / weights.sum(), atol=1e-5)
 
 
+def test_a_bias_that_all_states_share_changes_nothing(rng):
+    """However far from the reference; and slopes are right where a state's own bias is beyond its limit."""
+    _, family, x, w, _ = case("Potts", rng)
+    field = edge_field(x, GRAPH, family, False, np.arange(R))
+    p, K = R + len(field.t), family.n_states
+    within = np.eye(p)
+    within[R:, R:] -= np.kron(np.eye(D), np.full((K, K), 1.0 / K))
+    cumulants = perturbed(field)
+    excess = (within @ cumulants["excess"] @ within).astype(np.float32)
+    reference = listed(field, family, gap=within @ cumulants["gap"], excess=excess)
+    sampled = [field.features[i][:, reference.states[i]] for i in range(D)]
+    sampled, limit = (
+        np.stack(sampled, axis=1).astype(np.float32),
+        np.r_[np.full(R, np.inf), np.full(p - R, 1.5)],
+    )
+
+    def evaluate(natural):
+        gradient = np.empty(p)
+        value = kernels.log_partition_by_sample(
+            natural, GRAPH.edges, field.features, family.node_basis, sampled, reference.states,
+            reference.place, reference.gap, reference.excess, limit, gradient,
+        )  # fmt: skip
+        return value, gradient
+
+    natural = np.r_[w, rng.normal(0, 0.3, p - R)]
+    natural[R] += 4.0  # beyond its limit, also about the mean of its node
+    value, gradient = evaluate(natural)
+    moved = natural.copy()
+    moved[R : R + K] += 5.0
+    assert abs(evaluate(moved)[0] - value - 5.0) < 1e-4
+    np.testing.assert_allclose(evaluate(moved)[1], gradient, atol=1e-4)
+    h = 0.01
+    for k in (R, R + 1, R + K):
+        step = h * np.eye(p)[k]
+        slope = (evaluate(natural + step)[0] - evaluate(natural - step)[0]) / (2 * h)
+        assert abs(gradient[k] - slope) < 1e-3
+
+
 @pytest.mark.parametrize("name", ["Boltzmann", "ordinal", "own scores", "Potts"])
 def test_the_same_reference_with_other_centres(name, rng):
     """The likelihood does not depend on what is taken from the statistics of edges."""

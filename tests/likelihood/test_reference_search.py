@@ -63,18 +63,12 @@ def test_states_that_nobody_chose_are_in_the_sample(rng):
     assert 0.02 < share < 0.12
 
 
-@pytest.mark.parametrize(
-    ("coupling", "message"),
-    [
-        (0.6, "start at the data and anywhere else do not meet"),
-        (3.0, "a sample (of more than|that covers)"),
-    ],
-)
-def test_fields_whose_states_hardly_change_are_refused(coupling, message, rng):
+@pytest.mark.parametrize("coupling", [0.6, 3.0])
+def test_fields_whose_states_hardly_change_are_refused(coupling, rng):
     graph = as_graph(grid(5, 5))
     tables = ISING.edge_tables(np.full(40, coupling))
     x = PairwiseField(graph, tables, np.zeros((25, 2))).sample(500, method="exact", rng=rng)
-    with pytest.raises(NoReferenceError, match=message):
+    with pytest.raises(NoReferenceError, match=r"change too slowly|anywhere else do not meet"):
         reference_of((x > 0).astype(np.int8), graph=graph, family=ISING)
 
 

@@ -153,3 +153,12 @@ def test_draws_are_those_of_the_generator():
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).all()
+
+
+def test_missing_values_of_mixtures_are_left_to_other_steps():
+    """Their generators lie inside of what is mixed, where none is given anew for every draw."""
+    y = np.ma.masked_array([0, 4, 6, 1], MISSING)
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
+        pm.ZeroInflatedPoisson("y", 0.9, pt.constant([1.0, 3.0, 6.0])[x], observed=y)
+    assert pmrf.TreeGibbs([model["x"]], model=model)._evidence.imputed == []

@@ -117,7 +117,7 @@ def draw_momentum(x: Any, rng: Any) -> Any:
 
 @draw_momentum.register(Coordinates)
 def draw_by_masses(x, rng):
-    """By the masses."""
+    """Draw normal momenta whose variances are the masses."""
     for a in range(x.momentum.shape[0]):
         x.momentum[a] = rng.standard_normal() / np.sqrt(x.inverse_mass[a])
 
@@ -136,7 +136,7 @@ def kinetic_energy(x: Any) -> Any:
 
 @kinetic_energy.register(Coordinates)
 def energy_by_masses(x):
-    """By the masses."""
+    """Return half of the sum of the squared momenta, each over its mass."""
     value = 0.0
     for a in range(x.momentum.shape[0]):
         value += 0.5 * x.momentum[a] ** 2 * x.inverse_mass[a]
@@ -205,7 +205,7 @@ def drift(x: Any, k: Any, step: Any) -> Any:
 
 @drift.register(NormalCoordinates)
 def drift_on_circles(x, k, step):
-    """By the exact dynamics of the normal density."""
+    """Follow the exact dynamics of the normal density."""
     cosine, sine = np.cos(step), np.sin(step)
     for a in range(x.place.shape[0]):
         z, p = x.deviation[a], x.momentum[a]
@@ -218,7 +218,7 @@ def drift_on_circles(x, k, step):
 
 @drift.register(Coordinates)
 def drift_on_lines(x, k, step):
-    """By the momentum over the masses."""
+    """Move along lines, by the momentum over the masses."""
     d, q = x.roots.shape[0], x.roots.shape[1]
     for a in range(x.place.shape[0] - d * q):
         x.place[a] += step * x.inverse_mass[a] * x.momentum[a]

@@ -66,7 +66,7 @@ def add_slopes_by_particles(view, active, slope):
 
 @questions.is_trusted.register(ParticleEdges)
 def particles_are_trusted(view):
-    """As far as the effective size of the weights allows."""
+    """Whether the effective size of the weights is large enough."""
     return effective_size(view.joint.W) >= view.least_size
 
 

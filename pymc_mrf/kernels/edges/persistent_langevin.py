@@ -50,7 +50,7 @@ def log_slope(f, x):
 
 @log_slope.register(Density)
 def closed_log_slope(f, x):
-    """With the corner of LAPLACE."""
+    """Return the slope by formula, that of LAPLACE with its corner."""
     if f.kind == LAPLACE:
         return -np.sign(x - f.location) / f.scale
     return slope_and_precision(f, x)[0]
@@ -58,7 +58,7 @@ def closed_log_slope(f, x):
 
 @log_slope.register(Tabulated)
 def tabulated_log_slope(f, x):
-    """By differences."""
+    """Return the slope by differences."""
     return slope_and_precision(f, x)[0]
 
 
@@ -168,7 +168,7 @@ def langevin_move(view, active, prior, dynamics, x, rng):
     Parameters
     ----------
     view : a view
-        For `hamiltonian`, with m = 0: the parameters, changed in place, are moved as they are.
+        For `hamiltonian`, with `centre` 0: the parameters, changed in place, are moved as they are.
     active : (k,) int64 array
         Present edges.
     prior : EdgePrior

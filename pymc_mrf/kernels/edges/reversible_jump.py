@@ -160,7 +160,7 @@ def sequential_jumps(view, prior, width, rng):
     Parameters
     ----------
     view : a view
-        For `edge_moves`, exact, with m = 0: the biases stay.
+        For `edge_moves`, exact, with `centre` 0: the biases stay.
     prior : EdgePrior
     width : (r,) array
         Delta.

@@ -185,7 +185,7 @@ def draw_pairs_packed(aux, edge_tables, node_tables, rng):
 
 @draw_pairs.register(object)
 def draw_pairs_of_rows(aux, edge_tables, node_tables, rng):
-    """From rows of states."""
+    """Draw rows of states, and count their state pairs."""
     draw_rows(aux, edge_tables, node_tables, rng)
     pair_counts(aux.z, aux.graph.edges, aux.pairs)
 
@@ -197,14 +197,14 @@ def draw_rows(aux: Any, edge_tables: Any, node_tables: Any, rng: Any) -> Any:
 
 @draw_rows.register(PlainDraws)
 def draw_rows_plainly(aux, edge_tables, node_tables, rng):
-    """One after the other."""
+    """Sweep the rows one after the other."""
     aux.z[:] = aux.x
     gibbs_sweeps(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
 
 
 @draw_rows.register(DenseDraws)
 def draw_rows_densely(aux, edge_tables, node_tables, rng):
-    """Side by side."""
+    """Sweep the rows side by side."""
     aux.z[:] = aux.x
     weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
     gibbs_sweeps_dense(aux.z, weight, bias, aux.graph, aux.n_sweeps, rng)
@@ -212,14 +212,14 @@ def draw_rows_densely(aux, edge_tables, node_tables, rng):
 
 @draw_rows.register(StatesDraws)
 def draw_rows_in_blocks(aux, edge_tables, node_tables, rng):
-    """As columns of blocks."""
+    """Sweep the rows as columns of blocks."""
     aux.z[:] = aux.x
     gibbs_sweeps_states_blocked(aux.z, edge_tables, node_tables, aux.graph, aux.n_sweeps, rng)
 
 
 @draw_rows.register(PerfectDraws)
 def draw_rows_perfectly(aux, edge_tables, node_tables, rng):
-    """Independent ones, or ``aux.failed`` is set."""
+    """Draw independent rows, or set ``aux.failed``."""
     weight, bias = binary_form(edge_tables, node_tables, aux.graph.edges)
     seed = np.uint64(rng.integers(0, 1 << 62))
     if perfect_draws_packed(aux.z, weight, bias, aux.graph, MAX_SWEEPS, seed) < aux.z.shape[0]:
@@ -233,7 +233,7 @@ def draw_statistics(aux: Any, eta: Any, out: Any, rng: Any) -> Any:
 
 @draw_statistics.register(ExactDraws)
 def draw_statistics_exactly(aux, eta, out, rng):
-    """Down the junction tree, without rows."""
+    """Draw the sums down the junction tree, without rows."""
     set_edge_tables(aux, eta)
     collect(aux.tree, aux.tables, aux.work)
     draw_edge_statistics(
@@ -243,7 +243,7 @@ def draw_statistics_exactly(aux, eta, out, rng):
 
 @draw_statistics.register(object)
 def draw_statistics_of_rows(aux, eta, out, rng):
-    """From the state pairs of rows, at `eta` (r,), into `out` (r,)."""
+    """Sum f over the state pairs of rows drawn at `eta` (r,), into `out` (r,)."""
     set_edge_tables(aux, eta)
     edge_tables, node_tables = split_tables(aux)
     draw_pairs(aux, edge_tables, node_tables, rng)
@@ -273,7 +273,7 @@ def follow_edge(aux: Any, e: int, old: float, new: float) -> Any:
 
 @prepare_edges.register(ExactDraws)
 def calibrate_edges(aux, eta):
-    """By the junction tree."""
+    """Calibrate the junction tree: it knows the probability of every edge."""
     set_edge_tables(aux, eta)
     calibrate(aux.tree, aux.tables, aux.focus)
     return True
@@ -281,7 +281,7 @@ def calibrate_edges(aux, eta):
 
 @logit_at_zero.register(ExactDraws)
 def exact_logit_at_zero(aux, e, eta):
-    """In logs, because the rest of the field may force the edge."""
+    """Add up probabilities in logs, because the rest of the field may force the edge."""
     factor_log_table(aux.tree, aux.focus, e, aux.log_table)
     one, zero = -np.inf, -np.inf
     flat = aux.statistic.ravel()
@@ -295,7 +295,7 @@ def exact_logit_at_zero(aux, e, eta):
 
 @draw_edge.register(ExactDraws)
 def draw_binomial(aux, logit, rng):
-    """One Binomial variable."""
+    """Draw one Binomial variable."""
     return binomial(aux.n, sigmoid(logit), rng)
 
 

@@ -60,7 +60,7 @@ def shape(terms):
 
 @shape.register(Terms)
 def two_level_shape(terms):
-    """In closed form for one term."""
+    """Return them in closed form for one term."""
     if terms.size[0] > 1:
         a, b, lam = beta_of_many(terms)
         return a, b, 1.0, lam
@@ -108,7 +108,7 @@ def ends(terms, t):
 
 @shape.register(LevelTerms)
 def level_shape(terms):
-    """With the tails of the likelihood, too: of one term with two levels it is the likelihood itself."""
+    """Match the tails, too: with one term of two levels the proposal is the likelihood itself."""
     low, high, center, n, width = 0.0, 0.0, 0.0, 0.0, 0.0
     for t in range(terms.size[0]):
         first, last = ends(terms, t)

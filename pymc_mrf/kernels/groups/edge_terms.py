@@ -212,7 +212,7 @@ def binomial_moments(n, lam, size, x):
 
 @log_likelihood.register(Terms)
 def two_level_likelihood(terms, x):
-    """One logarithm for each term."""
+    """Take one logarithm for each term."""
     value = terms.total[0] * x - sum_of_softplus(terms.n, terms.lam, terms.size[0], x)
     return value - tilt_at(terms, x)[0]
 

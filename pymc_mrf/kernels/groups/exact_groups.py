@@ -71,7 +71,7 @@ def describe_exact(view, e, x, terms):
 
 @follow.register(ExactView)
 def follow_exact(view, e, x, value):
-    """As of a single edge."""
+    """Follow the move as that of a single edge."""
     edge = view.edge_of[e]
     if edge >= 0:
         view.edges.w[edge] = value

@@ -93,7 +93,7 @@ def describe_sampled(view, e, x, terms):
 
 @follow.register(SampledView)
 def follow_sampled(view, e, x, value):
-    """As of a single edge; cumulants follow within the limits."""
+    """Follow the move as that of a single edge; cumulants follow within the limits."""
     edge = view.edge_of[e]
     if edge >= 0:
         edges, old, new = view.edges, x / view.scale, value / view.scale

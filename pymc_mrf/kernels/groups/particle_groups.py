@@ -264,7 +264,7 @@ def particle_pair(view, e, c, changed, out):
 
 @lean
 def tabulate_edge(view, e, changed):
-    """As `particle_pair` for every configuration of the neighbours, into `pair`; fills `cell`."""
+    """Do as `particle_pair` for every configuration of the neighbours, into `pair`; fills `cell`."""
     u, v = view.graph.edges[e]
     P, Q, L = view.conditionals, view.anchored, view.levels.shape[0]
     log_norm, log_norm_Q = view.log_norm, view.anchored_norm

@@ -138,7 +138,7 @@ def describe_end_of_levels(terms, view, i, j, x):
 
 @describe.register(PseudoView)
 def describe_pseudo(view, e, x, terms):
-    """All rows, as seen from either end."""
+    """Describe all rows, as seen from either end."""
     edge = view.edge_of[e]
     if edge < 0:
         return

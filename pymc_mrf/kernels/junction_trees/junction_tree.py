@@ -232,7 +232,7 @@ def set_cells(tree, j, start, stop, table, work):
 
 @part
 def distribute(tree, work, marginals):
-    """After `collect`: marginals of all cliques into `work.belief`, of all factors into `marginals` (T,)."""
+    """Fill `work.belief` with marginals of cliques, and `marginals` (T,) of all factors, after `collect`."""
     n_factors, n_cliques = tree.factors.shape[0], tree.cliques.shape[0]
     table, message, places = work.belief, work.message, tree.meetings.places
     work.parts[: marginals.shape[0]] = 0.0
@@ -320,7 +320,7 @@ def set_row(tree, j, row, z):
 
 @jit
 def draw(tree, work, x, rng):
-    """After `collect`: fill the rows of `x` (n, d) int8 with independent exact draws."""
+    """Fill the rows of `x` (n, d) int8 with independent exact draws, after `collect`."""
     for c in range(x.shape[0]):
         z = x[c]
         for j in range(tree.cliques.shape[0] - 1, -1, -1):

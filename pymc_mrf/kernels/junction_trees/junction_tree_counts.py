@@ -80,7 +80,7 @@ def split_counts(conditional, counts, cell, n_rows, n_columns, n, rng):
 
 @jit
 def draw_counts(tree, work, n, mirrored, rng):
-    """After `collect`: counts of `n` independent draws in every clique table, into `work.belief`.
+    """Count `n` independent draws in every clique table, into `work.belief`, after `collect`.
 
     If `mirrored`, some of the draws are replaced by their mirror images, different ones in different
     cliques: statistics that a mirror image shares keep their joint distribution.
@@ -109,7 +109,7 @@ def draw_counts(tree, work, n, mirrored, rng):
 
 @jit
 def draw_edge_statistics(tree, work, statistic, n, mirrored, counts, out, rng):
-    """After `collect`: sums of f over `n` independent draws, for every edge, into `out` (r,).
+    """Sum f over `n` independent draws, for every edge, into `out` (r,), after `collect`.
 
     Parameters
     ----------

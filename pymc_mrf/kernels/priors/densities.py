@@ -194,7 +194,7 @@ def tabulated_log_density(f, x):
 
 @slope_and_precision.register(Density)
 def closed_slope_and_precision(f, x):
-    """By formula; the corner of LAPLACE is rounded."""
+    """Return both by formula; the corner of LAPLACE is rounded."""
     z, variance = x - f.location, f.scale * f.scale
     if f.kind == NORMAL:
         precision = 1.0 / variance
@@ -209,7 +209,7 @@ def closed_slope_and_precision(f, x):
 
 @slope_and_precision.register(Tabulated)
 def tabulated_slope_and_precision(f, x):
-    """By differences within the support."""
+    """Return both by differences within the support."""
     h = 1e-3 * f.scale
     x = min(max(x, f.series.lower[0] + h), f.series.upper[-1] - h)
     here, up = series_value(f.series, x), series_value(f.series, x + h)
@@ -222,7 +222,7 @@ def tabulated_slope_and_precision(f, x):
 
 @expanded_fit.register(Density)
 def closed_expanded_fit(f, x, value, g, h, reach):
-    """One Newton step."""
+    """Take one Newton step."""
     slope, precision = slope_and_precision(f, x)
     precision += h
     shift = (g + slope) / precision
@@ -233,7 +233,7 @@ def closed_expanded_fit(f, x, value, g, h, reach):
 
 @expanded_fit.register(Tabulated)
 def tabulated_expanded_fit(f, x, value, g, h, reach):
-    """By cells."""
+    """Integrate by cells."""
     fit, log_mass = quadratic_fit(f, g + h * x, h)
     return fit, value - (g + 0.5 * h * x) * x + log_mass
 

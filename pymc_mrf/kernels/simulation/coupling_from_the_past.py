@@ -158,7 +158,7 @@ def run_packed(z, places, counts, ones, graph, horizon, seed, first):
 
 @jit
 def run_wide(z, weight, bias, graph, horizon, seed, first):
-    """Like `run_packed` for `z` (d, BLOCK) float64, W = BLOCK // 2 lanes: word first + (t d + i) W + c."""
+    """Do as `run_packed` for `z` (d, BLOCK) float64, W = BLOCK // 2 lanes: word first + (t d + i) W + c."""
     n_nodes = len(z)
     z[:, :WIDE_LANES] = 0.0
     z[:, WIDE_LANES:] = 1.0
@@ -220,7 +220,7 @@ def perfect_draws_packed(x, weight, bias, graph, max_sweeps, seed):
 
 @jit
 def perfect_draws_wide(x, weight, bias, graph, max_sweeps, seed):
-    """Like `perfect_draws_packed`, into `x` (m, d), for any degree."""
+    """Do as `perfect_draws_packed`, into `x` (m, d), for any degree."""
     n, n_nodes = x.shape
     z = np.empty((n_nodes, BLOCK))
     for row in range(0, n, WIDE_LANES):

@@ -396,7 +396,7 @@ def unpack(z, x):
 
 @jit
 def pack_columns(x, z):
-    """As `pack`, of states `x` (d, m) with one chain per column, into `z` (d, W)."""
+    """Pack states `x` (d, m) with one chain per column into `z` (d, W), as `pack` does."""
     d, m = x.shape
     for i in range(d):
         for w in range(z.shape[1]):
@@ -408,7 +408,7 @@ def pack_columns(x, z):
 
 @jit
 def unpack_columns(z, x):
-    """As `unpack`, of `z` (d, W) into states `x` (d, m) with one chain per column."""
+    """Unpack `z` (d, W) into states `x` (d, m) with one chain per column, as `unpack` does."""
     d, m = x.shape
     for i in range(d):
         for w in range((m + 63) // 64):

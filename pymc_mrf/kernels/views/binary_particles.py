@@ -138,7 +138,7 @@ def add_neighbour(x, e, end, field, T, H):
 
 @questions.set_states.register(BinaryParticles)
 def set_binary_states(particles, field, states):
-    """As numbers."""
+    """Keep the states as numbers."""
     for i in range(states.shape[0]):
         for j in range(states.shape[1]):
             particles.T[i, j] = states[i, j]
@@ -146,7 +146,7 @@ def set_binary_states(particles, field, states):
 
 @questions.get_states.register(BinaryParticles)
 def get_binary_states(particles, states):
-    """As integers."""
+    """Write the states as integers."""
     for i in range(states.shape[0]):
         for j in range(states.shape[1]):
             states[i, j] = np.int8(particles.T[i, j])
@@ -162,14 +162,14 @@ def clear_log_odds(particles, field):
 
 @questions.add_edge.register(BinaryParticles)
 def add_edge_to_log_odds(particles, field, e, x):
-    """From the states of both ends."""
+    """Add to the log odds of each end what the state of the other gives."""
     for end in range(2):
         add_neighbour(x, e, 1 - end, field, particles.T, particles.H[field.edges[e, end]])
 
 
 @questions.fill_probabilities.register(BinaryParticles)
 def fill_binary_probabilities(particles, field, i):
-    """Of the second state."""
+    """Fill the probabilities of the second state."""
     fill_sigmoid(particles.H[i], particles.P[i])
 
 
@@ -185,14 +185,14 @@ def draw_binary_node(particles, field, i):
 
 @questions.fill_shares.register(BinaryParticles)
 def fill_binary_shares(particles, i, p):
-    """From that of the second state."""
+    """Average the probability of the second state; the first has the rest."""
     share = dot(particles.W, particles.P[i]) / total(particles.W)
     p[0], p[1] = max(1.0 - share, LEAST_CELL), max(share, LEAST_CELL)
 
 
 @questions.variance_of_share.register(BinaryParticles)
 def variance_of_binary_share(particles, i, g, mean):
-    """From the means in the particles."""
+    """Compute the variance from the means in the particles."""
     W, P, product = particles.W, particles.P[i], particles.ends.product
     for j in range(W.shape[0]):
         product[j] = W[j] * (g[0] - mean + (g[1] - g[0]) * P[j])
@@ -201,7 +201,7 @@ def variance_of_binary_share(particles, i, g, mean):
 
 @questions.tilt.register(BinaryParticles)
 def tilt_log_odds(particles, i, x, g):
-    """By the odds."""
+    """Shift the log odds, and multiply the weights by the mean factor."""
     W, P, H, top = particles.W, particles.P[i], particles.H[i], x * max(g[0], g[1])
     zero, one, move = np.exp(x * g[0] - top), np.exp(x * g[1] - top), x * (g[1] - g[0])
     for j in range(W.shape[0]):
@@ -213,7 +213,7 @@ def tilt_log_odds(particles, i, x, g):
 
 @questions.carry.register(BinaryParticles)
 def carry_flips(particles, field, k, end, x):
-    """To the log odds."""
+    """Add the flips of the end to the log odds."""
     c = field.features[0, 0, 1] - field.features[0, 0, 0]
     h, flips, slope = particles.H[k], particles.ends.flips[end], x * c * c
     for j in range(h.shape[0]):
@@ -272,7 +272,7 @@ def own(particles, field, u):
 
 @questions.fill_pair.register(BinaryParticles)
 def fill_binary_pair(particles, field, e, x, p):
-    """By three sums: both ends are independent given the rest and without the edge."""
+    """Take three sums: both ends are independent given the rest and without the edge."""
     u, v, ends = field.edges[e, 0], field.edges[e, 1], particles.ends
     if x == 0.0:
         own(particles, field, u)
@@ -298,7 +298,7 @@ def variance_of_binary_mean(W, P_u, P_v, c, mean, product):
 
 @questions.variance_of_mean.register(BinaryParticles)
 def variance_in_binary_pair(particles, field, e, x, mean):
-    """From the conditional means in the particles."""
+    """Compute the variance from the conditional means in the particles."""
     u, v, P, ends, c = field.edges[e, 0], field.edges[e, 1], particles.P, particles.ends, field.cells[e]
     if x == 0.0:
         return variance_of_binary_mean(particles.W, P[u], P[v], c, mean, ends.product)
@@ -334,7 +334,7 @@ def draw_binary_pair(particles, P_u, P_v, u, v):
 
 @questions.redraw_pair.register(BinaryParticles)
 def redraw_binary_pair(particles, field, e, old, new):
-    """One number for the four states."""
+    """Draw one of the four states by one number."""
     u, v, ends, P = field.edges[e, 0], field.edges[e, 1], particles.ends, particles.P
     fill_factors(new, field.cells[e], ends.factors)
     fill_uniform(particles.lanes, particles.uniform)
@@ -349,7 +349,7 @@ def redraw_binary_pair(particles, field, e, old, new):
 
 @questions.add_move.register(BinaryParticles)
 def add_binary_move(particles, field, w, beta, active, D):
-    """By products of T; what does not depend on the states is the constant."""
+    """Add products of T; what does not depend on the states is the constant."""
     T, by_node, constant = particles.T, particles.by_node, 0.0
     low, c = field.features[0, 0, 0], field.features[0, 0, 1] - field.features[0, 0, 0]
     D[:] = 0.0
@@ -378,7 +378,7 @@ def add_binary_move(particles, field, w, beta, active, D):
 
 @questions.fill_means.register(BinaryParticles)
 def fill_binary_means(particles, field, active, W, edge_mean, node_mean):
-    """By sums of T and of products."""
+    """Average T and products of T."""
     T, product, owner = particles.T, particles.ends.product, -1
     low, c, sum_W = field.features[0, 0, 0], field.features[0, 0, 1] - field.features[0, 0, 0], total(W)
     for i in range(T.shape[0]):

@@ -162,21 +162,21 @@ def rows_of(field, e):
 
 @questions.without_edge.register(TreeEdges, ListedEdges)
 def table_without_edge(view, e):
-    """From the pair's table."""
+    """Compute both from the pair's table."""
     _, g, h = table_terms(view, e, 0.0)
     return g, h
 
 
 @questions.likelihood_terms.register(TreeEdges, ListedEdges)
 def table_terms(view, e, x):
-    """From the pair's table."""
+    """Compute the terms from the pair's table."""
     field = view.field
     return pair_terms(x, view.log_p, field.cells[e], field.s[e], rows_of(field, e))
 
 
 @questions.gain.register(TreeEdges, ListedEdges)
 def table_gain(view, e, x):
-    """From the pair's table."""
+    """Compute the gain from the pair's table."""
     return table_terms(view, e, x)[0]
 
 

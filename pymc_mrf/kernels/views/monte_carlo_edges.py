@@ -78,7 +78,8 @@ class Sample(NamedTuple):
         How far from the reference the wall of each edge begins.
     limit : (p,) array
         How far from the reference each parameter counts in the cumulants, infinite for those with a wall: far
-        away a quadratic function is wrong, and the sample alone pulls parameters back.
+        away a quadratic function is wrong, and the sample alone pulls parameters back. Of biases of all
+        states of a node, how far from their mean.
     """
 
     size: np.ndarray
@@ -280,20 +281,20 @@ def tilted_terms(view, e, x):
 
 @questions.without_edge.register(MonteCarloEdges)
 def without_sampled_edge(view, e):
-    """From the pair's table."""
+    """Compute both from the pair's table."""
     _, g, h = tilted_terms(view, e, 0.0)
     return g, h
 
 
 @questions.likelihood_terms.register(MonteCarloEdges)
 def sampled_terms(view, e, x):
-    """From the pair's table."""
+    """Compute the terms from the pair's table."""
     return tilted_terms(view, e, x)
 
 
 @questions.gain.register(MonteCarloEdges)
 def sampled_gain(view, e, x):
-    """From the pair's table."""
+    """Compute the gain from the pair's table."""
     return tilted_terms(view, e, x)[0]
 
 
@@ -339,6 +340,36 @@ def follow_in_sample(view, e, old, new):
 
 
 @lean
+def common_displacement(view, i):
+    """Return by how much the biases of all states of a node have moved, which changes nothing."""
+    r, (q, K), total = view.w.shape[0], view.field.basis.shape, 0.0
+    if q < K:
+        return 0.0
+    first = r + i // q * q
+    for k in range(first, first + q):
+        total += view.delta[k]
+    return total / q
+
+
+@lean
+def slope_within(view, i):
+    """Slope of the cumulants by parameter i: none beyond its limit."""
+    return view.slope[i] if view.bounded[i] == view.delta[i] else 0.0
+
+
+@lean
+def common_slope(view, i):
+    """Return the slope of the cumulants by `common_displacement`, with which biases beyond limits move."""
+    r, (q, K), total = view.w.shape[0], view.field.basis.shape, 0.0
+    if q < K:
+        return 0.0
+    first = r + i // q * q
+    for k in range(first, first + q):
+        total += view.slope[k] - slope_within(view, k)
+    return total / q
+
+
+@lean
 def fill_displacement(view):
     """Parameters less those of the reference, `view.delta`, and slopes, `view.slope`."""
     sample, r = view.sample, view.w.shape[0]
@@ -346,8 +377,15 @@ def fill_displacement(view):
         view.delta[e] = view.w[e] - sample.place[e]
     for i in range(view.beta.shape[0]):
         view.delta[r + i] = view.beta[i] - sample.place[r + i]
-    for i in range(view.delta.shape[0]):
-        view.bounded[i] = min(max(view.delta[i], -sample.limit[i]), sample.limit[i])
+    for e in range(r):
+        view.bounded[e] = min(max(view.delta[e], -sample.limit[e]), sample.limit[e])
+    for i in range(view.beta.shape[0]):
+        common = common_displacement(view, i)
+        if abs(view.delta[r + i] - common) <= sample.limit[r + i]:
+            view.bounded[r + i] = view.delta[r + i]
+        else:
+            beyond = np.copysign(sample.limit[r + i], view.delta[r + i] - common)
+            view.bounded[r + i] = common + beyond
     for i in range(view.delta.shape[0]):
         view.slope[i] = sample.gap[i]
         if sample.excess.shape[0] > 0:
@@ -486,12 +524,6 @@ def mean_of_edge(view, e, k):
     return value
 
 
-@lean
-def slope_within(view, i):
-    """Slope of the cumulants by parameter i: none beyond its limit."""
-    return view.slope[i] if view.bounded[i] == view.delta[i] else 0.0
-
-
 @questions.add_slopes.register(MonteCarloEdges)
 def add_slopes_of_sample(view, active, slope):
     """Log-likelihood and slopes, from all weights anew."""
@@ -511,7 +543,7 @@ def add_slopes_of_sample(view, active, slope):
         slope[a] += field.s[e] - rows_of(field, e) * (mean + slope_within(view, e))
         slope[a] -= wall(view, e, view.w[e])[1]
     for i in range(view.n_biases):
-        mean = slope_within(view, r + i)
+        mean = slope_within(view, r + i) + common_slope(view, i)
         for a in range(view.shares.shape[1]):
             mean += view.shares[i // q, a] * field.basis[i % q, a]
         slope[n_active + i] += field.t[i] - field.n[i // q] * mean

@@ -216,14 +216,14 @@ def particles_without_edge(view, e):
 
 @questions.likelihood_terms.register(ParticleEdges)
 def particle_terms(view, e, x):
-    """From the pair's table."""
+    """Compute the terms from the pair's table."""
     sums = view.pair.sums[0]
     return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)
 
 
 @questions.gain.register(ParticleEdges)
 def particle_gain(view, e, x):
-    """From the pair's table."""
+    """Compute the gain from the pair's table."""
     sums = view.pair.sums[0]
     return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
 

@@ -379,7 +379,7 @@ def look_at_rows(view, e, x):
 
 @questions.without_edge.register(PseudoEdges)
 def rows_without_edge(view, e):
-    """As `look_at_rows` left them."""
+    """Return what `look_at_rows` found."""
     return view.without.sums[0].g, view.without.sums[0].h
 
 
@@ -415,14 +415,14 @@ def row_gain(view, e, x):
 
 @questions.likelihood_terms.register(PseudoEdges)
 def row_terms(view, e, x):
-    """By a pass."""
+    """Compute the terms by a pass over the rows of both ends."""
     value, sums = row_gain(view, e, x), view.proposed.sums[0]
     return value, sums.g, sums.h
 
 
 @questions.gain.register(PseudoEdges)
 def gain_in_rows(view, e, x):
-    """Without a pass for the present value."""
+    """Compute the gain by a pass over the rows of both ends, but for the present value without one."""
     if x == view.w[e]:
         u, v, before = view.field.edges[e, 0], view.field.edges[e, 1], view.without.sums[0]
         return x * view.s[e] - (view.now.A[u] - before.A_u) - (view.now.A[v] - before.A_v)

@@ -124,7 +124,7 @@ def recall_look(view: Any, slot: int) -> Any:
 
 @lean
 def shift(field, a, e, end):
-    """By how much node parameter a, of an end of edge e, falls for each unit of e while centred ones stay."""
+    """Return how far node parameter a, of an end of edge e, falls by a unit of e while centred ones stay."""
     value = 0.0
     for l in range(field.features.shape[1]):
         value += field.lift[a, l] * field.centre[e, 1 - end, l]
@@ -138,7 +138,7 @@ def bias_terms(view: Any, e: int, x: float, bias: Any) -> Any:
 
 @bias_terms.register(object)
 def bias_terms_of_field(view, e, x, bias):
-    """From the biases as they would be."""
+    """Evaluate the densities of the biases as they would be."""
     value, slope, curvature = 0.0, 0.0, 0.0
     if view.n_biases > 0:
         q, move = view.field.basis.shape[0], x - view.w[e]
@@ -161,7 +161,7 @@ def set_edge(view: Any, e: int, x: float) -> Any:
 
 @set_edge.register(object)
 def set_edge_of_field(view, e, x):
-    """In the view's arrays."""
+    """Write the value and the biases to the view's arrays."""
     q, move = view.field.basis.shape[0], x - view.w[e]
     view.w[e] = x
     for end in range(2):
@@ -190,7 +190,7 @@ def set_parameters(view: Any, active: Any, place: Any) -> Any:
 
 @set_parameters.register(object)
 def set_parameters_of_field(view, active, place):
-    """In the view's arrays, from `place` (k + n_biases,)."""
+    """Write `place` (k + n_biases,) to the view's arrays."""
     field, k = view.field, active.shape[0]
     for a in range(k):
         view.w[active[a]] = place[a]
@@ -210,7 +210,7 @@ def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
 
 @without_slab.register(object)
 def field_without_slab(view, active, bias, slope):
-    """From the biases of the field, and `add_slopes`; into `slope` (k + n_biases,)."""
+    """Add up `bias_prior` and `add_slopes`, with their gradients in `slope` (k + n_biases,)."""
     k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
     if view.n_biases > 0:
         value = bias_prior(bias, view.b, slope[k:])
@@ -231,7 +231,7 @@ def bias_prior(bias: Any, b: Any, slope: Any) -> Any:
 
 @bias_prior.register(object)
 def prior_of_each(bias, b, slope):
-    """As each bias has a density of its own; `b` and `slope` (n_biases,)."""
+    """Sum the log density of each bias, as each has its own; `b` and `slope` (n_biases,)."""
     value = 0.0
     for i in range(b.shape[0]):
         density = density_of(bias, i)
@@ -247,7 +247,7 @@ def fill_bias_precisions(bias: Any, out: Any) -> Any:
 
 @fill_bias_precisions.register(object)
 def fill_own_precisions(bias, out):
-    """From each density, into `out` (d q,)."""
+    """Take each curvature from the bias's own density, into `out` (d q,)."""
     for i in range(out.shape[0]):
         density = density_of(bias, i)
         out[i] = slope_and_precision(density, density.location)[1]

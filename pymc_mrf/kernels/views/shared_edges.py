@@ -107,7 +107,7 @@ def look_at_entry(view, k, x):
 
 @questions.without_edge.register(SharedEdges)
 def without_entry(view, k):
-    """As `look_at_entry` left them."""
+    """Return what `look_at_entry` found."""
     return view.score[k], view.information[k]
 
 
@@ -145,7 +145,7 @@ def entry_gain(view, k, x):
 
 @questions.bias_terms.register(SharedEdges)
 def entry_bias_terms(view, k, x, bias):
-    """As the prior tells."""
+    """Ask `prior_terms`, by the type of the prior, if the biases move."""
     value, slope, curvature = 0.0, 0.0, 0.0
     if view.n_biases > 0:
         value, slope, curvature = prior_terms(bias, view, k, x)
@@ -159,7 +159,7 @@ def prior_terms(bias: Any, view: Any, k: int, x: float) -> Any:
 
 @prior_terms.register(object)
 def terms_of_each(bias, view, k, x):
-    """Add those of the edges."""
+    """Add up `bias_terms` of the edges."""
     terms, value, slope, curvature = view.field, 0.0, 0.0, 0.0
     for t in range(terms.first[k], terms.first[k + 1]):
         c = terms.factor[t]
@@ -180,7 +180,7 @@ def end_of(view, t, p):
 
 @prior_terms.register(Combined)
 def terms_of_sums(bias, view, k, x):
-    """Those of every sum that moves with the entry."""
+    """Add up the terms of every sum that moves with the entry."""
     value, slope, curvature = 0.0, 0.0, 0.0
     inverse, n_fields, n_ends = bias.inverse, bias.inverse.shape[0], 2 * view.whole.field.basis.shape[0]
     width = view.n_biases // n_fields
@@ -216,7 +216,7 @@ def sum_at(bias, b, f, i):
 
 @questions.bias_prior.register(Combined)
 def prior_of_sums(bias, b, slope):
-    """As each sum has a density of its own."""
+    """Sum the log density of each sum, as each has its own."""
     n_fields, value = bias.inverse.shape[0], 0.0
     width = b.shape[0] // n_fields
     for i in range(slope.shape[0]):
@@ -233,7 +233,7 @@ def prior_of_sums(bias, b, slope):
 
 @questions.fill_bias_precisions.register(Combined)
 def fill_precisions_of_sums(bias, out):
-    """Of every bias with the others fixed."""
+    """Fill the curvature by every bias with the others fixed."""
     n_fields = bias.inverse.shape[0]
     width = out.shape[0] // n_fields
     for i in range(out.shape[0]):
@@ -307,5 +307,5 @@ def entries_without_slab(view, active, bias, slope):
 
 @questions.is_trusted.register(SharedEdges)
 def whole_is_trusted(view):
-    """As the field is."""
+    """Whether the likelihood of the field is known well enough."""
     return questions.is_trusted(view.whole)

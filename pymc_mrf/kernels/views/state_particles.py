@@ -188,7 +188,7 @@ def move_node(particles, F, i, end):
 
 @questions.set_states.register(StateParticles)
 def set_indices(particles, field, states):
-    """With their features."""
+    """Keep the state indices, and their features."""
     for i in range(states.shape[0]):
         copy(states[i], particles.states[i, : states.shape[1]])
         for l in range(particles.T.shape[1]):
@@ -198,7 +198,7 @@ def set_indices(particles, field, states):
 
 @questions.get_states.register(StateParticles)
 def get_indices(particles, states):
-    """As they are."""
+    """Copy the state indices."""
     for i in range(states.shape[0]):
         copy(particles.states[i, : states.shape[1]], states[i])
 
@@ -212,14 +212,14 @@ def clear_local_fields(particles, field):
 
 @questions.add_edge.register(StateParticles)
 def add_edge_to_local_fields(particles, field, e, x):
-    """From the features of both ends."""
+    """Add to the local fields of each end what the features of the other give."""
     for end in range(2):
         add_neighbour(x, e, 1 - end, field, particles.T, particles.L[field.edges[e, end]])
 
 
 @questions.fill_probabilities.register(StateParticles)
 def fill_state_probabilities(particles, field, i):
-    """Of all states."""
+    """Fill the probabilities of all states."""
     fill_softmax(
         particles.tables[i], field.features[i], particles.L[i], particles.P[i], particles.ends.R
     )
@@ -245,7 +245,7 @@ def average_over_node(P, g, out):
 
 @questions.fill_shares.register(StateParticles)
 def fill_state_shares(particles, i, p):
-    """From those in the particles."""
+    """Average the probabilities of all states."""
     sum_W = total(particles.W)
     for a in range(p.shape[0]):
         p[a] = dot(particles.W, particles.P[i, a]) / sum_W
@@ -253,7 +253,7 @@ def fill_state_shares(particles, i, p):
 
 @questions.variance_of_share.register(StateParticles)
 def variance_of_state_share(particles, i, g, mean):
-    """From the means in the particles."""
+    """Compute the variance from the means in the particles."""
     W, P, R = particles.W, particles.P[i], particles.ends.R
     average_over_node(P, g, R)
     for j in range(W.shape[0]):
@@ -263,7 +263,7 @@ def variance_of_state_share(particles, i, g, mean):
 
 @questions.tilt.register(StateParticles)
 def tilt_states(particles, i, x, g):
-    """By a factor for each state."""
+    """Multiply each state's probability by its factor, and the weights by the mean factor."""
     W, P, R, f = particles.W, particles.P[i], particles.ends.R, particles.ends.factors[: g.shape[0]]
     fill_factors(x, g, f)
     average_over_node(P, f, R)
@@ -278,7 +278,7 @@ def tilt_states(particles, i, x, g):
 
 @questions.carry.register(StateParticles)
 def carry_features(particles, field, k, end, x):
-    """To the local fields."""
+    """Add the changes of the end's features to the local fields."""
     L, flips = particles.L[k], particles.ends.flips[end]
     for l in range(L.shape[0]):
         for j in range(L.shape[1]):
@@ -357,7 +357,7 @@ def probabilities_of_pair(first, P_v, table_u, table_v, p):
 
 @questions.fill_pair.register(StateParticles)
 def fill_state_pair(particles, field, e, x, p):
-    """By a sum for each pair of states: both ends are independent given the rest and without the edge."""
+    """Take a sum for each pair of states: both ends are independent given the rest and without the edge."""
     u, v, ends, P, tables = (
         field.edges[e, 0],
         field.edges[e, 1],
@@ -389,7 +389,7 @@ def variance_of_state_mean(W, P_u, P_v, c, mean, ends):
 
 @questions.variance_of_mean.register(StateParticles)
 def variance_in_state_pair(particles, field, e, x, mean):
-    """From the conditional means in the particles."""
+    """Compute the variance from the conditional means in the particles."""
     u, v, P, ends, c = field.edges[e, 0], field.edges[e, 1], particles.P, particles.ends, field.cells[e]
     if x == 0.0:
         return variance_of_state_mean(particles.W, P[u], P[v], c, mean, ends)
@@ -437,7 +437,7 @@ def redraw_states_of_pair(particles, field, e, old, new):
 
 @questions.add_move.register(StateParticles)
 def add_move_of_states(particles, field, w, beta, active, D):
-    """By products of the features, and tables of the nodes."""
+    """Add products of the features, and tables of the nodes."""
     T, tables, F, G = particles.T, particles.by_state, field.features, field.basis
     M, K, q = F.shape[1], F.shape[2], G.shape[0]
     D[:], tables[:] = 0.0, 0.0
@@ -472,7 +472,7 @@ def total_in_state(W, states, a):
 
 @questions.fill_means.register(StateParticles)
 def fill_means_of_states(particles, field, active, W, edge_mean, node_mean):
-    """From shares of states, and sums of products of features."""
+    """Compute the means from shares of states, and sums of products of features."""
     T, share, product, sum_W, owner = (
         particles.T,
         particles.by_state,

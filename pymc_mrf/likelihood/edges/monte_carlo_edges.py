@@ -98,7 +98,7 @@ class MonteCarloEdges(EdgeEngine):
     def coordinates(  # type: ignore[override]
         self, active: np.ndarray, prior: EdgePrior
     ) -> Coordinates | NormalCoordinates:
-        """About the normal approximation at the reference, if the covariance there is known, and small."""
+        """Centre on the normal approximation at the reference, if its covariance is known and small."""
         view, r = self.view, len(self.view.w)
         of_prior, slope, fixed = np.zeros((3, len(view.delta)))
         moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
@@ -138,7 +138,7 @@ class MonteCarloEdges(EdgeEngine):
         return self.view.shares.copy()
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """As of the base; after a rejection, statistics are again those of the place that is kept."""
+        """Move as the base does; after a rejection, statistics are again those of the place that is kept."""
         view = self.view
         before = view.w.copy(), view.beta.copy(), view.share.copy(), view.apart.copy()
         accept = super().trajectory(active, prior, step, n_steps, rng)

@@ -127,7 +127,7 @@ class PseudoEdges(EdgeEngine):
         return min(max(float(np.sqrt(max(widest, 0.0))), 1.0), MAX_STRETCH)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
-        """As of the base; remembers the norms of the weights."""
+        """Make them as the base does, and remember the norms of the weights."""
         x = super().coordinates(active, prior)
         (u, v), d = self.view.field.edges[active].T, len(self._norms)
         squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
@@ -135,11 +135,11 @@ class PseudoEdges(EdgeEngine):
         return x
 
     def slab_curvatures(self) -> np.ndarray:
-        """As learnt."""
+        """Return what was learnt."""
         return self._places.of(self.information)[2]
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
-        """From the learnt covariances and variances."""
+        """Compute them from the learnt covariances and variances."""
         view, G = self.view, self.view.field.basis
         C, variance, *_ = self._places.of(self.information)
         u, v = view.field.edges.T
@@ -147,12 +147,12 @@ class PseudoEdges(EdgeEngine):
         return (C[u] * view.Z2[:, 1] + C[v] * view.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
 
     def remember(self) -> None:
-        """Covariances and variances at the present parameters."""
+        """Keep the covariances and variances at the present parameters."""
         pseudo_edges.catch_up(self.view)  # after a rejection
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
-        """As of the base; remembers what `learn` needs."""
+        """Move as the base does, and remember what `learn` needs."""
         accept = super().trajectory(active, prior, step, n_steps, rng)
         self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)

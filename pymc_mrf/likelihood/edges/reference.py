@@ -79,7 +79,7 @@ class Reference:
 
     @property
     def variances(self) -> np.ndarray:
-        """Of the statistics, (p,)."""
+        """Variances of the statistics, (p,)."""
         return self.covariance if self.covariance.ndim == 1 else self.covariance.diagonal()
 
     def recentred(self, centre: np.ndarray, lift: np.ndarray, edges: np.ndarray) -> "Reference":

@@ -54,6 +54,7 @@ MOST_PASSES, MOST_DRAWN = (
     200,
     1e9,
 )  # passes, and states that are drawn in them, of which either is waited for: minutes, if nodes are many
+BY_MOST = 3.0  # times the tolerance, one statistic of many may differ between both halves of the chains
 HOPELESS = 10.0  # times the tolerance, the noise of the largest sample that is not even drawn
 MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
@@ -210,7 +211,7 @@ class Search:
             draws, share = self._draw(reference)
             late = draws[len(draws) // 3 :]
             self._move_to(reference, late.mean(axis=0))
-            if len(draws) < PILOT_DRAWS:
+            if share < LEAST_SHARE:
                 size = min(2 * size, LARGEST_PILOT)
                 continue
             if share > GOOD_SHARE and share < 1.1 * last:
@@ -234,22 +235,22 @@ class Search:
             )
         n_present = float((late != 0.0).sum(axis=1).mean())
         n, p, lag = len(self._x), len(reference.place), reference.lag
-        for _ in range(MOST_LONGER):
+        for k in range(MOST_LONGER):
             by_draw = lag * (DISTANCE / (OF_MEAN * tolerance)) ** 2
             n_draws = max(n * by_draw, min(CHEAP_DRAWS / p**2, MOST_CHEAP[1]))
             n_passes = max(int(np.ceil(max(n_draws / size, LEAST_LAGS * lag))), 2)
             # the covariance errs by the square root of the spread, which is about n_present / n
             n_squared = min(max(int(np.ceil(n_present * by_draw / size)), 2), n_passes)
             reference = self._simulate(size, n_passes, n_squared)
-            lag = reference.lag
-            if n_passes >= LEAST_LAGS * lag and self._meet(reference, tolerance):
+            if n_passes >= LEAST_LAGS * reference.lag and self._meet(reference, tolerance):
                 return replace(reference, noise=noise)
-            if LEAST_LAGS * lag > max(MOST_PASSES, MOST_DRAWN / (size * len(self._field.n))):
+            if LEAST_LAGS * reference.lag > max(MOST_PASSES, MOST_DRAWN / (size * len(self._field.n))):
                 break
-            lag *= 2.0  # something that all statistics share in may be slower than most of each tells
+            # something that all statistics share in may be slower than most of each tells
+            lag = 2.0 ** (k + 1) * reference.lag
         raise NoReferenceError(
             "needs a field whose states are simulated by single nodes, but chains that start at the data and "
-            f"anywhere else do not meet: they forget their states in some {lag:.0f} sweeps or more"
+            f"anywhere else do not meet: they forget their states in some {reference.lag:.0f} sweeps or more"
         )
 
     def _size(self, noise: float, tolerance: float) -> int:
@@ -262,8 +263,11 @@ class Search:
 
     def _meet(self, reference: Reference, tolerance: float) -> bool:
         """Whether both halves of the chains, which start elsewhere, have the same means of the statistics."""
-        apart = reference.apart * np.sqrt(len(self._x) / np.maximum(reference.variances, TINY))
-        return bool(DISTANCE * np.sqrt(np.mean(apart[reference.variances > TINY] ** 2)) < tolerance)
+        apart = (
+            DISTANCE * reference.apart * np.sqrt(len(self._x) / np.maximum(reference.variances, TINY))
+        )
+        apart = apart[reference.variances > TINY]
+        return bool(np.sqrt(np.mean(apart**2)) < tolerance and np.abs(apart).max() < BY_MOST * tolerance)
 
     def _approach(self) -> None:
         """Newton steps towards the maximum of the likelihood of the present edges, by simulation.
@@ -376,7 +380,7 @@ class Search:
         share = (len(present) + 1.0) / (n_seen + 2.0)
         self._log_odds = float(np.log(share / (1.0 - share)))
         self._scale = float(np.sqrt((np.sum(present**2) + self._scale**2) / (len(present) + 1.0)))
-        return draws, float(np.median(shares))
+        return draws, float(np.median(shares) if len(shares) == PILOT_DRAWS else shares[-1])
 
     def noise(self, reference: Reference, draws: np.ndarray) -> np.ndarray:
         """Noise of the likelihood by a reference at `draws` (draws, p), by parameters in doubt.

@@ -99,25 +99,25 @@ class SharedEdges(EdgeEngine):
         return np.bincount(self._entry, information, len(self.view.w)), of_biases
 
     def stretch(self, rng) -> float:
-        """As of the field."""
+        """Ask the engine of the field."""
         return self._whole.stretch(rng)
 
     def remember(self) -> None:
-        """As the field does."""
+        """Let the engine of the field remember."""
         self._whole.remember()
 
     def statistics(self) -> dict[str, float]:
-        """Those of the field."""
+        """Return those of the field."""
         return self._whole.statistics()
 
     def measure_noise(self) -> float | None:
-        """As of the field."""
+        """Measure the noise of the field."""
         return self._whole.measure_noise()
 
     def edge_parameters(self) -> np.ndarray:
-        """Those of the field."""
+        """Return those of the field's edges."""
         return self.view.whole.w.copy()
 
     def learn(self, weight: float) -> None:
-        """As the field does."""
+        """Let the engine of the field learn."""
         self._whole.learn(weight)

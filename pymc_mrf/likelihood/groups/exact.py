@@ -76,7 +76,7 @@ class ExactLikelihood(ComputedLikelihood):
         return self._view
 
     def log_likelihood(self, eta):
-        """One pass over the junction tree in both directions."""
+        """Pass over the junction tree once in both directions."""
         value, slope = self._of_edges(eta)
         return value + self._node_score, self._to_entries(slope)
 

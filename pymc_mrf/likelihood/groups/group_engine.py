@@ -87,7 +87,7 @@ class GroupEngine(ABC):
 
     @property
     def _reference_statistic(self) -> np.ndarray:
-        """The statistic (K, K) in the type of `reference`, which is small where that is possible."""
+        """Statistic (K, K) in the type of `reference`, which is small where that is possible."""
         return self.statistic.astype(np.int8) if self.is_binary else self.statistic
 
     def alone(self) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.fields.families import Family
 from pymc_mrf.kernels.groups.monte_carlo_groups import SampledView
 from pymc_mrf.kernels.views.monte_carlo_edges import locate
-from pymc_mrf.kernels.views.questions import add_slopes, is_trusted
+from pymc_mrf.kernels.views.questions import add_slopes
 from pymc_mrf.likelihood.data_counts import blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, fill_sums
 from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
@@ -72,11 +72,11 @@ class MonteCarloLikelihood(ComputedLikelihood):
         return self._view
 
     def log_likelihood(self, eta):
-        """One pass over the sample; -inf where its weights tell nothing, so that values do not go there."""
+        """Pass once over the sample."""
         edges, slope = self._view.edges, np.zeros(self.graph.n_edges)
         edges.w[:] = eta[self.entries] / self._view.scale
         value = add_slopes(edges, np.arange(len(slope)), slope)
-        return value if is_trusted(edges) else -inf, self._to_entries(slope / self._view.scale)
+        return value, self._to_entries(slope / self._view.scale)
 
     def learn(self, eta, rng):
         """Points of the sample by their weights at `eta`."""

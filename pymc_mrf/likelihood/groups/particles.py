@@ -94,7 +94,7 @@ class ParticleLikelihood(GroupEngine):
         self.reset_statistics()
 
     def move_nodes(self, node_basis: np.ndarray, directions: np.ndarray) -> None:
-        """From now on move node parameters, which multiply the `node_basis` (q, K), with the group values.
+        """Let node parameters, which multiply `node_basis` (q, K), move with the group values from now on.
 
         `directions` (d q, P) are their derivatives by the P variables that `information` is asked about.
         """

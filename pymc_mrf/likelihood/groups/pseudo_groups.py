@@ -55,7 +55,7 @@ class PseudoLikelihood(ComputedLikelihood):
         return self._view
 
     def log_likelihood(self, eta):
-        """One pass over all rows."""
+        """Pass once over all rows."""
         value = kernels.log_pseudo_likelihood(self.view(eta), self._moments)
         return value, self._to_entries(2.0 * self.s - self._moments)
 

@@ -242,7 +242,7 @@ class AuxiliarySampler(DataSampler):
         return self._moved(x, (edge_tables, node_tables), rng)
 
     def _sweep(self, x, tables, rng) -> None:
-        """Over trees, clusters or single nodes."""
+        """Sweep over trees, clusters or single nodes."""
         edge_tables, node_tables = tables
         coupling, weights = np.empty(len(edge_tables)), np.empty(node_tables.shape)
         attracts = self.clusters and read_attraction(edge_tables, self.graph.edges, coupling, weights)
@@ -320,5 +320,5 @@ class FactorAuxiliarySampler(DataSampler):
         return self._moved(np.array(start, dtype=np.int8), (tables,), rng)
 
     def _sweep(self, x, tables, rng) -> None:
-        """Over trees."""
+        """Sweep over trees."""
         self._simulator.sweep(x, *tables, self.n_sweeps, rng)

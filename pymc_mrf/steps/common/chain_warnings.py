@@ -32,7 +32,7 @@ class ChainWarning(SamplerWarning):
 
     @property
     def level(self) -> str:
-        """Of logging: "warn", or "debug" if other chains have said it all; found out when it is asked for."""
+        """Level of logging: "warn", or "debug" if other chains said it all; found out when asked for."""
         if not self._level:
             new = [text for text in self._messages if NUMBER.sub("#", text) not in self._logged]
             self._logged.update(NUMBER.sub("#", text) for text in new)

@@ -429,7 +429,7 @@ class EdgeGibbs(EdgeStep):
         return messages
 
     def _warn_of_pseudo_likelihood(self) -> list[str]:
-        """Of one reason only: the remedy is the same."""
+        """Warn for one reason only: the remedy is the same."""
         n_draws = len(self.noise)
         claims = self.included / n_draws, self.log_odds / n_draws
         instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))

@@ -182,7 +182,7 @@ class PersistentLangevin(FeatureStep):
         self._warm_up()
 
     def _check_slab(self) -> None:
-        """Without an accept step nothing keeps values inside a slab that ends."""
+        """Refuse a slab that ends: without an accept step nothing keeps values inside."""
         slab = self._target.rv.owner.op.scalar
         support = slab.support(*slab.arguments)
         if support is None or not all(isinstance(end, float) and np.isinf(end) for end in support):

@@ -24,8 +24,7 @@ class MonteCarloGibbs(ExactGibbs):
     """Grouped edge parameters under a Monte Carlo likelihood, of fields of any treewidth.
 
     Leaves invariant: the distribution proportional to prior times Monte Carlo likelihood (Geyer & Thompson,
-    1992), exactly, but that moves of group values do not go where its weights tell nothing. Parameters and
-    errors as of `ExactGibbs`; cost grows with the points of the sample.
+    1992), exactly. Parameters and errors as of `ExactGibbs`; cost grows with the points of the sample.
 
     Notes
     -----

@@ -326,11 +326,18 @@ class LatentEvidence:
 
 
 def _is_imputed(v, pairs: list[tuple], model: pm.Model) -> bool:
-    """Whether a variable is free, no field, and in the terms of no others, of `pairs` with their terms."""
+    """Whether a variable is free, no field, and in the terms of no others, of `pairs` with their terms.
+
+    Of a normal vector the components that are observed are no others: they are evidence without it.
+    """
     if v not in model.free_RVs or field_node(v) is not None:
         return False
-    value = model.rvs_to_values[v]
-    return not any(value in set(ancestors([t])) for other, t in pairs if other.owner is not v.owner)
+    value, own = model.rvs_to_values[v], v.owner if is_split_normal(v) else None
+    return not any(
+        value in set(ancestors([t]))
+        for other, t in pairs
+        if other is not v and (own is None or other.owner is not own)
+    )
 
 
 def _summands(term):

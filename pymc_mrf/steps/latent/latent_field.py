@@ -320,7 +320,7 @@ class PairwiseLatentField(LatentField):
         return PairwiseSweep(self._op.graph, partitions, clamped)
 
     def _whole_sweep(self):
-        """Over blocks of cells where few are free, else over trees."""
+        """Sweep over blocks of cells where few are free, else over trees."""
         if self.free.mean() <= FEW_FREE:
             blocks = cell_blocks(self._op.graph, self.free, self.states.shape[1])
             n_blocks = np.diff(blocks.chain_ptr)
@@ -330,7 +330,7 @@ class PairwiseLatentField(LatentField):
         return super()._whole_sweep()
 
     def clusters(self):
-        """Those of all edges."""
+        """Sweep over clusters of all edges, unless rows are drawn at once."""
         return None if self.exact else ClusterSweep(self._op.graph, self.fixed)
 
     def _flat(self, tables, evidence, c):
@@ -395,7 +395,7 @@ class FactorLatentField(LatentField):
         return None if tables[0].min() == -np.inf else np.zeros((1, *self._possible.shape))
 
     def _find_ties(self, tables):
-        """Those of the partition with the fewest: a sweep may choose any."""
+        """Find those of the partition with the fewest, and put it first: a sweep may choose any."""
         [flat] = tables
         if flat.min() > -np.inf:
             return []
