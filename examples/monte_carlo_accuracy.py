@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=100, help="in each of two chains")
     parser.add_argument("--data-sets", type=int, default=1)
-    args = parse_sizes(parser, argv, draws=4000, data_sets=3)
+    args = parse_sizes(parser, argv, draws=1500, data_sets=3)
     rows = []
     for name, declare in list(data_sets().items())[: args.data_sets]:
         exact = inclusion(declare("exact"), args.draws, 0)
