@@ -28,6 +28,11 @@ LIKELIHOODS: dict[str, Any] = {
     "the same, twice the points": pmrf.MonteCarlo(tolerance=TOLERANCE / 2**0.5),
     '`"pseudo"`': "pseudo",
 }
+NAMES = {
+    "house": "House, 435 members, 16 votes",
+    "binary": "12 binary variables, 400 rows",
+    "ordinal": "7 items of 3 answers, 300 rows",
+}
 IN_DOUBT = 0.02, 0.98  # inclusion probabilities
 
 
@@ -54,12 +59,11 @@ def data_sets() -> dict[str, Callable[[Any], pm.Model]]:
     """Models of all data sets, by likelihood."""
     binary = simulated(pmrf.BoltzmannMachine, 12, 400, 1)
     ordinal = simulated(pmrf.OrdinalMRF, 7, 300, 2, n_states=3)
+    house = pmrf.datasets.load_house84().x
     return {
-        "House, 435 members, 16 votes": partial(
-            sparse_field, pmrf.BoltzmannMachine, pmrf.datasets.load_house84().x
-        ),
-        "12 binary variables, 400 rows": partial(sparse_field, pmrf.BoltzmannMachine, binary),
-        "7 items of 3 answers, 300 rows": partial(sparse_field, pmrf.OrdinalMRF, ordinal, n_states=3),
+        NAMES["house"]: partial(sparse_field, pmrf.BoltzmannMachine, house),
+        NAMES["binary"]: partial(sparse_field, pmrf.BoltzmannMachine, binary),
+        NAMES["ordinal"]: partial(sparse_field, pmrf.OrdinalMRF, ordinal, n_states=3),
     }
 
 
@@ -97,10 +101,10 @@ def main(argv: list[str] | None = None) -> None:
     """Sample all posteriors and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=100, help="in each of two chains")
-    parser.add_argument("--data-sets", type=int, default=1)
-    args = parse_sizes(parser, argv, draws=1500, data_sets=3)
-    rows = []
-    for name, declare in list(data_sets().items())[: args.data_sets]:
+    parser.add_argument("--data", nargs="+", default=["ordinal"], choices=NAMES)
+    args = parse_sizes(parser, argv, draws=1500, data=list(NAMES))
+    rows, models = [], data_sets()
+    for name, declare in ((NAMES[key], models[NAMES[key]]) for key in args.data):
         exact = inclusion(declare("exact"), args.draws, 0)
         for k, (label, likelihood) in enumerate(LIKELIHOODS.items()):
             rows.append(row(name, label, inclusion(declare(likelihood), args.draws, 1 + k), exact))

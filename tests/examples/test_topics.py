@@ -66,7 +66,7 @@ def test_missing_cells(tmp_path):
 def test_monte_carlo_accuracy(tmp_path, no_convergence_warnings):
     monte_carlo_accuracy.main(["--draws", "20", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "monte_carlo_accuracy.md").read_text(encoding="utf-8")
-    assert text.count("| House, 435 members, 16 votes |") == len(monte_carlo_accuracy.LIKELIHOODS)
+    assert text.count("| 7 items of 3 answers, 300 rows |") == len(monte_carlo_accuracy.LIKELIHOODS)
 
 
 @pytest.mark.slow

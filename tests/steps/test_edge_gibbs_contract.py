@@ -138,7 +138,7 @@ def agreement_field(likelihood="pseudo"):
 ONE_FIELD = (
     'samples one field, of which w itself is the parameter, under likelihood="particles", but w feeds '
     "several, or is one term of a sum, or parameters differ between rows: declare with "
-    'likelihood="exact", "pseudo" or "monte-carlo"'
+    'likelihood="exact", "monte-carlo" or "pseudo"'
 )
 
 

@@ -367,5 +367,5 @@ def test_one_entry_for_two_edges_is_refused():
 
 
 def test_particles_do_not_serve_sums():
-    with pytest.raises(ValueError, match='declare with likelihood="exact", "pseudo" or "monte-carlo"'):
+    with pytest.raises(ValueError, match='declare with likelihood="exact", "monte-carlo" or "pseudo"'):
         expression(lambda w, s: w + s, likelihood="particles")

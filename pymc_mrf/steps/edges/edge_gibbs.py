@@ -193,7 +193,7 @@ class EdgeGibbs(EdgeStep):
     serves = tuple(ENGINES)
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = ("exact", "pseudo", "monte-carlo")
+    serves_sums = ("exact", "monte-carlo", "pseudo")
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
