@@ -14,6 +14,7 @@ from tests.steps.test_contract import CASES, model_of, values_of
 
 ROOT = Path(__file__).parents[2]
 NAMES = {case.step: name for name, case in reversed(CASES.items())}.values()  # one for each step
+ROUNDING = {"Monte Carlo groups": 1e-5}  # sums in single precision, whose order compilers choose
 FLAGS = "mode=FAST_COMPILE,cxx="
 
 
@@ -51,4 +52,5 @@ def test_all_steps_draw_the_same(tmp_path):
     plain = pickle.loads(path.read_bytes())
     for name, values in last_points(NAMES).items():
         for ours, numbas in zip(values, plain[name], strict=True):
-            np.testing.assert_allclose(ours, numbas, rtol=1e-9, err_msg=name)
+            rtol = ROUNDING.get(name, 1e-9)
+            np.testing.assert_allclose(ours, numbas, rtol=rtol, err_msg=name)
