@@ -31,18 +31,14 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     import pytensor.tensor as pt
 
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-    from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+    from pymc_mrf.distributions.parents import fields_under, likelihoods_fed
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
     from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
-    found, seen = [], set()
-    for rv in [*model.observed_RVs, *model.free_RVs]:
-        node = field_node(rv)
-        if node is None or node.op.likelihood != "pseudo" or node in seen:
-            continue
-        seen.add(node)  # both parts of a field with missing cells lead to it
+    found = []
+    for rv, node in fields_under("pseudo", model):
         if not isinstance(node.op, MarkovRandomFieldRV):
             text = "pseudo-likelihood of a factor graph: the strength of its couplings is not looked at"
             instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))

@@ -11,19 +11,14 @@ from pymc_mrf.analysis.findings import AGAINST, FOR, Finding
 
 def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """Compare, at some posterior draws, the errors of paths and grids with the width of the posterior."""
-    import pymc as pm
     import pytensor.tensor as pt
 
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import fields_under, rows_of_field
     from pymc_mrf.distributions.path import NEGLIGIBLE, path_coupling, path_weights
     from pymc_mrf.likelihood.path.field_grid import FieldGrid
 
-    found, seen = [], set()
-    for rv in [*model.observed_RVs, *model.free_RVs]:
-        node = field_node(rv)
-        if node is None or node.op.likelihood != "path" or node in seen:
-            continue
-        seen.add(node)
+    found = []
+    for rv, node in fields_under("path", model):
         family, path, parameters = node.op.family, node.op.path, node.op.dist_params(node)
         at = path_coupling(path, family, parameters[0])[None]
         if isinstance(path, FieldGrid):
@@ -33,8 +28,7 @@ def path_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
             errors = max((path.error(draw[0], draw[1:]) for draw in draws), key=np.trace)
         else:
             errors = np.diag([max(path.error(t) for [t] in draws) ** 2])
-        shape = pm.draw(node.outputs[1].shape, mode="FAST_COMPILE")
-        off = _moved(draws, errors, int(np.prod(shape[:-1])))
+        off = _moved(draws, errors, rows_of_field(node))
         name = str(rv.name)
         moves = f"moves the posterior by {off:.2f} of its standard deviations"
         if off <= NEGLIGIBLE:

@@ -14,26 +14,19 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
 
     Of fields whose parameters no step of this package has moved: those steps tell it by their statistics.
     """
-    import pymc as pm
-
     from pymc_mrf.distributions.arguments import is_random
     from pymc_mrf.distributions.entries import entries_behind
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import fields_under, rows_of_field
     from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-    from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE
+    from pymc_mrf.steps.common.sample_checks import LEAST_SHARE, sample_remedy
 
-    found, seen = [], set()
-    for rv in [*model.observed_RVs, *model.free_RVs]:
-        node = field_node(rv)
-        if node is None or node.op.likelihood != "monte-carlo" or node in seen:
-            continue
-        seen.add(node)
+    found = []
+    for rv, node in fields_under("monte-carlo", model):
         op, parameters = node.op, node.op.dist_params(node)
         if entries_behind(parameters[0]):
             continue
-        n = int(np.prod(pm.draw(node.outputs[1].shape, mode="FAST_COMPILE")[:-1]))
         # weights and noise depend on how many rows there are, and not on what they are
-        rows = np.resize(op.sampled.reference.states.T, (n, op.graph.n_nodes))
+        rows = np.resize(op.sampled.reference.states.T, (rows_of_field(node), op.graph.n_nodes))
         moves_biases = any(map(is_random, parameters[1:]))
         engine = MonteCarloEdges(rows, op.graph, op.family, moves_biases, [op.sampled.reference])
         squares, shares = [], []
@@ -47,11 +40,7 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
             f"log-likelihood ratios {noise:.2f}"
         )
         if share < LEAST_SHARE:
-            text, remedy = f"{text}: the draws are far from the reference", 'likelihood="particles"'
-        elif noise > EDGE_NOISE:
-            remedy = f"MonteCarlo(tolerance=...), {EDGE_NOISE / noise:.2g} times what it is now"
-        else:
-            found.append(Finding(FOR, str(rv.name), noise, text, ""))
-            continue
-        found.append(Finding(AGAINST, str(rv.name), noise, text, remedy))
+            text += ": the draws are far from the reference"
+        remedy = sample_remedy(noise, share)
+        found.append(Finding(AGAINST if remedy else FOR, str(rv.name), noise, text, remedy))
     return found

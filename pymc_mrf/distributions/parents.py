@@ -124,6 +124,21 @@ def field_node(rv):
     return node
 
 
+def fields_under(likelihood: str, model: pm.Model) -> list[tuple]:
+    """Find the fields of a model that have a likelihood: a variable of each, and its apply node."""
+    first: dict = {}  # both parts of a field with missing cells lead to its node
+    for rv in [*model.observed_RVs, *model.free_RVs]:
+        node = field_node(rv)
+        if node is not None and node.op.likelihood == likelihood:
+            first.setdefault(node, rv)
+    return [(rv, node) for node, rv in first.items()]
+
+
+def rows_of_field(node) -> int:
+    """Count the rows of the field of an apply node."""
+    return int(np.prod(pm.draw(node.outputs[1].shape, mode="FAST_COMPILE")[:-1]))
+
+
 def strip_views(variable):
     """Return the variable behind added dimensions, shape assertions and named copies."""
     while variable.owner is not None and (

@@ -340,15 +340,20 @@ def follow_in_sample(view, e, old, new):
 
 
 @lean
+def places_of_states(view, i):
+    """Return the places of the biases of all states of bias i's node; none if a state has no bias."""
+    r, (q, K) = view.w.shape[0], view.field.basis.shape
+    first = r + i // q * q
+    return range(first, first + q if q == K else first)
+
+
+@lean
 def common_displacement(view, i):
     """Return by how much the biases of all states of a node have moved, which changes nothing."""
-    r, (q, K), total = view.w.shape[0], view.field.basis.shape, 0.0
-    if q < K:
-        return 0.0
-    first = r + i // q * q
-    for k in range(first, first + q):
+    total = 0.0
+    for k in places_of_states(view, i):
         total += view.delta[k]
-    return total / q
+    return total / view.field.basis.shape[0]
 
 
 @lean
@@ -360,13 +365,10 @@ def slope_within(view, i):
 @lean
 def common_slope(view, i):
     """Return the slope of the cumulants by `common_displacement`, with which biases beyond limits move."""
-    r, (q, K), total = view.w.shape[0], view.field.basis.shape, 0.0
-    if q < K:
-        return 0.0
-    first = r + i // q * q
-    for k in range(first, first + q):
+    total = 0.0
+    for k in places_of_states(view, i):
         total += view.slope[k] - slope_within(view, k)
-    return total / q
+    return total / view.field.basis.shape[0]
 
 
 @lean

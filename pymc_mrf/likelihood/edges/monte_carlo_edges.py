@@ -22,7 +22,7 @@ from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
 from pymc_mrf.kernels.views.sample_sums import LANES
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine, edge_field, features_at
-from pymc_mrf.likelihood.edges.reference import Reference, bias_part
+from pymc_mrf.likelihood.edges.reference import Reference
 
 FAR = 3.0
 """Standard deviations of a weight from 0 beyond which its edge is in no doubt."""
@@ -161,9 +161,8 @@ class MonteCarloEdges(EdgeEngine):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
             y = view.y[k : k + 1, : view.sample.size[k]]
-            beyond = (view.delta - view.bounded)[place]
-            known = y - bias_part(beyond[None, r:], field.basis, reference.states)
-            by_sample, by_mean = reference.halves_apart(field, y, known)[0], reference.apart
+            beyond = (view.delta - view.bounded)[None, place]
+            by_sample, by_mean = reference.halves_apart(field, y, beyond)[0], reference.apart
             # that of the covariance, times the displacement, whose variance is that of y
             by_covariance = reference.variances * (y.var() / reference.n_squared)
             far = n**2 * (by_sample**2 + by_mean**2 + by_covariance * (reference.excess.size > 0))
@@ -198,6 +197,16 @@ def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
 def node_limits(basis: np.ndarray, d: int) -> np.ndarray:
     """How far biases (d q,) count in the cumulants: of a rare state these say nothing of large changes."""
     return np.tile(kernels.REACH / np.ptp(basis, axis=1), d)
+
+
+def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return how far displacements (T, d q) of biases are beyond `node_limits`, as the kernels count them."""
+    q, K = basis.shape
+    own = delta.reshape(len(delta), -1, q)
+    if q == K:  # what all states of a node have in common changes nothing
+        own = own - own.mean(axis=2, keepdims=True)
+    limit = node_limits(basis, own.shape[1]).reshape(-1, q)
+    return (own - np.clip(own, -limit, limit)).reshape(delta.shape)
 
 
 def sample_view(

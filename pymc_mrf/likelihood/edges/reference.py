@@ -127,7 +127,7 @@ class Reference:
             total += part.sum(axis=1, dtype=np.float64)
         return total / m
 
-    def halves_apart(self, field: Field, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def halves_apart(self, field: Field, y: np.ndarray, beyond: np.ndarray) -> np.ndarray:
         """Half the difference of the slopes of A by all parameters, (T, p), by both halves of the sample.
 
         Without what the longer simulation replaces: the noise of the third and higher cumulants.
@@ -138,9 +138,10 @@ class Reference:
             Whose statistics are those of this reference.
         y : (T, m) float32 array
             Of T places, the exponents of the points' weights.
-        known : (T, m) array
-            The same, of the parameters as far as they count in the cumulants.
+        beyond : (T, p) array
+            How far parameters are beyond where they count in the cumulants, which most are not.
         """
+        known = y - _exponents(beyond, field, self.states)
         half = self.states.shape[1] // 2
         values, slopes = np.empty((len(self.place), half), dtype=np.float32), []
         for part in (slice(None, half), slice(half, 2 * half)):
@@ -155,11 +156,15 @@ class Reference:
         return 0.5 * (slopes[0] - slopes[1])
 
 
-def bias_part(biases: np.ndarray, basis: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Return what biases (T, d q), most being 0, add to the exponents (T, m) of points in `states` (d, m)."""
-    q, total = len(basis), np.zeros((len(biases), states.shape[1]))
-    for i in np.flatnonzero(biases.any(axis=0)):
-        total += biases[:, i, None] * basis[i % q, states[i // q]]
+def _exponents(parameters: np.ndarray, field: Field, states: np.ndarray) -> np.ndarray:
+    """Return what parameters (T, p), mostly 0, add to the exponents (T, m) of points in `states` (d, m)."""
+    (q, K), r, total = field.basis.shape, len(field.edges), np.zeros((len(parameters), states.shape[1]))
+    for k in np.flatnonzero(parameters.any(axis=0)):
+        if k < r:
+            u, v = field.edges[k]
+            total += parameters[:, k, None] * field.cells[k].reshape(K, K)[states[u], states[v]]
+        else:
+            total += parameters[:, k, None] * field.basis[(k - r) % q, states[(k - r) // q]]
     return total
 
 

@@ -28,8 +28,8 @@ from pymc_mrf.likelihood.edges.edge_engine import (
     edge_field,
     fill_sums,
 )
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, node_limits
-from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference, bias_part
+from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
+from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
@@ -390,11 +390,10 @@ class Search:
         field, n, r = self._field, len(self._x), self._graph.n_edges
         f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
         fill_statistics(reference.states, field.edges, field.cells, field.basis, f)
-        delta, limit = draws - reference.place, node_limits(field.basis, len(field.n))
-        beyond = delta[:, r:] - np.clip(delta[:, r:], -limit, limit)
-        y = delta.astype(np.float32) @ f
-        known = y - bias_part(beyond, field.basis, reference.states)
-        apart = n * reference.halves_apart(field, y, known)
+        delta = draws - reference.place
+        beyond = np.zeros_like(delta)
+        beyond[:, r:] = beyond_node_limits(delta[:, r:], field.basis)
+        apart = n * reference.halves_apart(field, delta.astype(np.float32) @ f, beyond)
         present = draws != 0.0
         share = present.mean(axis=0)
         in_doubt = (share > DOUBTFUL) & (share < 1.0 - DOUBTFUL) | (np.arange(len(share)) >= r)

@@ -11,7 +11,7 @@ from pymc_mrf.kernels.views.questions import add_slopes
 from pymc_mrf.likelihood.data_counts import blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, fill_sums
 from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
-from pymc_mrf.likelihood.edges.reference import Reference, bias_part
+from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood
 
 
@@ -102,13 +102,8 @@ class MonteCarloLikelihood(ComputedLikelihood):
         standard deviation apart by the likelihood with all others fixed: the larger of both.
         """
         edges, reference, r = self.view(values[labels]).edges, self._reference, self.graph.n_edges
-        z, field, n = reference.states, edges.field, self.n
-        beyond, y = edges.delta - edges.bounded, edges.y
-        known = y - bias_part(beyond[None, r:], field.basis, z)
-        for e in np.flatnonzero(beyond[:r]):
-            u, v = self.graph.edges[e]
-            known -= beyond[e] * field.cells[e].reshape(self.statistic.shape)[z[u], z[v]]
-        by_sample, by_mean = reference.halves_apart(field, y, known)[0, :r], reference.apart[:r]
+        n, y, beyond = self.n, edges.y, (edges.delta - edges.bounded)[None]
+        by_sample, by_mean = reference.halves_apart(edges.field, y, beyond)[0, :r], reference.apart[:r]
         by_covariance = n * float(y.var() / reference.n_squared) * (reference.excess.size > 0)
         groups, of_groups = labels[self.entries], self.information(labels, len(values)).diagonal()
         squares = []
