@@ -202,6 +202,8 @@ def node_limits(basis: np.ndarray, d: int) -> np.ndarray:
 def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Return how far displacements (T, d q) of biases are beyond `node_limits`, as the kernels count them."""
     q, K = basis.shape
+    if q == 0:  # a family without node parameters
+        return np.zeros_like(delta)
     own = delta.reshape(len(delta), -1, q)
     if q == K:  # what all states of a node have in common changes nothing
         own = own - own.mean(axis=2, keepdims=True)
