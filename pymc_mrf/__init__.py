@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         vi_difference,
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
+    from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.edges import plot_edges, plot_inclusion
     from pymc_mrf.plots.groups import plot_co_clustering, plot_groups, plot_n_groups
     from pymc_mrf.plots.latent_field import plot_latent_field
+    from pymc_mrf.plots.nodes import plot_nodes
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
@@ -125,6 +127,7 @@ __all__ = [
     "median_graph",
     "n_groups",
     "neighborhood_selection",
+    "node_measures",
     "plot_co_clustering",
     "plot_diagnostics",
     "plot_edges",
@@ -132,6 +135,7 @@ __all__ = [
     "plot_inclusion",
     "plot_latent_field",
     "plot_n_groups",
+    "plot_nodes",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
     "point_grouping",
@@ -145,6 +149,7 @@ __all__ = [
     "sample",
     "spiral_partition",
     "summarize_edges",
+    "summarize_nodes",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -200,6 +205,7 @@ _HOMES = {
     "median_graph": "pymc_mrf.analysis.edges",
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
+    "node_measures": "pymc_mrf.analysis.node_measures",
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
@@ -207,6 +213,7 @@ _HOMES = {
     "plot_inclusion": "pymc_mrf.plots.edges",
     "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",
+    "plot_nodes": "pymc_mrf.plots.nodes",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
@@ -220,6 +227,7 @@ _HOMES = {
     "sample": "pymc_mrf.runs.sample",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
+    "summarize_nodes": "pymc_mrf.analysis.node_measures",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",
