@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from pymc_mrf.fields.recoding import recode_states
     from pymc_mrf.fields.tables import prepare
     from pymc_mrf.graph import builders as graphs
+    from pymc_mrf.graph.coordinates import coords
     from pymc_mrf.graph.factor_graph import FactorGraph
+    from pymc_mrf.graph.lagged import LaggedGraph
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
-    from pymc_mrf.graph.structure import PairwiseGraph, coords
+    from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edges import plot_edges, plot_inclusion
@@ -90,6 +92,7 @@ __all__ = [
     "FactorGraphField",
     "FactorGraphMRF",
     "Ising",
+    "LaggedGraph",
     "LatentMarginals",
     "MonteCarlo",
     "MonteCarloGibbs",
@@ -172,6 +175,7 @@ _HOMES = {
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
+    "LaggedGraph": "pymc_mrf.graph.lagged",
     "PairwiseGraph": "pymc_mrf.graph.structure",
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
@@ -186,7 +190,7 @@ _HOMES = {
     "co_clustering": "pymc_mrf.analysis.groups",
     "comb_partition": "pymc_mrf.graph.lattice_partition",
     "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
-    "coords": "pymc_mrf.graph.structure",
+    "coords": "pymc_mrf.graph.coordinates",
     "diagnose": "pymc_mrf.analysis.diagnose",
     "edge_agreement": "pymc_mrf.analysis.predictive_checks",
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
