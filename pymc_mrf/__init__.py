@@ -5,8 +5,8 @@ parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC d
 `pm.sample()` and read the result with ArviZ. Names are loaded
 when they are first used; the first field or prior that is made registers the step methods.
 
-Directed graphs, continuous variables in a field, learning the graph of a `DirichletProcess`, and computing on
-GPUs are not implemented.
+Directed graphs other than those in time, continuous variables in a field, learning the graph of a
+`DirichletProcess`, and computing on GPUs are not implemented.
 """
 
 from importlib import import_module
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.ordinal import OrdinalMRF
@@ -92,6 +93,7 @@ __all__ = [
     "FactorGraphField",
     "FactorGraphMRF",
     "Ising",
+    "KineticMRF",
     "LaggedGraph",
     "LatentMarginals",
     "MonteCarlo",
@@ -170,6 +172,7 @@ _HOMES = {
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "Ising": "pymc_mrf.distributions.mrf",
+    "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",

@@ -8,13 +8,40 @@ import hashlib
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.graph.frozen import Frozen
+from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+
+
+class ArrowArrays(NamedTuple):
+    """Who depends on whom, in the form in which kernels take it; a link is two arrows within the row.
+
+    Attributes
+    ----------
+    in_ptr : (d + 1,) int64 array
+        Arrows to node i are those from ``in_ptr[i]`` to ``in_ptr[i + 1]`` of the next three.
+    source, in_lag, in_edge : (n,) int64 arrays
+        Node from which each arrow leads, position of its lag as in `LaggedGraph.lag_of`, and its edge.
+    out_ptr, target, out_lag, out_edge : (d + 1,), (n,), (n,), (n,) int64 arrays
+        Likewise of the arrows from each node.
+    """
+
+    in_ptr: np.ndarray
+    source: np.ndarray
+    in_lag: np.ndarray
+    in_edge: np.ndarray
+    out_ptr: np.ndarray
+    target: np.ndarray
+    out_lag: np.ndarray
+    out_edge: np.ndarray
+
+    def __reduce__(self):
+        return read_only, (type(self), *self)
 
 
 class LaggedGraph(Frozen):
@@ -124,6 +151,33 @@ class LaggedGraph(Frozen):
         content = repr((self.nodes, self.lags)).encode() + b"|"
         return hashlib.sha256(content + self.edges.tobytes() + self.lag_of.tobytes()).hexdigest()
 
+    @cached_property
+    def arrays(self) -> ArrowArrays:
+        """Flat read-only arrays for the kernels."""
+        links = np.flatnonzero(self.lag_of == 0)
+        ids = np.concatenate([np.arange(self.n_edges), links])
+        ends = np.concatenate([self.edges, self.edges[links, ::-1]])
+        found = []
+        for end in (1, 0):  # by target, then by source
+            order = np.argsort(ends[:, end], kind="stable")
+            counts = np.bincount(ends[:, end], minlength=self.n_nodes)
+            found += [
+                np.r_[0, np.cumsum(counts)],
+                ends[order, 1 - end],
+                self.lag_of[ids[order]],
+                ids[order],
+            ]
+        return read_only(ArrowArrays, *map(np.ascontiguousarray, found))
+
+    @classmethod
+    def side_by_side(cls, graphs: Sequence["LaggedGraph"]) -> "LaggedGraph":
+        """Graphs with the same lags as one, whose nodes are numbers: all edges of each, then of the next."""
+        starts = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
+        edges = [graph.edges + start for graph, start in zip(graphs, starts[:-1], strict=True)]
+        lag_of = [graph.lag_of for graph in graphs]
+        nodes = tuple(range(starts[-1]))
+        return _restored(nodes, graphs[0].lags, np.concatenate(edges), np.concatenate(lag_of))
+
     def __repr__(self) -> str:
         return (
             f"LaggedGraph({self.n_nodes} nodes, {self.n_edges} edges, lags {self.lags}, "
@@ -131,9 +185,16 @@ class LaggedGraph(Frozen):
         )
 
     def __reduce__(self):
-        labels, of_lag = self.nodes, [self.edges[self.lag_of == k] for k in (0, 1)]
-        links, arrows = ([(labels[u], labels[v]) for u, v in edges.tolist()] for edges in of_lag)
-        return LaggedGraph, (labels, arrows, self.lags, links)
+        return _restored, (self.nodes, self.lags, self.edges.copy(), self.lag_of.copy())
+
+
+def _restored(nodes: tuple, lags: tuple, edges: np.ndarray, lag_of: np.ndarray) -> LaggedGraph:
+    """Graph with these attributes."""
+    graph = LaggedGraph.__new__(LaggedGraph)
+    for array in (edges, lag_of):
+        array.setflags(write=False)
+    graph.__dict__.update(nodes=nodes, lags=lags, edges=edges, lag_of=lag_of)
+    return graph
 
 
 def _lags(lag: Any) -> tuple[int, ...]:

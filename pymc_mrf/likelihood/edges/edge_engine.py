@@ -240,7 +240,7 @@ class EdgeEngine:
     def __init__(
         self,
         x: Data,
-        graph: PairwiseGraph,
+        graph: Any,
         family: Family,
         moves_biases: bool,
         **options: int,

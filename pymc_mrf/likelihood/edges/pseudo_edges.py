@@ -179,3 +179,9 @@ class PseudoEdges(EdgeEngine):
         self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
         return accept
+
+
+class ConditionalEdges(PseudoEdges):
+    """The same where all edges are arrows: the product of full conditionals is the likelihood itself."""
+
+    is_pseudo: ClassVar[bool] = False
