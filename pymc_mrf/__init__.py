@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+    from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 __version__ = "0.1.0"
@@ -106,6 +107,7 @@ __all__ = [
     "Potts",
     "PseudoGibbs",
     "ReversibleJump",
+    "SeriesGibbs",
     "SpikeAndSlab",
     "StrippedBetaGibbs",
     "TreeGibbs",
@@ -185,6 +187,7 @@ _HOMES = {
     "Potts": "pymc_mrf.distributions.potts",
     "PseudoGibbs": "pymc_mrf.steps.groups.exact_gibbs",
     "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
+    "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
     "StrippedBetaGibbs": "pymc_mrf.steps.groups.stripped_beta",
     "TreeGibbs": "pymc_mrf.steps.latent.tree_gibbs",

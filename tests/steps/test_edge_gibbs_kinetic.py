@@ -50,6 +50,8 @@ def declare(name, w, b, arrows, z, labels, family, **options):
     if name == "ordinal" and z.shape[1] < 3:
         own |= {key: own[key][: z.shape[1]] for key in ("n_states", "scores")}
     x = np.array(family.states)[z]
+    if isinstance(z, np.ma.MaskedArray):
+        x = np.ma.masked_array(x, z.mask)
     return pmrf.KineticMRF("x", w, b, graph=graph, observed=x, series=labels, **own, **options)
 
 
@@ -148,6 +150,14 @@ def test_links_within_rows_beside_arrows():
             weight = w[0] if len(w) == 1 else pm.math.concatenate(w)
             declare("boltzmann", weight, b, arrows, z, labels, family, links=links)
         assert gaps(draws_of(model), exact).max() < Z
+
+
+def small_model():
+    z, labels, _, family, _ = series("boltzmann", PAIR, np.array([0.9, 0.0, -0.7, 0.0]), (30, 9), 4)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=4)
+        declare("boltzmann", w, pm.Normal("b", 0, 1, shape=2), PAIR, z, labels, family)
+    return model
 
 
 def chain_of_arrows(seed):

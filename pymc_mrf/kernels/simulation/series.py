@@ -97,12 +97,8 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
         Local fields at `x`, kept up to date.
     rng : numpy.random.Generator
 
-    Returns
-    -------
-    int
-        Cells that changed.
     """
-    K, changed = scores.shape[1], 0
+    K = scores.shape[1]
     log_p = np.empty(K)
     for c in range(cells.shape[0]):
         t, i = cells[c, 0], cells[c, 1]
@@ -127,10 +123,8 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
         if new == old:
             continue
         x[t, i] = new
-        changed += 1
         for k in range(arrows.out_ptr[i], arrows.out_ptr[i + 1]):
             row = later[t, arrows.out_lag[k]]
             if row >= 0:
                 weight = eta[min(row, eta.shape[0] - 1), arrows.out_edge[k]]
                 local[row, arrows.target[k]] += weight * (scores[i, new] - scores[i, old])
-    return changed
