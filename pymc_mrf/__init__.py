@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
+    from pymc_mrf.analysis.forecast import forecast
     from pymc_mrf.analysis.groups import (
         co_clustering,
         group_labels,
@@ -124,6 +125,7 @@ __all__ = [
     "edge_density",
     "edge_inclusion",
     "fit",
+    "forecast",
     "graphs",
     "group_labels",
     "l1_pseudo_likelihood",
@@ -203,6 +205,7 @@ _HOMES = {
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_inclusion": "pymc_mrf.analysis.edges",
     "fit": "pymc_mrf.estimation.fit",
+    "forecast": "pymc_mrf.analysis.forecast",
     "group_labels": "pymc_mrf.analysis.groups",
     "l1_pseudo_likelihood": "pymc_mrf.estimation.l1_pseudo_likelihood",
     "log_predictive": "pymc_mrf.analysis.conditional",

@@ -184,7 +184,7 @@ class KineticMRF(Field):
             if observed is None:
                 raise ValueError(f"{name}: time has gaps, but there is no `observed`: leave time out")
             observed, x = _with_gaps(observed, source), _with_gaps(x, source)
-        rows = _series_rows(x, windows_of(places, graph.lags, name), len(source), kind, graph)
+        rows = _series_rows(x, places, len(source), kind, graph, name)
         if x is not None:
             observed = without_nan(observed, kind.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
@@ -223,7 +223,7 @@ class KineticMRF(Field):
         if rows is None:
             n_rows = _length(kwargs.get("shape"), None, graph, "dist")
             places, _ = read_order(n_rows, None, None, "dist")
-            rows = _series_rows(None, windows_of(places, graph.lags, "dist"), n_rows, family, graph)
+            rows = _series_rows(None, places, n_rows, family, graph, "dist")
         edge = _at_most_rows(edge_parameter(weight, family, graph), 1, rows, "weight")
         node = _at_most_rows(_bias(bias, family, graph), 1 + family.node_axes, rows, "bias")
         n_axes = edge.type.ndim, node.type.ndim
@@ -328,15 +328,22 @@ def _with_gaps(x: Any, source: np.ndarray) -> np.ma.MaskedArray:
 
 
 def _series_rows(
-    x: np.ma.MaskedArray | None, windows: np.ndarray, n_rows: int, family: Family, graph: LaggedGraph
+    x: np.ma.MaskedArray | None,
+    places: dict[Any, np.ndarray],
+    n_rows: int,
+    family: Family,
+    graph: LaggedGraph,
+    name: str,
 ) -> SeriesRows:
     """Make the structure of the rows, with the states of those that are given."""
+    windows = windows_of(places, graph.lags, name)
     first = np.full((n_rows, graph.n_nodes), -1, dtype=np.int8)
     if x is not None:
         given = np.setdiff1d(np.arange(n_rows), windows[:, 0])
         z = family.encode(x.filled(family.states[0]), n_nodes=graph.n_nodes)
         first[given] = np.where(np.ma.getmaskarray(x), -1, z)[given]
-    return SeriesRows(n_rows, windows, first)
+    last = {label: own[-max(graph.lags) :] for label, own in places.items()}
+    return SeriesRows(n_rows, windows, first, last)
 
 
 def _own_dims(dims: Any, rows: SeriesRows, name: str) -> tuple[Hashable, ...]:

@@ -22,16 +22,21 @@ class SeriesRows(Frozen):
         earlier, and so on for L lags.
     first : (T, d) int8 array
         State indices of the rows that have not; -1 in all others, and where cells are missing.
+    last : dict
+        By the label of each series its last rows, on which the next would depend, (most,) int64.
     """
 
     n_rows: int
     windows: np.ndarray
     first: np.ndarray
+    last: dict[Any, np.ndarray]
 
-    def __init__(self, n_rows: int, windows: np.ndarray, first: np.ndarray) -> None:
+    def __init__(
+        self, n_rows: int, windows: np.ndarray, first: np.ndarray, last: dict[Any, np.ndarray]
+    ) -> None:
         for array in (windows, first):
             array.setflags(write=False)
-        self.__dict__.update(n_rows=n_rows, windows=windows, first=first)
+        self.__dict__.update(n_rows=n_rows, windows=windows, first=first, last=last)
 
     @cached_property
     def is_first(self) -> np.ndarray:
@@ -51,14 +56,17 @@ class SeriesRows(Frozen):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content."""
-        content = self.windows.tobytes() + b"|" + self.first.tobytes() + repr(self.first.shape).encode()
+        ends = repr([(label, rows.tolist()) for label, rows in self.last.items()])
+        content = (
+            self.windows.tobytes() + b"|" + self.first.tobytes() + f"{self.first.shape}{ends}".encode()
+        )
         return hashlib.sha256(content).hexdigest()
 
     def __repr__(self) -> str:
         return f"SeriesRows({self.n_rows} rows, {len(self.windows)} of them with a past, {self.digest[:16]})"
 
     def __reduce__(self):
-        return SeriesRows, (self.n_rows, self.windows.copy(), self.first.copy())
+        return SeriesRows, (self.n_rows, self.windows.copy(), self.first.copy(), self.last)
 
 
 def read_order(
