@@ -5,8 +5,8 @@ parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC d
 `pm.sample()` and read the result with ArviZ. Names are loaded
 when they are first used; the first field or prior that is made registers the step methods.
 
-Directed graphs, continuous variables in a field, learning the graph of a `DirichletProcess`, and computing on
-GPUs are not implemented.
+Directed graphs other than those in time, continuous variables in a field, learning the graph of a
+`DirichletProcess`, and computing on GPUs are not implemented.
 """
 
 from importlib import import_module
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
+    from pymc_mrf.analysis.forecast import forecast
     from pymc_mrf.analysis.groups import (
         co_clustering,
         group_labels,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.ordinal import OrdinalMRF
@@ -50,9 +52,11 @@ if TYPE_CHECKING:
     from pymc_mrf.fields.recoding import recode_states
     from pymc_mrf.fields.tables import prepare
     from pymc_mrf.graph import builders as graphs
+    from pymc_mrf.graph.coordinates import coords
     from pymc_mrf.graph.factor_graph import FactorGraph
+    from pymc_mrf.graph.lagged import LaggedGraph
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
-    from pymc_mrf.graph.structure import PairwiseGraph, coords
+    from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edges import plot_edges, plot_inclusion
@@ -73,6 +77,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+    from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 __version__ = "0.1.0"
@@ -92,6 +97,8 @@ __all__ = [
     "FactorGraphField",
     "FactorGraphMRF",
     "Ising",
+    "KineticMRF",
+    "LaggedGraph",
     "LatentMarginals",
     "MonteCarlo",
     "MonteCarloGibbs",
@@ -103,6 +110,7 @@ __all__ = [
     "Potts",
     "PseudoGibbs",
     "ReversibleJump",
+    "SeriesGibbs",
     "SpikeAndSlab",
     "StrippedBetaGibbs",
     "TreeGibbs",
@@ -119,6 +127,7 @@ __all__ = [
     "edge_density",
     "edge_inclusion",
     "fit",
+    "forecast",
     "graphs",
     "group_labels",
     "l1_pseudo_likelihood",
@@ -172,17 +181,20 @@ _HOMES = {
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "Ising": "pymc_mrf.distributions.mrf",
+    "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
+    "LaggedGraph": "pymc_mrf.graph.lagged",
     "PairwiseGraph": "pymc_mrf.graph.structure",
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
     "PseudoGibbs": "pymc_mrf.steps.groups.exact_gibbs",
     "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
+    "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
     "StrippedBetaGibbs": "pymc_mrf.steps.groups.stripped_beta",
     "TreeGibbs": "pymc_mrf.steps.latent.tree_gibbs",
@@ -191,13 +203,14 @@ _HOMES = {
     "co_clustering": "pymc_mrf.analysis.groups",
     "comb_partition": "pymc_mrf.graph.lattice_partition",
     "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
-    "coords": "pymc_mrf.graph.structure",
+    "coords": "pymc_mrf.graph.coordinates",
     "diagnose": "pymc_mrf.analysis.diagnose",
     "edge_agreement": "pymc_mrf.analysis.predictive_checks",
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_inclusion": "pymc_mrf.analysis.edges",
     "fit": "pymc_mrf.estimation.fit",
+    "forecast": "pymc_mrf.analysis.forecast",
     "group_labels": "pymc_mrf.analysis.groups",
     "l1_pseudo_likelihood": "pymc_mrf.estimation.l1_pseudo_likelihood",
     "log_predictive": "pymc_mrf.analysis.conditional",

@@ -40,7 +40,8 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     found = []
     for rv, node in fields_under("pseudo", model):
         if not isinstance(node.op, MarkovRandomFieldRV):
-            text = "pseudo-likelihood of a factor graph: the strength of its couplings is not looked at"
+            what = "a factor graph or a field in time"
+            text = f"pseudo-likelihood of {what}: the strength of its couplings is not looked at"
             instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))
             remedy = f"compare with {instead}" if instead else "compare predictive draws with the data"
             found.append(Finding(NOTE, str(rv.name), float("nan"), text, remedy))

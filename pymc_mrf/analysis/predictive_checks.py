@@ -7,7 +7,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.checks import check_labels
-from pymc_mrf.graph.structure import as_graph, coords
+from pymc_mrf.graph.coordinates import coords
+from pymc_mrf.graph.structure import as_graph
 
 
 def edge_agreement(

@@ -98,5 +98,5 @@ class NumbaRV(_Registered):
             for p, shape, k in zip(parameters, shapes, splits, strict=True)
         ]
         drawn = [draw(rng, *(p[row].copy() for p in rows)) for row in np.ndindex(batch)]
-        [length] = self._supp_shape_from_params(parameters)
-        return np.array(drawn, dtype=np.int64).reshape(*batch, int(length.data))
+        lengths = [int(length.data) for length in self._supp_shape_from_params(parameters)]
+        return np.array(drawn, dtype=np.int64).reshape(*batch, *lengths)

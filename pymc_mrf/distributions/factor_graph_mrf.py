@@ -21,7 +21,7 @@ from pymc_mrf.distributions.field import (
     state_dtype,
     without_nan,
 )
-from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS
+from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
 from pymc_mrf.graph.factor_graph import FactorGraph

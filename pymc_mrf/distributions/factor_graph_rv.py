@@ -13,8 +13,9 @@ from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
+from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.log_partition import FactorLogPartition, workspace_allocator
-from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, IMPOSSIBLE, FieldRV
+from pymc_mrf.distributions.mrf_rv import IMPOSSIBLE, UndirectedFieldRV
 from pymc_mrf.distributions.pseudo_likelihood import FactorLogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import pick
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
@@ -33,7 +34,7 @@ def single_variables(graph: FactorGraph) -> FactorTreeSimulator:
     return FactorTreeSimulator(graph, [[[i] for i in range(graph.n_variables)]])
 
 
-class FactorGraphRV(FieldRV):
+class FactorGraphRV(UndirectedFieldRV):
     """Random variable over the d variables of `graph`, given all log tables, (t,)."""
 
     dtype = "int64"

@@ -14,7 +14,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import numeric_array, whole_number
 from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.distributions.remedies import listed, possible

@@ -27,8 +27,9 @@ from pymc_mrf.distributions.field import (
     state_dtype,
     without_nan,
 )
+from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field, unasked_sample
-from pymc_mrf.distributions.mrf_rv import DRAW_SWEEPS, MarkovRandomFieldRV
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
@@ -37,12 +38,15 @@ from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 on_first_use.append(register_checks)
 
 
-def check_observed(observed: Any, family: Family, graph: PairwiseGraph, name: str) -> np.ma.MaskedArray:
+def check_observed(
+    observed: Any, family: Family, graph: PairwiseGraph | LaggedGraph, name: str
+) -> np.ma.MaskedArray:
     """Refuse observed values that are not states, and shapes that do not fit the graph; return the values."""
     what = f"the {graph.n_nodes} nodes of the graph, in node order"
     values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
@@ -70,14 +74,20 @@ FEWEST_ROWS = 10  # in fewer, a column is constant by chance
 
 def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
     """Warn of columns of the data `x` (..., d) that leave parameters of their nodes or edges to the prior."""
+    warn_of_states(node, x, name)
+    if node.op.family.node_parameter is not None:
+        if _has_own_parameters(node, node.op.dist_params(node)[:1]):
+            _warn_of_twins(node, x.reshape(-1, x.shape[-1]), name)
+
+
+def warn_of_states(node, x: np.ma.MaskedArray, name: str) -> None:
+    """Warn of states and nodes of the data `x` (..., d) that leave node parameters to the prior."""
     family = node.op.family
     has_thresholds = family.node_axes > 0
     if has_thresholds and strip_views(node.op.dist_params(node)[1]) in pm.modelcontext(None).free_RVs:
         _warn_of_unseen_states(node, x, name)
     elif family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)):
         _warn_of_constant_columns(node, x, name)
-    if family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)[:1]):
-        _warn_of_twins(node, x.reshape(-1, x.shape[-1]), name)
 
 
 def _has_own_parameters(node, parameters: list) -> bool:
@@ -209,7 +219,7 @@ def named_parameter(value: Any, n_core: int, name: str) -> tuple[Any, np.ndarray
     return with_lengths(symbolic, axes, n_core), numbers, axes
 
 
-def edge_parameter(value: Any, family: Family, graph: PairwiseGraph):
+def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGraph):
     """Symbolic edge parameters (..., r), numbers checked."""
     name = family.edge_parameter
     check_labels(value, graph.edge_labels, name, "edge")

@@ -13,21 +13,19 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.logprob.abstract import _logprob
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Apply, Constant
+from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.blockwise import Blockwise
-from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
+from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, FieldRV, encode_states, node_table_filler
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.distributions.path import along_path, warn_of_data
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
-from pymc_mrf.distributions.states_type import StatesType
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import Family
@@ -49,9 +47,6 @@ DISPLAY_NAMES = {
     "potts": "Potts",
     "ordinal": "OrdinalMRF",
 }
-DRAW_SWEEPS = 100
-"""Gibbs sweeps of a random draw, by default, where exact draws are too costly."""
-
 EXACT_DRAW_CELLS = 2**14
 """Largest junction tree, in table cells, whose passes (one per row, about 0.1 ms) are used for random
 draws; beyond it Gibbs sweeps are much faster."""
@@ -64,8 +59,8 @@ IMPOSSIBLE = (
 )
 
 
-class FieldRV(NumbaRV, RandomVariable):
-    """Random variable over the d variables of a field; subclasses say what its parameters mean.
+class UndirectedFieldRV(FieldRV):
+    """Random variable over the d variables of a field whose probabilities need a partition function.
 
     Random draws are exact and independent if ``likelihood="exact"`` and the junction tree has at most
     `EXACT_DRAW_CELLS` cells. Otherwise every row is a chain of its own, started from independent
@@ -73,22 +68,6 @@ class FieldRV(NumbaRV, RandomVariable):
     start. Of attractive fields that may order every second one is over clusters of nodes (Swendsen & Wang,
     1987), which forget it quickly. Chains from order and from disorder that do not meet are warned of.
     """
-
-    likelihood: str
-    n_sweeps: int
-
-    table_ndims: tuple[int, ...]
-    """Dimensions of each of the `log_tables` without batch dimensions."""
-
-    @property
-    @abstractmethod
-    def n_variables(self) -> int:
-        """Number of variables d."""
-
-    @property
-    @abstractmethod
-    def groups_edges(self) -> bool:
-        """Whether the samplers of Dirichlet processes know its edge parameters."""
 
     @property
     @abstractmethod
@@ -108,20 +87,8 @@ class FieldRV(NumbaRV, RandomVariable):
         return self.log_tables(parameters, pt)
 
     @abstractmethod
-    def decode(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., d) of state indices."""
-
-    @abstractmethod
-    def encode(self, value):
-        """State indices (..., d), 0 where there is none, and whether they exist; both symbolic."""
-
-    @abstractmethod
     def log_potential(self, indices, parameters):
         """Sum of all log tables at each row of `indices` (..., d); symbolic."""
-
-    @abstractmethod
-    def check(self, logp, parameters):
-        """`logp`, if the parameters are in their domain; symbolic."""
 
     @abstractmethod
     def log_partition_op(self) -> LogPartition:
@@ -145,17 +112,8 @@ class FieldRV(NumbaRV, RandomVariable):
         """Whether random draws are exact."""
         return self.likelihood == "exact" and self.tree.n_cells <= EXACT_DRAW_CELLS
 
-    def make_node(self, rng, size, *dist_params):
-        """Build the node; its output has a type of its own."""
-        node = super().make_node(rng, size, *dist_params)
-        rng, x = (output.type for output in node.outputs)
-        return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
 
-    def _supp_shape_from_params(self, dist_params, param_shapes=None):
-        return (pt.as_tensor(self.n_variables, dtype="int64"),)
-
-
-class MarkovRandomFieldRV(FieldRV):
+class MarkovRandomFieldRV(UndirectedFieldRV):
     """Random variable over the d nodes of `graph`, a pairwise field of one of the families."""
 
     dtype = "int64"
@@ -249,13 +207,7 @@ class MarkovRandomFieldRV(FieldRV):
 
     def encode(self, value):
         """State indices and whether the values are states."""
-        legal = pt.zeros_like(value, dtype="bool")
-        indices = pt.zeros_like(value, dtype="int64")
-        for k, state in enumerate(self.family.states):
-            here = pt.eq(value, state)
-            legal = legal | here
-            indices = indices + k * here
-        return indices, legal
+        return encode_states(self.family, value)
 
     def log_potential(self, indices, parameters):
         """Sum of parameters times statistics: linear in the parameters, which costs least."""
@@ -301,7 +253,7 @@ class MarkovRandomFieldRV(FieldRV):
         d, family = self.graph.n_nodes, self.family
         edge_statistics, fill_nodes = (
             family.edge_statistics(self.graph.edges),
-            jit(_node_tables(family, d)),
+            jit(node_table_filler(family, d)),
         )
         # parameters lack the axes over which their tables repeat them
         edge_shape = tuple(
@@ -370,26 +322,7 @@ class MarkovRandomFieldRV(FieldRV):
         return fill
 
 
-def _node_tables(family: Family, d: int):
-    """Make a function of the node parameters (d, q), or zeros (d, 1), that gives the tables (d, K)."""
-    basis = family.node_basis if len(family.node_basis) else np.zeros((1, family.n_states))
-    possible = family.possible(d)
-
-    def fill(b):
-        tables = np.zeros(possible.shape)
-        for i in range(possible.shape[0]):
-            for a in range(possible.shape[1]):
-                if possible[i, a]:
-                    for k in range(basis.shape[0]):
-                        tables[i, a] += b[i, k] * basis[k, a]
-                else:
-                    tables[i, a] = -np.inf
-        return tables
-
-    return fill
-
-
-def log_partition(op: FieldRV, tables):
+def log_partition(op: UndirectedFieldRV, tables):
     """Exact A per row; one value if all rows share their parameters."""
     evaluate = op.log_partition_op()
     if shared_by_rows(tables, op.table_ndims):
@@ -397,7 +330,7 @@ def log_partition(op: FieldRV, tables):
     return Blockwise(evaluate)(*tables)[0]
 
 
-def _pseudo(op: FieldRV, indices, tables):
+def _pseudo(op: UndirectedFieldRV, indices, tables):
     log_pseudo_likelihood = op.pseudo_likelihood_op()
     indices = indices.astype("int8")
     if shared_by_rows(tables, op.table_ndims):
@@ -432,7 +365,7 @@ def _distinct_rows(op: FieldRV, value, parameters):
     return (pt.constant(rows), where) if len(rows) < len(where) else (value, None)
 
 
-@_logprob.register(FieldRV)
+@_logprob.register(UndirectedFieldRV)
 def _field_logprob(op, values, rng, size, *parameters, **kwargs):
     value, where = _distinct_rows(op, _with_columns(op, *values), parameters)
     if not isinstance(value, Constant | SharedVariable):

@@ -23,8 +23,9 @@ from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.checks import PACKAGE
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm, probability_or_nan
+from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.log_partition import ClampedLogPartition
-from pymc_mrf.distributions.mrf_rv import FieldRV, log_partition
+from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV, log_partition
 from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 
 
@@ -90,11 +91,18 @@ def _start(op, rv, field, missing):
 
 @_logprob.register(PartlyObservedFieldRV)
 def partly_observed_logprob(op, values, dist, mask, **kwargs):
-    """Log density of all cells for the observed ones, nothing for the others."""
+    """Log density of all cells for the observed ones, nothing for the others.
+
+    On their own rows of a field in time have the log probability given the rows before, if all are complete.
+    """
     table, cells = values
     joint = logp(dist, pt.set_subtensor(table[mask], cells))
     nothing = pt.zeros((0,), dtype=joint.dtype)
     field = dist.owner.op
+    if isinstance(field, KineticRV) and field.likelihood == "conditional":
+        missing = constant_fold([mask])[0].any(axis=1)
+        complete = np.flatnonzero(~missing[field.rows.windows].any(axis=1))
+        joint = ElementwiseTerm()(joint, joint[complete])
     if field.likelihood != "exact":
         return probability_or_nan(joint, field.likelihood, table), nothing
     x, missing = constant_fold([table, mask])
@@ -106,7 +114,7 @@ def partly_observed_logprob(op, values, dist, mask, **kwargs):
     ), nothing
 
 
-def _of_observed(op: FieldRV, z: np.ndarray, joint, parameters):
+def _of_observed(op: UndirectedFieldRV, z: np.ndarray, joint, parameters):
     """Log probability of the observed cells of every row that has one.
 
     `z` (..., d) are state indices, -1 where missing, and `joint` (...) is the log density of all cells, the

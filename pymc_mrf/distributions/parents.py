@@ -11,7 +11,7 @@ from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.shape import SpecifyShape
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mrf_rv import FieldRV
+from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.observed_cells import PartlyObservedFieldRV
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 

@@ -65,6 +65,8 @@ def possible(
 
 def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> list[str]:
     """`possible` likelihoods of a field of a model, by its apply node."""
+    if node.op.alternatives is not None:
+        return [one for one in among if one in node.op.alternatives]
     observed = [rv for rv in model.observed_RVs if field_node(rv) is node]
     is_fixed = all(not isinstance(model.rvs_to_values[rv], SharedVariable) for rv in observed)
     is_sampled = bool(observed) and is_fixed and node.op.groups_edges

@@ -31,6 +31,7 @@ import numpy as np
 
 from pymc_mrf.checks import numeric_array
 from pymc_mrf.fields.tables import read_answers
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -150,7 +151,7 @@ class Family:
         """Shape of the node parameters, as users write them, without batch dimensions."""
         return (n_nodes, len(self.node_basis)) if self.node_axes else (n_nodes,)
 
-    def axis_labels(self, graph: PairwiseGraph) -> dict[str, Sequence]:
+    def axis_labels(self, graph: PairwiseGraph | LaggedGraph) -> dict[str, Sequence]:
         """Labels of the nodes, edges and states of parameters, the latter of families with state axes."""
         states = {"state": self.states[-len(self.node_basis) :]} if self.node_axes else {}
         return {"node": graph.nodes, "edge": graph.edge_labels, **states}

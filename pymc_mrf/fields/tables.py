@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import numeric_array, sequence
-from pymc_mrf.graph.structure import as_graph, coords
+from pymc_mrf.graph.coordinates import coords
+from pymc_mrf.graph.structure import as_graph
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 

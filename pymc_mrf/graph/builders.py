@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import flag, is_number, numeric_array, sequence, whole_number
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
@@ -139,11 +140,41 @@ def complete(nodes: int | Iterable[Hashable]) -> PairwiseGraph:
 
     `nodes` is their number, or their labels, such as the columns of a data frame.
     """
-    if is_number(nodes):
-        labels = list(range(whole_number(nodes, "nodes", 1)))
-    else:
-        labels = sequence(nodes, "nodes", "labels, or their number")
+    labels = _labels(nodes)
     return PairwiseGraph(labels, list(itertools.combinations(labels, 2)))
+
+
+def lagged(
+    nodes: int | Iterable[Hashable],
+    lag: int | Sequence[int] = 1,
+    *,
+    loops: bool = True,
+    links: bool = False,
+) -> LaggedGraph:
+    """Arrows from every node of an earlier row to every node of the present one, for `KineticMRF`.
+
+    Parameters
+    ----------
+    nodes : int, or labels
+        Their number, or their labels, such as the columns of a data frame.
+    lag : int, or increasing sequence of int
+        How many rows earlier the arrows start.
+    loops : bool
+        Whether there are arrows from a node to itself.
+    links : bool
+        Whether every pair of nodes of the present row is an edge, too.
+    """
+    labels, loops = _labels(nodes), flag(loops, "loops")
+    arrows = [(u, v) for u in labels for v in labels if loops or u != v]
+    within = list(itertools.combinations(labels, 2)) if flag(links, "links") else []
+    return LaggedGraph(labels, arrows, lag, within)
+
+
+def _labels(nodes: int | Iterable[Hashable]) -> list:
+    """Labels of nodes, from them or their number."""
+    if is_number(nodes):
+        return list(range(whole_number(nodes, "nodes", 1)))
+    return sequence(nodes, "nodes", "labels, or their number")
 
 
 def random(n_nodes: int, density: float, *, rng: np.random.Generator) -> PairwiseGraph:

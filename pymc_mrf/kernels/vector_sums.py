@@ -74,6 +74,15 @@ def pair_dot(a, b, c, d):
 
 
 @summing
+def centred_dot(a, b, m):
+    """Inner product a . (b - m) of `a` and `b`, both (N,)."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * (b[j] - m)
+    return s
+
+
+@summing
 def centred_pair_dot(a, b, m, c, d, n):
     """Sum of two inner products, a . (b - m) + c . (d - n), of `a`, `b`, `c` and `d`, all (N,)."""
     s = 0.0

@@ -9,8 +9,8 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import check_tree, sampled_variable
 from pymc_mrf.analysis.latent_marginals import counted_marginals
 from pymc_mrf.checks import check_labels, sequence
+from pymc_mrf.graph.coordinates import coords as node_coords
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.graph.structure import coords as node_coords
 from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
 from pymc_mrf.plots._field_panels import draw_image, draw_nodes, draw_polygons
 from pymc_mrf.plots._network import check_mapping, node_positions

@@ -29,6 +29,7 @@ from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
@@ -47,6 +48,7 @@ AUTOMATIC = (
     EdgeGibbs,
     Exchange,
     TreeGibbs,
+    SeriesGibbs,
 )
 STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ReversibleJump, PersistentLangevin)
 """All steps; those that are not `AUTOMATIC` are made on request only."""

@@ -15,7 +15,8 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-from pymc_mrf.graph.structure import PairwiseGraph, coords
+from pymc_mrf.graph.coordinates import coords
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.latent import latent_field
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.reference import enumeration

@@ -13,7 +13,8 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.mrf import AgreementMRF, Ising
 from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.structure import PairwiseGraph, coords
+from pymc_mrf.graph.coordinates import coords
+from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
 from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z, assert_frequencies

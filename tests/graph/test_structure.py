@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph, coords
+from pymc_mrf.graph.coordinates import coords
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def test_order_is_kept_and_labels_follow():

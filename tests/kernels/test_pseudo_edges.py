@@ -39,6 +39,7 @@ def test_sums(n, rng):
     a, b, c, d = rng.normal(size=(4, n))
     np.testing.assert_allclose(vector_sums.dot(a, b), (a * b).sum())
     np.testing.assert_allclose(vector_sums.pair_dot(a, b, c, d), (a * b + c * d).sum())
+    np.testing.assert_allclose(vector_sums.centred_dot(a, b, 0.3), (a * (b - 0.3)).sum())
     np.testing.assert_allclose(
         vector_sums.centred_pair_dot(a, b, 0.3, c, d, -2.0), (a * (b - 0.3) + c * (d + 2.0)).sum()
     )

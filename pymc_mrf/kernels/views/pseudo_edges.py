@@ -1,9 +1,13 @@
-"""View of the pseudo-likelihood (Besag, 1975) of a field for `edge_moves` and `hamiltonian`.
+"""View of products of full conditionals for `edge_moves` and `hamiltonian`.
 
 A node is in state a with log odds beta_i(a) + sum_l F_il(a) L_il in a row, L_il = sum_j w_ij Z_ijl its local
-fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(x_j) - c_ijl those of its neighbours,
+fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(x_j) - c_ijl those of its *sources*,
 c_ij the `Field.centre`, and beta_i(a) its centred biases: edges move while these stay. The local fields of
-all nodes and rows are kept, with what follows from them, and only two nodes change with an edge.
+all nodes and rows are kept, with what follows from them, and only the *targets* change with an edge.
+
+Both ends of an undirected edge are targets, each of which has the other one for a source, in the same row:
+the product is the pseudo-likelihood (Besag, 1975). An arrow has one target, and its source is a node in an
+earlier row: given that row the product of all nodes is the likelihood itself.
 
 Arrays over rows are stored node by node, padded to a multiple of 8 by rows with T = R = 0.
 """
@@ -15,6 +19,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import (
     LOWEST,
+    centred_dot,
     centred_pair_dot,
     copy,
     dot,
@@ -32,11 +37,11 @@ CHUNK = 512  # rows whose factors 1 + exp(-|L|) <= 2 are multiplied before a log
 CHUNK_OF_STATES = 128  # as many for factors up to 127, the largest number of states
 
 ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
-"""Terms of both ends of an edge: its score and information; sums of the log normaliser of either."""
+"""Terms of the targets of an edge: its score and information; sums of the log normaliser of either."""
 
 
 class Ends(NamedTuple):
-    """Terms of both ends of one edge at some value of it.
+    """Terms of the targets of one edge at some value of it; those of the second are void if there is one.
 
     Attributes
     ----------
@@ -110,11 +115,17 @@ class PseudoEdges(NamedTuple):
     n_biases : int
         d q if the biases move, else 0.
     T : (d, M, N) array
-        Features.
+        Features of the nodes.
+    S : (D, M, N) array
+        Features of all sources: the nodes, then nodes of earlier rows, if there are arrows.
+    sources : (r, 2) int64 array
+        Source of either end of an edge, which is then a target; -1 for the second end of an arrow, which is
+        none.
     Z2 : (r, 2, M, M) array
-        Means over rows of the products of the centred features Z of either end of an edge.
+        Means over rows of the products of the centred features Z of either end of an edge; 0 for the first
+        end of an arrow, which is nobody's source.
     s : (r,) array
-        T_u . Z_v + T_v . Z_u.
+        T_u . Z_v + T_v . Z_u; of an arrow T_u . Z_v.
     tables : (d, K) array
         beta_i(a).
     now : NodeTerms
@@ -131,6 +142,8 @@ class PseudoEdges(NamedTuple):
     beta: np.ndarray
     n_biases: int
     T: np.ndarray
+    S: np.ndarray
+    sources: np.ndarray
     Z2: np.ndarray
     s: np.ndarray
     tables: np.ndarray
@@ -141,9 +154,11 @@ class PseudoEdges(NamedTuple):
     rows: Rows
 
 
-def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoEdges:
-    """View with room for everything, of no parameters and no rows so far; N as in its attributes."""
-    (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(field.t)
+def allocate_view(
+    field: Field, n_biases: int, sources: np.ndarray, S: np.ndarray, n_blocks: int
+) -> PseudoEdges:
+    """View with room for everything, of no parameters so far; `sources` (r, 2), `S` (D, M, N) are its own."""
+    (d, M, K), r, n_parameters, N = field.features.shape, len(field.edges), len(field.t), S.shape[-1]
 
     def ends(*n: int) -> Ends:
         shapes = (*n, 2, M, N), (*n, 2, M, N), (*n, 2, K), (*n, 2, K), (*n, 2, M, M)
@@ -157,7 +172,9 @@ def allocate_view(field: Field, n_biases: int, N: int, n_blocks: int) -> PseudoE
         b=np.zeros(n_parameters),
         beta=np.zeros(n_parameters),
         n_biases=n_biases,
-        T=np.zeros((d, M, N)),
+        T=S[:d],
+        S=S,
+        sources=sources,
         Z2=np.zeros((r, 2, M, M)),
         s=np.zeros(r),
         tables=np.zeros((d, K)),
@@ -300,6 +317,12 @@ def fill_base(view, L):
 
 
 @lean
+def n_targets(view, e):
+    """Count the ends of edge e that it changes."""
+    return 1 if view.sources[e, 1] < 0 else 2
+
+
+@lean
 def refresh(view):
     """Recompute the terms of all nodes at the view's parameters."""
     field, now = view.field, view.now
@@ -314,12 +337,12 @@ def refresh(view):
     for e in range(now.w.shape[0]):
         x = now.w[e]
         if x != 0.0:
-            for end in range(2):
-                u, v = field.edges[e, end], field.edges[e, 1 - end]
+            for end in range(n_targets(view, e)):
+                u, source = field.edges[e, end], view.sources[e, end]
                 for l in range(M):
-                    L, T, c = now.L[u, l], view.T[v, l], field.centre[e, 1 - end, l]
+                    L, S, c = now.L[u, l], view.S[source, l], field.centre[e, 1 - end, l]
                     for j in range(N):
-                        L[j] += x * (T[j] - c)
+                        L[j] += x * (S[j] - c)
     for i in range(d):
         fill_base(view, now.L[i])
         T, c = view.T[i], field.features[i, :, 0]  # which nothing multiplies
@@ -329,26 +352,41 @@ def refresh(view):
 
 @lean
 def fill_ends(view, e, L_u, L_v, x, out):
-    """Terms of edge e's ends at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
+    """Terms of edge e's targets at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
     u, v, sums, c = view.field.edges[e, 0], view.field.edges[e, 1], out.sums[0], view.field.centre[e]
+    source_u, source_v = view.sources[e, 0], view.sources[e, 1]
     fill_base(view, L_u)
-    sums.A_u, h_u = node_terms(
-        view, u, x, view.T[v], c[1], out.L[0], out.R[0], out.p[0], out.v[0], out.C[0]
+    sums.A_v = 0.0
+    sums.A_u, h = node_terms(
+        view, u, x, view.S[source_u], c[1], out.L[0], out.R[0], out.p[0], out.v[0], out.C[0]
     )
-    fill_base(view, L_v)
-    sums.A_v, h_v = node_terms(
-        view, v, x, view.T[u], c[0], out.L[1], out.R[1], out.p[1], out.v[1], out.C[1]
-    )
-    sums.g, sums.h = score(view, e, out.R[0], out.R[1]), h_u + h_v
+    if source_v >= 0:
+        fill_base(view, L_v)
+        sums.A_v, h_v = node_terms(
+            view, v, x, view.S[source_v], c[0], out.L[1], out.R[1], out.p[1], out.v[1], out.C[1]
+        )
+        h += h_v
+    sums.g, sums.h = score(view, e, out.R[0], out.R[1]), h
 
 
 @lean
 def score(view, e, R_u, R_v):
     """Slope by edge e whose ends have the residuals `R_u` and `R_v` (M, N)."""
-    u, v, c, g = view.field.edges[e, 0], view.field.edges[e, 1], view.field.centre[e], 0.0
+    source_u, source_v, c, g = view.sources[e, 0], view.sources[e, 1], view.field.centre[e], 0.0
     for l in range(R_u.shape[0]):
-        g += centred_pair_dot(R_u[l], view.T[v, l], c[1, l], R_v[l], view.T[u, l], c[0, l])
+        S = view.S[source_u, l]
+        if source_v >= 0:
+            g += centred_pair_dot(R_u[l], S, c[1, l], R_v[l], view.S[source_v, l], c[0, l])
+        else:
+            g += centred_dot(R_u[l], S, c[1, l])
     return g
+
+
+@lean
+def present_normalisers(view, e):
+    """Return the sums of the log normalisers of edge e's targets, as it is; 0 for an end that is none."""
+    A, edge = view.now.A, view.field.edges[e]
+    return A[edge[0]], A[edge[1]] if view.sources[e, 1] >= 0 else 0.0
 
 
 @lean
@@ -363,13 +401,13 @@ def product_of_moments(C, Z2):
 
 @questions.look_at.register(PseudoEdges)
 def look_at_rows(view, e, x):
-    """Score from the residuals; information as if the ends had independent variances: without a pass."""
+    """Score from the residuals; information as if ends had independent variances: without a pass."""
     u, v, Z2 = view.field.edges[e, 0], view.field.edges[e, 1], view.Z2[e]
     now, without = view.now, view.without
     sums = without.sums[0]
     if x == 0.0:
         sums.g = score(view, e, now.R[u], now.R[v])
-        sums.A_u, sums.A_v = now.A[u], now.A[v]
+        sums.A_u, sums.A_v = present_normalisers(view, e)
         sums.h = product_of_moments(now.C[u], Z2[1]) + product_of_moments(now.C[v], Z2[0])
     else:
         fill_ends(view, e, now.L[u], now.L[v], -x, without)
@@ -403,7 +441,7 @@ def recall_ends(view, slot):
 
 @lean
 def row_gain(view, e, x):
-    """Log-likelihood gained by moving edge e from 0 to x, by a pass over the rows of both ends."""
+    """Log-likelihood gained by moving edge e from 0 to x, by a pass over the rows of its targets."""
     u, v = view.field.edges[e, 0], view.field.edges[e, 1]
     if view.w[e] == 0.0:
         fill_ends(view, e, view.now.L[u], view.now.L[v], x, view.proposed)
@@ -415,23 +453,23 @@ def row_gain(view, e, x):
 
 @questions.likelihood_terms.register(PseudoEdges)
 def row_terms(view, e, x):
-    """Compute the terms by a pass over the rows of both ends."""
+    """Compute the terms by a pass over the rows of the targets."""
     value, sums = row_gain(view, e, x), view.proposed.sums[0]
     return value, sums.g, sums.h
 
 
 @questions.gain.register(PseudoEdges)
 def gain_in_rows(view, e, x):
-    """Compute the gain by a pass over the rows of both ends, but for the present value without one."""
+    """Compute the gain by a pass over the rows of the targets, but for the present value without one."""
     if x == view.w[e]:
-        u, v, before = view.field.edges[e, 0], view.field.edges[e, 1], view.without.sums[0]
-        return x * view.s[e] - (view.now.A[u] - before.A_u) - (view.now.A[v] - before.A_v)
+        (A_u, A_v), before = present_normalisers(view, e), view.without.sums[0]
+        return x * view.s[e] - (A_u - before.A_u) - (A_v - before.A_v)
     return row_gain(view, e, x)
 
 
 @questions.follow.register(PseudoEdges)
 def follow_in_rows(view, e, old, new):
-    """Make the terms at the new value those of both ends."""
+    """Make the terms at the new value those of the targets."""
     if new != 0.0:
         keep(view, e, view.proposed)
     else:
@@ -441,17 +479,17 @@ def follow_in_rows(view, e, old, new):
 
 @lean
 def keep(view, e, terms):
-    """Make `terms` those of both ends of edge e."""
+    """Make `terms` those of the targets of edge e."""
     now, sums = view.now, terms.sums[0]
-    for end in range(2):
+    for end in range(n_targets(view, e)):
         u = view.field.edges[e, end]
+        now.A[u] = sums.A_u if end == 0 else sums.A_v
         for l in range(terms.L.shape[1]):
             copy(terms.L[end, l], now.L[u, l])
             copy(terms.R[end, l], now.R[u, l])
             copy(terms.C[end, l], now.C[u, l])
         copy(terms.p[end], now.p[u])
         copy(terms.v[end], now.v[u])
-    now.A[view.field.edges[e, 0]], now.A[view.field.edges[e, 1]] = sums.A_u, sums.A_v
 
 
 @lean
@@ -475,7 +513,7 @@ def is_up_to_date(view):
 
 @questions.add_slopes.register(PseudoEdges)
 def add_slopes_by_rows(view, active, slope):
-    """Log pseudo-likelihood and its slopes, from the local fields."""
+    """Log of the product of full conditionals and its slopes, from the local fields."""
     catch_up(view)
     field, now, k, value = view.field, view.now, active.shape[0], 0.0
     for i in range(view.tables.shape[0]):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
 from pymc_mrf.kernels.edges.hamiltonian import (
@@ -20,6 +21,7 @@ from pymc_mrf.kernels.edges.hamiltonian import (
 )
 from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
+from pymc_mrf.likelihood.edges.columns import columns_of
 
 SINGULAR = 1e-9  # eigenvalues of covariances below this share of the largest are zero
 CELLS_AT_ONCE = 1_000_000  # of tables of pairs
@@ -31,7 +33,7 @@ MAX_LEAPFROG = 16  # steps of one trajectory
 
 def edge_field(
     x: Data,
-    graph: PairwiseGraph,
+    graph: PairwiseGraph | LaggedGraph,
     family: Family,
     is_centred: bool,
     order: np.ndarray,
@@ -40,32 +42,37 @@ def edge_field(
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several.
-    graph : PairwiseGraph
+    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
+        Observed state indices, as of `Columns`; of each block if there are several.
+    graph : PairwiseGraph or LaggedGraph
     family : Family
     is_centred : bool
         Whether biases are shifted with the edges, to stay centred at the data.
     order : (r,) int64 array
     """
-    F, G = features_of(family, graph.n_nodes), family.node_basis
-    (d, M, K), (u, v) = F.shape, graph.edges.T
+    F, G, columns = features_of(family, graph.n_nodes), family.node_basis, columns_of(x, graph)
+    edges = columns.nodes[columns.ends]
+    edges.setflags(write=False)  # as those of all graphs: another type to numba
+    (d, M, K), (u, v) = F.shape, edges.T
     floor = np.zeros((d, K))
     floor[~family.possible(d)] = -np.inf
-    n = np.zeros(d)
-    for block in blocks_of(x, graph.edges):
+    n = np.zeros(len(columns.nodes))
+    for block in blocks_of(x, columns.ends):
         n[block.nodes] = len(block.x)
-    counts = DataCounts(graph.edges, K)
+    counts = DataCounts(columns.ends, K)
     counts.count(x)
     f = F[u].swapaxes(1, 2) @ F[v]  # (r, K, K)
-    centre = (
-        regressed_centres(counts.pairs, F[u], F[v]) if is_centred else np.zeros((graph.n_edges, 2, M))
-    )
-    by_u, by_v = taken_from_ends(F, graph.edges, centre)
+    centre = np.zeros((graph.n_edges, 2, M))
+    if is_centred:
+        centre = regressed_centres(counts.pairs, F[u], F[v])
+        centre[columns.is_arrow, 0] = (
+            0.0  # what depends on the source alone is no part of the likelihood
+        )
+    by_u, by_v = taken_from_ends(F, edges, centre)
     field = Field(
-        edges=graph.edges,
+        edges=edges,
         order=order,
-        n=n,
+        n=n[columns.present],
         features=F,
         basis=G,
         floor=floor,
@@ -80,7 +87,7 @@ def edge_field(
             max((f - f[:, [a]] - f[:, :, [a]] + f[:, a, a, None, None]).max() for a in range(K))
         ),
     )
-    fill_sums(counts, field)
+    fill_sums(counts.nodes[columns.present], counts.pairs, field)
     return field
 
 
@@ -143,13 +150,16 @@ def regressed_centres(pairs: np.ndarray, of_u: np.ndarray, of_v: np.ndarray) -> 
     return centre
 
 
-def fill_sums(counts: DataCounts, field: Field) -> None:
-    """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`."""
+def fill_sums(of_nodes: np.ndarray, of_pairs: np.ndarray, field: Field) -> None:
+    """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`.
+
+    `of_nodes` (d, K) and `of_pairs` (r, K, K) count the states of the nodes and of the ends of edges.
+    """
     u, v = field.edges.T
     by_u, by_v = taken_from_ends(field.features, field.edges, field.centre)
-    field.t[:] = (counts.nodes @ field.basis.T).ravel()
-    field.sums[:] = (counts.pairs.reshape(len(u), -1) * field.statistic).sum(axis=1)
-    field.s[:] = field.sums - (by_u * counts.nodes[u]).sum(axis=1) - (by_v * counts.nodes[v]).sum(axis=1)
+    field.t[:] = (of_nodes @ field.basis.T).ravel()
+    field.sums[:] = (of_pairs.reshape(len(u), -1) * field.statistic).sum(axis=1)
+    field.s[:] = field.sums - (by_u * of_nodes[u]).sum(axis=1) - (by_v * of_nodes[v]).sum(axis=1)
 
 
 def node_covariances(x: Data, field: Field) -> np.ndarray:
@@ -230,7 +240,7 @@ class EdgeEngine:
     def __init__(
         self,
         x: Data,
-        graph: PairwiseGraph,
+        graph: Any,
         family: Family,
         moves_biases: bool,
         **options: int,
@@ -245,9 +255,19 @@ class EdgeEngine:
         """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
         field = self.view.field
         if self._counts is None:
-            self._counts = DataCounts(field.edges, field.features.shape[2])
+            self._counts = DataCounts(self._ends, field.features.shape[2])
         self._counts.count(x)
-        fill_sums(self._counts, field)
+        fill_sums(self._counts.nodes[self._present], self._counts.pairs, field)
+
+    @property
+    def _ends(self) -> np.ndarray:
+        """Columns of the data that are the ends of the edges, (r, 2)."""
+        return self.view.field.edges
+
+    @property
+    def _present(self) -> np.ndarray:
+        """Columns of the data that are the nodes, (d,)."""
+        return np.arange(len(self.view.field.n))
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
         """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""

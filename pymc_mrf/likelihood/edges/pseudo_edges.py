@@ -1,6 +1,7 @@
-"""The pseudo-likelihood of a field as `EdgeGibbs` asks for it.
+"""Products of full conditionals as `EdgeGibbs` asks for them, so that an edge touches two variables only.
 
-Besag (1975): every variable given all others, so that a change of one edge touches two variables only.
+The pseudo-likelihood of a field (Besag, 1975): every variable given all others. The likelihood of a field in
+time: every variable given the rows before.
 """
 
 from typing import ClassVar
@@ -8,11 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.edges.columns import columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import (
     EdgeEngine,
     edge_field,
@@ -31,9 +34,9 @@ class PseudoEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several.
-    graph : PairwiseGraph
+    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
+        Observed state indices, as of `Columns`; of each block if there are several.
+    graph : PairwiseGraph or LaggedGraph
         Candidate edges.
     family : Family
         With one parameter for each edge.
@@ -54,7 +57,7 @@ class PseudoEdges(EdgeEngine):
     def __init__(
         self,
         x: Data,
-        graph: PairwiseGraph,
+        graph: PairwiseGraph | LaggedGraph,
         family: Family,
         moves_biases: bool,
     ) -> None:
@@ -62,17 +65,23 @@ class PseudoEdges(EdgeEngine):
         field = edge_field(x, graph, family, moves_biases, np.arange(r))
         _, M, K = field.features.shape
         N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
-        self.correlations = node_correlations(x, field)
+        rows = present_rows(x, graph)
+        self.correlations = node_correlations(rows, field)
         # not 0 for constant columns, and in the units of the features
         C, v = 0.5 * np.ptp(field.features, axis=2)[:, :, None] ** 2 * np.eye(M), np.zeros((d, K))
-        for block in blocks_of(x, graph.edges):
+        for block in blocks_of(rows, field.edges):
             values = features_at(field.features[block.nodes], block.x.T)  # (d_b, M, n_b)
             values = values - values.mean(axis=-1, keepdims=True)
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
             v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
         n_blocks = len(x) if isinstance(x, list) else 1
-        self.view = pseudo_edges.allocate_view(field, len(field.t) if moves_biases else 0, N, n_blocks)
+        self._columns = columns = columns_of(x, graph)
+        sources = columns.place[columns.ends[:, ::-1]].copy()
+        sources[columns.is_arrow, 1] = -1
+        S = np.zeros((len(columns.nodes), M, N))
+        n_biases = len(field.t) if moves_biases else 0
+        self.view = pseudo_edges.allocate_view(field, n_biases, sources, S, n_blocks)
         self._fill_rows(x)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
@@ -82,15 +91,27 @@ class PseudoEdges(EdgeEngine):
 
     def _fill_rows(self, x: Data) -> None:
         """Fill in what the view holds of every row."""
-        field, T = self.view.field, self.view.T
-        for block in blocks_of(x, field.edges):
-            n, nodes = len(block.x), block.nodes
-            T[nodes, :, :n] = features_at(field.features[nodes], block.x.T)
-        self.view.s[:] = field.sums + field.s
-        mean = T.sum(axis=2) / field.n[:, None]
-        C = np.einsum("ilc,ikc->ilk", T, T) / field.n[:, None, None] - mean[:, :, None] * mean[:, None]
-        gap = mean[field.edges] - field.centre  # (r, 2, M)
-        self.view.Z2[:] = C[field.edges] + gap[:, :, :, None] * gap[:, :, None]
+        field, S, columns = self.view.field, self.view.S, self._columns
+        for block in blocks_of(x, columns.ends):
+            n, nodes = len(block.x), columns.nodes[block.nodes]
+            S[columns.place[block.nodes], :, :n] = features_at(field.features[nodes], block.x.T)
+        self.view.s[:] = np.where(columns.is_arrow, field.s, field.sums + field.s)
+        n_rows = np.empty(len(S))
+        n_rows[columns.place] = field.n[columns.nodes]
+        mean = S.sum(axis=2) / n_rows[:, None]
+        C = np.einsum("ilc,ikc->ilk", S, S) / n_rows[:, None, None] - mean[:, :, None] * mean[:, None]
+        ends = columns.place[columns.ends]
+        gap = mean[ends] - field.centre  # (r, 2, M)
+        self.view.Z2[:] = C[ends] + gap[:, :, :, None] * gap[:, :, None]
+        self.view.Z2[columns.is_arrow, 0] = 0.0
+
+    @property
+    def _ends(self) -> np.ndarray:
+        return self._columns.ends
+
+    @property
+    def _present(self) -> np.ndarray:
+        return self._columns.present
 
     def set_data(self, x: Data) -> None:
         """Rows of the view as well."""
@@ -131,7 +152,8 @@ class PseudoEdges(EdgeEngine):
         x = super().coordinates(active, prior)
         (u, v), d = self.view.field.edges[active].T, len(self._norms)
         squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
-        self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, squares, d))
+        of_second = np.where(self._columns.is_arrow[active], 0.0, squares)
+        self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, of_second, d))
         return x
 
     def slab_curvatures(self) -> np.ndarray:
@@ -157,3 +179,9 @@ class PseudoEdges(EdgeEngine):
         self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
         return accept
+
+
+class ConditionalEdges(PseudoEdges):
+    """The same where all edges are arrows: the product of full conditionals is the likelihood itself."""
+
+    is_pseudo: ClassVar[bool] = False

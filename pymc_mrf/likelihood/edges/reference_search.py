@@ -322,7 +322,7 @@ class Search:
                 self._x[rows, i] = scores.argmax(axis=1)
         counts = DataCounts(self._graph.edges, K)
         counts.count(self._x)
-        fill_sums(counts, field)
+        fill_sums(counts.nodes, counts.pairs, field)
 
     def _show_rare_states(self, reference: Reference) -> None:
         """Move biases so that each state of a node is seen in some points of the sample.

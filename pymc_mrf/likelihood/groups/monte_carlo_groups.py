@@ -56,7 +56,7 @@ class MonteCarloLikelihood(ComputedLikelihood):
     def set_data(self, x):
         """Sum the statistics of the nodes as well."""
         super().set_data(x)
-        fill_sums(self._counts, self._view.edges.field)
+        fill_sums(self._counts.nodes, self._counts.pairs, self._view.edges.field)
 
     def set_node_tables(self, node_tables):
         """Find the node parameters."""

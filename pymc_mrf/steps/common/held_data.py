@@ -78,9 +78,10 @@ class MissingCells:
         x[self.free] = np.searchsorted(self._states, point[self.name])
         return x
 
-    def plausible(self) -> np.ndarray:
-        """State indices (n, d) int8, in missing cells those of other rows, always the same."""
-        rng, x = np.random.default_rng(0), self._template.copy()
+    def plausible(self, rng: np.random.Generator | None = None) -> np.ndarray:
+        """State indices (n, d) int8, in missing cells those of other rows; without `rng` always the same."""
+        x = self._template.copy()
+        rng = np.random.default_rng(0) if rng is None else rng
         for column, free in zip(x.T, self.free.T, strict=True):
             if free.any() and not free.all():
                 column[free] = rng.choice(column[~free], int(free.sum()))

@@ -1,6 +1,7 @@
 """The observed fields that a free variable parametrises, found in a model and checked."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -15,7 +16,6 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.families import Family
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.held_data import HeldData, MissingCells, free_cells, observed_data
@@ -224,16 +224,19 @@ class ObservedField:
     Attributes
     ----------
     name, likelihood : str
-    graph : PairwiseGraph
+    graph : PairwiseGraph or LaggedGraph
     family : Family
     sampled : SampledField or None
         Of a Monte Carlo likelihood.
     x : (n, d) int8 array
-        Observed state indices, plausible ones in missing cells.
+        Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
+        earlier ones beside each.
     missing : MissingCells or None
         Those cells, for steps that know that their values change.
     blocks : list of int64 arrays
         Rows of `x` with the same parameters, whatever these are.
+    first : list of int
+        The first of the rows of each block, in the data of the model.
     entries : (edges,) int64 array
         Entry of `rv` that is the parameter of each edge, or a part of it.
     factors : (blocks, edges) array
@@ -261,7 +264,7 @@ class ObservedField:
         self.likelihood: str = op.likelihood
         self._step = step
         self._model = model
-        self.graph: PairwiseGraph = op.graph
+        self.graph: Any = op.graph
         self.family: Family = op.family
         self.sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
@@ -296,10 +299,13 @@ class ObservedField:
                 f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
                 f"expression of {rv.name}; {remedy}"
             )
-        self.x, self.missing = self._data(child, node)
-        self.blocks = [np.arange(len(self.x))]
+        self._arrange = op.arrange
+        x, self.missing = self._data(child, node)
+        self.x, rows = op.arrange(x), np.arange(len(x))[op.table_rows]
+        self.blocks = [np.arange(len(rows))]
         if mixes and varies_by_row(node):
-            self.blocks = self._rows_alike(len(self.x))
+            self.blocks = self._rows_alike(len(x), rows)
+        self.first = [int(rows[block[0]]) for block in self.blocks]
         self.entries = share.entries
         self.factors = self._by_block(share.factors)
         used = self.entries[(self.factors != 0.0).any(axis=0)]
@@ -338,10 +344,10 @@ class ObservedField:
 
     def present(self, point: dict) -> np.ndarray:
         """State indices (n, d) int8 at `point`, which holds those of missing cells."""
-        return self.missing.filled(point) if self.missing else self.x
+        return self._arrange(self.missing.filled(point)) if self.missing else self.x
 
-    def _rows_alike(self, n: int) -> list[np.ndarray]:
-        """Which rows have the same parameters at any point, found at two random ones."""
+    def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
+        """Which of some `rows` of n have the same parameters at any point, found at two random ones."""
         read, rng, found = (
             PointFunction(list(self._parameters), self._model),
             np.random.default_rng(0),
@@ -357,14 +363,13 @@ class ObservedField:
                     )
                 shape = np.shape(value)[-core:]
                 found.append(np.broadcast_to(value, (n, *shape)).reshape(n, -1))
-        _, kind = np.unique(np.concatenate(found, axis=1), axis=0, return_inverse=True)
+        _, kind = np.unique(np.concatenate(found, axis=1)[rows], axis=0, return_inverse=True)
         return [np.flatnonzero(kind == k) for k in range(kind.max() + 1)]
 
     def _by_block(self, values: np.ndarray) -> np.ndarray:
         """One of the rows of each block, (blocks, r), of parameters of edges (..., r)."""
         rows = values.reshape(-1, self.graph.n_edges)
-        first = [block[0] for block in self.blocks]
-        return rows[first] if len(rows) > 1 else np.repeat(rows, len(self.blocks), axis=0)
+        return rows[self.first] if len(rows) > 1 else np.repeat(rows, len(self.blocks), axis=0)
 
     def offset_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
         """Make a function of a point that gives the edge parameters (blocks, r) without the vector.

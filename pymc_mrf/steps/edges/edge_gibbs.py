@@ -10,11 +10,12 @@ from pymc.step_methods.state import dataclass_state
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.base import MRFStepState
 from pymc_mrf.steps.common.observed_field import children, constant_value
@@ -37,6 +38,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "pseudo": PseudoEdges,
     "monte-carlo": MonteCarloEdges,
     "particles": ParticleEdges,
+    "conditional": ConditionalEdges,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" a smaller tolerance'
 NEARER = (
@@ -193,7 +195,7 @@ class EdgeGibbs(EdgeStep):
     serves = tuple(ENGINES)
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = ("exact", "monte-carlo", "pseudo")
+    serves_sums = ("exact", "monte-carlo", "pseudo", "conditional")
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
@@ -436,6 +438,8 @@ class EdgeGibbs(EdgeStep):
         said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
             return said
+        if any(isinstance(field.graph, LaggedGraph) for field in self._fields):
+            return said  # rows are not those of a field
         ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
         for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
             rows = [len(block) for block in field.blocks]

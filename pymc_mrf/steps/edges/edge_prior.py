@@ -194,7 +194,7 @@ class NodeReader:
     def __init__(self, bias: FreeBias | None, field: ObservedField, model, compile_kwargs) -> None:
         self.name, self._op = "", None
         self.shape = field.family.node_shape(field.graph.n_nodes)
-        self._first = [rows[0] for rows in field.blocks]
+        self._first = field.first
         self._field = field.name
         self._table: TabulatedPrior | None = None
         if bias is None:

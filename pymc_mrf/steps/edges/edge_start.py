@@ -1,4 +1,7 @@
-"""Where chains of edge samplers start: ridge pseudo-likelihood estimates without their uncertain edges."""
+"""Where chains of edge samplers start: ridge pseudo-likelihood estimates without their uncertain edges.
+
+Fields in time start without edges: given their biases, arrows are found by the first sweeps.
+"""
 
 from functools import cached_property
 
@@ -6,6 +9,7 @@ import numpy as np
 
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import log_density
 from pymc_mrf.kernels.views.questions import Field, add_shifts
@@ -41,6 +45,9 @@ class EdgeStart:
         """Edge parameters (r,), biases (d q,) and `data_information` of each field, rows being alike."""
         found = []
         for field in self._fields:
+            if isinstance(field.graph, LaggedGraph):
+                found.append(_without_edges(field))
+                continue
             labels = np.arange(field.graph.n_edges)
             problem = FitProblem(field.x, field.graph, field.family, labels, labels)
             ridge = 1.0 / (len(field.x) * self._scale**2)
@@ -97,3 +104,13 @@ class EdgeStart:
         b += np.where(varies, rng.standard_normal(len(b)) * 0.1, 0.0)
         add_shifts(self._data, np.concatenate(moves), 1.0, b)  # centred biases stay
         return new, b
+
+
+def _without_edges(field: ObservedField) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edge parameters (r,), biases (d q,) and information of a field in time whose nodes are independent."""
+    d, K, G, r = field.graph.n_nodes, field.family.n_states, field.family.node_basis, field.graph.n_edges
+    counts = np.stack([(field.x[:, :d] == a).sum(axis=0) for a in range(K)], axis=1) + HALF_ROW
+    log_p = np.where(field.family.possible(d), np.log(counts / counts.sum(axis=1, keepdims=True)), 0.0)
+    b = (log_p - log_p[:, :1]) @ np.linalg.pinv(G - G[:, :1])
+    b = np.where(field.family.node_entries(d), b, 0.0)
+    return np.zeros(r), b.ravel(), np.full(r + b.size, 1.0)

@@ -14,6 +14,7 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.families import Family
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.steps.common.observed_field import (
@@ -204,17 +205,20 @@ def edge_target(
     return EdgeTarget(rv, biases if others else NO_BIASES, fields, field.likelihood)
 
 
-def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph, Family]:
+def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedGraph, Family]:
     """Make the blocks of fields those of one: its data, graph and family, which engines take."""
     blocks = [(field, rows) for field in fields for rows in field.blocks]
     if len(blocks) == 1:
         return fields[0].x, fields[0].graph, fields[0].family
-    sizes = [field.graph.n_nodes for field, _ in blocks]
-    starts = np.cumsum([0, *sizes[:-1]])
-    edges = np.concatenate([f.graph.edges + start for (f, _), start in zip(blocks, starts, strict=True)])
+    graphs = [field.graph for field, _ in blocks]
+    sizes = [graph.n_nodes for graph in graphs]
     family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
-    graph = PairwiseGraph(range(sum(sizes)), edges.tolist())
-    return by_block(fields, [field.x for field in fields]), graph, family
+    x = by_block(fields, [field.x for field in fields])
+    if isinstance(graphs[0], LaggedGraph):
+        return x, LaggedGraph.side_by_side(graphs), family
+    starts = np.cumsum([0, *sizes[:-1]])
+    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])
+    return x, PairwiseGraph(range(sum(sizes)), edges.tolist()), family
 
 
 def by_block(fields: list[ObservedField], states: list[np.ndarray]) -> Data:

@@ -9,6 +9,7 @@ from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, warn_user, whole_number
+from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.cluster_sweep import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
@@ -193,9 +194,10 @@ class TreeGibbs(MRFStep):
         self._wants_clusters = None if clusters is None else flag(clusters, "clusters")
         rv = model.values_to_rvs[value]
         node = field_node(rv)
-        if node is None:
+        if node is None or not isinstance(node.op, UndirectedFieldRV):
+            what = "none" if node is None else "one in time: use pymc_mrf.SeriesGibbs"
             raise TypeError(
-                f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is none"
+                f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is {what}"
             )
         self._name = value.name
         starts = finite_starts(model, self._point, self._default_start)
@@ -239,8 +241,10 @@ class TreeGibbs(MRFStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for fields and their missing cells."""
-        return Competence.INCOMPATIBLE if field_node(var) is None else Competence.IDEAL
+        """Ideal for fields and their missing cells, but for those in time."""
+        node = field_node(var)
+        is_undirected = node is not None and isinstance(node.op, UndirectedFieldRV)
+        return Competence.IDEAL if is_undirected else Competence.INCOMPATIBLE
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""

@@ -1,0 +1,164 @@
+"""The next rows of fields in time, from the last ones."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, checked_group, group_variable
+from pymc_mrf.checks import random_generator, whole_number
+from pymc_mrf.kernels.simulation import series as kernels
+
+if TYPE_CHECKING:
+    from pymc_mrf.distributions.kinetic_rv import KineticRV
+
+
+def forecast(
+    idata: Any,
+    model: Any,
+    n_rows: int,
+    *,
+    var_name: str | None = None,
+    group: str = "posterior",
+    random_seed: Any = None,
+) -> xr.DataArray:
+    """Draw the rows that follow the last ones of every series, once for each draw of the parameters.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of ``pm.sample``, with the draws of missing cells if there are some.
+    model : pymc.Model
+        With a `KineticMRF`.
+    n_rows : int
+        How many rows ahead.
+    var_name : str, optional
+        The field, if the model has several.
+    group : str
+        Group of the DataTree to read.
+    random_seed : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    xarray.DataArray
+        States with the dimensions ("chain", "draw", "series", "ahead", "node"); "ahead" counts from 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such field, the draws of a free variable are missing, or `n_rows` is no positive
+        integer.
+
+    Notes
+    -----
+    Parameters that differ between rows are those of the last row of each series. One step ahead, the log
+    predictive probability of rows that are held out is that of `log_predictive` and
+    ``pm.compute_log_likelihood`` of a model that is declared with them.
+
+    Examples
+    --------
+    >>> pymc_mrf.forecast(idata, model, 7).mean(("chain", "draw"))
+    """
+    import pymc as pm
+
+    check_tree(idata, "idata")
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+    n_rows, rng = whole_number(n_rows, "n_rows", 1), random_generator(random_seed, "random_seed")
+    name, node = _field_in_time(model, var_name)
+    op: KineticRV = node.op
+    labels, last = list(op.rows.last), np.array(list(op.rows.last.values()))  # (S, most)
+    n_series, most = last.shape
+    place = np.arange(n_series * (most + n_rows)).reshape(n_series, -1)
+    ahead = place[:, most:].T.ravel()
+    windows = np.stack([ahead - lag for lag in (0, *op.graph.lags)], axis=1)
+    sizes = checked_group(idata, group).sizes
+    chains, draws = (sizes.get(dim, 0) for dim in SAMPLE_DIMS)
+    known = _last_states(idata, model, name, op, last, group)
+    x = np.zeros((place.size, op.n_variables), dtype=np.int8)
+    out = np.empty((chains * draws, n_series, n_rows, op.n_variables), dtype=np.int64)
+    cards, parameters = (
+        op.family.possible(op.n_variables).sum(axis=1),
+        _parameters(node, idata, model, group),
+    )
+    for s in range(len(out)):
+        eta, tables = (np.asarray(table, dtype=np.float64) for table in op.log_tables(next(parameters)))
+        eta = _by_place(eta.reshape(-1, op.graph.n_edges), last[:, -1], place)
+        tables = _by_place(tables.reshape(-1, *op.scores.shape), last[:, -1], place)
+        x[place[:, :most].ravel()] = known[s % len(known)].reshape(-1, op.n_variables)
+        x[ahead] = rng.integers(cards, size=(len(ahead), op.n_variables))
+        kernels.draw_rows(x, windows, eta, tables, op.scores, op.graph.arrays, op.n_sweeps, rng)
+        out[s] = op.decode(x[place[:, most:]])
+    coords = {
+        **{dim: checked_group(idata, group)[dim] for dim in SAMPLE_DIMS},
+        "series": labels,
+        "ahead": np.arange(1, n_rows + 1),
+        "node": [u if isinstance(u, str | int | np.integer) else str(u) for u in op.graph.nodes],
+    }
+    shape = chains, draws, n_series, n_rows, op.n_variables
+    dims = (*SAMPLE_DIMS, "series", "ahead", "node")
+    return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
+
+
+def _field_in_time(model: Any, var_name: str | None) -> tuple[str, Any]:
+    """Name and apply node of a field in time of a model."""
+    from pymc_mrf.distributions.kinetic_rv import KineticRV
+    from pymc_mrf.distributions.parents import field_node
+
+    found: dict[str, Any] = {}
+    for rv in [*model.observed_RVs, *model.free_RVs]:
+        node = field_node(rv)
+        if node is not None and isinstance(node.op, KineticRV) and node not in found.values():
+            found[rv.name] = node
+    if var_name is None and len(found) == 1:
+        return next(iter(found.items()))
+    if var_name is None or var_name not in found:
+        names = ", ".join(found) or "none"
+        raise ValueError(
+            f"var_name={var_name!r} is no KineticMRF of the model; it has {names}: name one of them"
+        )
+    return var_name, found[var_name]
+
+
+def _last_states(
+    idata: Any, model: Any, name: str, op: "KineticRV", last: np.ndarray, group: str
+) -> np.ndarray:
+    """State indices (draws or 1, S, most, d) of the last rows of every series."""
+    from pymc_mrf.steps.common.held_data import observed_data
+
+    data = checked_group(idata, group)
+    if model[name] in model.free_RVs or f"{name}_unobserved" in model.named_vars:
+        if name not in data and f"{name}_unobserved" not in data:
+            raise ValueError(
+                f"the {group} group lacks the draws of the missing cells, {name}_unobserved"
+            )
+        values = group_variable(idata, name, group).transpose(*SAMPLE_DIMS, ...).values
+        values = values.reshape(-1, *values.shape[2:])
+    else:
+        values = observed_data(model[name], model, op.n_variables)[None]
+    states = np.array(op.family.states)
+    return np.searchsorted(states, values[:, last]).astype(np.int8)
+
+
+def _parameters(node: Any, idata: Any, model: Any, group: str) -> Any:
+    """Yield the parameters of a field draw by draw."""
+    from pytensor.graph.traversal import ancestors
+
+    parameters = list(node.op.dist_params(node))
+    needed = set(ancestors(parameters, blockers=model.free_RVs))
+    inputs = [v for v in model.free_RVs if v in needed]
+    f = model.compile_fn(parameters, inputs=inputs, point_fn=False)
+    sizes = checked_group(idata, group).sizes
+    draws = []
+    for v in inputs:
+        values = group_variable(idata, v.name, group).transpose(*SAMPLE_DIMS, ...).values
+        draws.append(values.reshape(-1, *values.shape[2:]).astype(v.dtype))
+    for s in range(sizes["chain"] * sizes["draw"]):
+        yield f(*(values[s] for values in draws))
+
+
+def _by_place(rows: np.ndarray, last: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Parameters of the rows at `place` (S, n): those of the `last` row of each series if rows differ."""
+    if len(rows) == 1:
+        return rows
+    return np.repeat(rows[last], place.shape[1], axis=0)

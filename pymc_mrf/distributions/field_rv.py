@@ -1,0 +1,109 @@
+"""What all random variables behind fields say of themselves."""
+
+from abc import abstractmethod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Apply
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_mrf.distributions._numba import NumbaRV
+from pymc_mrf.distributions.states_type import StatesType
+from pymc_mrf.fields.families import Family
+
+DRAW_SWEEPS = 100
+"""Gibbs sweeps of a random draw, by default, where exact draws are too costly."""
+
+
+class FieldRV(NumbaRV, RandomVariable):
+    """Random variable over the d variables of a field; subclasses say what its parameters mean."""
+
+    likelihood: str
+    n_sweeps: int
+
+    table_ndims: tuple[int, ...]
+    """Dimensions of each of the `log_tables` without batch dimensions."""
+
+    @property
+    @abstractmethod
+    def n_variables(self) -> int:
+        """Number of variables d."""
+
+    @property
+    @abstractmethod
+    def groups_edges(self) -> bool:
+        """Whether the samplers of Dirichlet processes know its edge parameters."""
+
+    @property
+    def alternatives(self) -> tuple[str, ...] | None:
+        """Kinds of likelihood that it may be declared with; None where the junction tree tells."""
+        return None
+
+    @property
+    def table_rows(self) -> Any:
+        """Rows of the data that have a probability of their own."""
+        return slice(None)
+
+    def arrange(self, x: np.ndarray) -> np.ndarray:
+        """State indices as the engines of steps take them, from those (n, d) of the data."""
+        return x
+
+    @abstractmethod
+    def log_tables(self, parameters, xp: ModuleType = np) -> list:
+        """Log tables from the parameters, with the batch dimensions of these.
+
+        `xp` is numpy, or `pytensor.tensor` for symbolic parameters.
+        """
+
+    @abstractmethod
+    def decode(self, x: np.ndarray) -> np.ndarray:
+        """Values (..., d) of state indices."""
+
+    @abstractmethod
+    def encode(self, value):
+        """State indices (..., d), 0 where there is none, and whether they exist; both symbolic."""
+
+    @abstractmethod
+    def check(self, logp, parameters):
+        """`logp`, if the parameters are in their domain; symbolic."""
+
+    def make_node(self, rng, size, *dist_params):
+        """Build the node; its output has a type of its own."""
+        node = super().make_node(rng, size, *dist_params)
+        rng, x = (output.type for output in node.outputs)
+        return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return (pt.as_tensor(self.n_variables, dtype="int64"),)
+
+
+def encode_states(family: Family, value):
+    """State indices of values, 0 where there is none, and whether they are states; both symbolic."""
+    legal = pt.zeros_like(value, dtype="bool")
+    indices = pt.zeros_like(value, dtype="int64")
+    for k, state in enumerate(family.states):
+        here = pt.eq(value, state)
+        legal = legal | here
+        indices = indices + k * here
+    return indices, legal
+
+
+def node_table_filler(family: Family, d: int):
+    """Make a function of the node parameters (d, q), or zeros (d, 1), that gives the tables (d, K)."""
+    basis = family.node_basis if len(family.node_basis) else np.zeros((1, family.n_states))
+    possible = family.possible(d)
+
+    def fill(b):
+        tables = np.zeros(possible.shape)
+        for i in range(possible.shape[0]):
+            for a in range(possible.shape[1]):
+                if possible[i, a]:
+                    for k in range(basis.shape[0]):
+                        tables[i, a] += b[i, k] * basis[k, a]
+                else:
+                    tables[i, a] = -np.inf
+        return tables
+
+    return fill

@@ -1,0 +1,360 @@
+"""Fields in time as a PyMC distribution: which node of earlier rows changes which node of the next."""
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.checks import check_axes, check_labels, whole_number
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.field import (
+    Field,
+    latent_if_all_missing,
+    read_observed,
+    registered_node,
+    without_nan,
+)
+from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
+from pymc_mrf.distributions.kinetic_rv import KineticRV
+from pymc_mrf.distributions.mrf import (
+    check_numbers,
+    check_observed,
+    check_rows,
+    edge_parameter,
+    named_parameter,
+    warn_of_states,
+)
+from pymc_mrf.distributions.state_axes import by_node_and_state, by_unit
+from pymc_mrf.fields.families import Family, get_family, ordinal
+from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
+from pymc_mrf.fields.tables import as_table, count_states
+from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
+
+
+class KineticMRF(Field):
+    r"""Field in time, or kinetic Ising model: nodes of each row depend on nodes of earlier rows.
+
+    .. math::
+
+        p(x_t \mid x_{t-1}, w, b) = \prod_i p(x_{ti} \mid x_{t-1}), \quad
+        p(x_{ti} = a \mid x_{t-1}) \propto \exp\Big(b_i(a) + s_i(a) \sum_{j \to i} w_{ji} s_j(x_{t-1,j})\Big)
+
+    Given the rows before, nodes are independent: the likelihood is exact whatever the graph, and needs no
+    partition function. The first rows of each series, as many as the largest lag, are given.
+
+    Parameters
+    ----------
+    name : str
+    weight : tensor_like of float, shape (..., r), (..., 1) or scalar
+        One value w per arrow, in the order of ``coords(graph)["edge"]``, or one for all: a positive value
+        makes a high state of its source be followed by high states of its target, and zero is no arrow. With
+        links in `graph`, theirs come first. A first axis of T rows gives each row its own.
+    bias : tensor_like of float, shape (..., d), (..., 1) or scalar; ordinal (..., d, K - 1)
+        One value b per node, as the bias of a `BoltzmannMachine` or the field of an `Ising` model; of an
+        ordinal family the thresholds of an `OrdinalMRF`. A first axis of T rows gives each row its own, as
+        covariates of rows do.
+    graph : networkx.DiGraph or LaggedGraph
+        Arrows from nodes of an earlier row to nodes of the present one, those from a node to itself included;
+        `pymc_mrf.graphs.lagged` has all of them.
+    lag : int, or increasing sequence of int
+        How many rows earlier the arrows start, 1 by default; each arrow is there once for every lag.
+    links : networkx.Graph or PairwiseGraph, optional
+        Links within a row, given the rows before. The likelihood is then the *pseudo-likelihood* of each row,
+        with which links are overstated: see `EdgeGibbs`.
+    family : {"boltzmann", "ising", "ordinal"}
+        States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
+    n_states, scores : optional
+        Of the ordinal family, as for `OrdinalMRF`.
+    series : (T,) labels, or str, optional
+        Which series, such as a person, each row belongs to, or the column of `observed` that tells: no row
+        depends on one of another series. Rows of a series are in their order.
+    time : (T,) whole numbers, or str, optional
+        Times of the rows of each series, or the column that tells, increasing: where they are more than one
+        apart, rows are inserted all of whose cells are missing. Parameters that differ between rows, and
+        dimensions, have these rows as well. Without, rows are one apart.
+    n_sweeps : int
+        Gibbs sweeps behind each row of a random draw, where there are links; else draws are exact.
+    **kwargs
+        ``observed`` (T, d), an array, a masked array, a table of pandas, polars, pyarrow or xarray, or
+        ``pm.Data`` of this shape, ``columns``, ``dims``, ``shape`` (T, d) if there is no `observed`, and so
+        on, as for other fields.
+
+    Raises
+    ------
+    ValueError
+        If the graph is undirected, graph, data and parameters do not fit together, a series has no row with
+        a past, times of a series do not increase, or labels do not match the rows.
+
+    Warns
+    -----
+    UserWarning
+        If no observation is in one of a node's states, or a node never changes, and the biases are free.
+
+    Notes
+    -----
+    Missing cells and rows are free variables, as those of other fields: `SeriesGibbs` draws them cell by
+    cell. Missing cells of the first rows, which have no distribution, are in all states alike a priori.
+
+    Random draws go row by row from the first rows of the data; of a field without data from rows whose cells
+    are in all states alike. Pointwise log-likelihoods are those of the rows that have a past, and no missing
+    cell in themselves or the rows on which they depend: log p(x_t | x_{t-1}), one step ahead. Their first
+    dimension is therefore not that of `dims`.
+
+    An arrow says what comes before what, given the other nodes of the row before. Causes that the table does
+    not have, and changes faster than its rows, make arrows as well.
+
+    References
+    ----------
+    Roudi & Hertz (2011) and Peixoto (2019) for the kinetic Ising model.
+
+    Examples
+    --------
+    >>> graph = pymc_mrf.graphs.lagged(diary.columns)
+    >>> with pm.Model(coords=pymc_mrf.coords(graph)):
+    ...     weight = pymc_mrf.SpikeAndSlab("weight", 0.1, pm.Normal.dist(0, 1), dims="edge")
+    ...     bias = pm.Normal("bias", 0, 2, dims="node")
+    ...     pymc_mrf.KineticMRF("x", weight, bias, graph=graph, observed=diary, series=person)
+    """
+
+    rv_type = KineticRV
+
+    @classmethod
+    def rv_op(cls, *parameters, op, size=None, rng=None):
+        """Build the random variable."""
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
+
+    def __new__(
+        cls,
+        name,
+        *args,
+        graph=None,
+        lag=None,
+        links=None,
+        family="boltzmann",
+        n_states=None,
+        scores=None,
+        series=None,
+        time=None,
+        observed=None,
+        columns=None,
+        dims=None,
+        **kwargs,
+    ):
+        """Register the field with the model on the context stack, after checking the data."""
+        if graph is None:
+            raise TypeError(
+                f"KineticMRF {name!r} needs graph=, a networkx.DiGraph or pymc_mrf.graphs.lagged(nodes)"
+            )
+        for option, remedy in (
+            ("weights", "repeat series, with labels of their own"),
+            ("likelihood", "it follows from the graph"),
+        ):
+            if option in kwargs:
+                raise TypeError(f"{name}: KineticMRF has no {option}=: {remedy}")
+        graph = as_lagged(graph, lag, links)
+        series, columns = _column(observed, series, columns, graph, "series", name)
+        time, columns = _column(observed, time, columns, graph, "time", name)
+        if family == "ordinal" and n_states is None and observed is not None:
+            counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
+            n_states = counts if len(set(counts)) > 1 else counts[0]
+        kind = _family(family, n_states, scores, graph)
+        states = kind.node_states(graph.n_nodes)
+        observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=None)
+        x, n_rows = None, _length(kwargs.get("shape"), dims, graph, name) if observed is None else 0
+        if observed is not None:
+            x = check_observed(observed, kind, graph, name)
+            if x.ndim != 2:
+                raise ValueError(
+                    f"{name}: `observed` has shape {x.shape}, but must be a table (rows, nodes): put series "
+                    "below each other and tell them apart by `series`"
+                )
+            n_rows = len(x)
+        places, source = read_order(n_rows, series, time, name)
+        if len(source) > n_rows:
+            if isinstance(observed, Variable):
+                raise ValueError(
+                    f"{name}: time has gaps, at which rows are missing, but pm.Data hold no missing cells: "
+                    "pass the table itself as `observed`"
+                )
+            if observed is None:
+                raise ValueError(f"{name}: time has gaps, but there is no `observed`: leave time out")
+            observed, x = _with_gaps(observed, source), _with_gaps(x, source)
+        rows = _series_rows(x, places, len(source), kind, graph, name)
+        if x is not None:
+            observed = without_nan(observed, kind.states[0])
+            observed, kwargs = latent_if_all_missing(observed, kwargs)
+        kwargs["shape"] = len(source), graph.n_nodes
+        if dims is not None and x is not None:
+            dims = _own_dims(dims, rows, name)
+        rv = super().__new__(
+            cls, name, *args, graph=graph, family=kind, rows=rows, observed=observed, dims=dims, **kwargs
+        )
+        if x is not None and observed is not None:
+            node = registered_node(rv)
+            check_rows(node, x, name)
+            warn_of_states(node, x, name)
+        return rv
+
+    @classmethod
+    def dist(
+        cls,
+        weight,
+        bias=0.0,
+        *,
+        graph,
+        lag=None,
+        links=None,
+        family="boltzmann",
+        n_states=None,
+        scores=None,
+        rows=None,
+        n_sweeps=DRAW_SWEEPS,
+        **kwargs,
+    ):
+        """Unregistered variable of one series with `shape` (T, d); see the class."""
+        graph = as_lagged(graph, lag, links)
+        if not isinstance(family, Family):
+            family = _family(family, n_states, scores, graph)
+        if rows is None:
+            n_rows = _length(kwargs.get("shape"), None, graph, "dist")
+            places, _ = read_order(n_rows, None, None, "dist")
+            rows = _series_rows(None, places, n_rows, family, graph, "dist")
+        edge = _at_most_rows(edge_parameter(weight, family, graph), 1, rows, "weight")
+        node = _at_most_rows(_bias(bias, family, graph), 1 + family.node_axes, rows, "bias")
+        n_axes = edge.type.ndim, node.type.ndim
+        op = KineticRV(graph, family, rows, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
+        kwargs["shape"] = rows.n_rows, graph.n_nodes
+        return super().dist([edge, node], op=op, **kwargs)
+
+
+def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Family:
+    """Find the family, whose parameters are called weight and bias."""
+    if family == "ordinal":
+        if n_states is None:
+            raise TypeError(
+                "n_states is missing: give the number of states of the ordinal family, or one for each node, "
+                "which are counted only in `observed`"
+            )
+        found = ordinal(n_states, scores, graph.nodes)
+    elif family not in ("boltzmann", "ising"):
+        raise ValueError(f'family must be "boltzmann", "ising" or "ordinal", not {family!r}')
+    else:
+        if scores is not None:
+            raise ValueError(
+                f'scores={scores!r} are those of ordered states: declare family="ordinal", or leave them out'
+            )
+        found = get_family(family, 2 if n_states is None else n_states)
+    found.check_nodes(graph.n_nodes)
+    return replace(found, edge_parameter="weight", node_parameter="bias")
+
+
+def _bias(value: Any, family: Family, graph: LaggedGraph):
+    """Symbolic node parameters (..., d), or (..., d, K - 1) of an ordinal family, numbers checked."""
+    check_labels(value, graph.nodes, "bias", "node", axis=-1 - family.node_axes)
+    node, numbers, axes = named_parameter(value, 1 + family.node_axes, "bias")
+    check_numbers(numbers, family, "bias")
+    check_axes(axes, ["node", "state"][: 1 + family.node_axes], family.axis_labels(graph), "bias")
+    if family.node_axes:
+        return by_node_and_state(node, graph.n_nodes, family.n_states - 1, "bias", axes)
+    return by_unit(node, graph.n_nodes, "bias", "node")
+
+
+def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):
+    """Parameter with one row axis at most, repeated along it if it has length 1."""
+    n_axes = parameter.type.ndim - n_core
+    if n_axes > 1:
+        raise ValueError(
+            f"{name} has {parameter.type.ndim} axes, but rows have one: give values of all rows alike, or a "
+            "first axis of the rows of `observed`"
+        )
+    if n_axes == 0:
+        return parameter
+    length = parameter.type.shape[0]
+    if length == 1:
+        return parameter[0]
+    if length not in (None, rows.n_rows):
+        raise ValueError(
+            f"{name} has {length} rows, but the table has {rows.n_rows}, those of missing times included: "
+            "give values of the same rows"
+        )
+    return pt.specify_shape(parameter, (rows.n_rows, *[None] * n_core))
+
+
+def _column(
+    observed: Any, given: Any, columns: Any, graph: LaggedGraph, option: str, name: str
+) -> tuple[Any, Any]:
+    """Values of `series` or `time` that name a column of the table, and the columns that are nodes."""
+    if not isinstance(given, str):
+        return given, columns
+    table = as_table(observed)
+    if table is None or given not in table.names:
+        raise ValueError(
+            f"{name}: {option}={given!r} names no column of `observed`: give the name of one, or a vector "
+            "with an entry for each row"
+        )
+    found = table.column(table.names.index(given))
+    values = np.array(
+        [None if gone else v for v, gone in zip(found.values, found.is_missing, strict=True)],
+        dtype=object if option == "series" else None,
+    )
+    return values, list(graph.nodes) if columns is None else columns
+
+
+def _length(shape: Any, dims: Any, graph: LaggedGraph, name: str) -> int:
+    """Count the rows of a field without data, from its shape or its dimensions."""
+    if shape is None and dims is not None:
+        lengths = pm.modelcontext(None).dim_lengths
+        shape = [value_of(lengths[dim]) for dim in dims]
+    if not isinstance(shape, tuple | list) or len(shape) != 2 or shape[1] != graph.n_nodes:
+        raise ValueError(
+            f"{name}: a field in time without `observed` needs its rows: give shape=(T, {graph.n_nodes}), "
+            f"not {shape!r}"
+        )
+    return whole_number(shape[0], f"{name}: shape[0]", 1)
+
+
+def _with_gaps(x: Any, source: np.ndarray) -> np.ma.MaskedArray:
+    """Masked table with the rows `source` of `x`, all cells missing where it is -1."""
+    x = np.ma.masked_array(np.asanyarray(x))
+    found = x[np.maximum(source, 0)]
+    mask = np.ma.getmaskarray(found).copy()
+    mask[source < 0] = True
+    return np.ma.masked_array(found.data, mask)
+
+
+def _series_rows(
+    x: np.ma.MaskedArray | None,
+    places: dict[Any, np.ndarray],
+    n_rows: int,
+    family: Family,
+    graph: LaggedGraph,
+    name: str,
+) -> SeriesRows:
+    """Make the structure of the rows, with the states of those that are given."""
+    windows = windows_of(places, graph.lags, name)
+    first = np.full((n_rows, graph.n_nodes), -1, dtype=np.int8)
+    if x is not None:
+        given = np.setdiff1d(np.arange(n_rows), windows[:, 0])
+        z = family.encode(x.filled(family.states[0]), n_nodes=graph.n_nodes)
+        first[given] = np.where(np.ma.getmaskarray(x), -1, z)[given]
+    last = {label: own[-max(graph.lags) :] for label, own in places.items()}
+    return SeriesRows(n_rows, windows, first, last)
+
+
+def _own_dims(dims: Any, rows: SeriesRows, name: str) -> tuple[Hashable, ...]:
+    """Dimensions of which the first is the field's own: it is longer than that of the log-likelihood."""
+    model = pm.modelcontext(None)
+    dims = (dims,) if isinstance(dims, str) else tuple(dims)
+    for dim, n in zip(dims, (rows.n_rows, rows.first.shape[1]), strict=False):
+        length = model.dim_lengths.get(dim)
+        if length is not None and value_of(length) != n:
+            raise ValueError(
+                f"{name}: dimension {dim!r} has length {value_of(length)}, but the table has {n}, rows of "
+                "missing times included"
+            )
+    return (f"{name}_dim_0", *dims[1:])

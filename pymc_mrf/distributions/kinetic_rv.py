@@ -1,0 +1,209 @@
+"""The random variable behind fields in time: its draws and its log probability."""
+
+from types import ModuleType
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.dist_math import check_parameters
+from pymc.logprob.abstract import _logprob
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.gradient import disconnected_grad
+from pytensor.graph.basic import Constant
+from pytensor.raise_op import Assert
+
+from pymc_mrf.distributions.elementwise_terms import probability_or_nan
+from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, FieldRV, encode_states, node_table_filler
+from pymc_mrf.distributions.foreign_routes import HiddenStates
+from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
+from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.series import SeriesRows
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.kernels.simulation import series as kernels
+
+
+class KineticRV(FieldRV):
+    """Random variable over a table (T, d) whose rows depend on earlier ones; all of it is one draw."""
+
+    dtype = "int64"
+    __props__ = (
+        "name",
+        "signature",
+        "dtype",
+        "inplace",
+        "graph",
+        "family",
+        "rows",
+        "n_sweeps",
+    )
+    table_ndims = (3, 2)
+    groups_edges = False
+
+    def __init__(
+        self,
+        graph: LaggedGraph,
+        family: Family,
+        rows: SeriesRows,
+        n_axes: tuple[int, int] = (1, 1),
+        n_sweeps: int = DRAW_SWEEPS,
+        name: str | None = None,
+        signature: str | None = None,
+        dtype: str = "int64",
+        inplace: bool = False,
+    ) -> None:
+        self.graph, self.family, self.rows = graph, family, rows
+        self.likelihood = "pseudo" if graph.n_links else "conditional"
+        self.n_sweeps = n_sweeps if graph.n_links else 1
+        self._print_name = ("KineticMRF", r"\operatorname{KineticMRF}")
+        if signature is None:
+            cores = ["r"], ["d", "k"][: 1 + family.node_axes]
+            inputs = [["n"] * (n - len(own)) + own for n, own in zip(n_axes, cores, strict=True)]
+            signature = ",".join(f"({','.join(own)})" for own in inputs) + "->(n,d)"
+        super().__init__(name="KineticMRF", signature=signature, dtype=dtype, inplace=inplace)
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Return the likelihood that it has."""
+        return (self.likelihood,)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of nodes d."""
+        return self.graph.n_nodes
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores of the states of each node, (d, K)."""
+        F = self.family.edge_features
+        return np.broadcast_to(F, (self.graph.n_nodes, *F.shape[-2:]))[:, 0].copy()
+
+    @property
+    def table_rows(self) -> np.ndarray:
+        """Rows of the table that have a probability."""
+        return self.rows.windows[:, 0]
+
+    def arrange(self, x: np.ndarray) -> np.ndarray:
+        """Rows with a past and the earlier ones side by side, (m, (1 + L) d), from states (T, d)."""
+        return np.ascontiguousarray(x[self.rows.windows].reshape(len(self.rows.windows), -1))
+
+    def log_tables(self, parameters, xp: ModuleType = np) -> list:
+        """Parameters of the edges (..., r), and tables of the nodes (..., d, K)."""
+        return [parameters[0], self.family.node_tables(parameters[1])]
+
+    def decode(self, x: np.ndarray) -> np.ndarray:
+        """States of the family at these indices."""
+        return np.array(self.family.states, dtype=self.dtype)[x]
+
+    def encode(self, value):
+        """State indices and whether the values are states."""
+        return encode_states(self.family, value)
+
+    def check(self, logp, parameters):
+        """Refuse parameters that are not finite."""
+        finite = [pt.all(pt.isfinite(p)) for p in parameters]
+        return check_parameters(logp, *finite, msg="weight and bias must be finite")
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return tuple(pt.as_tensor(n, dtype="int64") for n in (self.rows.n_rows, self.n_variables))
+
+    def implementation(self, jit):
+        """Draw all rows but those that are given; their missing cells are in any state alike."""
+        d, family = self.n_variables, self.family
+        fill_nodes = jit(node_table_filler(family, d))
+        states = np.array(family.states, dtype=self.dtype)
+        cards = family.possible(d).sum(axis=1)
+        windows, first, scores, arrows = (
+            self.rows.windows,
+            self.rows.first,
+            self.scores,
+            self.graph.arrays,
+        )
+        n_sweeps, q = self.n_sweeps, max(len(family.node_basis), 1)
+
+        def draw(rng, edge, node):
+            eta = edge.astype(np.float64).reshape((-1, edge.shape[-1]))
+            b = node.astype(np.float64).reshape((-1, d, q))
+            tables = np.empty((b.shape[0], d, scores.shape[1]))
+            for t in range(b.shape[0]):
+                tables[t] = fill_nodes(b[t])
+            x = first.copy()
+            for t in range(x.shape[0]):
+                for i in range(d):
+                    if x[t, i] < 0:
+                        x[t, i] = int(rng.random() * cards[i])
+            kernels.draw_rows(x, windows, eta, tables, scores, arrows, n_sweeps, rng)
+            out = np.empty(x.shape, dtype=states.dtype)
+            for t in range(x.shape[0]):
+                for i in range(d):
+                    out[t, i] = states[x[t, i]]
+            return out
+
+        return draw
+
+
+def local_fields(op: KineticRV, indices, eta):
+    """Local fields (m, d) of the rows with a past, symbolic, from state indices (T, d)."""
+    graph, d, (windows, scores) = op.graph, op.n_variables, (op.rows.windows, op.scores)
+    flat = pt.constant(scores.ravel())[np.arange(d) * scores.shape[1] + indices]  # (T, d)
+    is_shared = shared_by_rows([eta], [1])
+    padded = pt.concatenate([eta, pt.zeros_like(eta[..., :1])], axis=-1)
+    padded = core(padded, 1) if is_shared else padded[windows[:, 0]]
+    fields = pt.zeros((len(windows), d))
+    for k in range(windows.shape[1]):
+        edge = np.flatnonzero(graph.lag_of == k)
+        if not len(edge):
+            continue
+        place = np.full((d, d), graph.n_edges)
+        u, v = graph.edges[edge].T
+        place[u, v] = edge
+        if k == 0:
+            place[v, u] = edge
+        source = flat[windows[:, k]]
+        if is_shared:
+            fields = fields + source @ padded[place.ravel()].reshape((d, d))
+        else:
+            W = padded[:, place.ravel()].reshape((len(windows), d, d))
+            fields = fields + (source[:, :, None] * W).sum(axis=1)
+    return fields
+
+
+def log_conditionals(op: KineticRV, indices, parameters):
+    """Log probability of every node in every row with a past given the rest, (m, d), symbolic."""
+    eta, tables = op.log_tables(parameters, pt)
+    rows, scores, K = op.table_rows, op.scores, op.family.n_states
+    fields, own = local_fields(op, indices, eta), indices[rows]
+    tables = core(tables, 2)[None] if shared_by_rows([tables], [2]) else tables[rows]
+    if K == 2:
+        odds = tables[..., 1] - tables[..., 0] + np.diff(scores)[:, 0] * fields
+        return own * odds - pt.softplus(odds)
+    at_own = at_states(tables, [own], K) + (
+        pt.constant(scores.ravel())[np.arange(op.n_variables) * K + own] * fields
+    )
+    log_p = tables + scores * fields[..., None]
+    top = disconnected_grad(log_p.max(axis=-1, keepdims=True))
+    return at_own - pt.log(pt.exp(log_p - top).sum(axis=-1)) - top[..., 0]
+
+
+def _of_this_shape(op: KineticRV, value):
+    """`value`, refused where it has another shape than the field."""
+    shape = op.rows.n_rows, op.n_variables
+    if value.type.shape == shape:
+        return value
+    message = (
+        f"the data of {op.name} have another shape than {shape}, for which the field was declared: declare "
+        "another one for series of other lengths"
+    )
+    return pt.specify_shape(
+        Assert(message)(value, pt.eq(value.shape[0], shape[0]), pt.eq(value.shape[1], shape[1])), shape
+    )
+
+
+@_logprob.register(KineticRV)
+def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
+    value = _of_this_shape(op, *values)
+    if not isinstance(value, Constant | SharedVariable):
+        value = HiddenStates()(value)
+    indices, legal = op.encode(value)
+    logp = log_conditionals(op, indices, parameters).sum(axis=-1)
+    legal = pt.all(legal[op.rows.windows], axis=(1, 2))
+    logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
+    return probability_or_nan(logp, op.likelihood, values[0])

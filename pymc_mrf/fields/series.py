@@ -1,0 +1,178 @@
+"""Rows of tables that follow one another in time: which row comes before which, in which series."""
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.checks import numeric_array
+from pymc_mrf.graph.frozen import Frozen
+
+
+class SeriesRows(Frozen):
+    """Rows of one or several series, and the earlier rows on which each depends, frozen.
+
+    Parameters
+    ----------
+    n_rows : int
+        T.
+    windows : (m, 1 + L) int64 array
+        Rows that have all earlier rows they depend on, in their order; beside each the row that is one lag
+        earlier, and so on for L lags.
+    first : (T, d) int8 array
+        State indices of the rows that have not; -1 in all others, and where cells are missing.
+    last : dict
+        By the label of each series its last rows, on which the next would depend, (most,) int64.
+    """
+
+    n_rows: int
+    windows: np.ndarray
+    first: np.ndarray
+    last: dict[Any, np.ndarray]
+
+    def __init__(
+        self, n_rows: int, windows: np.ndarray, first: np.ndarray, last: dict[Any, np.ndarray]
+    ) -> None:
+        for array in (windows, first):
+            array.setflags(write=False)
+        self.__dict__.update(n_rows=n_rows, windows=windows, first=first, last=last)
+
+    @cached_property
+    def is_first(self) -> np.ndarray:
+        """Whether each row is given: no probability is that of its states, (T,)."""
+        given = np.ones(self.n_rows, dtype=bool)
+        given[self.windows[:, 0]] = False
+        return given
+
+    @cached_property
+    def later(self) -> np.ndarray:
+        """Row that is none, one lag, ... later than each, (T, 1 + L) int64; -1 where none depends on it."""
+        later = np.full((self.n_rows, self.windows.shape[1]), -1)
+        for k, earlier in enumerate(self.windows.T):
+            later[earlier, k] = self.windows[:, 0]
+        return later
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        ends = repr([(label, rows.tolist()) for label, rows in self.last.items()])
+        content = (
+            self.windows.tobytes() + b"|" + self.first.tobytes() + f"{self.first.shape}{ends}".encode()
+        )
+        return hashlib.sha256(content).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"SeriesRows({self.n_rows} rows, {len(self.windows)} of them with a past, {self.digest[:16]})"
+
+    def __reduce__(self):
+        return SeriesRows, (self.n_rows, self.windows.copy(), self.first.copy(), self.last)
+
+
+def read_order(
+    n_rows: int, series: Any, time: Any, name: str
+) -> tuple[dict[Any, np.ndarray], np.ndarray]:
+    """Find the rows of each series, and where rows are missing between them.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the table.
+    series : (n_rows,) labels, optional
+        Which series each row belongs to; rows of a series are in their order, also where others come between.
+    time : (n_rows,) whole numbers, optional
+        Time of each row, by which rows of a series are one apart.
+    name : str
+        For messages.
+
+    Returns
+    -------
+    places : dict
+        Rows of each series, int64 arrays, in the table with the missing rows.
+    source : int64 array
+        Row of the table that each of its rows was, -1 for missing ones.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label, or one whole number, for each row, or times of a series do not increase.
+    """
+    labels = _labels(series, n_rows, name)
+    times = None if time is None else _times(time, n_rows, name)
+    source: list[int] = []
+    places: dict[Any, list[int]] = {}
+    last: dict[Any, int] = {}
+    for row, label in enumerate(labels):
+        own = places.setdefault(label, [])
+        if times is not None:
+            now = int(times[row])
+            if label in last and now <= last[label]:
+                which = "" if series is None else f" of series {label!r}"
+                kind = "occurs twice" if now == last[label] else f"comes after {last[label]}"
+                raise ValueError(
+                    f"{name}: time {now}{which} {kind}, in row {row}: sort the rows of each series by time, "
+                    "with one row for each time, and tell series apart by `series`"
+                )
+            for _ in range(now - last.get(label, now - 1) - 1):
+                own.append(len(source))
+                source.append(-1)
+            last[label] = now
+        own.append(len(source))
+        source.append(row)
+    return {label: np.array(own) for label, own in places.items()}, np.array(source)
+
+
+def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) -> np.ndarray:
+    """Find the rows with a past and the earlier rows, (m, 1 + L), of series whose rows are at `places`.
+
+    Raises
+    ------
+    ValueError
+        If a series is too short to have one.
+    """
+    most, found = max(lags), []
+    for label, own in places.items():
+        if len(own) <= most:
+            which = f"series {label!r}" if len(places) > 1 else "`observed`"
+            rows = "row" if len(own) == 1 else "rows"
+            raise ValueError(
+                f"{name}: {which} has {len(own)} {rows}, but at a lag of {most} the first {most} are given, "
+                f"and none is left to learn from: leave it out, or give at least {most + 1} rows"
+            )
+        found.append(np.stack([own[most - lag : len(own) - lag] for lag in (0, *lags)], axis=1))
+    windows = np.concatenate(found)
+    return windows[np.argsort(windows[:, 0])]
+
+
+def _labels(series: Any, n_rows: int, name: str) -> list:
+    """Labels of the rows as a list."""
+    if series is None:
+        return [0] * n_rows
+    labels = np.asarray(series, dtype=object)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"{name}: series has shape {labels.shape}, but `observed` has {n_rows} rows: give one label for "
+            "each row"
+        )
+    found = labels.tolist()
+    for row, label in enumerate(found):
+        if label is None or label != label:
+            raise ValueError(f"{name}: series has no label in row {row}: give one, or leave the row out")
+    return found
+
+
+def _times(time: Any, n_rows: int, name: str) -> np.ndarray:
+    """Whole numbers, one for each row."""
+    times = numeric_array(time, f"{name}: time", "iuf")
+    if times.shape != (n_rows,):
+        raise ValueError(
+            f"{name}: time has shape {times.shape}, but `observed` has {n_rows} rows: give one number for "
+            "each row"
+        )
+    wrong = np.flatnonzero(~(times == np.floor(times)) | ~np.isfinite(times))
+    if len(wrong):
+        raise ValueError(
+            f"{name}: time[{wrong[0]}] is {times[wrong[0]]}, but times count intervals of equal length: give "
+            "whole numbers, such as days from the first"
+        )
+    return times.astype(np.int64)

@@ -1,0 +1,47 @@
+"""Coordinates of a graph, by which parameters are named."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
+from pymc_mrf.graph.structure import as_graph
+
+
+def coords(graph: Any) -> dict[str, list]:
+    """Coordinates "node" and "edge" for `pymc.Model(coords=...)`, in graph order.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
+
+    Returns
+    -------
+    dict
+        ``{"node": labels, "edge": ["u--v", ...]}``; of directed graphs ``["u->v", ...]``.
+
+    Raises
+    ------
+    ValueError
+        If two nodes are equal as text, or two edges have the same label "u--v".
+    """
+    is_directed = isinstance(graph, LaggedGraph) or getattr(graph, "is_directed", bool)()
+    graph = as_lagged(graph) if is_directed else as_graph(graph)
+    labels = list(graph.edge_labels)
+    names = [str(u) for u in graph.nodes]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"graph: two nodes are {twice!r} as text; relabel the nodes (networkx.relabel_nodes) so that "
+            "str(node) is unique"
+        )
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        pairs = [(names[u], names[v]) for u, v in graph.edges.tolist()]
+        first, second, *_ = [pair for pair, label in zip(pairs, labels, strict=True) if label == twice]
+        raise ValueError(
+            f"graph: the edges {first!r} and {second!r} have the same label {twice!r}; relabel the nodes "
+            "(networkx.relabel_nodes) so that no name has two dashes"
+        )
+    nodes = [u if isinstance(u, str | int | np.integer) else str(u) for u in graph.nodes]
+    return {"node": nodes, "edge": labels}

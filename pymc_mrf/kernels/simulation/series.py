@@ -1,0 +1,130 @@
+"""Fields in time: simulation row by row, and Gibbs sweeps over missing cells.
+
+Node i of row t is in state a with log potential tables[i, a] + scores[i, a] L_ti, its local field L_ti being
+the sum, over the arrows to i, of the arrow's parameter times the score of the state of its source, in an
+earlier row. A link within the row is two arrows: of nodes of one row each is then given the others.
+
+Rows have parameters of their own, or share those of row 0: `eta` (T or 1, r), `tables` (T or 1, d, K).
+`arrows` are an `ArrowArrays` of `graph.lagged`; `windows` (m, 1 + L) and `later` (T, 1 + L) are those of a
+`SeriesRows`.
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.log_scores import draw_state
+
+
+@jit
+def local_field(x, rows, i, eta, scores, arrows):
+    """Local field of node i in row rows[0] of states `x` (T, d).
+
+    `rows` (1 + L,): that row and the earlier ones; `eta` (r,) and `scores` (d, K).
+    """
+    value = 0.0
+    for k in range(arrows.in_ptr[i], arrows.in_ptr[i + 1]):
+        weight = eta[arrows.in_edge[k]]
+        if weight != 0.0:
+            j = arrows.source[k]
+            value += weight * scores[j, x[rows[arrows.in_lag[k]], j]]
+    return value
+
+
+@jit
+def draw_rows(x, windows, eta, tables, scores, arrows, n_sweeps, rng):
+    """Draw the rows of `x` (T, d) int8 that have a past, one after the other, in place.
+
+    `windows` (m, 1 + L), `eta` (T or 1, r), `tables` (T or 1, d, K), `scores` (d, K). Each row takes
+    `n_sweeps` sweeps over its nodes from the states in `x`: one is exact where there are no links.
+    """
+    d, K = scores.shape
+    log_p = np.empty(K)
+    for k in range(windows.shape[0]):
+        t = windows[k, 0]
+        own, table = eta[min(t, eta.shape[0] - 1)], tables[min(t, tables.shape[0] - 1)]
+        for _ in range(n_sweeps):
+            for i in range(d):
+                field = local_field(x, windows[k], i, own, scores, arrows)
+                for a in range(K):
+                    log_p[a] = table[i, a] + scores[i, a] * field
+                x[t, i] = draw_state(log_p, rng)
+
+
+@jit
+def fill_local_fields(x, windows, eta, scores, arrows, local):
+    """Local fields of the rows with a past into `local` (T, d).
+
+    `x` (T, d), `windows` (m, 1 + L), `eta` (T or 1, r), `scores` (d, K).
+    """
+    for k in range(windows.shape[0]):
+        t = windows[k, 0]
+        own = eta[min(t, eta.shape[0] - 1)]
+        for i in range(x.shape[1]):
+            local[t, i] = local_field(x, windows[k], i, own, scores, arrows)
+
+
+@jit
+def log_normaliser(table, scores, field):
+    """Log of the sum over states of exp(table + scores field); `table` and `scores` (K,)."""
+    top, total = -np.inf, 0.0
+    for a in range(table.shape[0]):
+        top = max(top, table[a] + scores[a] * field)
+    for a in range(table.shape[0]):
+        total += np.exp(table[a] + scores[a] * field - top)
+    return top + np.log(total)
+
+
+@jit
+def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows, local, rng):
+    """Redraw each cell given all others, in turn, from the product of all conditionals that it is a part of.
+
+    Parameters
+    ----------
+    x : (T, d) int8 array
+        States, changed in place.
+    cells : (N, 2) int64 array
+        Rows and nodes.
+    has_past : (T,) bool array
+        Rows whose states have a probability.
+    later : (T, 1 + L) int64 array
+    eta : (T or 1, r) array
+    tables : (T or 1, d, K) array
+    possible : (d, K) bool array
+        States that nodes have.
+    scores : (d, K) array
+    arrows : ArrowArrays
+    local : (T, d) array
+        Local fields at `x`, kept up to date.
+    rng : numpy.random.Generator
+
+    """
+    K = scores.shape[1]
+    log_p = np.empty(K)
+    for c in range(cells.shape[0]):
+        t, i = cells[c, 0], cells[c, 1]
+        old = x[t, i]
+        for a in range(K):
+            log_p[a] = 0.0 if possible[i, a] else -np.inf
+            if has_past[t]:
+                log_p[a] += tables[min(t, tables.shape[0] - 1), i, a] + scores[i, a] * local[t, i]
+        for k in range(arrows.out_ptr[i], arrows.out_ptr[i + 1]):
+            row, j = later[t, arrows.out_lag[k]], arrows.target[k]
+            if row < 0:
+                continue
+            weight = eta[min(row, eta.shape[0] - 1), arrows.out_edge[k]]
+            if weight == 0.0:
+                continue
+            table, state = tables[min(row, tables.shape[0] - 1), j], x[row, j]
+            for a in range(K):
+                if possible[i, a]:
+                    field = local[row, j] + weight * (scores[i, a] - scores[i, old])
+                    log_p[a] += scores[j, state] * field - log_normaliser(table, scores[j], field)
+        new = draw_state(log_p, rng)
+        if new == old:
+            continue
+        x[t, i] = new
+        for k in range(arrows.out_ptr[i], arrows.out_ptr[i + 1]):
+            row = later[t, arrows.out_lag[k]]
+            if row >= 0:
+                weight = eta[min(row, eta.shape[0] - 1), arrows.out_edge[k]]
+                local[row, arrows.target[k]] += weight * (scores[i, new] - scores[i, old])

@@ -1,0 +1,234 @@
+"""Fields in time as distributions: log probabilities, draws, rows of series, and what is refused."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_mrf as pmrf
+from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal
+from tests.reference.derivatives import assert_gradients
+from tests.reference.kinetic import kinetic_log_likelihood
+from tests.statistics import assert_frequencies
+
+ARROWS, LINKS = [(0, 0), (1, 0), (0, 1), (2, 2)], [(0, 2)]
+CARDS, SCORES = [3, 2, 4], [[-1, 0, 2], [-1, 1], [0, 1, 2, 3]]
+FAMILIES = {
+    "boltzmann": (BOLTZMANN, {}),
+    "ising": (ISING, {"family": "ising"}),
+    "ordinal": (ordinal(CARDS, SCORES), {"family": "ordinal", "n_states": CARDS, "scores": SCORES}),
+}
+SERIES = np.array(["u"] * 6 + ["v", "u", "v", "v", "u", "v"])  # the second between rows of the first
+
+
+def digraph(arrows=ARROWS, nodes=range(3)):
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(arrows)
+    return graph
+
+
+def data(family, n, rng):
+    """State indices, and values."""
+    z = rng.integers(family.cards or family.n_states, size=(n, 3))
+    return z, np.array(family.states)[z]
+
+
+@pytest.mark.parametrize("links", [[], LINKS], ids=["arrows", "and links"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_log_probability_and_gradient(name, links, rng):
+    family, options = FAMILIES[name]
+    z, x = data(family, len(SERIES), rng)
+    graph = pmrf.LaggedGraph(range(3), ARROWS, (1, 3), links)
+    edges = [(u, v, 0) for u, v in links] + [(*arrow, lag) for lag in (1, 3) for arrow in ARROWS]
+    with pm.Model() as model:
+        w = pm.Flat("w", shape=len(edges))
+        b = pm.Flat("b", shape=family.node_shape(3))
+        pmrf.KineticMRF("x", w, b, graph=graph, observed=x, series=SERIES, **options)
+    value, slopes = model.compile_logp(), model.compile_dlogp()
+
+    def f(w, b):
+        point = {"w": w, "b": b}
+        found = slopes(point)
+        return value(point), found[: w.size], found[w.size :].reshape(b.shape)
+
+    w, b = rng.normal(size=len(edges)), rng.normal(size=family.node_shape(3))
+    expected = kinetic_log_likelihood(z, edges, family, SERIES)(np.r_[w, b.ravel()][None])
+    np.testing.assert_allclose(f(w, b)[0], expected[0], rtol=1e-10)
+    assert_gradients(f, [w, b])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_parameters_of_each_row(name, rng):
+    family, options = FAMILIES[name]
+    _, x = data(family, 8, rng)
+    graph, r, shape = pmrf.LaggedGraph(range(3), ARROWS, 1), len(ARROWS), family.node_shape(3)
+    w, b = rng.normal(size=(8, r)), rng.normal(size=(8, *shape))
+
+    def rows(w, b):
+        with pm.Model() as model:
+            pmrf.KineticMRF("x", w, b, graph=graph, observed=x, **options)
+        [found] = model.logp(sum=False)
+        return found.eval(mode="FAST_COMPILE")
+
+    of_each = np.array([rows(w[t], b[t])[t - 1] for t in range(1, 8)])
+    np.testing.assert_allclose(rows(w, b), of_each)
+    np.testing.assert_allclose(rows(w[2], b), [rows(w[2], b[t])[t - 1] for t in range(1, 8)])
+    np.testing.assert_allclose(rows(w, b[2]), [rows(w[t], b[2])[t - 1] for t in range(1, 8)])
+    np.testing.assert_allclose(rows(w[:1], b[:1]), rows(w[0], b[0]))
+
+
+@pytest.mark.parametrize("links", [[], [(0, 1)]], ids=["arrows", "and a link"])
+def test_draws_are_those_of_the_series(links):
+    """All series of three rows, the first of which is given but for one cell."""
+    graph = pmrf.LaggedGraph(range(2), [(0, 0), (1, 0), (0, 1)], links=links)
+    w, b = np.array([1.5] * len(links) + [1.0, -1.5, 0.8]), np.array([0.3, -0.4])
+    x = np.ma.masked_array([[1, 0], [0, 0], [0, 0]], [[False, True], [True, False], [True, True]])
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        pmrf.KineticMRF("x", w, b, graph=graph, observed=x, n_sweeps=20)
+        draws = pm.sample_prior_predictive(3000, random_seed=3, return_inferencedata=False)
+    del model
+    with pm.Model() as model:
+        pmrf.KineticMRF("y", w, b, graph=graph, observed=x.filled(0), n_sweeps=20)
+        given = pm.draw(model["y"], 2000, random_seed=3)
+    np.testing.assert_array_equal(given[:, 0], [[1, 0]] * 2000)
+    assert np.isnan(draws["x"]).sum() > 0  # missing cells have a variable of their own
+    states = np.array(list(itertools.product(range(2), repeat=2)))
+    F = np.array([0.0, 1.0])
+
+    def next_row(before):
+        field = np.array([w[-3] * before[0] + w[-2] * before[1], w[-1] * before[0]]) + b
+        score = F[states] @ field + (w[0] * states.prod(axis=1) if links else 0.0)
+        return np.exp(score) / np.exp(score).sum()
+
+    p = {(i, j): next_row([1, 0])[i] * next_row(states[i])[j] for i in range(4) for j in range(4)}
+    code = given[:, 1:] @ [2, 1]
+    counts = [((code[:, 0] == i) & (code[:, 1] == j)).sum() for i, j in p]
+    assert_frequencies(counts, list(p.values()))
+    with pytest.raises(AssertionError):
+        assert_frequencies(counts, np.full(16, 1 / 16))
+
+
+def test_tables_and_their_columns(rng):
+    _, x = data(BOLTZMANN, 12, rng)
+    names = ["a", "b", "c"]
+    graph = digraph([(names[u], names[v]) for u, v in ARROWS], names)
+    day = np.r_[np.arange(6), 0, 6, 1, 2, 7, 3]
+    frame = pd.DataFrame({"b": x[:, 1], "who": SERIES, "a": x[:, 0], "c": x[:, 2], "day": day})
+    cases = [
+        (x, {"series": SERIES, "time": day}),
+        (frame, {"series": "who", "time": "day"}),
+        (frame[names], {"series": frame["who"]}),
+        (pl.from_pandas(frame), {"series": "who"}),
+        (xr.DataArray(x, dims=("day", "item"), coords={"item": names}), {"series": list(SERIES)}),
+    ]
+    found = []
+    for observed, options in cases:
+        with pm.Model() as model:
+            pmrf.KineticMRF("x", 0.5, 0.1, graph=graph, observed=observed, **options)
+        found.append(model.compile_logp()({}))
+    with pm.Model() as model:
+        pmrf.KineticMRF("x", 0.5, 0.1, graph=graph, observed=pm.Data("d", x), series=SERIES)
+        found.append(model.compile_logp()({}))
+        pm.set_data({"d": 1 - x})
+        assert model.compile_logp()({}) != found[0]
+        pm.set_data({"d": x[:5]})
+        with pytest.raises(AssertionError, match="another shape"):
+            model.compile_logp()({})
+    np.testing.assert_allclose(found, found[0])
+
+
+def test_rows_between_times_are_missing(rng):
+    _, x = data(BOLTZMANN, 5, rng)
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        pmrf.KineticMRF("x", 0.5, 0.1, graph=digraph(), observed=x, time=[0, 1, 4, 5, 6])
+    assert model["x_unobserved"].type.ndim == 1
+    op = model["x"].owner.inputs[0].owner.op
+    np.testing.assert_array_equal(op.rows.windows, [[t, t - 1] for t in range(1, 7)])
+    assert model.initial_point()["x_unobserved"].shape == (6,)
+
+
+def test_pointwise_log_likelihoods_are_those_of_complete_rows(rng):
+    _, x = data(BOLTZMANN, 8, rng)
+    masked = np.ma.masked_array(x, np.zeros(x.shape, dtype=bool))
+    masked[3, 1] = np.ma.masked
+    found = []
+    for observed in (x, masked):
+        with pm.Model(coords={"day": range(8), "item": range(3)}) as model:
+            b = pm.Normal("b", 0, 1)
+            if observed is masked:
+                with pytest.warns(pm.exceptions.ImputationWarning):
+                    pmrf.KineticMRF(
+                        "x", 0.5, b, graph=digraph(), observed=observed, dims=("day", "item")
+                    )
+            else:
+                pmrf.KineticMRF("x", 0.5, b, graph=digraph(), observed=observed, dims=("day", "item"))
+            posterior = {"b": (("chain", "draw"), np.zeros((1, 2)))}
+            if observed is masked:
+                posterior["x_unobserved"] = (
+                    ("chain", "draw", "cell"),
+                    np.zeros((1, 2, 1), dtype=np.int8),
+                )
+            idata = xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)})
+            pm.compute_log_likelihood(idata, model=model, progressbar=False)
+        found.append(idata["log_likelihood"]["x"].values[0, 0])
+    assert found[0].shape == (7,)
+    np.testing.assert_allclose(found[1], np.delete(found[0], [2, 3]))  # rows 3 and 4
+
+
+GRAPH = digraph()
+X = np.random.default_rng(1).integers(2, size=(6, 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"graph": nx.Graph(GRAPH)}, "graph is undirected"),
+        ({"graph": pmrf.graphs.complete(3)}, "graph is undirected"),
+        ({"graph": nx.MultiDiGraph(GRAPH)}, "multigraph"),
+        ({"observed": X[:1]}, "has 1 row"),
+        ({"observed": X[:2], "lag": (1, 2)}, "has 2 rows, but at a lag of 2"),
+        ({"series": [0, 0, 0, 0, 0, 1]}, "series 1 has 1 row"),
+        ({"series": [0, 0, 1]}, "series has shape"),
+        ({"series": ["a", "a", "a", None, "a", "a"]}, "series has no label in row 3"),
+        ({"series": "who"}, "names no column"),
+        ({"time": [0, 1, 2, 4, 3, 5]}, "time 3 comes after 4, in row 4"),
+        ({"time": [0, 1, 2, 2, 3, 4]}, "time 2 occurs twice, in row 3"),
+        ({"time": [0, 1, 2, 3, 3, 4], "series": list("aabbbb")}, "of series 'b' occurs twice"),
+        ({"time": [0, 1, 2, 2.5, 3, 4]}, r"time\[3\] is 2.5"),
+        ({"time": [0, 1, 2]}, "time has shape"),
+        ({"lag": 0}, "lag must be a positive integer"),
+        ({"lag": (2, 1)}, "increasing"),
+        ({"observed": X + 1}, "not a state"),
+        ({"observed": X[:, :2]}, "last dimension must be"),
+        ({"observed": X[None]}, "must be a table"),
+        ({"family": "potts"}, "family must be"),
+        ({"n_states": 3}, "two states"),
+        ({"scores": [0, 1]}, "ordered states"),
+        ({"weights": np.ones(6)}, "has no weights"),
+        ({"likelihood": "exact"}, "has no likelihood"),
+        ({"links": nx.Graph([(0, 1)])}, "links has other nodes"),
+        ({"weight": np.zeros(3)}, "weight has length 3"),
+        ({"weight": np.zeros((5, 4))}, "weight has 5 rows, but the table has 6"),
+        ({"bias": np.zeros((5, 3))}, "bias has 5 rows, but the table has 6"),
+        ({"bias": np.zeros((2, 6, 3))}, "rows have one"),
+        ({"bias": [0.0, np.nan, 0.0]}, "bias must be finite"),
+        ({"observed": None}, "needs its rows"),
+        ({"graph": None}, "needs graph="),
+    ],
+)
+def test_bad_input(options, message):
+    options = {"graph": GRAPH, "observed": X, "weight": 0.5, "bias": 0.0, **options}
+    with pm.Model(), pytest.raises((ValueError, TypeError), match=message):
+        pmrf.KineticMRF("x", options.pop("weight"), options.pop("bias"), **options)
+
+
+def test_states_never_seen_are_warned_of():
+    with pm.Model(), pytest.warns(UserWarning, match="no observation in some states: 2 of 0"):
+        b = pm.Normal("b", 0, 1, shape=(3, 2))
+        pmrf.KineticMRF("x", 0.5, b, graph=GRAPH, observed=X, family="ordinal", n_states=3)

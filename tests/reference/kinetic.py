@@ -1,0 +1,48 @@
+"""Likelihood and simulation of a field in time, from the formula."""
+
+import numpy as np
+from scipy import special
+
+
+def kinetic_log_likelihood(x, edges, family, series=None):
+    """Log-likelihood of state indices `x` (T, d) as a function of parameters (Q, r + d q).
+
+    `edges`: (from, to, lag) of arrows; lag 0 of links, whose both ends are seen given each other. The first
+    rows of each series, as many as the largest lag, are given.
+    """
+    x = np.asarray(x)
+    (T, d), q, n_most = x.shape, len(family.node_basis), max(lag for *_, lag in edges)
+    F = np.broadcast_to(family.edge_features, (d, *family.edge_features.shape[-2:]))
+    floor = np.where(family.possible(d), 0.0, -np.inf)
+    series = np.zeros(T, dtype=int) if series is None else np.asarray(series)
+    places = [np.flatnonzero(series == s) for s in np.unique(series)]
+
+    def value(parameters):
+        out = np.zeros(len(parameters))
+        for rows in places:
+            for k in range(n_most, len(rows)):
+                scores = parameters[:, len(edges) :].reshape(-1, d, q) @ family.node_basis + floor
+                for e, (j, i, lag) in enumerate(edges):
+                    pairs = [(j, i), (i, j)] if lag == 0 else [(j, i)]
+                    for source, target in pairs:
+                        f = F[source, :, x[rows[k - lag], source]] @ F[target]
+                        scores[:, target] += parameters[:, [e]] * f
+                own = scores[:, np.arange(d), x[rows[k]]]
+                out += (own - special.logsumexp(scores, axis=-1)).sum(axis=1)
+        return out
+
+    return value
+
+
+def kinetic_series(first, n_rows, edges, family, w, b, rng):
+    """State indices (n_rows, d) of one series without links, drawn row by row after the rows `first`."""
+    x = np.array(first)
+    d = x.shape[1]
+    F = np.broadcast_to(family.edge_features, (d, *family.edge_features.shape[-2:]))
+    while len(x) < n_rows:
+        scores = b.reshape(d, -1) @ family.node_basis + np.where(family.possible(d), 0.0, -np.inf)
+        for e, (j, i, lag) in enumerate(edges):
+            scores[i] += w[e] * (F[j, :, x[-lag, j]] @ F[i])
+        p = special.softmax(scores, axis=1)
+        x = np.vstack([x, [rng.choice(p.shape[1], p=own) for own in p]])
+    return x
