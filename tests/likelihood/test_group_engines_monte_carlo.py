@@ -152,7 +152,7 @@ def test_levels_that_no_point_has(name):
 @pytest.mark.parametrize("others", [0, 3])
 @pytest.mark.parametrize("name", ["agreement", "ordinal"])
 def test_terms_do_not_depend_on_the_present_value(name, others):
-    """Though no points of the sample have some levels, or few do: moves back have the density that they need."""
+    """Though few points of the sample have some levels, or none: moves back find the same density."""
     engine = make(name)
     edges, e = engine._view.edges, ENTRIES[0]
     states = edges.sample.states
@@ -248,4 +248,3 @@ def test_noise_is_that_between_samples(name):
     between = np.var(slopes, axis=0)
     expected = np.sqrt(max(between[0].mean(), between[1, :3].mean()))
     assert np.sqrt(np.mean(np.square(noises))) == pytest.approx(expected, rel=0.35)
-

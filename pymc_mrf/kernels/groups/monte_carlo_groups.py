@@ -15,7 +15,7 @@ from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, mean_of_ed
 from pymc_mrf.kernels.views.sample_sums import add_row
 
 LEAST = 1e-7
-"""Probability, without the edge, of a possible level that no point of the sample has, and of levels of two."""
+"""Probability, without the edge, of a possible level that no point of the sample has; least of one of two."""
 
 RARE = 1e-3
 """Weighted share of one of two levels below which both are counted: sums in single precision tell the larger

@@ -368,7 +368,9 @@ class Search:
             slab = Density(NORMAL, 0.0, self._scale, 1.0, constant)
             prior = EdgePrior(np.full(r, self._log_odds), slab, bias)
             engine.sweep(w, b, prior, self._rng)
-            engine.joint(w, b, prior, STEP * self._rng.uniform(0.8, 1.2), n_steps, self._rng)
+            engine.joint(
+                w, b, prior, STEP * self._rng.uniform(0.8, 1.2), n_steps, self._rng, enters=True
+            )
             draw[:r] = w
             centred(self._field, w, b, draw[r:])
             shares.append(engine.statistics()["ess"])

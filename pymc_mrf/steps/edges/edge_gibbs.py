@@ -447,7 +447,8 @@ class EdgeGibbs(EdgeStep):
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
         step = float(np.exp(self.log_step))
         n_steps = min(max(round(TRAJECTORY / step), 1), MAX_LEAPFROG)
-        accept = self._engine.joint(w, b, prior, step * self.rng.uniform(0.8, 1.2), n_steps, self.rng)
+        step *= self.rng.uniform(0.8, 1.2)
+        accept = self._engine.joint(w, b, prior, step, n_steps, self.rng, enters=self.tune)
         if self.tune and not np.isnan(accept):
             self.n_tuned += 1
             self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)
