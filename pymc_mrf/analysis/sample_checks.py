@@ -41,6 +41,6 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
         )
         if share < LEAST_SHARE:
             text += ": the draws are far from the reference"
-        remedy = sample_remedy(noise, share)
+        remedy = sample_remedy(noise, share, [op.sampled.reference])
         found.append(Finding(AGAINST if remedy else FOR, str(rv.name), noise, text, remedy))
     return found

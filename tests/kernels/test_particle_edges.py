@@ -277,6 +277,23 @@ def test_tilted_nodes_are_the_twins(family, rng):
     assert_fields(engine, family)
 
 
+@BINARY_AND_MORE
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_shares_of_states_that_are_all_but_impossible(family, sign, rng):
+    """In their ratio to others, so that a bias comes back from far away as it went there."""
+    engine, w, b = engine_with_particles(rng, family)
+    particles, field, i = engine._particles, engine.view.field, 1
+    g, shares = np.ascontiguousarray(family.node_basis[0]), np.zeros((3, family.n_states))
+    update_probabilities(particles, field, i)
+    for p, move in zip(shares, (60.0 * sign, -60.0 * sign, 0.0), strict=True):
+        fill_shares(particles, i, p)
+        tilt(particles, i, move, g)
+    assert np.ptp(np.log(shares[1][:2])) > 50.0
+    expected = shares[0] * np.exp(60.0 * sign * g)
+    np.testing.assert_allclose(shares[1], expected / expected.sum(), rtol=1e-9)
+    np.testing.assert_allclose(shares[2], shares[0], rtol=1e-9, atol=1e-200)
+
+
 @pytest.mark.parametrize("count", [0.0, 7.0])
 def test_slices_along_a_line_of_biases(count, rng):
     """Of a binary node, in its second state in `count` of 40 rows, with probability 0.3 at bias 0."""

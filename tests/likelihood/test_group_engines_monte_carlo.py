@@ -149,6 +149,29 @@ def test_levels_that_no_point_has(name):
         assert terms.lam[np.flatnonzero(engine.levels == 4.0)[0], 0] == -np.inf
 
 
+@pytest.mark.parametrize("others", [0, 3])
+@pytest.mark.parametrize("name", ["agreement", "ordinal"])
+def test_terms_do_not_depend_on_the_present_value(name, others):
+    """Though few points of the sample have some levels, or none: moves back find the same density."""
+    engine = make(name)
+    edges, e = engine._view.edges, ENTRIES[0]
+    states = edges.sample.states
+    states[:, others:] = np.minimum(states[0, others:], 1)  # products are 0 and 1, and all nodes agree
+    edges.sample.features[:] = features_at(edges.field.features, states).swapaxes(0, 1)
+    terms = allocate_terms(1) if engine.is_binary else allocate_level_terms(1, engine.n_levels)
+    grid, found = np.linspace(-8.0, 8.0, 9), []
+    for x in (-6.0, 0.0, 6.0):
+        eta = np.zeros(6)
+        eta[e] = x
+        clear(terms)
+        describe_sampled(engine.view(eta), e, x, terms)
+        found.append([log_likelihood(terms, moved) for moved in grid])
+    found = np.array(found)
+    found -= found[:, [4]]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found[2], found[1], rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["ordinal"])
 def test_the_same_function_as_that_of_nuts(name):
     """With node parameters beside."""

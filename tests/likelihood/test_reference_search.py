@@ -9,7 +9,8 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete, grid
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, SampledField
+from pymc_mrf.likelihood.edges import reference_search
+from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, SampledField, tolerance_for
 from tests.marks import slow
 
 GRAPH = as_graph(complete(4))
@@ -86,3 +87,18 @@ def test_families_without_node_parameters_and_edges(rng):
     for seed in range(3):
         found = reference_of(x, graph=as_graph(complete(2)), family=agreement(3), seed=seed)
         assert abs(found.place[0]) < 0.3
+
+
+def test_the_tolerance_of_the_remedy_halves_the_noise(monkeypatch):
+    """Also where the size of the sample did not follow from the tolerance, and half of it changes nothing."""
+    monkeypatch.setattr(reference_search, "PILOT_SIZE", 1000)
+    monkeypatch.setattr(reference_search, "MOST_CHEAP", (1000, 2_000_000))
+    x, loose = rows(60, np.random.default_rng(0)), 3.0
+    found, half = (reference_of(x, tolerance=tolerance) for tolerance in (loose, loose / 2))
+    assert found.states.shape[1] == half.states.shape[1] == 1000
+    wanted = tolerance_for(found, 0.5)
+    assert wanted is not None and wanted < loose / 2
+    better = reference_of(x, tolerance=wanted)
+    assert better.states.shape[1] > 2000 and better.noise < 0.6 * found.noise
+    monkeypatch.setattr(reference_search, "LARGEST_SIZE", 3000)
+    assert tolerance_for(found, 0.5) is None

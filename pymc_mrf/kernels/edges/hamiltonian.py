@@ -229,8 +229,11 @@ def drift_on_lines(x, k, step):
 
 
 @lean
-def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
+def hamiltonian_move(view, active, prior, x, step, n_steps, rng, enters):
     """One trajectory from the view's parameters, which are changed in place; its acceptance probability.
+
+    It is refused where the likelihood is trusted at one end and not at the other: a move that came back, but
+    did not leave, would not be reversible.
 
     Parameters
     ----------
@@ -245,11 +248,14 @@ def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
         Leapfrog step.
     n_steps : int
     rng : numpy.random.Generator
+    enters : bool
+        Whether it may come back all the same, in tuning, from a start that is not trusted.
 
     Returns
     -------
     accept : float
     trusted, accepted : bool
+        Whether the likelihood is trusted at the end; whether the trajectory was accepted.
     """
     k = active.shape[0]
     for a in range(k):
@@ -258,6 +264,7 @@ def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
     copy(x.place, x.first_place)
     copy(x.momentum, x.first_momentum)
     log_ratio = kinetic_energy(x) - log_posterior(view, active, prior, x.slope)
+    begun = is_trusted(view)
     turn_slopes(x, k)
     after = 0.0
     for _ in range(n_steps):
@@ -275,7 +282,7 @@ def hamiltonian_move(view, active, prior, x, step, n_steps, rng):
             log_ratio = -np.inf
     trusted = is_trusted(view)
     accepted, accept = metropolis(log_ratio, rng)
-    accepted = accepted and trusted
+    accepted = accepted and (trusted == begun or (trusted and enters))
     if not accepted:
         set_parameters(view, active, x.first_place)
         for a in range(x.momentum.shape[0]):

@@ -113,7 +113,7 @@ def hamiltonian_pieces(view, active, prior, x, step, n_steps, n_pieces, rng):
     all_accepted = 1.0
     for _ in range(n_pieces):
         begin_piece(view, active)
-        accept, trusted, accepted = hamiltonian_move(view, active, prior, x, step, n_steps, rng)
+        accept, trusted, accepted = hamiltonian_move(view, active, prior, x, step, n_steps, rng, False)
         all_accepted *= accept
         view.tally[0].refused += not trusted
         if accepted:

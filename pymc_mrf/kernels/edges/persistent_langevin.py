@@ -193,7 +193,7 @@ def langevin_move(view, active, prior, dynamics, x, rng):
         moved[a] = True
         x.inverse_mass[j] = 1.0 / H[a]
         x.momentum[j] = (alpha * p[a] + beta * rng.standard_normal()) * np.sqrt(H[a])
-    accept = hamiltonian_move(view, active, prior, x, step, 1, rng)[0]
+    accept = hamiltonian_move(view, active, prior, x, step, 1, rng, False)[0]
     for j in range(k + view.n_biases):
         a = active[j] if j < k else r + j - k
         p[a] = x.momentum[j] / np.sqrt(H[a])

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, add_term, add_tilt
 from pymc_mrf.kernels.groups.exact_groups import log_masses
@@ -14,7 +15,11 @@ from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, mean_of_ed
 from pymc_mrf.kernels.views.sample_sums import add_row
 
 LEAST = 1e-7
-"""Probability of a possible level that no point of the sample has; sums in single precision tell no less."""
+"""Probability, without the edge, of a possible level that no point of the sample has; least of one of two."""
+
+RARE = 1e-3
+"""Weighted share of one of two levels below which both are counted: sums in single precision tell the larger
+to 1e-7 only, of which a small remainder is nothing but error."""
 
 
 class SampledView(NamedTuple):
@@ -51,26 +56,40 @@ def add_sampled(terms, view, edge, x, n):
     """Append the term of `n` rows of an edge, whose value is x, from the weights of the sample."""
 
 
+@lean
+def fill_level_masses(view, edge, x):
+    """Log masses of the levels without the edge, whose value is x, into `view.log_mass`.
+
+    They do not depend on x, nor does what is put in place of masses that the sample does not tell: moves are
+    reversible only if they see the same masses from the new value of the edge.
+    """
+    out, top = view.log_mass, -np.inf
+    tabulate_pair(view.edges, x / view.scale)
+    log_masses(view.edges.log_p, view.level, out)
+    for k in range(out.shape[0]):
+        top = max(top, out[k])
+    for k in range(out.shape[0]):
+        if view.possible[edge, k] and out[k] == -np.inf:
+            out[k] = top + np.log(LEAST)
+
+
 @add_sampled.register(Terms)
 def add_two_sampled_levels(terms, view, edge, x, n):
-    """Append the logit of the mean, which is a sum without a table."""
+    """Append the logit of the mean, which is a sum without a table, unless one of the levels is rare."""
     p = (mean_of_edge(view.edges, edge, 0) - view.low) / view.scale
-    p = min(max(p, LEAST), 1.0 - LEAST)
-    add_term(terms, n, np.log(p) - np.log1p(-p) - x, 0.0)
+    if RARE < p < 1.0 - RARE:
+        lam = np.log(p) - np.log1p(-p) - x
+    else:
+        fill_level_masses(view, edge, x)
+        lam = view.log_mass[1] - view.log_mass[0]
+    add_term(terms, n, min(max(lam, np.log(LEAST)), -np.log(LEAST)), 0.0)
 
 
 @add_sampled.register(LevelTerms)
 def add_many_sampled_levels(terms, view, edge, x, n):
     """Append the masses of the pair's table without the edge."""
-    f, out, top = view.levels, view.log_mass, -np.inf
-    tabulate_pair(view.edges, x / view.scale)
-    log_masses(view.edges.log_p, view.level, out)
-    for k in range(f.shape[0]):
-        top = max(top, out[k] + x * f[k])
-    for k in range(f.shape[0]):
-        if view.possible[edge, k] and out[k] == -np.inf:
-            out[k] = top + np.log(LEAST) - x * f[k]
-    add_levels(terms, n, out, f, 0.0, 0.0)
+    fill_level_masses(view, edge, x)
+    add_levels(terms, n, view.log_mass, view.levels, 0.0, 0.0)
 
 
 @describe.register(SampledView)

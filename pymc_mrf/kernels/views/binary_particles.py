@@ -120,10 +120,10 @@ def allocate(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryPartic
 def fill_sigmoid(H, P):
     """P = 1 / (1 + exp(-H)); `H` and `P` (N,)."""
     for j in range(H.shape[0]):
-        P[j] = 1.0 + exp_negative(max(-abs(H[j]), LOWEST))
+        P[j] = exp_negative(max(-abs(H[j]), LOWEST))
     for j in range(H.shape[0]):
-        q = 1.0 / P[j]
-        P[j] = q if H[j] >= 0.0 else 1.0 - q
+        q = 1.0 / (1.0 + P[j])
+        P[j] = q if H[j] >= 0.0 else P[j] * q  # 1 - q would be 0 where it is below 1e-16
 
 
 @lean
@@ -183,11 +183,24 @@ def draw_binary_node(particles, field, i):
         t[j] = new
 
 
+@lean
+def fill_rest(particles, i, rest):
+    """Probabilities `rest` (N,) of the first state of node i, by its local fields."""
+    H = particles.H[i]
+    for j in range(H.shape[0]):
+        e = exp_negative(max(-abs(H[j]), LOWEST))
+        rest[j] = (e if H[j] >= 0.0 else 1.0) / (1.0 + e)
+
+
 @questions.fill_shares.register(BinaryParticles)
 def fill_binary_shares(particles, i, p):
-    """Average the probability of the second state; the first has the rest."""
-    share = dot(particles.W, particles.P[i]) / total(particles.W)
-    p[0], p[1] = max(1.0 - share, LEAST_CELL), max(share, LEAST_CELL)
+    """Average the probabilities of both: the rest of one that is near 1 tells nothing of the other.
+
+    However rare a state is, its share has no floor, which would be another one after a move of the bias.
+    """
+    W, rest = particles.W, particles.ends.product
+    fill_rest(particles, i, rest)
+    p[0], p[1] = dot(W, rest) / total(W), dot(W, particles.P[i]) / total(W)
 
 
 @questions.variance_of_share.register(BinaryParticles)
@@ -202,10 +215,12 @@ def variance_of_binary_share(particles, i, g, mean):
 @questions.tilt.register(BinaryParticles)
 def tilt_log_odds(particles, i, x, g):
     """Shift the log odds, and multiply the weights by the mean factor."""
-    W, P, H, top = particles.W, particles.P[i], particles.H[i], x * max(g[0], g[1])
+    W, P, H, rest = particles.W, particles.P[i], particles.H[i], particles.ends.product
+    top = x * max(g[0], g[1])
     zero, one, move = np.exp(x * g[0] - top), np.exp(x * g[1] - top), x * (g[1] - g[0])
+    fill_rest(particles, i, rest)
     for j in range(W.shape[0]):
-        R = max(zero + (one - zero) * P[j], TINY)
+        R = max(zero * rest[j] + one * P[j], TINY)
         W[j] *= R
         P[j] *= one / R
         H[j] += move

@@ -18,7 +18,7 @@ What `edge_moves.sweep_edges` asks about edge e, whose value is x, in this order
 7. ``follow(view, e, x, y)`` then changes all else that the view keeps.
 
 A joint move sets all parameters by `set_parameters`, asks `without_slab`, which asks `add_slopes`, at every
-leapfrog step, and `is_trusted` at the end.
+leapfrog step, and `is_trusted` at both ends.
 """
 
 from typing import Any, NamedTuple
@@ -180,7 +180,7 @@ def add_slopes(view: Any, active: Any, slope: Any) -> Any:
 
 @by_type
 def is_trusted(view: Any) -> Any:
-    """Whether the likelihood is known well enough where the trajectory ended."""
+    """Whether the likelihood is known well enough where `add_slopes` was asked last."""
 
 
 @by_type

@@ -319,16 +319,18 @@ class EdgeEngine:
         view.w[:], view.b[:] = w, b
         centred(view.field, w, b, view.beta)
 
-    def joint(self, w, b, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+    def joint(
+        self, w, b, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool = False
+    ) -> float:
         """Move all present edges and the biases jointly, in place, after `sweep`.
 
         By `n_steps` leapfrog steps of length `step`. Returns the acceptance probability, NaN if there is
-        nothing to move.
+        nothing to move. In tuning it `enters` where the likelihood is trusted, from where it is not.
         """
         active = self.view.field.order[w[self.view.field.order] != 0.0]
         if not len(active) + self.view.n_biases:
             return np.nan
-        accept = self.trajectory(active, prior, step, n_steps, rng)
+        accept = self.trajectory(active, prior, step, n_steps, rng, enters)
         w[:], b[:] = self.view.w, self.view.b
         return accept
 
@@ -336,7 +338,9 @@ class EdgeEngine:
         """How many times longer than `TRAJECTORY` the next joint move is."""
         return 1.0
 
-    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+    def trajectory(
+        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
+    ) -> float:
         """Make the joint move of the edges `active` (k,), of `n_steps` steps times `stretch`.
 
         Returns the acceptance probability.
@@ -345,7 +349,7 @@ class EdgeEngine:
         self.remember()
         x = self.coordinates(active, prior)
         draw_momentum(x, rng)
-        return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng)[0]
+        return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng, enters)[0]
 
     def edge_parameters(self) -> np.ndarray:
         """Parameters of the edges (r,), after the last move."""

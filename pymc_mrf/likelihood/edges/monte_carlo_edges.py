@@ -137,11 +137,13 @@ class MonteCarloEdges(EdgeEngine):
             kernels.fill_shares(self.view, k)
         return self.view.shares.copy()
 
-    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+    def trajectory(
+        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
+    ) -> float:
         """Move as the base does; after a rejection, statistics are again those of the place that is kept."""
         view = self.view
         before = view.w.copy(), view.beta.copy(), view.share.copy(), view.apart.copy()
-        accept = super().trajectory(active, prior, step, n_steps, rng)
+        accept = super().trajectory(active, prior, step, n_steps, rng, enters)
         if np.array_equal(view.w, before[0]) and np.array_equal(view.beta, before[1]):
             view.share[:], view.apart[:] = before[2:]
         return accept

@@ -263,7 +263,9 @@ class ParticleEdges(EdgeEngine):
         self._reach = self._reach * SHORTEN if refused else min(self._reach * LENGTHEN, 1.0)
         self.view.tally[0].refused = 0
 
-    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+    def trajectory(
+        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
+    ) -> float:
         """Make the joint move of the edges `active` (k,); the acceptance probability.
 
         A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.

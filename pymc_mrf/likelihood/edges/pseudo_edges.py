@@ -173,9 +173,11 @@ class PseudoEdges(EdgeEngine):
         pseudo_edges.catch_up(self.view)  # after a rejection
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
-    def trajectory(self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng) -> float:
+    def trajectory(
+        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
+    ) -> float:
         """Move as the base does, and remember what `learn` needs."""
-        accept = super().trajectory(active, prior, step, n_steps, rng)
+        accept = super().trajectory(active, prior, step, n_steps, rng, enters)
         self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
         return accept

@@ -41,6 +41,7 @@ LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is e
 OF_MEAN = (
     0.35  # of the tolerance, the error from the mean of the longer simulation: more of it costs little
 )
+OF_SAMPLE = np.sqrt(1.0 - OF_MEAN**2)  # the rest, of the points
 DISTANCE = 2.5  # of the weight of an edge in doubt from 0, in posterior standard deviations
 DOUBTFUL = 0.02  # probability of either state of an edge in doubt
 
@@ -154,6 +155,23 @@ _known: WeakValueDictionary[str, Reference] = WeakValueDictionary()
 """References that something in this process holds, by their digests."""
 
 
+def largest_size(n_nodes: int, n_features: int) -> int:
+    """Points that a sample of so many nodes and features has at most."""
+    return min(LARGEST_SIZE, int(MOST_NUMBERS / (n_features * n_nodes)))
+
+
+def tolerance_for(reference: Reference, noise: float) -> float | None:
+    """Tolerance whose sample has about this share, `noise`, of the noise of a reference; None if none has.
+
+    It follows from the noise that the search has found for the points of the reference, which may be far
+    below the tolerance that was asked for, as small samples cost nothing.
+    """
+    d, size = reference.states.shape
+    if size / noise**2 > largest_size(d, reference.centre.shape[2]) or not reference.noise > 0.0:
+        return None
+    return reference.noise * noise / OF_SAMPLE
+
+
 class Search:
     """Search for the reference of a field from its data.
 
@@ -256,10 +274,9 @@ class Search:
     def _size(self, noise: float, tolerance: float) -> int:
         """Points of a sample, even, from the noise by a single one."""
         d, p = self._graph.n_nodes, len(self._field.s) + len(self._field.t)
-        size = int((noise / tolerance) ** 2 / (1.0 - OF_MEAN**2))
-        most = int(MOST_NUMBERS / (self._field.features.shape[1] * d))
+        size = int((noise / (OF_SAMPLE * tolerance)) ** 2)
         size = max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0])), PILOT_SIZE)
-        return 2 * (min(size, LARGEST_SIZE, most) // 2)
+        return 2 * (min(size, largest_size(d, self._field.features.shape[1])) // 2)
 
     def _meet(self, reference: Reference, tolerance: float) -> bool:
         """Whether both halves of the chains, which start elsewhere, have the same means of the statistics."""
@@ -368,7 +385,9 @@ class Search:
             slab = Density(NORMAL, 0.0, self._scale, 1.0, constant)
             prior = EdgePrior(np.full(r, self._log_odds), slab, bias)
             engine.sweep(w, b, prior, self._rng)
-            engine.joint(w, b, prior, STEP * self._rng.uniform(0.8, 1.2), n_steps, self._rng)
+            engine.joint(
+                w, b, prior, STEP * self._rng.uniform(0.8, 1.2), n_steps, self._rng, enters=True
+            )
             draw[:r] = w
             centred(self._field, w, b, draw[r:])
             shares.append(engine.statistics()["ess"])

@@ -16,6 +16,7 @@ from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
+from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.base import MRFStepState
 from pymc_mrf.steps.common.observed_field import children, constant_value
@@ -40,7 +41,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "particles": ParticleEdges,
     "conditional": ConditionalEdges,
 }
-MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" a smaller tolerance'
+MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
     'more particles, or sweeps of them; with few rows likelihood="particles" in place of "monte-carlo"'
 )
@@ -306,9 +307,7 @@ class EdgeGibbs(EdgeStep):
         x, graph, family = as_blocks(fields)
         options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
-            options["references"] = [
-                field.sampled.reference for field in fields if field.sampled for _ in field.blocks
-            ]
+            options["references"] = self._references()
         engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **options)
         if not self._is_shared:
             return engine
@@ -317,6 +316,10 @@ class EdgeGibbs(EdgeStep):
             np.concatenate([field.factors.ravel() for field in fields]),
         )
         return SharedEdges(engine, share, rv.owner.op.n)
+
+    def _references(self) -> list[Reference]:
+        """Sample of each block, under a Monte Carlo likelihood."""
+        return [field.sampled.reference for field in self._fields if field.sampled for _ in field.blocks]
 
     def _check_biases(self, rv, found) -> None:
         """Refuse random biases that another step would have to move: none can, under particles."""
@@ -423,7 +426,9 @@ class EdgeGibbs(EdgeStep):
     def _warn_at_end(self) -> list[str]:
         messages = never_changed(self._name, self.count)
         if self.noise and self._target[3] == "monte-carlo":
-            messages += poor_sample(self._fields[0].name, self.noise, self.least_share)
+            messages += poor_sample(
+                self._fields[0].name, self.noise, self.least_share, self._references()
+            )
         elif self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
@@ -451,7 +456,8 @@ class EdgeGibbs(EdgeStep):
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
         step = float(np.exp(self.log_step))
         n_steps = min(max(round(TRAJECTORY / step), 1), MAX_LEAPFROG)
-        accept = self._engine.joint(w, b, prior, step * self.rng.uniform(0.8, 1.2), n_steps, self.rng)
+        step *= self.rng.uniform(0.8, 1.2)
+        accept = self._engine.joint(w, b, prior, step, n_steps, self.rng, enters=self.tune)
         if self.tune and not np.isnan(accept):
             self.n_tuned += 1
             self.log_step += (self.n_tuned + 4.0) ** -0.6 * (accept - TARGET_ACCEPT)

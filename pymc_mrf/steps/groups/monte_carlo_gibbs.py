@@ -51,7 +51,7 @@ class MonteCarloGibbs(ExactGibbs):
         Statistic(
             "noise",
             "noise of the log ratio",
-            Healthy("simulate more: a smaller tolerance", high=EDGE_NOISE, reduce="rms"),
+            Healthy("simulate more: the tolerance of the warning", high=EDGE_NOISE, reduce="rms"),
             estimated="noise",
         ),
         Statistic(
@@ -93,5 +93,6 @@ class MonteCarloGibbs(ExactGibbs):
     def _warn_at_end(self) -> list[str]:
         messages = super()._warn_at_end()
         if self.squares:
-            messages += poor_sample(self._fields[0].name, self.squares, self.least_share)
+            references = [field.sampled.reference for field in self._fields if field.sampled]
+            messages += poor_sample(self._fields[0].name, self.squares, self.least_share, references)
         return messages
