@@ -30,7 +30,7 @@ from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.states_type import StatesType
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -42,13 +42,6 @@ from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
 from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment
 
-DISPLAY_NAMES = {
-    "agreement": "AgreementMRF",
-    "ising": "Ising",
-    "boltzmann": "BoltzmannMachine",
-    "potts": "Potts",
-    "ordinal": "OrdinalMRF",
-}
 DRAW_SWEEPS = 100
 """Gibbs sweeps of a random draw, by default, where exact draws are too costly."""
 
@@ -197,7 +190,7 @@ class MarkovRandomFieldRV(FieldRV):
         self.adjusted = adjusted
         self.path = path
         self.sampled = sampled
-        name = DISPLAY_NAMES[family.name]
+        name = family.title
         self._print_name = (name, rf"\operatorname{{{name}}}")
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
         if family.node_parameter is not None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
