@@ -8,7 +8,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
 from pymc_mrf.checks import axes_of_values, check_axes, check_labels, flag, numeric_array
-from pymc_mrf.fields.families import Family, get_family
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -148,7 +149,7 @@ def _per_node(values: Any, kind: Family, graph: PairwiseGraph) -> xr.DataArray:
 
 def _check_range(kind: Family, edge: xr.DataArray, name: str) -> None:
     _check_finite(edge, name)
-    if kind.name != "agreement":
+    if not kind.is_log_odds:
         return
     outside = (edge.values <= 0.0) | (edge.values >= 1.0)
     if outside.any():

@@ -11,7 +11,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
 from pymc_mrf.distributions.states_type import StatesType
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 
 DRAW_SWEEPS = 100
 """Gibbs sweeps of a random draw, by default, where exact draws are too costly."""

@@ -29,7 +29,9 @@ from pymc_mrf.distributions.mrf import (
     warn_of_states,
 )
 from pymc_mrf.distributions.state_axes import by_node_and_state, by_unit
-from pymc_mrf.fields.families import Family, get_family, ordinal
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.ordinal import ordinal
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
 from pymc_mrf.fields.tables import as_table, count_states
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged

@@ -15,7 +15,7 @@ from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, FieldRV, encode_states, node_table_filler
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.simulation import series as kernels

@@ -12,7 +12,7 @@ from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError, SampledField

@@ -36,7 +36,8 @@ from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.distributions.path_range import register_checks
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.state_axes import by_unit
-from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement
+from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -172,12 +173,12 @@ def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
             for i in nodes[:5]
         )
         more = f"; and those of {len(nodes) - 5} more nodes" if len(nodes) > 5 else ""
-        is_ordinal = family.name == "ordinal"
-        reference = ", or if it is state 0 all those of its node," if is_ordinal else ""
+        own = _fewer_states(seen) if family.has_reference_state else ""
+        zero = ", or if it is state 0 all those of its node," if family.has_reference_state else ""
         warn_user(
             f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
-            f"{family.node_parameter} of such a state{reference} finite: "
-            f"{_fewer_states(seen) if is_ordinal else ''}merge states with pymc_mrf.recode_states(x, "
+            f"{family.node_parameter} of such a state{zero} finite: "
+            f"{own}merge states with pymc_mrf.recode_states(x, "
             "new_states), which keeps missing cells, or give the prior some thought"
         )
 

@@ -28,7 +28,7 @@ from pymc_mrf.distributions.path import along_path, warn_of_data
 from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -40,13 +40,6 @@ from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
 from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment
 
-DISPLAY_NAMES = {
-    "agreement": "AgreementMRF",
-    "ising": "Ising",
-    "boltzmann": "BoltzmannMachine",
-    "potts": "Potts",
-    "ordinal": "OrdinalMRF",
-}
 EXACT_DRAW_CELLS = 2**14
 """Largest junction tree, in table cells, whose passes (one per row, about 0.1 ms) are used for random
 draws; beyond it Gibbs sweeps are much faster."""
@@ -155,7 +148,7 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         self.adjusted = adjusted
         self.path = path
         self.sampled = sampled
-        name = DISPLAY_NAMES[family.name]
+        name = family.title
         self._print_name = (name, rf"\operatorname{{{name}}}")
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
         if family.node_parameter is not None:

@@ -16,7 +16,8 @@ from pymc_mrf.distributions.mrf import (
 )
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.state_axes import by_node_and_state
-from pymc_mrf.fields.families import Family, ordinal
+from pymc_mrf.fields.families import ordinal
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import as_graph
 

@@ -25,7 +25,7 @@ from pymc_mrf.distributions.arguments import entries_of_dims, is_random, value_o
 from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argument
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
@@ -142,8 +142,8 @@ def _most_unasked(family: Family, parameters: Sequence, n_rows: int) -> int:
 def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str | None:
     """Say why a field has no path, and what to do about it."""
     name = family.edge_parameter
-    if family.name not in ("agreement", "ising", "potts") or family.edge_axes:
-        kind = f"the {family.name} family" if not family.edge_axes else f"a {name} for each state"
+    if not family.measures_agreement:
+        kind = family.title if not family.edge_axes else f"a {name} for each state"
         return (
             f'likelihood="path" is for AgreementMRF, Ising and Potts with one {name}, not for {kind}: use '
             "likelihood={others}"

@@ -14,7 +14,8 @@ from pymc_mrf.distributions.state_axes import (
     with_states,
     with_units,
 )
-from pymc_mrf.fields.families import Family, potts
+from pymc_mrf.fields.families import potts
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from pymc_mrf.checks import is_number, number, whole_number
 from pymc_mrf.fields.distinct_rows import distinct_rows
-from pymc_mrf.fields.families import Family, get_family
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.estimates.l1_descent import Regressions, descend
 

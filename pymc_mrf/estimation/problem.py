@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
-from pymc_mrf.fields.families import Family, get_family
+from pymc_mrf.fields.families import get_family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import Statistics, log_pseudo_likelihood
 from pymc_mrf.kernels.simulation.gibbs import edge_statistics
@@ -249,11 +250,8 @@ class FitProblem:
             )
         members = [self.graph.edge_labels[e] for e in np.flatnonzero(self.labels == k)]
         names = members[0] if len(members) == 1 else f"{members[0]} and the edges tied to it"
-        differ, agree = {
-            "boltzmann": ("are both 1 in every row", "are never both 1"),
-            "ordinal": ("have their largest product in every row", "have their least in every row"),
-        }.get(self.family.name, ("never differ", "never agree"))
-        what = agree if mean[k] < low[k] + slack[k] else differ
+        largest, least = self.family.extremes
+        what = least if mean[k] < low[k] + slack[k] else largest
         raise ValueError(
             f"x: the two ends of edge {names} {what}, so the maximum-likelihood "
             f"{self.family.edge_parameter} is infinite{others}; tie the edge to others by `groups` "

@@ -344,7 +344,7 @@ def lonely():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (boltzmann, "one weight, not for the boltzmann family: use likelihood="),
+        (boltzmann, "one weight, not for BoltzmannMachine: use likelihood="),
         (vector, "coupling must be a scalar .* vector of 12 values: pass the one number"),
         (changing_weights, r"depends on contrast, which pm.set_data .*\(give weights as an array\)"),
         (weights_of_both_signs, "weights .* must be .* of one sign, .* go from -1.0 to 1.0: use"),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, get_family, ordinal, potts
+from pymc_mrf.fields.family import Family
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,39 @@ def test_families_by_name():
         get_family("ising", 3)
     with pytest.raises(ValueError, match="edge_axes must be 0, 1 or 2, not 3"):
         potts(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("family", "agrees", "scale"),
+    [
+        (agreement(3), True, 1.0),
+        (ISING, True, 2.0),
+        (BOLTZMANN, False, 1.0),
+        (potts(3), True, 1.0),
+        (potts(3, 1), False, 1.0),
+        (potts(3, 2), False, 1.0),
+        (ordinal(2), False, 1.0),
+        (ordinal(3), False, 1.0),
+        (ordinal(2, [-1.0, 1.0]), False, 2.0),  # scores are the user's
+    ],
+    ids=lambda value: getattr(value, "title", None),
+)
+def test_what_follows_from_the_statistic(family, agrees, scale):
+    assert family.measures_agreement == agrees
+    statistic, difference = family.indicator
+    assert difference == scale
+    offset = family.edge_statistic - scale * statistic
+    np.testing.assert_array_equal(offset, offset[0, 0])
+
+
+def test_a_statistic_that_differs_by_state_is_no_agreement():
+    """A family that is not told apart by name must not be taken for one whose forests have closed forms."""
+    products = Family("products", (0, 1), "weight", None)
+    assert not products.measures_agreement
+    states = Family("signs", (-1, 0, 1), "weight", None)
+    assert not states.measures_agreement
+    assert Family("signs", (-2, 2), "weight", None).measures_agreement
+    assert Family("signs", (-2, 2), "weight", None).indicator[1] == 8.0
 
 
 @pytest.mark.parametrize(

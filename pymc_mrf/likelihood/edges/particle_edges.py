@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg.blas import ssyrk
 from scipy.sparse import csr_array, eye_array
 
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.views.monte_carlo_edges import REACH

@@ -6,7 +6,7 @@ centred at the data. Two moves are asked of an engine: `jump` (sec. 4) and `lang
 
 import numpy as np
 
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import persistent_langevin as langevin_kernels

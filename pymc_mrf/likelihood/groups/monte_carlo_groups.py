@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.groups.monte_carlo_groups import SampledView
 from pymc_mrf.kernels.views.monte_carlo_edges import locate
 from pymc_mrf.kernels.views.questions import add_slopes

@@ -11,7 +11,7 @@ approximation exact on trees. The approximation is exact on trees only.
 import numpy as np
 
 from pymc_mrf.estimation.tied_pcd import tied_pcd
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.exact_groups import FixedView

@@ -19,7 +19,7 @@ import numpy as np
 
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree, is_tractable
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import Statistics, pseudo_scores_and_information

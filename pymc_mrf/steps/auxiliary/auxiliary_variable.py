@@ -4,7 +4,6 @@ import numpy as np
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, number, whole_number
-from pymc_mrf.distributions.mrf_rv import DISPLAY_NAMES
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -23,7 +22,6 @@ from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
 
-SLOPES = {"agreement": 0.0, "ising": 2.0, "boltzmann": 1.0}  # see `kernels.auxiliary_groups.log_prior`
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
 TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
@@ -160,10 +158,10 @@ class AuxiliaryVariableMH(GroupGibbs):
         check_draws(draws)
         self._moller, self._restart = auxiliary == "moller", flag(restart, "restart")
         field = self._field = self._the_field()
-        if field.family.name not in SLOPES:
+        if field.family.node_axes or not self._link.is_binary:
             raise ValueError(
                 f"AuxiliaryVariableMH samples AgreementMRF, Ising and BoltzmannMachine, not {field.name} "
-                f"({DISPLAY_NAMES[field.family.name]}): use ExactGibbs or ParticleRatioGibbs"
+                f"({field.family.title}): use ExactGibbs or ParticleRatioGibbs"
             )
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         kind = _kind(field, draws)
@@ -179,7 +177,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             )
         self._s = np.empty(field.graph.n_edges)
         gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
-        self._slope = SLOPES[field.family.name]
+        self._slope = 0.0 if field.family.is_log_odds else self._link.scale
         self._estimate, self._information = _estimate(field, self._s, node_tables, statistic)
         self.s_auxiliary = np.zeros(field.graph.n_edges)
         self._label_acceptance = np.nan

@@ -15,7 +15,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.remedies import listed, possible_of
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.held_data import HeldData, MissingCells, free_cells, observed_data

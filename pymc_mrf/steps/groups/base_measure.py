@@ -10,7 +10,7 @@ import numpy as np
 import pymc as pm
 from pytensor.tensor.random.basic import BetaRV, UniformRV
 
-from pymc_mrf.fields.families import Family
+from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.priors.series import N_NODES, BaseDensity
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from pymc_mrf.steps.common.point_inputs import PointFunction
@@ -30,46 +30,56 @@ _AT_NODES = np.polynomial.legendre.legvander(_NODES, N_NODES - 1).T  # (N_NODES,
 class Link:
     """Parameter of a family <-> natural parameter eta of the statistic of its edges.
 
-    agreement: eta = logit(theta); ising: x_u x_v = 2 1[x_u = x_v] - 1, so eta = 2 J; boltzmann, potts and
-    ordinal: the parameter itself.
+    Of a probability, eta is the log odds. A statistic of two values is told to samplers as 0 and 1, so that
+    eta is the parameter times the difference of the values: of Ising models, x_u x_v = 2 1[x_u = x_v] - 1 and
+    eta = 2 J. Of other families, eta is the parameter itself.
     """
 
     family: Family
 
+    @property
+    def scale(self) -> float:
+        """Eta of the parameter 1, if that is no probability."""
+        return self.family.indicator[1]
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the statistic that samplers are told is 0 or 1."""
+        return len(np.unique(self.family.indicator[0])) == 2
+
     def natural(self, parameter):
         """Eta from the parameter."""
-        if self.family.name == "agreement":
+        if self.family.is_log_odds:
             return np.log(parameter) - np.log1p(-parameter)
-        return 2.0 * parameter if self.family.name == "ising" else parameter
+        return self.scale * parameter
 
     def parameter(self, eta):
         """Parameter from eta."""
-        if self.family.name == "agreement":
+        if self.family.is_log_odds:
             # accurate in both tails, unlike (1 + tanh) / 2
             e = np.exp(-np.abs(eta))
             return np.where(eta >= 0, 1.0, e) / (1.0 + e)
-        return 0.5 * eta if self.family.name == "ising" else eta
+        return eta / self.scale
 
     def log_jacobian(self, eta):
         """Log of |d parameter / d eta|."""
-        if self.family.name == "agreement":
+        if self.family.is_log_odds:
             return -np.abs(eta) - 2.0 * np.log1p(np.exp(-np.abs(eta)))
-        return np.full_like(eta, -np.log(2.0) if self.family.name == "ising" else 0.0)
+        return np.full_like(eta, -np.log(self.scale))
 
     def rounding(self, eta):
         """Error in eta that comes from rounding the parameter to double precision."""
-        if self.family.name == "agreement":  # d eta = d theta / (theta (1 - theta))
+        if self.family.is_log_odds:  # d eta = d theta / (theta (1 - theta))
             return 2.3e-16 * np.exp(np.maximum(eta, 0.0))
         return np.zeros_like(eta)
 
     def tables(self, node_parameter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Node log tables (d, K), and the statistic (K, K) that eta multiplies."""
-        statistic = np.eye(2) if self.family.name == "ising" else self.family.edge_statistic
-        return self.family.node_tables(node_parameter), statistic
+        return self.family.node_tables(node_parameter), self.family.indicator[0]
 
     def natural_bounds(self, lower: float, upper: float) -> tuple[float, float]:
         """Support of a base on (lower, upper), on the scale of eta."""
-        if self.family.name != "agreement":
+        if not self.family.is_log_odds:
             return float(self.natural(lower)), float(self.natural(upper))
         with np.errstate(divide="ignore"):
             ends = self.natural(np.array([lower, upper]))
@@ -144,8 +154,8 @@ class BaseMeasureReader:
         values = self._read(point)
         alpha, lower, upper, center = (float(v) for v in values[:4])
         parameters = [np.asarray(v) for v in values[4 : 4 + self._n_parameters]]
-        family = self._link.family
-        if family.name == "agreement":
+        is_log_odds = self._link.family.is_log_odds
+        if is_log_odds:
             if self._base.has_support and (lower < 0.0 or upper > 1.0):
                 raise ValueError(
                     f"the base of {self._name} has support ({lower:g}, {upper:g}), but the parameters "
@@ -153,7 +163,7 @@ class BaseMeasureReader:
                 )
             lower, upper = max(lower, 0.0), min(upper, 1.0)
         beta = None
-        if family.name == "agreement":
+        if is_log_odds:
             if isinstance(self._op.scalar.op, BetaRV):
                 beta = (float(values[-2]), float(values[-1]))
             elif isinstance(self._op.scalar.op, UniformRV) and (lower, upper) == (0.0, 1.0):

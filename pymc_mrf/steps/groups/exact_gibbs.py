@@ -75,7 +75,7 @@ class ExactGibbs(EngineGibbs):
 
 def _has_closed_form(field: ObservedField) -> bool:
     """Whether the edges of a field are independent."""
-    if field.family.name in ("boltzmann", "ordinal") or not nx.is_forest(field.graph.to_networkx()):
+    if not field.family.measures_agreement or not nx.is_forest(field.graph.to_networkx()):
         return False
     if field.node_parameter is None:
         return True

@@ -4,7 +4,6 @@ import numpy as np
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.mrf_rv import DISPLAY_NAMES
 from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
@@ -90,14 +89,14 @@ class StrippedBetaGibbs(GroupGibbs):
     def __init__(self, vars, *, n_particles: int | None = None, n_iterations: int = 5, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         field = self._field = self._the_field()
-        if field.family.name not in ("agreement", "ising"):
+        if field.family.node_axes or not field.family.measures_agreement:
             raise ValueError(
                 f"StrippedBetaGibbs approximates agreement statistics without node terms, not those of "
-                f"{field.name} ({DISPLAY_NAMES[field.family.name]}): use AgreementMRF or Ising"
+                f"{field.name} ({field.family.title}): use AgreementMRF or Ising"
             )
-        if field.family.name == "ising" and _has_field(field.node_parameter):
+        if field.node_parameter is not None and _has_field(field.node_parameter):
             raise ValueError(
-                f"StrippedBetaGibbs needs an Ising model without external field, but {field.name} has "
+                f"StrippedBetaGibbs needs a field without external field, but {field.name} has "
                 "one: leave `field` at 0"
             )
         if n_particles is not None:

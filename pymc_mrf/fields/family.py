@@ -1,0 +1,315 @@
+"""`Family`: what a pairwise field of discrete states is, as data; the rows are in `fields.families`.
+
+A parameter of an edge has one number, or some more *state axes*; its log table is the parameter, repeated
+over the axes that it lacks, times a statistic over all of them. A node has q numbers, of which each
+multiplies a row of the *node basis*. Kernels work on state *indices* 0..K-1 and on log tables; this module
+translates.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.checks import numeric_array
+from pymc_mrf.fields.tables import read_answers
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.graph.structure import PairwiseGraph
+
+
+@dataclass(frozen=True)
+class Family:
+    """One row of the table above.
+
+    Attributes
+    ----------
+    name : str
+    states : tuple of int
+        Values that a variable takes, in index order.
+    edge_parameter : str
+        What users call the parameter of an edge.
+    node_parameter : str or None
+        What users call the parameter of a node; None if the family has none.
+    edge_axes : int
+        State axes of the edge parameter: 0, 1 or 2.
+    node_axes : int
+        State axes of the node parameter: 0 or 1.
+    scores : tuple of float, or of such tuples
+        What stands for the states in products: K numbers for all nodes, or K for each, of which those beyond
+        its states repeat its last; empty where that is the states themselves.
+    cards : tuple of int
+        Number of states of each node, if it was given for each; else empty.
+    title : str
+        Class by which users know the field.
+    is_log_odds : bool
+        Whether eta is the log odds of the edge parameter, a probability; else it is the parameter.
+    is_categorical : bool
+        Whether the statistic of an edge is agreement of its ends; else it is the product of what stands for
+        their states.
+    has_reference_state : bool
+        Whether state 0 has no node parameter, all others being relative to it.
+    extremes : tuple of str
+        What is true of the ends of an edge whose statistic is the largest in every row, and the least.
+    """
+
+    name: str
+    states: tuple[int, ...]
+    edge_parameter: str
+    node_parameter: str | None
+    edge_axes: int = 0
+    node_axes: int = 0
+    scores: tuple[Any, ...] = ()
+    cards: tuple[int, ...] = ()
+    # what follows from the name is not told in `repr`
+    title: str = field(default="", kw_only=True, repr=False)
+    is_log_odds: bool = field(default=False, kw_only=True, repr=False)
+    is_categorical: bool = field(default=False, kw_only=True, repr=False)
+    has_reference_state: bool = field(default=False, kw_only=True, repr=False)
+    extremes: tuple[str, str] = field(default=("never differ", "never agree"), kw_only=True, repr=False)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states K, of the node that has most."""
+        return len(self.states)
+
+    @property
+    def has_own_scores(self) -> bool:
+        """Whether each node has scores of its own."""
+        return bool(self.scores) and isinstance(self.scores[0], tuple)
+
+    @cached_property
+    def edge_statistic(self) -> np.ndarray:
+        """Edge statistic f as a (K, K) table over state indices, the same for all edges."""
+        if self.edge_axes == 2:
+            return np.ones((self.n_states, self.n_states))
+        if self.has_own_scores:
+            raise NotImplementedError("nodes with scores of their own have no statistic in common")
+        return self.edge_features.T @ self.edge_features
+
+    def edge_statistics(self, edges: np.ndarray | None) -> np.ndarray:
+        """Statistics (r, K, K) of `edges` (r, 2), or (K, K) if they have one in common."""
+        if edges is None or not self.has_own_scores:
+            return self.edge_statistic
+        of_u, of_v = self.edge_features[edges.T]
+        return of_u.swapaxes(1, 2) @ of_v
+
+    @cached_property
+    def edge_features(self) -> np.ndarray:
+        """Features F (M, K) whose products are the statistic of a parameter without state axes, F' F = f.
+
+        Of each node, (d, M, K), if it has scores of its own: F_u' F_v = f.
+        """
+        if self.is_categorical:
+            return np.eye(self.n_states)
+        F = np.array([self.scores or self.states], dtype=np.float64)
+        return F.swapaxes(0, 1) if self.has_own_scores else F
+
+    @cached_property
+    def measures_agreement(self) -> bool:
+        """Whether the statistic of all edges is agreement of the states, but for a factor > 0 and a constant.
+
+        If nodes have no parameters, all that it says holds of any two states alike, so that the edges of a
+        forest are independent.
+        """
+        if self.edge_axes or self.scores:
+            return False
+        f = self.edge_statistic
+        same, other = f[0, :2]
+        return bool(same > other and np.array_equal(f, np.where(np.eye(self.n_states), same, other)))
+
+    @cached_property
+    def indicator(self) -> tuple[np.ndarray, float]:
+        """Statistic (K, K) with the values 0 and 1, if it has two, and by how much these differ.
+
+        Of a statistic of any other number of values, that statistic and 1.
+        """
+        values, place = np.unique(self.edge_statistic, return_inverse=True)
+        if len(values) != 2:
+            return self.edge_statistic, 1.0
+        return place.reshape(self.edge_statistic.shape).astype(np.float64), float(np.ptp(values))
+
+    @property
+    def is_binary_product(self) -> bool:
+        """Whether couplings multiply the product of two values per node, which biases multiply as well."""
+        return self.edge_features.shape == (1, 2) and np.array_equal(self.edge_features, self.node_basis)
+
+    @cached_property
+    def node_basis(self) -> np.ndarray:
+        """Log tables of each of the q numbers of a node, (q, K); (0, K) without a node parameter."""
+        if self.node_parameter is None:
+            return np.zeros((0, self.n_states))
+        if not self.node_axes:
+            return np.array([self.states], dtype=np.float64)
+        return np.eye(self.n_states)[1 if self.has_reference_state else 0 :]
+
+    def possible(self, n_nodes: int) -> np.ndarray:
+        """Which states are those of each node, (d, K)."""
+        cards = np.array(self.cards or [self.n_states] * n_nodes)
+        return np.arange(self.n_states) < cards[:, None]
+
+    def node_states(self, n_nodes: int) -> list[tuple[int, ...]]:
+        """States of each node."""
+        return [self.states[:k] for k in self.cards or [self.n_states] * n_nodes]
+
+    def of_nodes(self, nodes: np.ndarray) -> "Family":
+        """Return the family of a field of these nodes."""
+        cards = tuple(self.cards[i] for i in nodes) if self.cards else ()
+        scores = tuple(self.scores[i] for i in nodes) if self.has_own_scores else self.scores
+        return replace(self, cards=cards, scores=scores)
+
+    def check_nodes(self, n_nodes: int) -> None:
+        """Raise a ValueError if the numbers of states are those of other nodes than `n_nodes`."""
+        if self.cards and len(self.cards) != n_nodes:
+            raise ValueError(
+                f"n_states has {len(self.cards)} entries but the graph has {n_nodes} nodes; give one number "
+                "of states for all nodes, or one for each in node order"
+            )
+
+    def node_shape(self, n_nodes: int) -> tuple[int, ...]:
+        """Shape of the node parameters, as users write them, without batch dimensions."""
+        return (n_nodes, len(self.node_basis)) if self.node_axes else (n_nodes,)
+
+    def axis_labels(self, graph: PairwiseGraph | LaggedGraph) -> dict[str, Sequence]:
+        """Labels of the nodes, edges and states of parameters, the latter of families with state axes."""
+        states = {"state": self.states[-len(self.node_basis) :]} if self.node_axes else {}
+        return {"node": graph.nodes, "edge": graph.edge_labels, **states}
+
+    def node_entries(self, n_nodes: int) -> np.ndarray:
+        """Which of the q numbers of each node have a meaning, (d, q)."""
+        return self.possible(n_nodes) @ (self.node_basis.T != 0)
+
+    def natural(self, parameter: Any, xp: ModuleType = np) -> Any:
+        """Eta from the parameter that users write, elementwise.
+
+        `xp` is the module with the functions: numpy, or `pytensor.tensor` for symbolic parameters.
+        """
+        parameter = _array(parameter)
+        if not self.is_log_odds:
+            return parameter
+        with np.errstate(divide="ignore"):
+            return xp.log(parameter) - xp.log1p(-parameter)
+
+    def parameter(self, eta: np.ndarray) -> np.ndarray:
+        """Inverse of `natural`, elementwise."""
+        eta = np.asarray(eta, dtype=np.float64)
+        return 0.5 * (1.0 + np.tanh(0.5 * eta)) if self.is_log_odds else eta
+
+    def edge_tables(self, eta: Any, edges: np.ndarray | None = None) -> Any:
+        """Log tables of the edges, (..., r, K, K), from eta (..., r) with its state axes.
+
+        `edges` (r, 2) are their ends, which count where these have scores of their own.
+        """
+        return _array(eta)[(..., *[None] * (2 - self.edge_axes))] * self.edge_statistics(edges)
+
+    def node_tables(self, b: Any) -> Any:
+        """Log tables of the nodes, (..., d, K), from the node parameters (..., d) with their state axes.
+
+        Without a node parameter `b` is zeros (..., d).
+        """
+        basis = self.node_basis if len(self.node_basis) else np.zeros((1, self.n_states))
+        b = _array(b)
+        tables = b @ basis if self.node_axes else b[..., None] * basis[0]
+        if not self.cards:
+            return tables
+        return tables + np.where(self.possible(len(self.cards)), 0.0, -np.inf)
+
+    def encode_table(self, x: Any, nodes: Sequence, name: str = "x") -> np.ndarray:
+        """`encode` for tables as well, whose columns are found by the names of the nodes (`read_answers`)."""
+        answers = read_answers(x, nodes, self.node_states(len(nodes)), name)
+        if answers is not None and answers.is_missing.any():
+            raise ValueError(
+                f"{name} has {int(answers.is_missing.sum())} missing cells; complete data are needed here: "
+                "drop those rows, or declare the data as `observed` of a PyMC field"
+            )
+        return self.encode(x if answers is None else answers.values, n_nodes=len(nodes), name=name)
+
+    def encode(self, x: Any, *, n_nodes: int, name: str = "x") -> np.ndarray:
+        """Validate observations and translate states to indices.
+
+        Parameters
+        ----------
+        x : (n, n_nodes) array_like
+        n_nodes : int
+        name : str
+            Name of the argument, for error messages.
+
+        Returns
+        -------
+        (n, n_nodes) int8 array
+
+        Raises
+        ------
+        ValueError
+            If `x` is not numeric or not two-dimensional, is empty, has another number of columns, has
+            missing or non-finite cells or a value that is not a state.
+        """
+        if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+            raise ValueError(
+                f"{name} has {int(np.ma.getmaskarray(x).sum())} masked cells; complete data are "
+                "needed here: drop those rows, or declare the data as `observed` of a PyMC field"
+            )
+        x = numeric_array(x, name)
+        if x.ndim != 2:
+            remedy = f"for one observation use {name}[None, :]"
+            if x.ndim > 2:
+                remedy = f"use {name}.reshape(-1, {n_nodes})"
+            raise ValueError(
+                f"{name} must be a matrix of observations by nodes, not an array of shape "
+                f"{x.shape}; {remedy}"
+            )
+        if x.shape[0] == 0:
+            raise ValueError(f"{name} has no rows; at least one observation is needed")
+        if x.shape[1] != n_nodes:
+            raise ValueError(
+                f"{name} has {x.shape[1]} columns but the graph has {n_nodes} nodes; "
+                "columns follow the node order of the graph"
+            )
+        self.check_states(
+            x, name=name, missing="complete data are needed here: drop rows with missing cells"
+        )
+        indices = np.zeros(x.shape, dtype=np.int8)
+        for k, state in enumerate(self.states):
+            indices[x == state] = k
+        return indices
+
+    def check_states(self, x: np.ndarray, *, name: str, missing: str) -> None:
+        """Raise a ValueError that names the first cell of `x` (..., d) which is not a state.
+
+        `missing` is the remedy for NaN.
+        """
+        wrong = ~np.isin(x, self.states)
+        if self.cards:
+            wrong |= x >= np.array(self.cards)
+        if wrong.any():
+            cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+            value = x[cell]
+            states = self.states[: self.cards[cell[-1]]] if self.cards else self.states
+            remedy = (
+                missing
+                if x.dtype.kind == "f" and np.isnan(value)
+                else "recode the data, as with pymc_mrf.recode_states"
+            )
+            whose = "this node" if self.cards else "this field"
+            raise ValueError(
+                f"{name}{list(cell)} is {value}, which is not a state of {whose} "
+                f"(states: {', '.join(map(str, states))}); {int(wrong.sum())} such cells; "
+                f"{remedy}"
+            )
+
+
+def _array(value: Any) -> Any:
+    """Return numbers as a float64 array, symbolic variables as they are."""
+    return value if hasattr(value, "owner") else np.asarray(value, dtype=np.float64)
+
+
+def states_of(n_states: int, name: str = "n_states") -> tuple[int, ...]:
+    """Return the states 0..K-1 of fields in which a node may have any number of them, K from 2 to 127."""
+    if isinstance(n_states, bool) or not isinstance(n_states, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {n_states!r}")
+    if not 2 <= n_states <= 127:
+        remedy = "; leave nodes with one state out of the graph and the data" if n_states == 1 else ""
+        raise ValueError(f"{name} must be between 2 and 127, not {n_states}{remedy}")
+    return tuple(range(int(n_states)))

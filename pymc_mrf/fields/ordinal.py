@@ -1,0 +1,74 @@
+"""Ordinal fields: products of scores, and a threshold for each state but the first."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.checks import numeric_array
+from pymc_mrf.fields.family import Family, states_of
+
+
+def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) -> Family:
+    """Ordinal field over states 0..K-1, one number of states for all nodes or one for each (d,).
+
+    `scores` (K,) increase; by default they are the states. There may be a vector (K_i,) for each of the
+    `nodes`, whose labels errors name.
+    """
+    if isinstance(n_states, np.ndarray | Sequence) and np.ndim(n_states):
+        if any(np.ndim(k) for k in n_states):
+            raise ValueError(
+                f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
+            )
+        cards = tuple(len(states_of(k, f"n_states[{i}]")) for i, k in enumerate(n_states))
+        states = states_of(max(cards, default=0))
+    else:
+        cards, states = (), states_of(n_states)
+    given: tuple[Any, ...] = ()
+    if scores is None:
+        pass
+    elif isinstance(scores, np.ndarray | Sequence) and any(np.ndim(s) for s in scores):
+        given = _scores_of_nodes(scores, len(states), cards, nodes)
+    else:
+        given = _increasing(scores, "scores", len(states))
+    return Family(
+        "ordinal",
+        states,
+        "weight",
+        "threshold",
+        node_axes=1,
+        scores=() if given == states else given,
+        cards=cards,
+        title="OrdinalMRF",
+        has_reference_state=True,
+        extremes=("have their largest product in every row", "have their least in every row"),
+    )
+
+
+def _increasing(scores: Any, name: str, n_states: int) -> tuple[float, ...]:
+    values = numeric_array(scores, name, "iuf").astype(np.float64)
+    if values.shape != (n_states,) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        raise ValueError(
+            f"{name} must be {n_states} increasing numbers, one for each state, not {scores!r}"
+        )
+    return tuple(values.tolist())
+
+
+def _scores_of_nodes(
+    scores: Any, n_states: int, cards: tuple[int, ...], nodes: Sequence | None
+) -> tuple[Any, ...]:
+    """Return the scores of each node, filled up to `n_states`, or those that all nodes have in common."""
+    cards = cards or (n_states,) * (len(scores) if nodes is None else len(nodes))
+    if len(scores) != len(cards):
+        raise ValueError(
+            f"scores has {len(scores)} vectors but there are {len(cards)} nodes; give one vector of scores "
+            "for all nodes, or one for each in node order"
+        )
+    names = [f"scores[{i}]" for i in range(len(cards))]
+    if nodes is not None:
+        names = [f"{name}, of node {node!r}," for name, node in zip(names, nodes, strict=True)]
+    rows = [_increasing(*own) for own in zip(scores, names, cards, strict=True)]
+    longest = max(rows, key=len)
+    if all(row == longest[: len(row)] for row in rows):
+        return longest
+    return tuple(row + row[-1:] * (n_states - len(row)) for row in rows)
