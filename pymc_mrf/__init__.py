@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
+    from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
@@ -149,6 +150,8 @@ __all__ = [
     "plot_ppc_magnetisation",
     "point_grouping",
     "precision_recall",
+    "predict_nodes",
+    "predictability",
     "prepare",
     "read_store",
     "recode_states",
@@ -156,6 +159,7 @@ __all__ = [
     "run_progress",
     "same_community",
     "sample",
+    "score_predictions",
     "spiral_partition",
     "summarize_edges",
     "summarize_nodes",
@@ -231,6 +235,8 @@ _HOMES = {
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
+    "predict_nodes": "pymc_mrf.analysis.prediction",
+    "predictability": "pymc_mrf.analysis.prediction",
     "prepare": "pymc_mrf.fields.tables",
     "read_store": "pymc_mrf.runs.sample",
     "recode_states": "pymc_mrf.fields.recoding",
@@ -238,6 +244,7 @@ _HOMES = {
     "run_progress": "pymc_mrf.runs.sample",
     "same_community": "pymc_mrf.distributions.edge_communities",
     "sample": "pymc_mrf.runs.sample",
+    "score_predictions": "pymc_mrf.analysis.prediction",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",

@@ -1,0 +1,323 @@
+"""How well each node of a field is predicted from the others, under a posterior."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable
+from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
+from pymc_mrf.analysis.predictive_checks import field_rows
+from pymc_mrf.checks import whole_number
+from pymc_mrf.fields.tables import read_answers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def predict_nodes(
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    data: Any = None,
+    model: Any = None,
+    max_draws: int = 500,
+    group: str = "posterior",
+) -> xr.DataArray:
+    """Give the posterior probability of the states of every cell, given the other cells of its row.
+
+    Each is the mean over posterior draws of p(x_i | other known cells of the row), exact for each draw:
+    states of further missing cells are summed out.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str
+        A field of the model, such as an `OrdinalMRF`, whose parameters are the same for all rows.
+    data : (n, d) array_like or table, optional
+        Rows to predict; cells may be missing. By default those that the model was fitted to, which predicts
+        them too well where there are few rows for the number of edges.
+    model : pymc.Model, optional
+        By default that of the context.
+    max_draws : int
+        Draws are thinned evenly to at most so many in all.
+    group : str
+        Group of `idata` to read.
+
+    Returns
+    -------
+    xarray.DataArray
+        With dims ("obs", "node", "state"). A state that a node does not have has probability 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model has no such field or `idata` not its parameters, data are not states of the field, or a
+        row lacks so many cells that their states cannot be listed (beyond 16,384).
+
+    See Also
+    --------
+    score_predictions : How good such probabilities are.
+    predictability : The same for each draw.
+
+    Examples
+    --------
+    >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
+    >>> pymc_mrf.score_predictions(p, x_test)
+    """
+    field = _FieldDraws(idata, var_name, model, max_draws, group)
+    x = field.indices(data)
+    conditionals, total = field.conditionals(x), np.zeros((*x.shape, field.op.family.n_states))
+    for tables in field.tables:
+        total += conditionals.at(*tables)
+    coords = {"node": field.node_labels, "state": list(field.op.family.states)}
+    dims = ("obs", "node", "state")
+    return xr.DataArray(
+        total / len(field.tables), dims=dims, coords=coords, name=f"{var_name}_probability"
+    )
+
+
+def predictability(
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    data: Any = None,
+    model: Any = None,
+    max_draws: int = 500,
+    group: str = "posterior",
+) -> xr.Dataset:
+    """Measure, in every draw, how well each node is predicted from all others (Haslbeck & Waldorp, 2018).
+
+    Parameters
+    ----------
+    idata, var_name, data, model, max_draws, group
+        As in `predict_nodes`.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dims ("chain", "draw", "node"), of the cells that are not missing:
+
+        - ``accuracy``: share of cells whose most probable state, given the others, is the right one.
+        - ``explained_accuracy``: (accuracy - A) / (1 - A), A the share of the commonest state. NaN if all
+          cells are in one state.
+        - ``explained_log_score``: 1 - L / L_0, L the mean of -log p of the right state, L_0 the same under
+          the shares of the states in the data. Below 0 where the others mislead.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `predict_nodes`.
+
+    Examples
+    --------
+    >>> arviz.summary(pymc_mrf.predictability(idata, "x", model=model), kind="stats")
+    """
+    field = _FieldDraws(idata, var_name, model, max_draws, group)
+    x = field.indices(data)
+    conditionals, found = field.conditionals(x), []
+    for tables in field.tables:
+        found.append(_scores(conditionals.at(*tables), x))
+    dims = (*SAMPLE_DIMS, "node")
+    shape = (*field.shape, -1)
+    names = "accuracy", "explained_accuracy", "explained_log_score"
+    values = {name: (dims, np.reshape([one[name] for one in found], shape)) for name in names}
+    return xr.Dataset(values, coords={**field.coords, "node": field.node_labels})
+
+
+def score_predictions(probabilities: xr.DataArray, data: Any) -> "pd.DataFrame":
+    """Score probabilities of states: a row for each node.
+
+    Parameters
+    ----------
+    probabilities : xarray.DataArray
+        As of `predict_nodes`, dims ("obs", "node", "state").
+    data : (n, d) array_like or table
+        What was predicted; missing cells do not count.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns ``n``, the number of cells; ``accuracy``, ``explained_accuracy`` and
+        ``explained_log_score`` as of `predictability`; ``log_score``, the mean of log p of the right state;
+        ``brier``, the mean of the squared distance of the probabilities from it (Brier, 1950), summed over
+        states; and with two states ``auc``, the probability that a cell in the higher state has more of it
+        than one in the lower. The higher the better, but for ``brier``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the data are not states of the nodes, or of other rows.
+    """
+    import pandas as pd
+
+    if not isinstance(probabilities, xr.DataArray) or probabilities.dims != ("obs", "node", "state"):
+        raise TypeError('probabilities must have the dims ("obs", "node", "state") of predict_nodes')
+    nodes, states = probabilities["node"].values.tolist(), probabilities["state"].values
+    x = _state_indices(data, nodes, states)
+    if len(x) != probabilities.sizes["obs"]:
+        raise ValueError(
+            f"data has {len(x)} rows, probabilities {probabilities.sizes['obs']}: "
+            "give those that were predicted"
+        )
+    return pd.DataFrame(_scores(probabilities.values, x), index=pd.Index(nodes, name="node"))
+
+
+class _FieldDraws:
+    """A field of a model, and its log tables in posterior draws.
+
+    Attributes
+    ----------
+    op : MarkovRandomFieldRV
+    tables : list of pairs of arrays
+        Of edges (r, K, K) and nodes (d, K), for each draw that is kept, chain by chain.
+    shape : (int, int)
+        Chains, and draws of each that are kept.
+    coords : dict
+        Of chains and draws.
+    """
+
+    def __init__(self, idata: Any, var_name: str, model: Any, max_draws: int, group: str) -> None:
+        import pymc as pm
+        import pytensor.tensor as pt
+        from pytensor.graph.traversal import ancestors
+
+        from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
+
+        check_tree(idata, "idata")
+        whole_number(max_draws, "max_draws", 1)
+        model = pm.modelcontext(model)
+        node = _field_of(model, var_name)
+        self.op, self._idata, self._name = node.op, idata, var_name
+        tables = self.op.log_tables(self.op.dist_params(node), pt)
+        if not shared_by_rows(tables, self.op.table_ndims):
+            raise ValueError(
+                f"{var_name}: its parameters differ between rows, which predictions do not serve; use "
+                "pm.sample_posterior_predictive"
+            )
+        tables = [core(table, k) for table, k in zip(tables, self.op.table_ndims, strict=True)]
+        needed = set(ancestors(tables, blockers=model.free_RVs))
+        inputs = [rv for rv in model.free_RVs if rv in needed]
+        draws = [group_variable(idata, rv.name, group).transpose(*SAMPLE_DIMS, ...) for rv in inputs]
+        if not draws:
+            raise ValueError(
+                f"{var_name} has no random parameters; PairwiseField predicts from known ones"
+            )
+        n_chains, n_draws = draws[0].shape[:2]
+        kept = np.arange(0, n_draws, -(-n_chains * n_draws // max_draws))
+        self.shape = n_chains, len(kept)
+        self.coords = {"chain": draws[0]["chain"], "draw": draws[0]["draw"][kept]}
+        f = model.compile_fn(tables, inputs=inputs, point_fn=False)
+        flat = [
+            d.values[:, kept].reshape(-1, *d.shape[2:]).astype(rv.dtype)
+            for d, rv in zip(draws, inputs, strict=True)
+        ]
+        self.tables = [tuple(f(*values)) for values in zip(*flat, strict=True)]
+
+    @property
+    def node_labels(self) -> list:
+        """Names of the nodes, as a coordinate."""
+        return [v if isinstance(v, str | int) else str(v) for v in self.op.graph.nodes]
+
+    def indices(self, data: Any) -> np.ndarray:
+        """State indices (n, d) of the rows to predict, -1 where a cell is missing."""
+        if data is None:
+            data = field_rows(self._idata, self._name, "observed_data").values
+        nodes = self.op.graph.nodes
+        return _state_indices(data, nodes, self.op.family.states, self.op.family.node_states(len(nodes)))
+
+    def conditionals(self, x: np.ndarray) -> Conditionals:
+        """Set up the conditionals of rows (n, d), none of which lacks too many cells."""
+        K = self.op.family.n_states
+        n_missing = (x < 0).sum(axis=1)
+        worst = int(n_missing.argmax())
+        if n_missing[worst] * np.log(K) > np.log(MAX_STATES):
+            raise ValueError(
+                f"row {worst} of the data lacks {n_missing[worst]} cells, whose {K}^{n_missing[worst]} "
+                f"states are too many to list ({MAX_STATES} at most): leave such rows out"
+            )
+        return Conditionals(x, self.op.graph.edges, K)
+
+
+def _field_of(model: Any, var_name: str) -> Any:
+    """Return the apply node of the field of this name."""
+    from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+    from pymc_mrf.distributions.parents import field_node
+
+    if not isinstance(var_name, str):
+        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
+    node = field_node(model[var_name]) if var_name in model.named_vars else None
+    if node is None or not isinstance(node.op, MarkovRandomFieldRV):
+        fields = [
+            repr(str(rv.name))
+            for rv in model.observed_RVs
+            if (of := field_node(rv)) is not None and isinstance(of.op, MarkovRandomFieldRV)
+        ]
+        raise ValueError(
+            f"{var_name!r} is no field of the model with weights on pairs; it has "
+            f"{', '.join(fields) or 'none'}"
+        )
+    return node
+
+
+def _state_indices(data: Any, nodes: Any, states: Any, of_nodes: Any = None) -> np.ndarray:
+    """State indices (n, d) of a table or array, -1 where a cell is missing."""
+    answers = read_answers(data, nodes, of_nodes, "data")
+    if answers is not None:
+        values, missing = np.asarray(answers.values, dtype=np.float64), answers.is_missing
+    else:
+        values = np.ma.filled(np.ma.asarray(data, dtype=np.float64), np.nan)
+        missing = np.isnan(values)
+    if values.ndim != 2 or values.shape[1] != len(nodes):
+        raise ValueError(f"data has shape {values.shape}; give rows of the {len(nodes)} nodes")
+    x = np.full(values.shape, -1, dtype=np.int64)
+    for k, state in enumerate(states):
+        x[(values == state) & ~missing] = k
+    wrong = (x < 0) & ~missing
+    if of_nodes is not None:
+        wrong |= x >= np.array([len(s) for s in of_nodes])
+    if wrong.any():
+        row, i = (int(k) for k in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"data[{row}, {i}] is {values[row, i]:g}, which is not a state of node {nodes[i]!r}"
+        )
+    return x
+
+
+def _scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores (d,) of probabilities (n, d, K) of cells (n, d); -1 does not count."""
+    known = x >= 0
+    n = known.sum(axis=0)
+    right = np.where(known[:, :, None], np.eye(p.shape[2])[x], 0.0)  # (n, d, K)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = right.sum(axis=0) / n[:, None]
+        of_right = np.where(known, (p * right).sum(axis=2), 1.0)
+        log_score = np.log(of_right).sum(axis=0) / n
+        of_shares = np.where(shares > 0.0, shares * np.log(np.where(shares > 0.0, shares, 1.0)), 0.0)
+        accuracy = ((p.argmax(axis=2) == x) & known).sum(axis=0) / n
+        common = shares.max(axis=1)
+        scores = {
+            "n": n,
+            "accuracy": accuracy,
+            "explained_accuracy": np.where(common < 1.0, (accuracy - common) / (1.0 - common), np.nan),
+            "log_score": log_score,
+            "explained_log_score": 1.0 - log_score / of_shares.sum(axis=1),
+            "brier": np.where(known[:, :, None], (p - right) ** 2, 0.0).sum(axis=(0, 2)) / n,
+        }
+    if p.shape[2] == 2:
+        scores["auc"] = np.array(
+            [_auc(p[known[:, i], i, 1], x[known[:, i], i]) for i in range(x.shape[1])]
+        )
+    return scores
+
+
+def _auc(p: np.ndarray, x: np.ndarray) -> float:
+    """Probability that a cell in state 1 has a higher `p` than one in state 0; ties count one half."""
+    from scipy.stats import rankdata
+
+    n_high = int(x.sum())
+    n_low = len(x) - n_high
+    if not n_high or not n_low:
+        return np.nan
+    return (rankdata(p)[x == 1].sum() - 0.5 * n_high * (n_high + 1)) / (n_high * n_low)
