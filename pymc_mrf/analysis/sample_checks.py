@@ -18,7 +18,7 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
     from pymc_mrf.distributions.entries import entries_behind
     from pymc_mrf.distributions.parents import fields_under, rows_of_field
     from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-    from pymc_mrf.steps.common.sample_checks import LEAST_SHARE, sample_remedy
+    from pymc_mrf.steps.common.sample_checks import FARTHEST, LEAST_SHARE, sample_remedy
 
     found = []
     for rv, node in fields_under("monte-carlo", model):
@@ -29,18 +29,21 @@ def sample_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]
         rows = np.resize(op.sampled.reference.states.T, (rows_of_field(node), op.graph.n_nodes))
         moves_biases = any(map(is_random, parameters[1:]))
         engine = MonteCarloEdges(rows, op.graph, op.family, moves_biases, [op.sampled.reference])
-        squares, shares = [], []
+        squares, shares, squared_distances = [], [], []
         for natural in at_some_draws(op.flat_natural(parameters), idata, model, group):
             engine.go_to(*np.split(natural, [op.graph.n_edges]))
             squares.append(engine.measure_noise() ** 2)
-            shares.append(engine.statistics()["ess"])
+            there = engine.statistics()
+            shares.append(there["ess"])
+            squared_distances.append(there["distance"] ** 2)
         noise, share = float(np.sqrt(np.mean(squares))), min(shares)
+        distance = float(np.sqrt(np.mean(squared_distances)))
         text = (
             f'likelihood="monte-carlo": smallest effective share of the sample {share:.2g}, noise of '
-            f"log-likelihood ratios {noise:.2f}"
+            f"log-likelihood ratios {noise:.2f}, distance of the draws from the reference {distance:.1f}"
         )
-        if share < LEAST_SHARE:
+        if share < LEAST_SHARE or distance > FARTHEST:
             text += ": the draws are far from the reference"
-        remedy = sample_remedy(noise, share, [op.sampled.reference])
+        remedy = sample_remedy(noise, share, distance, [op.sampled.reference])
         found.append(Finding(AGAINST if remedy else FOR, str(rv.name), noise, text, remedy))
     return found

@@ -281,7 +281,7 @@ def test_tilted_nodes_are_the_twins(family, rng):
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_shares_of_states_that_are_all_but_impossible(family, sign, rng):
     """In their ratio to others, so that a bias comes back from far away as it went there."""
-    engine, _, _ = engine_with_particles(rng, family)
+    engine, *_ = engine_with_particles(rng, family)
     particles, field, i = engine._particles, engine.view.field, 1
     g, shares = np.ascontiguousarray(family.node_basis[0]), np.zeros((3, family.n_states))
     update_probabilities(particles, field, i)

@@ -131,6 +131,8 @@ class MonteCarloEdges(NamedTuple):
         Log-partition functions at the last `locate`, relative to the reference.
     share : (B,) array
         Effective shares of the weights at the last `locate`.
+    spread : (B,) array
+        Variances of y in the samples there: delta' Sigma delta, Sigma the covariance of the statistics.
     apart : (B,) array
         Half the difference of what both halves of each sample, and of the simulation, say of A there.
     counts : (LANES, K K) array
@@ -161,6 +163,7 @@ class MonteCarloEdges(NamedTuple):
     total: np.ndarray
     log_A: np.ndarray
     share: np.ndarray
+    spread: np.ndarray
     apart: np.ndarray
     counts: np.ndarray
     factor: np.ndarray
@@ -476,6 +479,7 @@ def locate(view):
         apart -= remainder(more, more_first, more_second, half, known)
         view.total[k] = total + more
         view.share[k] = view.total[k] ** 2 / (m * (square + more_square))
+        view.spread[k] = max((second + more_second) / m - ((first + more_first) / m) ** 2, 0.0)
         correction, linear = 0.0, 0.0
         for i in range(sample.edges[k], sample.edges[k + 1]):
             correction += view.bounded[i] * (sample.gap[i] + view.slope[i])
@@ -596,7 +600,7 @@ def log_partition_by_sample(
     view = MonteCarloEdges(
         field, w, b, b, d * q, np.zeros(K * K), np.zeros((1, K * K + 2)), np.zeros(2), np.zeros(2, np.int64),
         sample, np.zeros(p), np.zeros(p), np.zeros(p), np.zeros((1, m), np.float32),
-        np.zeros((1, m), np.float32), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1),
+        np.zeros((1, m), np.float32), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1),
         np.zeros((LANES, K * K)), np.zeros(K * K, np.float32), np.zeros((d, K), np.float32), np.zeros((d, K)),
     )  # fmt: skip
     gradient[:] = 0.0

@@ -370,9 +370,10 @@ class EdgeEngine:
         """How the estimates since the beginning of the last `sweep` fared.
 
         The "noise" of log-likelihood ratios, the smallest effective size ("ess") relative to the particles,
-        the number of "resamplings", and the estimated "error" of the log-likelihood after the last move.
+        the number of "resamplings", and, after the last move, the estimated "error" of the log-likelihood and
+        the "distance" of the parameters from those of a sample that does not follow them.
         """
-        return {"noise": 0.0, "ess": 1.0, "resamplings": 0, "error": 0.0}
+        return {"noise": 0.0, "ess": 1.0, "resamplings": 0, "error": 0.0, "distance": 0.0}
 
     def measure_noise(self) -> float | None:
         """Noise as `statistics` has it, where it takes long and is asked for now and then; else None."""

@@ -123,11 +123,20 @@ class MonteCarloEdges(EdgeEngine):
         return normal_coordinates(np.linalg.solve(precision, slope), precision)
 
     def statistics(self) -> dict[str, float]:
-        """Smallest effective share of the weights; error of the log-likelihood, by halves of the sample."""
+        """Smallest effective share of the weights; error by halves of the sample; distance of the reference.
+
+        The distance is that of the parameters that there are, root mean square over all directions, in
+        standard deviations that the rows leave of them.
+        """
         view = self.view
         share = min(self._least_share, float(view.share.min()))
-        error = float(view.field.n[view.sample.nodes[:-1]] @ view.apart)
-        return {"noise": 0.0, "ess": share, "resamplings": 0, "error": error}
+        rows, n_parameters = (
+            view.field.n[view.sample.nodes[:-1]],
+            np.count_nonzero(view.w) + len(view.beta),
+        )
+        error = float(rows @ view.apart)
+        distance = float(np.sqrt(rows @ view.spread / max(n_parameters, 1)))
+        return {"noise": 0.0, "ess": share, "resamplings": 0, "error": error, "distance": distance}
 
     def shares_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""
@@ -142,10 +151,11 @@ class MonteCarloEdges(EdgeEngine):
     ) -> float:
         """Move as the base does; after a rejection, statistics are again those of the place that is kept."""
         view = self.view
-        before = view.w.copy(), view.beta.copy(), view.share.copy(), view.apart.copy()
+        before = view.w.copy(), view.beta.copy()
+        kept = view.share.copy(), view.spread.copy(), view.apart.copy()
         accept = super().trajectory(active, prior, step, n_steps, rng, enters)
         if np.array_equal(view.w, before[0]) and np.array_equal(view.beta, before[1]):
-            view.share[:], view.apart[:] = before[2:]
+            view.share[:], view.spread[:], view.apart[:] = kept
         return accept
 
     def measure_noise(self) -> float:
@@ -276,6 +286,7 @@ def sample_view(
         total=sizes.astype(np.float64),
         log_A=np.zeros(B),
         share=np.ones(B),
+        spread=np.zeros(B),
         apart=np.zeros(B),
         counts=np.zeros((LANES, n_cells)),
         factor=np.zeros(n_cells, dtype=np.float32),

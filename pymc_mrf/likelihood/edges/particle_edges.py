@@ -138,7 +138,8 @@ class ParticleEdges(EdgeEngine):
     def statistics(self) -> dict[str, float]:
         """Noise, smallest relative effective size and resamplings since the beginning of the last `sweep`."""
         size = self.least_size / self.n_particles
-        return {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings, "error": 0.0}
+        found = {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings}
+        return super().statistics() | found
 
     def get_state(self) -> tuple[np.ndarray, ...]:
         """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""

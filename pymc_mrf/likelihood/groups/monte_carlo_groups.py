@@ -85,15 +85,17 @@ class MonteCarloLikelihood(ComputedLikelihood):
         z, (u, v) = self._view.edges.sample.states[:, which], self.graph.edges.T
         self.reference = self._reference_statistic[z[u], z[v]].copy()
 
-    def share_and_error(self, eta: np.ndarray) -> tuple[float, float]:
-        """Effective share of the weights at `eta` (r,), and the error there of the log-likelihood.
+    def goodness(self, eta: np.ndarray) -> tuple[float, float, float]:
+        """Effective share of the weights at `eta` (r,), error of the likelihood, distance of the reference.
 
-        The error is half the difference by both halves of the sample, relative to the reference.
+        The error is half the difference by both halves of the sample, relative to the reference. The distance
+        is root mean square over all directions, in standard deviations that the rows leave of parameters.
         """
         edges = self._view.edges
         if not np.array_equal(edges.w, eta[self.entries] / self._view.scale):
             self.view(eta)
-        return float(edges.share[0]), self.n * float(edges.apart[0])
+        distance = np.sqrt(self.n * edges.spread[0] / len(edges.delta))
+        return float(edges.share[0]), self.n * float(edges.apart[0]), float(distance)
 
     def noise(self, labels: np.ndarray, values: np.ndarray) -> float:
         """Noise of the likelihood at the `values` (K,) of the groups `labels` (r,).

@@ -21,7 +21,14 @@ from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.base import MRFStepState
 from pymc_mrf.steps.common.observed_field import children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
-from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
+from pymc_mrf.steps.common.sample_checks import (
+    COMPARE,
+    EDGE_NOISE,
+    FARTHEST,
+    LEAST_SHARE,
+    is_kept,
+    poor_sample,
+)
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.edges.edge_checks import (
     never_changed,
@@ -60,6 +67,7 @@ class EdgeGibbsState(MRFStepState):
     noise: list
     measured_noise: float
     least_share: float
+    squared_distances: list
     weights: list
     included: np.ndarray
     log_odds: np.ndarray
@@ -170,7 +178,9 @@ class EdgeGibbs(EdgeStep):
     its absence, and of values of a bias one standard deviation apart, measured at about 20 draws from halves
     of the sample; the effective size is that of the weights of the points; ``edge_gibbs_error``, 0 otherwise,
     is half the difference of the log-likelihoods of all rows, relative to the reference, by the two halves of
-    the sample.
+    the sample; ``edge_gibbs_distance``, 0 otherwise, is that of the draw from the reference, root mean square
+    over all directions of present edges and biases, in standard deviations that the rows leave of them. It is
+    about 1 if the reference is the posterior mean.
 
     Under ``likelihood="pseudo"`` both ends of an edge count the same rows, so that in sparse fields a third
     of the edges with inclusion probabilities above one half may be false
@@ -179,7 +189,8 @@ class EdgeGibbs(EdgeStep):
 
     A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5;
     if, under ``likelihood="monte-carlo"``, a draw was so far from the reference that the weights were
-    worth less than a twentieth of the points; if ``likelihood="pseudo"`` claims too few false edges
+    worth less than a twentieth of the points, or if the distance, root mean square over the draws, was above
+    2.2; if ``likelihood="pseudo"`` claims too few false edges
     (`pymc_mrf.steps.edges.edge_checks`), or else couplings are too strong for it
     (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed in 50 draws or
     more.
@@ -226,6 +237,12 @@ class EdgeGibbs(EdgeStep):
             estimated="noise",
         ),
         Statistic("error", "error of the log-likelihood", estimated="noise"),
+        Statistic(
+            "distance",
+            "distance from the reference",
+            Healthy(COMPARE, high=FARTHEST, reduce="rms"),
+            estimated="noise",
+        ),
         Statistic("resamplings", "resamplings of particles", dtype=np.int64, estimated="noise"),
     )
 
@@ -362,6 +379,7 @@ class EdgeGibbs(EdgeStep):
         self.log_step = float(np.log(0.4))
         self.noise: list[float] = []
         self.measured_noise, self.least_share = 0.0, 1.0
+        self.squared_distances: list[float] = []
         self.weights: list[np.ndarray] = []
         self.included, self.log_odds = np.zeros((2, len(self._engine.view.w)))
         self.information = self._information
@@ -416,6 +434,7 @@ class EdgeGibbs(EdgeStep):
         if not self.tune:
             self.noise.append(stats["edge_gibbs_noise"] ** 2)
             self.least_share = min(self.least_share, stats["edge_gibbs_ess"])
+            self.squared_distances.append(stats["edge_gibbs_distance"] ** 2)
             if self._engine.is_pseudo:
                 self.included += w != 0
                 self.log_odds += prior.log_odds
@@ -427,7 +446,11 @@ class EdgeGibbs(EdgeStep):
         messages = never_changed(self._name, self.count)
         if self.noise and self._target[3] == "monte-carlo":
             messages += poor_sample(
-                self._fields[0].name, self.noise, self.least_share, self._references()
+                self._fields[0].name,
+                self.noise,
+                self.least_share,
+                self.squared_distances,
+                self._references(),
             )
         elif self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)

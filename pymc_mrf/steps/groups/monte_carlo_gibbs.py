@@ -6,7 +6,14 @@ from pymc.step_methods.state import dataclass_state
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from pymc_mrf.steps.common.observed_field import ObservedField
-from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
+from pymc_mrf.steps.common.sample_checks import (
+    COMPARE,
+    EDGE_NOISE,
+    FARTHEST,
+    LEAST_SHARE,
+    is_kept,
+    poor_sample,
+)
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, ExactGibbsState
 
@@ -18,6 +25,7 @@ class MonteCarloGibbsState(ExactGibbsState):
     squares: list
     measured_noise: float
     least_share: float
+    squared_distances: list
 
 
 class MonteCarloGibbs(ExactGibbs):
@@ -33,8 +41,10 @@ class MonteCarloGibbs(ExactGibbs):
     mean square over either, the larger of both; measured at about 20 draws from halves of the sample),
     ``monte_carlo_ess`` (effective size of the weights of the points, relative to their number) and
     ``monte_carlo_error`` (half the difference of the log-likelihoods of all rows, relative to the reference,
-    by the two halves of the sample). A warning at the end of a chain says if the noise, root mean square over
-    the draws, was above 0.5, or if at a draw the weights were worth less than a twentieth of the points.
+    by the two halves of the sample) and ``monte_carlo_distance`` (of the draw from the reference, root mean
+    square over all directions, in standard deviations that the rows leave of parameters). A warning at the
+    end of a chain says if the noise, root mean square over the draws, was above 0.5, the distance above 2.2,
+    or if at a draw the weights were worth less than a twentieth of the points.
 
     References
     ----------
@@ -60,6 +70,9 @@ class MonteCarloGibbs(ExactGibbs):
             Healthy('use likelihood="particles": rows are few', low=LEAST_SHARE, reduce="min"),
         ),
         Statistic("error", "error of the log-likelihood"),
+        Statistic(
+            "distance", "distance from the reference", Healthy(COMPARE, high=FARTHEST, reduce="rms")
+        ),
     )
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
@@ -73,20 +86,25 @@ class MonteCarloGibbs(ExactGibbs):
         super()._forget()
         self.squares: list[float] = []
         self.measured_noise, self.least_share = 0.0, 1.0
+        self.squared_distances: list[float] = []
 
     def _draw_values(self, labels, eta, base):
         eta, stats = super()._draw_values(labels, eta, base)
-        found = [engine.share_and_error(eta[labels]) for engine in self._engines]
-        share, error = min(share for share, _ in found), sum(error for _, error in found)
+        shares, errors, distances = zip(
+            *[engine.goodness(eta[labels]) for engine in self._engines], strict=True
+        )
+        share, distance = min(shares), max(distances)
         if not self.tune:
             if is_kept(self.count):
                 self.measured_noise = max(engine.noise(labels, eta) for engine in self._engines)
             self.squares.append(self.measured_noise**2)
             self.least_share = min(self.least_share, share)
+            self.squared_distances.append(distance**2)
         stats |= {
             "monte_carlo_noise": self.measured_noise,
             "monte_carlo_ess": share,
-            "monte_carlo_error": error,
+            "monte_carlo_error": sum(errors),
+            "monte_carlo_distance": distance,
         }
         return eta, stats
 
@@ -94,5 +112,7 @@ class MonteCarloGibbs(ExactGibbs):
         messages = super()._warn_at_end()
         if self.squares:
             references = [field.sampled.reference for field in self._fields if field.sampled]
-            messages += poor_sample(self._fields[0].name, self.squares, self.least_share, references)
+            messages += poor_sample(
+                self._fields[0].name, self.squares, self.least_share, self.squared_distances, references
+            )
         return messages
