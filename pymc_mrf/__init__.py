@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
     from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
     from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.exact_gibbs import ConditionalGibbs, ExactGibbs, PseudoGibbs
     from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
@@ -88,6 +88,7 @@ __all__ = [
     "AuxiliaryVariableMH",
     "BoltzmannMachine",
     "CommunityGibbs",
+    "ConditionalGibbs",
     "ConjugateHyperparameters",
     "DirichletProcess",
     "EdgeCommunities",
@@ -175,6 +176,7 @@ _HOMES = {
     "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
     "CommunityGibbs": "pymc_mrf.steps.hyper.community_gibbs",
+    "ConditionalGibbs": "pymc_mrf.steps.groups.exact_gibbs",
     "ConjugateHyperparameters": "pymc_mrf.steps.hyper.conjugate_hyperparameters",
     "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
     "EdgeCommunities": "pymc_mrf.distributions.edge_communities",

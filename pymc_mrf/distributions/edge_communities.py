@@ -27,7 +27,7 @@ from pymc_mrf.distributions.arguments import (
 )
 from pymc_mrf.distributions.dirichlet_process import TieCounts
 from pymc_mrf.distributions.entries import KnownLength
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.lagged import as_directed_or_not
 from pymc_mrf.kernels.groups import communities
 
 MAX_RATE = 50.0
@@ -191,8 +191,8 @@ def same_community(labels: Any, graph: Any) -> Any:
     ----------
     labels : (d,) tensor_like of int
         Labels of the nodes, such as `EdgeCommunities`, or numbers.
-    graph : networkx.Graph or PairwiseGraph
-        The candidate edges.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
+        The candidate edges; a node is in one community with itself.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def same_community(labels: Any, graph: Any) -> Any:
     ValueError
         If there is not one label for each node.
     """
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     labels = pt.as_tensor_variable(labels)
     if labels.type.ndim != 1 or labels.type.shape[0] not in (None, graph.n_nodes):
         raise ValueError(

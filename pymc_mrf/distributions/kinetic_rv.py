@@ -36,7 +36,7 @@ class KineticRV(FieldRV):
         "n_sweeps",
     )
     table_ndims = (3, 2)
-    groups_edges = False
+    groups_edges = True
 
     def __init__(
         self,

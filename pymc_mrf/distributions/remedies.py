@@ -53,6 +53,8 @@ def possible(
     model = model or pm.Model.get_context(error_if_none=False)
     left = []
     for likelihood in among:
+        if likelihood == "conditional":  # of fields in time, which have no other
+            continue
         if likelihood == "exact" and not is_tractable(tree()):
             continue
         if likelihood == "particles" and model is not None and not _serves_particles(parameters, model):

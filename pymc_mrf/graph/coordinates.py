@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.lagged import as_directed_or_not
 
 
 def coords(graph: Any) -> dict[str, list]:
@@ -25,8 +24,7 @@ def coords(graph: Any) -> dict[str, list]:
     ValueError
         If two nodes are equal as text, or two edges have the same label "u--v".
     """
-    is_directed = isinstance(graph, LaggedGraph) or getattr(graph, "is_directed", bool)()
-    graph = as_lagged(graph) if is_directed else as_graph(graph)
+    graph = as_directed_or_not(graph)
     labels = list(graph.edge_labels)
     names = [str(u) for u in graph.nodes]
     if len(set(names)) < len(names):

@@ -255,3 +255,9 @@ def as_lagged(graph: Any, lag: Any = None, links: Any = None) -> LaggedGraph:
         if set(pairs.nodes) != set(graph.nodes):
             raise ValueError("links has other nodes than graph: both must have those of the columns")
     return LaggedGraph(tuple(graph.nodes), list(graph.edges), 1 if lag is None else lag, within)
+
+
+def as_directed_or_not(graph: Any) -> PairwiseGraph | LaggedGraph:
+    """Coerce a directed graph as `as_lagged`, and any other as `as_graph`."""
+    is_directed = isinstance(graph, LaggedGraph) or getattr(graph, "is_directed", bool)()
+    return as_lagged(graph) if is_directed else as_graph(graph)

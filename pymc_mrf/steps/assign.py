@@ -22,7 +22,7 @@ from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+from pymc_mrf.steps.groups.exact_gibbs import ConditionalGibbs, ExactGibbs, PseudoGibbs
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
 from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
@@ -35,6 +35,7 @@ from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
     ExactGibbs,
     PseudoGibbs,
+    ConditionalGibbs,
     MonteCarloGibbs,
     ParticleRatioGibbs,
     StrippedBetaGibbs,

@@ -16,19 +16,19 @@ def kinetic_log_likelihood(x, edges, family, series=None):
     floor = np.where(family.possible(d), 0.0, -np.inf)
     series = np.zeros(T, dtype=int) if series is None else np.asarray(series)
     places = [np.flatnonzero(series == s) for s in np.unique(series)]
+    past = [x[rows[k - n_most : k + 1]] for rows in places for k in range(n_most, len(rows))]
+    past, counts = np.unique(np.array(past), axis=0, return_counts=True)  # (m, most + 1, d)
 
     def value(parameters):
         out = np.zeros(len(parameters))
-        for rows in places:
-            for k in range(n_most, len(rows)):
-                scores = parameters[:, len(edges) :].reshape(-1, d, q) @ family.node_basis + floor
-                for e, (j, i, lag) in enumerate(edges):
-                    pairs = [(j, i), (i, j)] if lag == 0 else [(j, i)]
-                    for source, target in pairs:
-                        f = F[source, :, x[rows[k - lag], source]] @ F[target]
-                        scores[:, target] += parameters[:, [e]] * f
-                own = scores[:, np.arange(d), x[rows[k]]]
-                out += (own - special.logsumexp(scores, axis=-1)).sum(axis=1)
+        for states, count in zip(past, counts, strict=True):
+            scores = parameters[:, len(edges) :].reshape(-1, d, q) @ family.node_basis + floor
+            for e, (j, i, lag) in enumerate(edges):
+                for source, target in [(j, i), (i, j)] if lag == 0 else [(j, i)]:
+                    f = F[source, :, states[-1 - lag, source]] @ F[target]
+                    scores[:, target] += parameters[:, [e]] * f
+            own = scores[:, np.arange(d), states[-1]]
+            out += count * (own - special.logsumexp(scores, axis=-1)).sum(axis=1)
         return out
 
     return value

@@ -134,6 +134,22 @@ def test_two_vectors_of_edges():
     assert chi_square_pvalue(counts, alone) < ALPHA
 
 
+def test_communities_of_arrows():
+    """Both directions of a pair, and arrows from nodes to themselves, within whatever the labels."""
+    graph, w = pmrf.graphs.lagged(4), np.eye(4)
+    w[[0, 1, 3], [1, 0, 2]] = 1.0
+    model = community_model(w.ravel(), graph=graph)
+    with model:
+        step = CommunityGibbs([model["z"], model["p_between"], model["p_within"]], n_rounds=8)
+    counts = counts_of(column(chain_of(model, [step], 1500, 5), "z"))
+    edges, present = graph.edges.tolist(), w.ravel() != 0
+    prior = partition_probabilities(4, 0.8, 1.6)
+    assert_frequencies(counts, posterior_of_partitions(prior, edges, present, WITHIN, BETWEEN))
+    proper = [e for e, (u, v) in enumerate(edges) if u != v]
+    without = [edges[e] for e in proper], present[proper]
+    assert chi_square_pvalue(counts, posterior_of_partitions(prior, *without, WITHIN, BETWEEN)) < ALPHA
+
+
 def test_joint_distribution():
     """The prior of everything is invariant under moves given edges that are redrawn (Geweke, 2004)."""
     model = community_model(None)

@@ -70,6 +70,7 @@ EDGES, THETA = ("w", "b"), ("theta",)
 CASES = {
     "exact groups": Case(pmrf.ExactGibbs, agreement("exact"), THETA),
     "pseudo groups": Case(pmrf.PseudoGibbs, agreement("pseudo"), THETA),
+    "groups of arrows": Case(pmrf.ConditionalGibbs, arrows.small_groups, THETA),
     "Monte Carlo groups": Case(pmrf.MonteCarloGibbs, agreement("monte-carlo"), THETA),
     "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA),
     "stripped beta": Case(pmrf.StrippedBetaGibbs, agreement("particles"), THETA),

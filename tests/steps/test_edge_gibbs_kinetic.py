@@ -160,6 +160,14 @@ def small_model():
     return model
 
 
+def small_groups():
+    z, labels, _, family, b = series("boltzmann", PAIR, np.array([0.9, 0.9, -0.7, 0.0]), (30, 9), 4)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=4)
+        declare("boltzmann", theta, b, PAIR, z, labels, family)
+    return model
+
+
 def chain_of_arrows(seed):
     """A series in which node 0 moves 1, 1 moves 2, and 2 moves 3: none the other way."""
     edges = [(i, i + 1, 1) for i in range(3)]

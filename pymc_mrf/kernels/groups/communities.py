@@ -31,9 +31,9 @@ class Network(NamedTuple):
     Attributes
     ----------
     ends : (r, 2) int64 array
-        Nodes of each edge; two edges may have the same.
+        Nodes of each edge; two edges may have the same, and both nodes may be one.
     indptr, neighbors, edge_ids : int64 arrays
-        Edges at each node, as of `GraphArrays`.
+        Edges at each node, as of `GraphArrays`, but for those from a node to itself.
     present : (r,) int64 array
         1 or 0.
     within, between : (r,) int64 arrays
@@ -115,13 +115,15 @@ def log_beta(x, y):
 def count_edges(labels, network, counts):
     """Count the absent and present edges of each Beta variable into `counts` (C, 2).
 
-    Edges of nodes without a label, -1, are left out. Return the sum of the gains.
+    Edges of nodes without a label, -1, are left out, but those from a node to itself, which are within one
+    community whatever it is. Return the sum of the gains.
     """
     counts[:] = 0
     total = 0.0
     for e in range(network.present.shape[0]):
-        k, l = labels[network.ends[e, 0]], labels[network.ends[e, 1]]
-        if k < 0 or l < 0:
+        i, j = network.ends[e, 0], network.ends[e, 1]
+        k, l = labels[i], labels[j]
+        if (k < 0 or l < 0) and i != j:
             continue
         total += network.gain[e] if k == l else 0.0
         c = network.within[e] if k == l else network.between[e]

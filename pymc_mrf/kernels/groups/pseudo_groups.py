@@ -1,7 +1,9 @@
-"""View of the pseudo-likelihood (Besag, 1975) for `group_labels`.
+"""View of products of full conditionals for `group_labels`.
 
 Given all other nodes of its row, a node's probability is, as a function of the parameter x of one of its
 edges, exp(x f) over a sum of exp(lam_l + f_l x) over its states: one term for each row and end of the edge.
+The product is the pseudo-likelihood (Besag, 1975). An arrow has one such end, its target; its source is a
+node in an earlier row, as in `pymc_mrf.kernels.views.pseudo_edges`.
 """
 
 from typing import NamedTuple
@@ -13,7 +15,7 @@ from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_term, sum_of_norms
 from pymc_mrf.kernels.groups.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import log_add
-from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, pair_dot
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, pair_dot
 
 ROWS = 1024  # summed by groups at a time, to bound the room that takes
 
@@ -32,8 +34,13 @@ class PseudoView(NamedTuple):
     counts : (m,) array
         How often each occurs, positive.
     edges : (edges, 2) int64 array
-    f : (d, K, m) array
-        Statistic of each state of another node with the node's own in each row.
+    sources : (edges, 2) int64 array
+        Source of either end of an edge; -1 for the second end of an arrow.
+    f : (D, K, m) array
+        Statistic of each state of a target with the source's own in each row: of all nodes, then of those of
+        earlier rows.
+    in_ptr, in_source, in_edge : (d + 1,), (n,), (n,) int64 arrays
+        Sources of node i, and edges from them, from in_ptr[i] to in_ptr[i + 1].
     scores : (d, K, m) array
         Log conditional probabilities of the nodes' states at the present parameters, up to constants; -inf
         for states that a node does not have.
@@ -48,7 +55,11 @@ class PseudoView(NamedTuple):
     x: np.ndarray
     counts: np.ndarray
     edges: np.ndarray
+    sources: np.ndarray
     f: np.ndarray
+    in_ptr: np.ndarray
+    in_source: np.ndarray
+    in_edge: np.ndarray
     scores: np.ndarray
     p: np.ndarray
     top: np.ndarray
@@ -70,10 +81,16 @@ def fill_scores(eta, node_tables, view):
 @jit
 def add_edge(view, e, delta):
     """Add `delta` to the parameter of one edge of the field."""
-    u, v = view.edges[e, 0], view.edges[e, 1]
-    for a in range(view.f.shape[1]):
-        add_multiple(delta, view.f[v, a], view.scores[u, a])
-        add_multiple(delta, view.f[u, a], view.scores[v, a])
+    for end in range(n_targets(view, e)):
+        u, source = view.edges[e, end], view.sources[e, end]
+        for a in range(view.f.shape[1]):
+            add_multiple(delta, view.f[source, a], view.scores[u, a])
+
+
+@part
+def n_targets(view, e):
+    """Count the ends of an edge of the field that it changes."""
+    return 1 if view.sources[e, 1] < 0 else 2
 
 
 @part
@@ -85,7 +102,7 @@ def add_multiple(factor, source, target):
 
 @part
 def describe_two_states(terms, view, i, j, x):
-    """Terms of node i of two states, by the difference of its scores; the edge's other end is node j."""
+    """Terms of node i of two states, by the difference of its scores; the edge's source is j."""
     t, f, scores = terms.size[0], view.f[j], view.scores[i]
     for c in range(f.shape[1]):
         sign = f[1, c] - f[0, c]
@@ -99,7 +116,7 @@ def describe_two_states(terms, view, i, j, x):
 
 @by_type
 def describe_end(terms, view, i, j, x):
-    """Add the terms of node i, the edge's other end being node j."""
+    """Add the terms of node i, the edge's source being j."""
 
 
 @describe_end.register(Terms)
@@ -142,10 +159,9 @@ def describe_pseudo(view, e, x, terms):
     edge = view.edge_of[e]
     if edge < 0:
         return
-    u, v = view.edges[edge, 0], view.edges[edge, 1]
-    terms.total[0] += 2.0 * view.s[edge]
-    describe_end(terms, view, u, v, x)
-    describe_end(terms, view, v, u, x)
+    for end in range(n_targets(view, edge)):
+        terms.total[0] += view.s[edge]
+        describe_end(terms, view, view.edges[edge, end], view.sources[edge, end], x)
 
 
 @follow.register(PseudoView)
@@ -191,8 +207,8 @@ def fill_probabilities(view, i):
 def log_pseudo_likelihood(view, moments):
     """Log pseudo-likelihood of all rows.
 
-    `moments` (edges,) gets the sum over rows, times counts, and both ends of the expectation of f given the
-    other end. Overwrites ``p``, ``top`` and ``z`` of the view.
+    `moments` (edges,) gets the sum over rows, times counts, and ends of the expectation of f given the source
+    of the end. Overwrites ``p``, ``top`` and ``z`` of the view.
     """
     d, K, m = view.scores.shape
     value = 0.0
@@ -201,15 +217,19 @@ def log_pseudo_likelihood(view, moments):
             value += view.counts[c] * view.scores[i, view.x[i, c], c]
         value -= fill_probabilities(view, i)
     for e in range(view.edges.shape[0]):
-        u, v = view.edges[e, 0], view.edges[e, 1]
+        u, source = view.edges[e, 0], view.sources[e, 0]
+        v, other = view.edges[e, 1], view.sources[e, 1]
         moments[e] = 0.0
         for a in range(K):
-            moments[e] += pair_dot(view.p[u, a], view.f[v, a], view.p[v, a], view.f[u, a])
+            if other >= 0:
+                moments[e] += pair_dot(view.p[u, a], view.f[source, a], view.p[v, a], view.f[other, a])
+            else:
+                moments[e] += dot(view.p[u, a], view.f[source, a])
     return value
 
 
 @jit
-def add_group_information(view, graph, groups, out):
+def add_group_information(view, groups, out):
     """Add minus the Hessian of the log pseudo-likelihood by the values of groups to `out` (G, G).
 
     Overwrites ``p``, ``top`` and ``z`` of the view.
@@ -217,12 +237,11 @@ def add_group_information(view, graph, groups, out):
     Parameters
     ----------
     view : PseudoView
-    graph : GraphArrays
     groups : (edges,) int64 array
     out : (G, G) array
     """
     d, K, m = view.scores.shape
-    n_most, n_rows = min(out.shape[0], np.max(np.diff(graph.indptr))), min(m, ROWS)
+    n_most, n_rows = min(out.shape[0], np.max(np.diff(view.in_ptr))), min(m, ROWS)
     f, mean = np.empty((n_most, K, n_rows)), np.empty((n_most, n_rows))
     present = np.empty(n_most, dtype=np.int64)
     place = np.empty(out.shape[0], dtype=np.int64)
@@ -230,8 +249,8 @@ def add_group_information(view, graph, groups, out):
         fill_probabilities(view, i)
         place[:] = -1
         n_present = 0
-        for k in range(graph.indptr[i], graph.indptr[i + 1]):
-            g = groups[graph.edge_ids[k]]
+        for k in range(view.in_ptr[i], view.in_ptr[i + 1]):
+            g = groups[view.in_edge[k]]
             if place[g] < 0:
                 place[g], present[n_present] = n_present, g
                 n_present += 1
@@ -240,10 +259,10 @@ def add_group_information(view, graph, groups, out):
             rows = slice(start, start + n)
             f[:n_present] = 0.0
             mean[:n_present] = 0.0
-            for k in range(graph.indptr[i], graph.indptr[i + 1]):
+            for k in range(view.in_ptr[i], view.in_ptr[i + 1]):
                 for a in range(K):
-                    own = f[place[groups[graph.edge_ids[k]]], a, :n]
-                    add_multiple(1.0, view.f[graph.neighbors[k], a, rows], own)
+                    own = f[place[groups[view.in_edge[k]]], a, :n]
+                    add_multiple(1.0, view.f[view.in_source[k], a, rows], own)
             for j in range(n_present):
                 for a in range(K):
                     add_product(view.p[i, a, rows], f[j, a, :n], mean[j, :n])

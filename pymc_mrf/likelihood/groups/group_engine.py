@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.data_counts import DataCounts
+from pymc_mrf.likelihood.edges.columns import columns_of
 
 N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
 
@@ -19,9 +19,9 @@ class GroupEngine(ABC):
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices.
-    graph : PairwiseGraph
+    x : (n, D) int8 array
+        Observed state indices, as of `Columns`.
+    graph : PairwiseGraph or LaggedGraph
     statistic : (K, K) array
         Table of f, symmetric; a natural parameter multiplies it.
     node_tables : (d, K) array
@@ -34,6 +34,8 @@ class GroupEngine(ABC):
     Attributes
     ----------
     n : int
+    columns : Columns
+        Where the ends of edges are in the data.
     s : (edges,) array
         Sum of f over the observations.
     levels : (L,) array
@@ -62,7 +64,7 @@ class GroupEngine(ABC):
     def __init__(
         self,
         x: np.ndarray,
-        graph: PairwiseGraph,
+        graph: Any,
         statistic: np.ndarray,
         node_tables: np.ndarray,
         entries: np.ndarray,
@@ -71,8 +73,9 @@ class GroupEngine(ABC):
         self.n = len(x)
         self.s = np.empty(graph.n_edges)
         self.graph, self.statistic, self.node_tables = graph, statistic, node_tables
-        self.x, self._counts = x, DataCounts(graph.edges, len(statistic))
-        gibbs.edge_statistics(x, graph.edges, statistic, self.s)
+        self.columns = columns_of(x, graph)
+        self.x, self._counts = x, DataCounts(self.columns.ends, len(statistic))
+        gibbs.edge_statistics(x, self.columns.ends, statistic, self.s)
         self.levels, level = np.unique(statistic, return_inverse=True)
         self.level = level.reshape(statistic.shape)
         self.is_binary = np.array_equal(self.levels, [0.0, 1.0])
@@ -92,7 +95,7 @@ class GroupEngine(ABC):
 
     def alone(self) -> np.ndarray:
         """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""
-        K, (u, v) = len(self.statistic), self.graph.edges.T
+        K, (u, v) = len(self.statistic), self.columns.ends.T
         share = np.stack([(self.x == a).mean(axis=0) for a in range(K)], axis=1)  # (d, K)
         p = share[u][:, :, None] * share[v][:, None, :]  # (edges, K, K)
         of_u, of_v = (np.einsum("eb,ab->ea", share[i], self.statistic) for i in (v, u))
@@ -103,7 +106,7 @@ class GroupEngine(ABC):
         return self._to_entries((self.s / self.n - mean) / spread)
 
     def set_data(self, x: np.ndarray) -> None:
-        """Take other data (n, d), missing cells being filled anew."""
+        """Take other data (n, D), missing cells being filled anew."""
         self.x = x
         self._counts.count(x)
         self.s[:] = self._counts.pairs.reshape(len(self.s), -1) @ self.statistic.ravel()

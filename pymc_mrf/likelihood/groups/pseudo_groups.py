@@ -1,4 +1,4 @@
-"""The pseudo-likelihood of a field (Besag, 1975) for group samplers."""
+"""Products of full conditionals for group samplers: pseudo-likelihoods (Besag, 1975), and fields in time."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood
 
 
 class PseudoLikelihood(ComputedLikelihood):
-    """Engine under which every node is seen given all others; see `GroupEngine`.
+    """Engine under which every node is seen given all others, or the rows before; see `GroupEngine`.
 
     Equal rows of the data are counted, not repeated.
 
@@ -28,20 +28,32 @@ class PseudoLikelihood(ComputedLikelihood):
     def _count_rows(self) -> None:
         """Make a view of the different rows of the data."""
         rows, counts, _ = distinct_rows(self.x)
-        x = np.ascontiguousarray(rows.T)
-        f = np.empty((len(x), self.n_levels, len(rows)))
+        columns, K = self.columns, len(self.statistic)
+        f = np.empty((rows.shape[1], K, len(rows)))
         for state, statistic in enumerate(self.statistic):
-            f[:, state] = statistic[x]
+            f[columns.place, state] = statistic[rows.T]
+        sources = columns.place[columns.ends[:, ::-1]]
+        sources[columns.is_arrow, 1] = -1
+        edges = columns.nodes[columns.ends]
+        is_target = np.stack([np.ones(len(edges), dtype=bool), ~columns.is_arrow])
+        target, source = edges.T[is_target], sources.T[is_target]
+        order = np.lexsort((source, target))
+        shape = d, _, m = len(columns.present), K, len(rows)
         self._view = kernels.PseudoView(
-            self.edge_of,
-            self.s,
-            x,
-            counts,
-            self.graph.edges,
-            f,
-            np.empty(f.shape),
-            np.empty(f.shape),
-            *np.empty((2, len(rows))),
+            edge_of=self.edge_of,
+            s=self.s,
+            x=np.ascontiguousarray(rows[:, columns.present].T),
+            counts=counts,
+            edges=edges,
+            sources=sources.copy(),
+            f=f,
+            in_ptr=np.concatenate([[0], np.cumsum(np.bincount(target, minlength=d))]),
+            in_source=source[order],
+            in_edge=np.nonzero(is_target)[1][order],
+            scores=np.empty(shape),
+            p=np.empty(shape),
+            top=np.empty(m),
+            z=np.empty(m),
         )
 
     def set_data(self, x):
@@ -57,7 +69,8 @@ class PseudoLikelihood(ComputedLikelihood):
     def log_likelihood(self, eta):
         """Pass once over all rows."""
         value = kernels.log_pseudo_likelihood(self.view(eta), self._moments)
-        return value, self._to_entries(2.0 * self.s - self._moments)
+        n_ends = np.where(self.columns.is_arrow, 1.0, 2.0)
+        return value, self._to_entries(n_ends * self.s - self._moments)
 
     def learn(self, eta, rng):
         """Keep the parameters."""
@@ -67,5 +80,5 @@ class PseudoLikelihood(ComputedLikelihood):
         """Minus the Hessian at the parameters that were kept."""
         kernels.fill_scores(self.reference, self.node_tables, self._view)
         out = np.zeros((n_groups, n_groups))
-        kernels.add_group_information(self._view, self.graph.arrays, labels[self.entries], out)
+        kernels.add_group_information(self._view, labels[self.entries], out)
         return out

@@ -1,4 +1,4 @@
-"""`ExactGibbs` and `PseudoGibbs`: grouped parameters under a likelihood that can be computed."""
+"""`ExactGibbs`, `PseudoGibbs` and `ConditionalGibbs`: grouped parameters whose likelihood can be computed."""
 
 import networkx as nx
 from pymc.step_methods.state import dataclass_state
@@ -98,3 +98,16 @@ class PseudoGibbs(ExactGibbs):
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         return PseudoLikelihood(*arguments)
+
+
+class ConditionalGibbs(PseudoGibbs):
+    """Grouped arrows of fields in time, `KineticMRF`.
+
+    Leaves invariant: the posterior, exactly, as the product of conditional probabilities given the rows
+    before is the likelihood. Parameters, errors, statistics and references as of `ExactGibbs`; missing cells
+    are drawn by `SeriesGibbs`; cost grows with the rows of the data.
+    """
+
+    name = "conditional_gibbs"
+    serves = ("conditional",)
+    default_for = "conditional"

@@ -305,10 +305,14 @@ def _enters_by_entry(expression, vector) -> bool:
 
 
 def _at_nodes(ends: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges at each of d nodes: where those of a node begin, the other ends, the positions of the edges."""
-    first, other = ends.T.reshape(-1), ends[:, ::-1].T.reshape(-1)
+    """Edges at each of d nodes: where those of a node begin, the other ends, the positions of the edges.
+
+    Edges from a node to itself are left out.
+    """
+    proper = np.flatnonzero(ends[:, 0] != ends[:, 1])
+    first, other = ends[proper].T.reshape(-1), ends[proper, ::-1].T.reshape(-1)
     by_node = np.argsort(first, kind="stable")
     indptr = np.zeros(d + 1, dtype=np.int64)
     np.cumsum(np.bincount(first, minlength=d), out=indptr[1:])
-    ids = np.tile(np.arange(len(ends), dtype=np.int64), 2)
+    ids = np.tile(proper, 2)
     return indptr, np.ascontiguousarray(other[by_node]), ids[by_node]
