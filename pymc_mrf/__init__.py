@@ -65,9 +65,10 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
     from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
     from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
     from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
+    from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
@@ -176,7 +177,7 @@ _HOMES = {
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
-    "PseudoGibbs": "pymc_mrf.steps.groups.exact_gibbs",
+    "PseudoGibbs": "pymc_mrf.steps.groups.pseudo_gibbs",
     "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
     "StrippedBetaGibbs": "pymc_mrf.steps.groups.stripped_beta",

@@ -8,11 +8,11 @@ from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
-from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, ExactGibbsState
+from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs, EngineGibbsState
 
 
 @dataclass_state
-class MonteCarloGibbsState(ExactGibbsState):
+class MonteCarloGibbsState(EngineGibbsState):
     """Everything that changes while a chain runs."""
 
     squares: list
@@ -20,7 +20,7 @@ class MonteCarloGibbsState(ExactGibbsState):
     least_share: float
 
 
-class MonteCarloGibbs(ExactGibbs):
+class MonteCarloGibbs(EngineGibbs):
     """Grouped edge parameters under a Monte Carlo likelihood, of fields of any treewidth.
 
     Leaves invariant: the distribution proportional to prior times Monte Carlo likelihood (Geyer & Thompson,
@@ -44,7 +44,6 @@ class MonteCarloGibbs(ExactGibbs):
     name = "monte_carlo_gibbs"
     serves = ("monte-carlo",)
     default_for = "monte-carlo"
-    n_rounds = n_tuning_rounds = 1
     _state_class = MonteCarloGibbsState
     prefix = "monte_carlo"
     statistics: Statistics = (
