@@ -1,5 +1,7 @@
 """What the two steps of Chen & Welling (2012) share: their engine, and persistent chains in their state."""
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.state import dataclass_state
 
@@ -8,7 +10,7 @@ from pymc_mrf.likelihood.edges.chen_welling import (
     ExactChenWelling,
     PersistentChenWelling,
 )
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, MRFStepState
 from pymc_mrf.steps.edges.edge_step import EdgeStep
 
 SIMULATION = {"n_particles": 100, "n_sweeps": 1}  # Chen & Welling (2012), sec. 6.2
@@ -24,7 +26,7 @@ class ChenWellingState(MRFStepState):
 class ChenWellingStep(EdgeStep):
     """Base of `ReversibleJump` and `PersistentLangevin`, which supply `_move`."""
 
-    serves = ("exact", "particles")
+    invariant: ClassVar = {"exact": EXACT, "particles": APPROXIMATE}
     least_particles = 2
     _state_class = ChenWellingState
 

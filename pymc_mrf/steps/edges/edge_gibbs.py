@@ -1,6 +1,6 @@
 """`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -16,7 +16,7 @@ from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE, MRFStepState
 from pymc_mrf.steps.common.observed_field import children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
@@ -190,7 +190,12 @@ class EdgeGibbs(EdgeStep):
     """
 
     name = "edge_gibbs"
-    serves = tuple(ENGINES)
+    invariant: ClassVar = {
+        "exact": EXACT,
+        "pseudo": OF_PSEUDO,
+        "monte-carlo": OF_SAMPLE,
+        "particles": APPROXIMATE,
+    }
     serves_many_states = True
     fills_missing_cells = True
     serves_sums = ("exact", "monte-carlo", "pseudo")

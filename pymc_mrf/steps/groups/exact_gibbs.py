@@ -1,9 +1,12 @@
 """`ExactGibbs`: grouped parameters of fields whose likelihood can be computed."""
 
+from typing import ClassVar
+
 import networkx as nx
 
 from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
+from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.observed_field import ObservedField, constant_value
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
@@ -47,7 +50,7 @@ class ExactGibbs(EngineGibbs):
     """
 
     name = "exact_gibbs"
-    serves: tuple[str, ...] = ("exact",)
+    invariant: ClassVar = {"exact": EXACT}
     default_for = "exact"
     # a chain of PyMC's default length then converges on fields of some hundred edges
     n_rounds = 8

@@ -1,10 +1,13 @@
 """`MonteCarloGibbs`: grouped parameters of any field, the likelihood from one simulation of it."""
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.steps.common.base import OF_SAMPLE
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.sample_checks import EDGE_NOISE, LEAST_SHARE, is_kept, poor_sample
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
@@ -42,7 +45,7 @@ class MonteCarloGibbs(EngineGibbs):
     """
 
     name = "monte_carlo_gibbs"
-    serves = ("monte-carlo",)
+    invariant: ClassVar = {"monte-carlo": OF_SAMPLE}
     default_for = "monte-carlo"
     _state_class = MonteCarloGibbsState
     prefix = "monte_carlo"

@@ -1,7 +1,10 @@
 """`PseudoGibbs`: grouped parameters under the pseudo-likelihood."""
 
+from typing import ClassVar
+
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
+from pymc_mrf.steps.common.base import OF_PSEUDO
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
@@ -15,7 +18,7 @@ class PseudoGibbs(EngineGibbs):
     """
 
     name = "pseudo_gibbs"
-    serves = ("pseudo",)
+    invariant: ClassVar = {"pseudo": OF_PSEUDO}
     default_for = "pseudo"
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
