@@ -72,9 +72,11 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
     from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
     from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-    from pymc_mrf.steps.groups.exact_gibbs import ConditionalGibbs, ExactGibbs, PseudoGibbs
+    from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
+    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
     from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
+    from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
@@ -176,7 +178,7 @@ _HOMES = {
     "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
     "CommunityGibbs": "pymc_mrf.steps.hyper.community_gibbs",
-    "ConditionalGibbs": "pymc_mrf.steps.groups.exact_gibbs",
+    "ConditionalGibbs": "pymc_mrf.steps.groups.conditional_gibbs",
     "ConjugateHyperparameters": "pymc_mrf.steps.hyper.conjugate_hyperparameters",
     "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
     "EdgeCommunities": "pymc_mrf.distributions.edge_communities",
@@ -198,7 +200,7 @@ _HOMES = {
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
-    "PseudoGibbs": "pymc_mrf.steps.groups.exact_gibbs",
+    "PseudoGibbs": "pymc_mrf.steps.groups.pseudo_gibbs",
     "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
     "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",

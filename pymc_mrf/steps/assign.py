@@ -22,10 +22,12 @@ from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-from pymc_mrf.steps.groups.exact_gibbs import ConditionalGibbs, ExactGibbs, PseudoGibbs
+from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
+from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
 from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
+from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters

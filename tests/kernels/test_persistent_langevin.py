@@ -10,7 +10,7 @@ from pymc_mrf.kernels.edges import persistent_langevin as kernels
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import density_of
 from pymc_mrf.kernels.simulation import packed_gibbs
-from pymc_mrf.likelihood.edges.uncentred_edges import ExactFeatures
+from pymc_mrf.likelihood.edges.chen_welling import ExactChenWelling
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from tests.reference import reversible_jump as twin
 from tests.reference.priors import normal
@@ -26,7 +26,7 @@ def case(states=(0, 1)):
     x = np.random.default_rng(4).choice(states, size=(30, 3))
     field = twin.EnumeratedField(x, EDGES, states, 0.4, SIGMA, BIAS)
     graph = PairwiseGraph(range(3), EDGES)
-    engine = ExactFeatures(family.encode(x, n_nodes=3), graph, family, moves_biases=False)
+    engine = ExactChenWelling(family.encode(x, n_nodes=3), graph, family, moves_biases=False)
     return field, engine, EdgePrior(np.zeros(3), normal(SIGMA), flat(3))
 
 

@@ -8,7 +8,7 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import reversible_jump as kernels
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.likelihood.edges.uncentred_edges import ExactFeatures
+from pymc_mrf.likelihood.edges.chen_welling import ExactChenWelling
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.reference import reversible_jump as twin
 from tests.reference.priors import normal
@@ -111,7 +111,7 @@ def exact_case(states, enumerates=True):
     field = twin.EnumeratedField(x, EDGES, states, 0.4, 0.9, BIAS)
     graph = PairwiseGraph(range(3), EDGES)
     x = family.encode(x, n_nodes=3)
-    return field, ExactFeatures(x, graph, family, moves_biases=False, enumerates=enumerates)
+    return field, ExactChenWelling(x, graph, family, moves_biases=False, enumerates=enumerates)
 
 
 @pytest.mark.parametrize("enumerates", [True, False])

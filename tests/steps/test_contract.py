@@ -1,9 +1,11 @@
 """What PyMC asks of a step, for all steps: states, seeds, statistics, points and data left alone."""
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -15,6 +17,7 @@ from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.common import base
 from pymc_mrf.steps.latent import latent_field
 from tests.marks import slow
 from tests.steps import test_community_gibbs as communities
@@ -239,3 +242,26 @@ def test_one_seed_gives_one_result_whatever_the_processes(case):
         assert found.dtype == kind or (kind.kind == "U" and found.dtype.kind == "U"), (name, found.dtype)
         assert found.dims[:2] == ("chain", "draw")
         assert found.ndim == 2 + len(shape)
+
+
+def test_what_a_step_leaves_invariant_is_what_the_documentation_says():
+    steps = {case.step for case in CASES.values()}
+    page = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    table = page.partition("## What steps leave invariant")[2]
+    found = re.findall(r'^\| `(\w+)` \| `?"?([\w-]+)"?`? \| (.+) \|$', table, flags=re.MULTILINE)
+    declared = [(s.__name__, kind, words) for s in steps for kind, words in s.invariant.items()]
+    assert sorted(found) == sorted(declared)
+    known = {base.EXACT, base.OF_PSEUDO, base.OF_SAMPLE, base.GIVEN_DRAWS, base.APPROXIMATE}
+    assert {words for _, _, words in declared} == known
+
+
+@pytest.mark.parametrize(
+    "step", dict.fromkeys(case.step for case in CASES.values()), ids=lambda step: step.__name__
+)
+def test_the_docstring_of_a_step_agrees_with_what_it_declares(step):
+    words = set(step.invariant.values())
+    assert step.serves == tuple(step.invariant)
+    prose = step.__doc__.partition("Leaves invariant:")[2].partition("\n\n")[0]
+    assert ("exact" in prose) or words == {base.APPROXIMATE}
+    assert ("approximation" in prose) or base.APPROXIMATE not in words
+    assert bool(step.approximation) == (words == {base.APPROXIMATE})

@@ -198,7 +198,7 @@ def test_by_junction_tree():
     model = fixed_bias_model(x)
     steps = steps_of(model, ["w"], EXACT)
     for step in steps:
-        use_junction_tree(step._engine, step._field.graph)
+        use_junction_tree(step._engine.edges, step._field.graph)
     [w] = draws_of(model, steps, ["w"], 2500)
     gaps = standardised_gaps(w, reference(x, "exact", fixed_p(0.4)))
     assert max(np.abs(list(gaps.values()))) < Z, gaps

@@ -1,5 +1,7 @@
 """`AuxiliaryVariableMH`: Algorithm 1 of Liu & Page (2013), Metropolis-Hastings with auxiliary data."""
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.state import dataclass_state
 
@@ -16,7 +18,7 @@ from pymc_mrf.likelihood.simulated.auxiliary import check_draws
 from pymc_mrf.likelihood.simulated.auxiliary_statistics import auxiliary_statistics
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
 from pymc_mrf.steps.auxiliary.intractable_fields import intractable_field
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStepState
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
@@ -111,7 +113,7 @@ class AuxiliaryVariableMH(GroupGibbs):
     """
 
     name = "auxiliary_variable_mh"
-    serves = ("particles", "exact")
+    invariant: ClassVar = dict.fromkeys(("particles", "exact"), GIVEN_DRAWS)
     _state_class = AuxiliaryVariableState
     prefix = "auxiliary_mh"
     statistics: Statistics = (

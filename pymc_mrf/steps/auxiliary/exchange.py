@@ -6,6 +6,7 @@ Saksman & Tamminen, 2001) for any variables that reach a field through any expre
 
 from collections.abc import Sequence
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pymc as pm
@@ -30,7 +31,7 @@ from pymc_mrf.steps.auxiliary.exchange_checks import (
 )
 from pymc_mrf.steps.auxiliary.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.auxiliary.pseudo_posterior import pseudo_posterior, pseudo_precision
-from pymc_mrf.steps.common.base import MRFStep, MRFStepState
+from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep, MRFStepState
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
@@ -122,6 +123,7 @@ class Exchange(MRFStep):
     """
 
     name = "exchange"
+    invariant: ClassVar = {"particles": GIVEN_DRAWS}
     _state_class = ExchangeState
     prefix = "exchange"
     statistics: Statistics = (

@@ -84,6 +84,14 @@ class MRFStepState(StepMethodState):
     count: ChainCountState
 
 
+EXACT = "exact"
+OF_PSEUDO = "exact under the pseudo-likelihood"
+OF_SAMPLE = "exact under the Monte Carlo likelihood"
+GIVEN_DRAWS = "exact given exact auxiliary draws"
+APPROXIMATE = "approximate"
+"""How the draws of a step are related to the posterior, for `MRFStep.invariant`."""
+
+
 class MRFStep(BlockedStep):
     """Base of all steps.
 
@@ -112,6 +120,10 @@ class MRFStep(BlockedStep):
     """Its own; those of its base classes are inherited."""
     declared: ClassVar[dict[str, Declared]] = {}
     """All its statistics, by their names in the results."""
+    invariant: ClassVar[dict[str, str]] = {}
+    """What it leaves invariant, by the likelihood of the field; "any" if that makes no difference."""
+    serves: ClassVar[tuple[str, ...]] = ()
+    """The kinds of likelihood that it serves, for which it says so."""
     approximation: ClassVar[str] = ""
     """How far its draws are from the posterior whatever the statistics say; nothing if they need not be."""
     changes_edges: ClassVar[bool | None] = None
@@ -120,6 +132,7 @@ class MRFStep(BlockedStep):
     def __init_subclass__(cls, **kwargs) -> None:
         """Tell PyMC of the statistics."""
         super().__init_subclass__(**kwargs)
+        cls.serves = tuple(cls.invariant)
         if "prefix" in cls.__dict__:
             cls.title = cls.__dict__.get("title", cls.__name__)
         own = cls.__dict__.get("statistics", ())

@@ -1,6 +1,6 @@
 """`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -18,7 +18,7 @@ from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE, MRFStepState
 from pymc_mrf.steps.common.observed_field import children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.sample_checks import (
@@ -91,8 +91,8 @@ def _belongs_to_nuts(rv) -> bool:
 class EdgeGibbs(EdgeStep):
     """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
 
-    Leaves invariant: the posterior, exactly, under ``likelihood="exact"``; the distribution
-    proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; that proportional
+    Leaves invariant: the posterior, exactly, under ``likelihood="exact"`` and of a `KineticMRF` without
+    links; the distribution proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; that proportional
     to prior times Monte Carlo likelihood, exactly, under ``likelihood="monte-carlo"``, which is the posterior
     but for the error of one simulation, made when the field is declared; in all three cases
     up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
@@ -204,7 +204,13 @@ class EdgeGibbs(EdgeStep):
     """
 
     name = "edge_gibbs"
-    serves = tuple(ENGINES)
+    invariant: ClassVar = {
+        "exact": EXACT,
+        "conditional": EXACT,
+        "pseudo": OF_PSEUDO,
+        "monte-carlo": OF_SAMPLE,
+        "particles": APPROXIMATE,
+    }
     serves_many_states = True
     fills_missing_cells = True
     serves_sums = ("exact", "monte-carlo", "pseudo", "conditional")

@@ -17,13 +17,12 @@ from pymc_mrf.steps.edges.edge_target import edge_target, simulation_options
 class EdgeStep(MRFStep):
     """Base of the steps for a `SpikeAndSlab`, part of the edge parameters of fields, and for their biases.
 
-    A subclass says which kinds of likelihood it `serves`, of them which where there are several fields, the
-    variable is one term of a sum or rows differ in their parameters, and whether it serves fields of more
-    states, or other statistics, than `Family.is_binary_product`, and of data with missing cells; and supplies
-    `_move`.
+    A subclass says by `invariant` which kinds of likelihood it serves, which of them where there are several
+    fields, the variable is one term of a sum or rows differ in their parameters, and whether it serves fields
+    of more states, or other statistics, than `Family.is_binary_product`, and of data with missing cells; and
+    supplies `_move`.
     """
 
-    serves: tuple[str, ...] = ()
     serves_many_states: bool = False
     serves_sums: tuple[str, ...] = ()
     fills_missing_cells: bool = False

@@ -16,7 +16,7 @@ from pymc_mrf.steps.common.statistics import (
     Statistics,
     acceptance,
 )
-from pymc_mrf.steps.edges.feature_step import FeatureStep, FeatureStepState
+from pymc_mrf.steps.edges.chen_welling import ChenWellingState, ChenWellingStep
 
 STEP_SIZE = 1e-3  # Chen & Welling (2012), sec. 6.2
 EXACT_STEP_SIZE = 0.3  # where tuning starts from
@@ -35,7 +35,7 @@ LEAST_RANGE = 0.5
 
 
 @dataclass_state
-class PersistentLangevinState(FeatureStepState):
+class PersistentLangevinState(ChenWellingState):
     """Everything that changes while a chain runs."""
 
     n_tuned: int
@@ -53,7 +53,7 @@ def _momentum_gap(beside: Beside) -> np.ndarray:
     return MOMENTUM_TOLERANCE + MOMENTUM_ERRORS * np.sqrt(np.nansum(error**2, axis=1)) / n
 
 
-class PersistentLangevin(FeatureStep):
+class PersistentLangevin(ChenWellingStep):
     """Values of the present edges of a `SpikeAndSlab`, and the biases, by Langevin dynamics.
 
     Leaves invariant: the posterior given the structure, exactly, under ``likelihood="exact"`` once tuning
@@ -172,12 +172,12 @@ class PersistentLangevin(FeatureStep):
             step_size = number(step_size, "step_size", 0.0)
         self._alpha = number(alpha, "alpha", 0.0, 1.0, closed=True)
         super().__init__(vars, n_particles, n_sweeps, **kwargs)
-        self._adapts = step_size is None and self._exact is not None
+        self._adapts = step_size is None and self._engine.corrects
         if step_size is None:
-            step_size = STEP_SIZE if self._exact is None else EXACT_STEP_SIZE
+            step_size = EXACT_STEP_SIZE if self._engine.corrects else STEP_SIZE
         self._log_step = float(np.log(step_size))
         prior, _ = self._prior.read(self._point)
-        if self._exact is None and isinstance(prior.slab, Tabulated):
+        if not self._engine.corrects and isinstance(prior.slab, Tabulated):
             self._check_slab()
         self._warm_up()
 
@@ -207,20 +207,12 @@ class PersistentLangevin(FeatureStep):
         old = np.concatenate([w, b])
         step = float(np.exp(self.log_step))
         dynamics = Langevin(self.curvature, self.momentum, self.moved, step, self._alpha)
-        if self._exact is not None:
-            accept = self._exact.langevin(w, b, prior, dynamics, self.rng)
-            momentum = self.momentum[self.moved]
-            square = float(np.mean(momentum**2)) if len(momentum) else 1.0
-        else:
-            assert self._chains is not None
-            moves_biases = bool(self._bias_names)
-            square = self._chains.langevin(w, b, prior, moves_biases, dynamics, self.rng)
-            accept = 1.0
-            if not (np.isfinite(w).all() and np.isfinite(b).all()):
-                raise ValueError(
-                    f"the Langevin dynamics of {self._name} have diverged; take a step_size below "
-                    f"{step:g} or more particles"
-                )
+        accept, square = self._engine.langevin(w, b, prior, dynamics, self.rng)
+        if not (np.isfinite(w).all() and np.isfinite(b).all()):  # without an accept step
+            raise ValueError(
+                f"the Langevin dynamics of {self._name} have diverged; take a step_size below "
+                f"{step:g} or more particles"
+            )
         if np.isnan(accept):  # nothing to move, nothing learnt
             accept = 1.0
         elif self.tune:
@@ -250,7 +242,7 @@ class PersistentLangevin(FeatureStep):
         Exact gradients and an accept step leave the momenta nothing to tell.
         """
         n = np.count_nonzero(self.moved)
-        if self._exact is not None or n == 0:
+        if self._engine.corrects or n == 0:
             return np.nan
         # p^2 of a stationary p <- alpha p + ... has the autocorrelations alpha^(2 k)
         kept = self._alpha**2
@@ -274,7 +266,7 @@ class PersistentLangevin(FeatureStep):
     def _warn_at_end(self) -> list[str]:
         distance, step = self._range(np.zeros_like(self.momentum)), float(np.exp(self.log_step))
         messages = self._without_edges()
-        messages += [] if self._chains is None else self._lagging(step)
+        messages += [] if self._engine.corrects else self._lagging(step)
         if not self.count.stood_still or np.isnan(distance):
             return messages
         return [

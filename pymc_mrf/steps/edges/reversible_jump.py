@@ -6,14 +6,14 @@ import numpy as np
 
 from pymc_mrf.checks import number
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.edges.feature_step import FeatureStep
+from pymc_mrf.steps.edges.chen_welling import ChenWellingStep
 
 WIDTH = 0.01  # Chen & Welling (2012), sec. 6.2
 EXACT_WIDTH = 8.0  # large jumps: nearly every edge that might be absent lies within
 ACCEPTANCE = acceptance("sample longer, or let EdgeGibbs sample the edges", 0.001)
 
 
-class ReversibleJump(FeatureStep):
+class ReversibleJump(ChenWellingStep):
     """Additions and deletions of edges with a `SpikeAndSlab` prior, by reversible jumps.
 
     Leaves invariant: the posterior given all else, exactly, under ``likelihood="exact"`` (up to 1e-11 in
@@ -102,7 +102,7 @@ class ReversibleJump(FeatureStep):
                 f"PersistentLangevin([{self._name}, {self._bias_names[0]}])]"
             )
         if width is None:
-            width = WIDTH if self._exact is None else EXACT_WIDTH
+            width = EXACT_WIDTH if self._engine.corrects else WIDTH
         self._relative_width = number(width, "width", 0.0)
         spread = np.sqrt(self._engine.data_curvature[: self._field.graph.n_edges])
         self._width = self._relative_width / spread

@@ -1,22 +1,14 @@
-"""`ExactGibbs`, `PseudoGibbs` and `ConditionalGibbs`: grouped parameters whose likelihood can be computed."""
+"""`ExactGibbs`: grouped parameters of fields whose likelihood can be computed."""
+
+from typing import ClassVar
 
 import networkx as nx
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.observed_field import ObservedField, constant_value
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
-from pymc_mrf.steps.groups.group_values import GroupValuesState
-
-
-@dataclass_state
-class ExactGibbsState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    values: GroupValuesState
 
 
 class ExactGibbs(EngineGibbs):
@@ -58,12 +50,11 @@ class ExactGibbs(EngineGibbs):
     """
 
     name = "exact_gibbs"
-    serves: tuple[str, ...] = ("exact",)
+    invariant: ClassVar = {"exact": EXACT}
     default_for = "exact"
     # a chain of PyMC's default length then converges on fields of some hundred edges
     n_rounds = 8
     n_tuning_rounds = 2
-    _state_class = ExactGibbsState
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         # a kernel takes views of one type: closed forms serve if all fields have them
@@ -81,33 +72,3 @@ def _has_closed_form(field: ObservedField) -> bool:
         return True
     node_parameter = constant_value(field.node_parameter)
     return node_parameter is not None and not node_parameter.any()
-
-
-class PseudoGibbs(ExactGibbs):
-    """Grouped edge parameters under the pseudo-likelihood, of fields of any treewidth.
-
-    Leaves invariant: the posterior under the pseudo-likelihood (Besag, 1975), exactly; with missing cells an
-    approximation, as `TreeGibbs` draws them from the field itself. Parameters, errors, statistics and
-    references as of `ExactGibbs`; cost grows with the rows of the data.
-    """
-
-    name = "pseudo_gibbs"
-    serves = ("pseudo",)
-    default_for = "pseudo"
-    n_rounds = n_tuning_rounds = 1
-
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        return PseudoLikelihood(*arguments)
-
-
-class ConditionalGibbs(PseudoGibbs):
-    """Grouped arrows of fields in time, `KineticMRF`.
-
-    Leaves invariant: the posterior, exactly, as the product of conditional probabilities given the rows
-    before is the likelihood. Parameters, errors, statistics and references as of `ExactGibbs`; missing cells
-    are drawn by `SeriesGibbs`; cost grows with the rows of the data.
-    """
-
-    name = "conditional_gibbs"
-    serves = ("conditional",)
-    default_for = "conditional"

@@ -29,12 +29,12 @@ def is_dirichlet_process(rv) -> bool:
 class GroupGibbs(MRFStep):
     """Base of the group samplers.
 
-    A subclass says which kinds of likelihood it can serve, for which it is the default, and whether it
-    serves data with missing cells; and supplies `_begin` (chain start), `_sweep_labels` and `_draw_values`.
+    A subclass says by `invariant` which kinds of likelihood it can serve, for which it is the default, and
+    whether it serves data with missing cells; and supplies `_begin` (chain start), `_sweep_labels` and
+    `_draw_values`.
     """
 
     default_blocked = False
-    serves: tuple[str, ...] = ()
     default_for: str = ""
     fills_missing_cells: bool = False
     n_rounds: int = 1

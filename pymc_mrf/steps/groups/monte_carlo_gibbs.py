@@ -1,10 +1,13 @@
 """`MonteCarloGibbs`: grouped parameters of any field, the likelihood from one simulation of it."""
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.steps.common.base import OF_SAMPLE
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.sample_checks import (
     COMPARE,
@@ -15,11 +18,11 @@ from pymc_mrf.steps.common.sample_checks import (
     poor_sample,
 )
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
-from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs, ExactGibbsState
+from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs, EngineGibbsState
 
 
 @dataclass_state
-class MonteCarloGibbsState(ExactGibbsState):
+class MonteCarloGibbsState(EngineGibbsState):
     """Everything that changes while a chain runs."""
 
     squares: list
@@ -28,7 +31,7 @@ class MonteCarloGibbsState(ExactGibbsState):
     squared_distances: list
 
 
-class MonteCarloGibbs(ExactGibbs):
+class MonteCarloGibbs(EngineGibbs):
     """Grouped edge parameters under a Monte Carlo likelihood, of fields of any treewidth.
 
     Leaves invariant: the distribution proportional to prior times Monte Carlo likelihood (Geyer & Thompson,
@@ -52,9 +55,8 @@ class MonteCarloGibbs(ExactGibbs):
     """
 
     name = "monte_carlo_gibbs"
-    serves = ("monte-carlo",)
+    invariant: ClassVar = {"monte-carlo": OF_SAMPLE}
     default_for = "monte-carlo"
-    n_rounds = n_tuning_rounds = 1
     _state_class = MonteCarloGibbsState
     prefix = "monte_carlo"
     statistics: Statistics = (

@@ -1,6 +1,6 @@
 """`ParticleRatioGibbs`: grouped parameters of any field, the likelihood from weighted particles."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -14,7 +14,7 @@ from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 from pymc_mrf.likelihood.groups.particles import LEAST_PARTICLES, ParticleLikelihood
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
 from pymc_mrf.steps.common.observed_field import ObservedField, children
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
 from pymc_mrf.steps.groups.base_measure import BaseMeasure
@@ -121,7 +121,7 @@ class ParticleRatioGibbs(EngineGibbs):
     """
 
     name = "particle_ratio_gibbs"
-    serves = ("particles", "exact")
+    invariant: ClassVar = dict.fromkeys(("particles", "exact"), APPROXIMATE)
     default_for = "particles"
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along

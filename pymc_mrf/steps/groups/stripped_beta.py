@@ -1,5 +1,7 @@
 """`StrippedBetaGibbs`: Algorithm 2 of Liu & Page (2013) with the stripped Beta approximation."""
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.state import dataclass_state
 
@@ -9,7 +11,7 @@ from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
 from pymc_mrf.likelihood.groups.stripped_beta import StrippedBeta
-from pymc_mrf.steps.common.base import MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
 from pymc_mrf.steps.common.observed_field import constant_value
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.groups.base_measure import BaseMeasure
@@ -72,7 +74,7 @@ class StrippedBetaGibbs(GroupGibbs):
     """
 
     name = "stripped_beta_gibbs"
-    serves = ("particles", "exact")
+    invariant: ClassVar = dict.fromkeys(("particles", "exact"), APPROXIMATE)
     _state_class = StrippedBetaState
     prefix = "stripped_beta"
     approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"

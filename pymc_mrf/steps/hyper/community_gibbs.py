@@ -6,7 +6,7 @@ edge may be any function of whether its ends are in one community. Not implement
 particular to each pair of communities.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -26,7 +26,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_partition_weights
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.groups.communities import Network, merge_or_split, order_of_appearance, sweep
-from pymc_mrf.steps.common.base import MRFStep
+from pymc_mrf.steps.common.base import EXACT, MRFStep
 from pymc_mrf.steps.common.observed_field import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
@@ -112,6 +112,7 @@ class CommunityGibbs(MRFStep):
     """
 
     name = "community_gibbs"
+    invariant: ClassVar = {"any": EXACT}
     prefix = "community_gibbs"
     statistics: Statistics = (
         Statistic("n", "communities", dtype=np.int64, shown="always", column="Communities"),

@@ -3,7 +3,7 @@
 Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -23,7 +23,7 @@ from scipy.special import logit
 
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.steps.common.base import MRFStep
+from pymc_mrf.steps.common.base import EXACT, MRFStep
 from pymc_mrf.steps.common.observed_field import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
@@ -228,6 +228,7 @@ class ConjugateHyperparameters(MRFStep):
     """
 
     name = "conjugate_hyperparameters"
+    invariant: ClassVar = {"any": EXACT}
     prefix = "conjugate"
     statistics: Statistics = (
         Statistic("n_present", "entries that are not 0", dtype=np.int64, shown="always"),

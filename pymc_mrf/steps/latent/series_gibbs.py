@@ -1,5 +1,7 @@
 """`SeriesGibbs`: missing cells and rows of fields in time, cell by cell."""
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.compound import Competence
 
@@ -7,7 +9,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.steps.common.base import MRFStep
+from pymc_mrf.steps.common.base import EXACT, OF_PSEUDO, MRFStep
 from pymc_mrf.steps.common.held_data import HeldData, MissingCells
 from pymc_mrf.steps.common.observed_field import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
@@ -50,6 +52,7 @@ class SeriesGibbs(MRFStep):
     """
 
     name = "series_gibbs"
+    invariant: ClassVar = {"conditional": EXACT, "pseudo": OF_PSEUDO}
     prefix = "series_gibbs"
     default_blocked = False
     statistics: Statistics = (

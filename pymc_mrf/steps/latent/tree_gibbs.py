@@ -4,6 +4,8 @@ Tree-blocked Gibbs sampling of Rivasseau (2005, figure 4.11), the evidence about
 from the rest of the model.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
@@ -13,7 +15,7 @@ from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.cluster_sweep import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.steps.common.base import MRFStep, MRFStepState
+from pymc_mrf.steps.common.base import EXACT, MRFStep, MRFStepState
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.latent.latent_evidence import Evidence, LatentEvidence
@@ -159,6 +161,7 @@ class TreeGibbs(MRFStep):
     """
 
     name = "tree_gibbs"
+    invariant: ClassVar = {"any": EXACT}
     default_blocked = False
     _state_class = TreeGibbsState
     prefix = "tree_gibbs"
