@@ -92,8 +92,8 @@ class EdgeGibbs(EdgeStep):
     """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
 
     Leaves invariant: the posterior, exactly, under ``likelihood="exact"`` and of a `KineticMRF` without
-    links; the distribution proportional to prior times pseudo-likelihood, exactly, under ``likelihood="pseudo"``; that proportional
-    to prior times Monte Carlo likelihood, exactly, under ``likelihood="monte-carlo"``, which is the posterior
+    links; the distribution proportional to prior times pseudo-likelihood, exactly, under
+    ``likelihood="pseudo"``; that proportional to prior times Monte Carlo likelihood, exactly, under ``likelihood="monte-carlo"``, which is the posterior
     but for the error of one simulation, made when the field is declared; in all three cases
     up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
     which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
