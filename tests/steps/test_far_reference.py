@@ -2,11 +2,13 @@
 
 import functools
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.sample_checks import sample_findings
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete
@@ -103,3 +105,23 @@ def test_a_far_reference_is_told_of_by_steps(distance, groups, seed, monkeypatch
     assert ("MonteCarlo(seed=1)" in message) == (distance > 2.0)
     if not groups:  # whose biases are given, and values fewer than the parameters
         assert abs(found - np.hypot(1.0, distance)) < 0.4 + 0.4 * distance
+
+
+@pytest.mark.parametrize("distance", [0.0, 3.0])
+def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, monkeypatch):
+    """By `diagnose` with the model; the draws here are of a normal approximation of the posterior."""
+    (x, found), rng = case(0), np.random.default_rng(0)
+    sampled = SampledField("", placed(0, distance))
+    monkeypatch.setattr(SampledField, "of", lambda *arguments: sampled)
+    with pm.Model() as model:
+        w, b = pm.Normal("w", 0, 1, shape=6), pm.Normal("b", 0, 3, shape=4)
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="monte-carlo")
+    root = np.linalg.cholesky(np.linalg.inv(N * found.covariance.astype(float)))
+    draws = found.place + rng.standard_normal((50, 10)) @ root.T
+    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
+    for draw in draws:
+        add_shifts(field, draw[:6], -1.0, draw[6:])
+    idata = az.from_dict({"posterior": {"w": draws[None, :, :6], "b": draws[None, :, 6:]}})
+    [told] = sample_findings(idata, model, "posterior")
+    assert ("the draws are far from the reference" in told.text) == (distance > 2.0)
+    assert ("MonteCarlo(seed=1)" in told.remedy) == (distance > 2.0)
