@@ -93,15 +93,15 @@ class EdgeGibbs(EdgeStep):
 
     Leaves invariant: the posterior, exactly, under ``likelihood="exact"`` and of a `KineticMRF` without
     links; the distribution proportional to prior times pseudo-likelihood, exactly, under
-    ``likelihood="pseudo"``; that proportional to prior times Monte Carlo likelihood, exactly, under ``likelihood="monte-carlo"``, which is the posterior
-    but for the error of one simulation, made when the field is declared; in all three cases
-    up to 1e-11 in the log density of a slab that is not pm.Normal, pm.Cauchy, pm.StudentT or pm.Laplace,
-    which is tabulated. Under ``likelihood="particles"``, for fields of any treewidth: an approximation of the
-    posterior, whose error vanishes as the particles increase. On a complete binary field of four nodes
-    (n = 80 and 600) the largest error of an inclusion probability was 0.007 with m = 5 n particles, where
-    its Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve strongly coupled nodes are in
-    ``docs/results.md``. Adaptation ends with tuning, which the correction for noise needs: without tuning
-    the means that it takes for expected are those of the start.
+    ``likelihood="pseudo"``; that proportional to prior times Monte Carlo likelihood, exactly, under
+    ``likelihood="monte-carlo"``, which is the posterior but for the error of one simulation, made when the
+    field is declared; in all these cases up to 1e-11 in the log density of a slab that is not pm.Normal,
+    pm.Cauchy, pm.StudentT or pm.Laplace, which is tabulated. Under ``likelihood="particles"``, for fields of
+    any treewidth: an approximation of the posterior, whose error vanishes as the particles increase. On a
+    complete binary field of four nodes (n = 80 and 600) the largest error of an inclusion probability was
+    0.007 with m = 5 n particles, where its Monte-Carlo error is 0.006, and up to 0.026 with m = n; twelve
+    strongly coupled nodes are in ``docs/results.md``. Adaptation ends with tuning, which the correction for
+    noise needs: without tuning the means that it takes for expected are those of the start.
 
     One step updates every candidate edge in turn, presence and value together: the proposal does not
     depend on the present state of the edge and approximates its full conditional by Laplace's method,
