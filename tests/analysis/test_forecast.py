@@ -91,6 +91,19 @@ def test_missing_cells_of_the_last_rows():
         pmrf.forecast(posterior(20), model, 1)
 
 
+def test_rows_that_are_held_out():
+    """One step ahead: a model of all rows tells the log predictive probability of the last ones."""
+    idata = posterior(4)
+    idata["posterior"]["w"] = idata["posterior"]["w"] * np.linspace(0.5, 1.5, 8).reshape(2, 4, 1)
+    pm.compute_log_likelihood(idata, model=model_of(), progressbar=False)
+    found = pmrf.log_predictive(idata["log_likelihood"]["x"])[
+        -1
+    ]  # of the second of the series, the last row
+    p = [next_row(X[[2, 4]], W * f) for f in np.linspace(0.5, 1.5, 8)]
+    expected = np.mean([(1 - a) * b for a, b in p])
+    np.testing.assert_allclose(found, np.log(expected))
+
+
 def test_bad_arguments():
     model, idata = model_of(), posterior(3)
     with pytest.raises(ValueError, match="n_rows must be a positive integer"):

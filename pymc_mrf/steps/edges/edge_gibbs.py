@@ -117,8 +117,12 @@ class EdgeGibbs(EdgeStep):
     parameters are treated as a field of their own, and the time of a step is proportional to their
     number. Other steps move what such biases are computed from.
 
-    Cells of the data may be missing: `TreeGibbs` draws them in turn with this step, which takes them for
-    data. Under ``likelihood="pseudo"`` both steps together are an approximation.
+    Cells of the data may be missing: `TreeGibbs`, or `SeriesGibbs` of a `KineticMRF`, draws them in turn with
+    this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs` and this step together are
+    an approximation.
+
+    Arrows of a `KineticMRF` have one end that they change, and move the biases of that end only. With links
+    within rows its likelihood is ``"pseudo"``, with all that is said of this below.
 
     Under ``likelihood="monte-carlo"`` the points of a sample that does not change are weighted for the
     present parameters (`pymc_mrf.kernels.views.monte_carlo_edges`): nothing is simulated, and chains share
@@ -135,10 +139,10 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine` or `OrdinalMRF`, the coupling of
-        an `Ising` field or of a `Potts` model with one for each edge, or, in ``pm.math.sigmoid(w)``, the log
-        odds of the theta of an `AgreementMRF`; optionally the free variable that is the bias (field,
-        threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds nothing else and its
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or `KineticMRF`,
+        the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
+        ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
+        that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds nothing else and its
         entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
         pm.Laplace; or, where there are several fields, as many such variables of which their biases are sums
         with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left to
@@ -164,7 +168,8 @@ class EdgeGibbs(EdgeStep):
     Notes
     -----
     A chain that starts at PyMC's default, no edges, is moved to the ridge pseudo-likelihood estimate,
-    cut where it is less than two standard errors from zero; any other start is kept.
+    cut where it is less than two standard errors from zero; of a `KineticMRF` to the biases that its data
+    have without edges. Any other start is kept.
 
     Sampler statistics: ``edge_gibbs_n_active`` (present edges), ``edge_gibbs_accept`` (accepted share of
     the single-edge proposals that would change something), ``edge_gibbs_joint_accept`` (mean acceptance
