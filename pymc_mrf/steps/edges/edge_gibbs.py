@@ -387,7 +387,7 @@ class EdgeGibbs(EdgeStep):
     def _update(self, point):
         if isinstance(self._engine, SharedEdges):
             self._engine.offset = self._offset(point)
-        if any(field.missing for field in self._fields):
+        if any(field.has_missing for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)
