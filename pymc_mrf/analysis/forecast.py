@@ -124,18 +124,16 @@ def _last_states(
     idata: Any, model: Any, name: str, op: "KineticRV", last: np.ndarray, group: str
 ) -> np.ndarray:
     """State indices (draws or 1, S, most, d) of the last rows of every series."""
-    from pymc_mrf.steps.common.held_data import observed_data
+    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.steps.common.model_field import ModelField
 
-    data = checked_group(idata, group)
-    if model[name] in model.free_RVs or f"{name}_unobserved" in model.named_vars:
-        if name not in data and f"{name}_unobserved" not in data:
-            raise ValueError(
-                f"the {group} group lacks the draws of the missing cells, {name}_unobserved"
-            )
-        values = group_variable(idata, name, group).transpose(*SAMPLE_DIMS, ...).values
-        values = values.reshape(-1, *values.shape[2:])
-    else:
-        values = observed_data(model[name], model, op.n_variables)[None]
+    data, field = checked_group(idata, group), ModelField(field_node(model[name]), model)
+    if not field.is_free:
+        return field.known[None, last]
+    if name not in data and f"{name}_unobserved" not in data:
+        raise ValueError(f"the {group} group lacks the draws of the missing cells, {name}_unobserved")
+    values = group_variable(idata, name, group).transpose(*SAMPLE_DIMS, ...).values
+    values = values.reshape(-1, *values.shape[2:])
     states = np.array(op.family.states)
     return np.searchsorted(states, values[:, last]).astype(np.int8)
 

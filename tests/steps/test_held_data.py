@@ -109,7 +109,7 @@ def test_states_that_a_factor_graph_does_not_have():
     model = factor_model()
     pm.set_data({"X": X + 300}, model=model)
     with pytest.raises(
-        ValueError, match=r"a value of x is 30\d, but the states of variable 0 are 0\.\.1"
+        ValueError, match=r"value of node 0 of x in row 0 is 30\d, but its states are 0, 1"
     ):
         pmrf.Exchange([model["a"]], model=model)
 

@@ -10,7 +10,6 @@ together.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from math import prod
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -18,14 +17,14 @@ import numpy as np
 import pymc as pm
 
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
-from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood, pseudo_likelihood
 from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
 from pymc_mrf.kernels.simulation.configuration_counts import count_cells, count_configurations
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.common.held_data import HeldData, free_cells, observed_data
+from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.model_field import ModelField
 
 
 def intractable_field(
@@ -83,55 +82,32 @@ class IntractableField(ABC):
         self._op = op
         self._tables = Parts(self._shapes)
         self._auxiliary = {"draws": draws, "n_sweeps": n_sweeps, "name": self.name}
-        self._free: tuple[str, np.ndarray] | None = None
-        [free] = [v for v in model.free_RVs if field_node(v) is node] or [None]
-        if free is None:
-            data = observed_data(rv, model, op.n_variables)
-            self._batch = data.shape[:-1]
-            self.x = self._encode(data.reshape(-1, op.n_variables))
-        else:
-            self._find_latent(free, node, model)
+        self._field = ModelField(node, model)
+        self.x = self._field.known
+        if self.is_latent:
+            # far from ordered: a pseudo-likelihood of one repeated state has no maximum
+            random = self._random_states(len(self.x), np.random.default_rng(0))
+            self.x = np.where(self._field.free, random, self.x)
         self.held = HeldData(self.name, step, [model.rvs_to_values[rv], *self.parameters])
         self._set_units([np.arange(len(self.x))])
-
-    def _find_latent(self, free, node, model: pm.Model) -> None:
-        """Observed cells, and random states in the free ones."""
-        mask, observed = free_cells(free, node, model)
-        self._batch = mask.shape[:-1]
-        mask = mask.reshape(-1, self._op.n_variables)
-        self._free = model.rvs_to_values[free].name, mask
-        # far from ordered: a pseudo-likelihood of one repeated state has no maximum
-        self.x = self._random_states(len(mask), np.random.default_rng(0))
-        self.x[~mask] = self._encode_cells(observed, np.nonzero(~mask)[1])
 
     @property
     def is_latent(self) -> bool:
         """Whether any cells are free."""
-        return self._free is not None
+        return self._field.is_free
 
     @property
     def is_blank(self) -> bool:
         """Whether all free cells are in one state, as before the first step of a chain."""
-        if self._free is None:
-            return False
-        states = self.x[self._free[1]]
-        return bool((states == states[0]).all())
+        states = self.x[self._field.free]
+        return self.is_latent and bool((states == states[0]).all())
 
     def follow(self, point: dict[str, np.ndarray]) -> None:
         """Take the present states of a latent field for data."""
-        if self._free is None:
+        if not self.is_latent:
             return
-        name, free = self._free
-        self.x[free] = self._encode_cells(np.asarray(point[name]).reshape(-1), np.nonzero(free)[1])
+        self.x = self._field.states(point)
         self._unit_sums = [self.statistics(self.x[unit]) for unit in self.units]
-
-    @abstractmethod
-    def _encode(self, rows: np.ndarray) -> np.ndarray:
-        """State indices (n, d) int8 of values."""
-
-    @abstractmethod
-    def _encode_cells(self, values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """State indices of single cells, (N,) int8, given the variables they belong to."""
 
     @abstractmethod
     def _random_states(self, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -178,16 +154,12 @@ class IntractableField(ABC):
 
     def natural(self, parameters: list[np.ndarray]) -> np.ndarray:
         """Natural parameters (1 or n, t) from the values of `parameters`."""
-        cores = [p.shape[p.ndim - k :] for p, k in zip(parameters, self._op.ndims_params, strict=True)]
-        shared = all(p.size == prod(core) for p, core in zip(parameters, cores, strict=True))
-        n = 1 if shared else len(self.x)
-        batch = (1,) if shared else self._batch
-        rows = [
-            np.broadcast_to(p.reshape(core) if shared else p, (*batch, *core)).reshape(n, *core)
-            for p, core in zip(parameters, cores, strict=True)
+        tables = self._field.tables(parameters)
+        n = max(map(len, tables))
+        flat = [
+            np.broadcast_to(table, (n, *shape)).reshape(n, -1)
+            for table, shape in zip(tables, self._shapes, strict=True)
         ]
-        tables = zip(self._op.log_tables(rows), self._shapes, strict=True)
-        flat = [np.broadcast_to(table, (n, *shape)).reshape(n, -1) for table, shape in tables]
         return np.concatenate(flat, axis=1)
 
     def tables(self, row: np.ndarray) -> list[np.ndarray]:
@@ -296,13 +268,6 @@ class IntractablePairwiseField(IntractableField):
         self._finite = np.r_[np.ones(graph.n_edges * K * K, dtype=bool), possible]
         super().__init__(rv, node, model, step, draws, n_sweeps)
 
-    def _encode(self, rows):
-        return self._op.family.encode(rows, n_nodes=self.graph.n_nodes, name=self.name)
-
-    def _encode_cells(self, values, columns):
-        family = self._op.family.of_nodes(columns)
-        return family.encode(values[None], n_nodes=len(values), name=self.name)[0]
-
     def _random_states(self, n, rng):
         K, d = self._op.family.n_states, self.graph.n_nodes
         return rng.integers(self._op.family.cards or K, size=(n, d), dtype=np.int8)
@@ -327,20 +292,6 @@ class IntractableFactorGraph(IntractableField):
         self._shapes = ((int(self._links.table_ptr[-1]),),)
         super().__init__(rv, node, *args)
 
-    def _encode(self, rows):
-        columns = np.tile(np.arange(rows.shape[1]), len(rows))
-        return self._encode_cells(rows.reshape(-1), columns).reshape(rows.shape)
-
-    def _encode_cells(self, values, columns):
-        wrong = ~((values >= 0) & (values < self._links.cards[columns]) & (values == np.floor(values)))
-        if wrong.any():
-            k = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"a value of {self.name} is {values[k]}, but the states of variable {columns[k]} are "
-                f"0..{self._links.cards[columns[k]] - 1}; give other data, or start values of missing cells"
-            )
-        return values.astype(np.int8)
-
     def _random_states(self, n, rng):
         return (rng.random((n, self.graph.n_variables)) * self._links.cards).astype(np.int8)
 
@@ -353,10 +304,10 @@ class IntractableFactorGraph(IntractableField):
 
     def split(self, natural):
         """Make states of a latent field possible as well, before they serve to fit anything."""
-        if self._free is not None:
+        if self.is_latent:
             rng = np.random.default_rng(0)
             n_changes = CHANGES * self.graph.n_variables
-            for c, free in enumerate(self._free[1]):
+            for c, free in enumerate(self._field.free):
                 row = natural[c if len(natural) > 1 else 0]
                 make_possible(self.x[c], free, row, self._links, n_changes, rng)
         super().split(natural)

@@ -18,7 +18,8 @@ from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
-from pymc_mrf.steps.common.held_data import HeldData, MissingCells, free_cells, observed_data
+from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.model_field import ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 FAR = (
@@ -47,8 +48,7 @@ def _not_observed(field, model: pm.Model) -> str:
     """Tell why a free field has no complete data, and what to do about it."""
     name = field.name.removesuffix("_unobserved")
     if missing_part(field, model) is field:
-        free = free_cells(field, field_node(field), model)[0]
-        rows = free.reshape(-1, free.shape[-1]).any(axis=1)
+        rows = ModelField(field_node(field), model).free.any(axis=1)
         return (
             f"{name} has missing cells, which this step does not take: leave the choice of the step to "
             f"pm.sample(), or do without the {int(rows.sum())} of {len(rows)} rows that have them"
@@ -231,8 +231,8 @@ class ObservedField:
     x : (n, d) int8 array
         Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
         earlier ones beside each.
-    missing : MissingCells or None
-        Those cells, for steps that know that their values change.
+    has_missing : bool
+        Whether there are any, whose values change.
     blocks : list of int64 arrays
         Rows of `x` with the same parameters, whatever these are.
     first : list of int
@@ -299,8 +299,8 @@ class ObservedField:
                 f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
                 f"expression of {rv.name}; {remedy}"
             )
-        self._arrange = op.arrange
-        x, self.missing = self._data(child, node)
+        self._cells, self._arrange = ModelField(node, model), op.arrange
+        self.has_missing, x = self._cells.is_free, self._cells.plausible()
         self.x, rows = op.arrange(x), np.arange(len(x))[op.table_rows]
         self.blocks = [np.arange(len(rows))]
         if mixes and varies_by_row(node):
@@ -333,18 +333,9 @@ class ObservedField:
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
 
-    def _data(self, child, node) -> tuple[np.ndarray, MissingCells | None]:
-        """State indices (n, d) int8, plausible ones in missing cells; and these."""
-        d, free = self.graph.n_nodes, missing_part(child, self._model)
-        if free is not None:
-            missing = MissingCells(free, node, self._model)
-            return missing.plausible(), missing
-        rows = observed_data(child, self._model, d).reshape(-1, d)
-        return self.family.encode(rows, n_nodes=d, name=self.name), None
-
     def present(self, point: dict) -> np.ndarray:
         """State indices (n, d) int8 at `point`, which holds those of missing cells."""
-        return self._arrange(self.missing.filled(point)) if self.missing else self.x
+        return self._arrange(self._cells.states(point)) if self.has_missing else self.x
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""

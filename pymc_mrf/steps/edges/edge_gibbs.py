@@ -142,11 +142,11 @@ class EdgeGibbs(EdgeStep):
         A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or `KineticMRF`,
         the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
         ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
-        that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds nothing else and its
-        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
-        pm.Laplace; or, where there are several fields, as many such variables of which their biases are sums
-        with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left to
-        other steps; under ``likelihood="particles"`` they must be constants.
+        that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it
+        feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
+        pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
+        biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read,
+        and left to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
@@ -416,7 +416,7 @@ class EdgeGibbs(EdgeStep):
     def _update(self, point):
         if isinstance(self._engine, SharedEdges):
             self._engine.offset = self._offset(point)
-        if any(field.missing for field in self._fields):
+        if any(field.has_missing for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)

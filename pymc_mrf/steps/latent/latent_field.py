@@ -6,7 +6,7 @@ free cells, log weights of K states.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.graph.tying_factors import tying_factors
 from pymc_mrf.kernels.estimates.factor_pseudo_likelihood import present_cells
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
-from pymc_mrf.steps.common.held_data import free_cells
+from pymc_mrf.steps.common.model_field import ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
 from pymc_mrf.steps.latent.latent_warnings import impossible_row
 
@@ -86,13 +86,10 @@ class LatentField(ABC):
         self._op = node.op
         value = model.rvs_to_values[rv]
         self._dtype, self.name = value.dtype, value.name
-        self._nodes: Sequence[Any] = range(self._op.n_variables)
-        template, free = self._observed(rv, node, model)
-        self._batch, d = free.shape[:-1], free.shape[-1]
-        template, free = template.reshape(-1, d), free.reshape(-1, d)
-        self._n_rows, self._rows = len(free), np.flatnonzero(free.any(axis=1))
-        self._template, self.free = template[self._rows], free[self._rows]
-        cards = self._cards()
+        self._field = field = ModelField(node, model)
+        self._n_rows, self._rows = len(field.free), np.flatnonzero(field.free.any(axis=1))
+        self._template, self.free = field.known[self._rows], field.free[self._rows]
+        cards = field.cards
         columns = np.nonzero(self.free)[1]
         self.states = self._op.decode(np.minimum(np.arange(cards.max()), cards[columns][:, None] - 1))
         self._possible = np.arange(cards.max()) < cards[:, None]  # (d, K)
@@ -125,21 +122,6 @@ class LatentField(ABC):
         """Whether the junction tree has at most `limit` table cells."""
         # the tree of a large field takes long to find, and is larger than its tables
         return self._n_table_cells() <= limit and self._op.tree.n_cells <= limit
-
-    def _observed(self, rv, node, model: pm.Model) -> tuple[np.ndarray, np.ndarray]:
-        """State indices of the observed cells, 0 elsewhere, and which cells are free, (..., d)."""
-        free, observed = free_cells(rv, node, model)
-        template = np.zeros(free.shape, dtype=np.int8)
-        template[~free] = self._encode(observed)
-        return template, free
-
-    @abstractmethod
-    def _cards(self) -> np.ndarray:
-        """Give the number of states of each variable, (d,)."""
-
-    @abstractmethod
-    def _encode(self, value: np.ndarray) -> np.ndarray:
-        """State indices of values."""
 
     @abstractmethod
     def _restricted(self, left: list[int]) -> "PairwiseGraph | FactorGraph":
@@ -181,27 +163,15 @@ class LatentField(ABC):
 
         def read(point):
             if inputs.changed(point):
-                with np.errstate(invalid="ignore"):
-                    tables = self._op.log_tables(f(point))
-                ndims = self._op.table_ndims
-                last[:] = [self._by_row(*of_kind) for of_kind in zip(tables, ndims, strict=True)]
+                tables = self._field.tables(f(point))
+                last[:] = [t if len(t) == 1 else np.ascontiguousarray(t[self._rows]) for t in tables]
             return last
 
         return read
 
-    def _by_row(self, table: np.ndarray, ndim: int) -> np.ndarray:
-        """Table (1 or m, ...) of rows that share it or not, from one with batch dimensions."""
-        table = np.asarray(table, dtype=np.float64)
-        core, batch = table.shape[table.ndim - ndim :], table.shape[: table.ndim - ndim]
-        if all(n == 1 for n in batch):
-            return table.reshape(1, *core)
-        full = np.broadcast_to(table, (*self._batch, *core))
-        return np.ascontiguousarray(full.reshape(self._n_rows, *core)[self._rows])
-
     def label(self, c: int, i: int) -> str:
         """Node i, with its row if there are several: row c of those with free cells."""
-        name = f"node {self._nodes[i]!r} of {self.name}"
-        return name if self._n_rows == 1 else f"{name} in row {self._rows[c]}"
+        return self._field.label(self._rows[c], i)
 
     def tables(self, point) -> list:
         """Log tables of the field without evidence, each (1 or m, ...)."""
@@ -218,17 +188,7 @@ class LatentField(ABC):
         if self._translated is not None and np.array_equal(value, self._translated[0]):
             return self._translated[1]
         x = self._template.copy()
-        flat = np.asarray(value).reshape(-1)
-        k = np.clip(self._encode(flat), 0, self.states.shape[1] - 1)
-        wrong = self.states[np.arange(len(flat)), k] != flat
-        if wrong.any():
-            n = int(np.flatnonzero(wrong)[0])
-            states = ", ".join(f"{state:g}" for state in np.unique(self.states[n]))
-            raise ValueError(
-                f"the start value of {self.label(*np.argwhere(self.free)[n].tolist())} is {flat[n]}, but its "
-                f'states are {states}: give one of them, pm.sample(initvals={{"{self.name}": ...}})'
-            )
-        x[self.free] = k
+        x[self.free] = self._field.free_states(value)
         self._translated = np.array(value), x
         return x
 
@@ -297,16 +257,6 @@ class LatentField(ABC):
 class PairwiseLatentField(LatentField):
     """Latent `Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`."""
 
-    def __init__(self, rv, node, *args) -> None:
-        super().__init__(rv, node, *args)
-        self._nodes = node.op.graph.nodes
-
-    def _cards(self):
-        return np.full(self._op.n_variables, self._op.family.n_states)
-
-    def _encode(self, value):
-        return np.searchsorted(self._op.family.states, value)
-
     def _restricted(self, left):
         number = np.full(self._op.n_variables, -1)
         number[left] = np.arange(len(left))
@@ -360,12 +310,6 @@ class FactorLatentField(LatentField):
         scopes = [*graph.scopes, *((i,) for i in range(graph.n_variables))]
         self._extended = FactorGraph(scopes, graph.cardinalities)
         super().__init__(rv, node, *args)
-
-    def _cards(self):
-        return np.array(self._op.graph.cardinalities)
-
-    def _encode(self, value):
-        return value.astype(np.int64)
 
     def _restricted(self, left):
         number = {v: i for i, v in enumerate(left)}

@@ -10,7 +10,8 @@ from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.kernels.simulation import series as kernels
 from pymc_mrf.steps.common.base import EXACT, OF_PSEUDO, MRFStep
-from pymc_mrf.steps.common.held_data import HeldData, MissingCells
+from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.model_field import ModelField
 from pymc_mrf.steps.common.observed_field import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
@@ -85,9 +86,9 @@ class SeriesGibbs(MRFStep):
         parameters = list(node.op.dist_params(node))
         self._held = [HeldData(rv.name, "SeriesGibbs", parameters)]
         self._read = PointFunction(parameters, model, self._compile_kwargs)
-        self._missing = MissingCells(rv, node, model)
-        self._cells = np.argwhere(self._missing.free)
-        self._local = np.zeros(self._missing.free.shape)
+        self._field = ModelField(node, model)
+        self._cells = np.argwhere(self._field.free)
+        self._local = np.zeros(self._field.free.shape)
         self._warm_up()
 
     @staticmethod
@@ -101,12 +102,12 @@ class SeriesGibbs(MRFStep):
         op, rows, arrows, scores = self._op, self._op.rows, self._op.graph.arrays, self._op.scores
         eta, tables = (np.asarray(table, np.float64) for table in op.log_tables(self._read(point)))
         eta, tables = eta.reshape(-1, op.graph.n_edges), tables.reshape(-1, *scores.shape)
-        x = self._missing.filled(point)
+        x = self._field.states(point)
         if not self.started:
-            if self._starts_at_default(point, [self._missing.name]):
-                x = self._missing.plausible(self.rng)
+            if self._starts_at_default(point, [self._field.name]):
+                x = self._field.plausible(self.rng)
             self.started = True
-        old = x[self._missing.free]
+        old = x[self._field.free]
         kernels.fill_local_fields(x, rows.windows, eta, scores, arrows, self._local)
         possible = op.family.possible(op.n_variables)
         for _ in range(self._n_sweeps):
@@ -114,8 +115,8 @@ class SeriesGibbs(MRFStep):
                 x, self._cells, ~rows.is_first, rows.later, eta, tables, possible, scores, arrows,
                 self._local, self.rng,
             )  # fmt: skip
-        new = x[self._missing.free]
+        new = x[self._field.free]
         changed = np.count_nonzero(new != old) / len(old)
-        value = op.decode(new).astype(self._dtype).reshape(np.shape(point[self._missing.name]))
+        value = op.decode(new).astype(self._dtype).reshape(np.shape(point[self._field.name]))
         stats = {"series_gibbs_changed": changed}
-        return {**point, self._missing.name: value}, stats, bool(changed)
+        return {**point, self._field.name: value}, stats, bool(changed)

@@ -1,0 +1,142 @@
+"""A field of a model, observed, latent or in part: its free cells, and states and log tables at a point."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pytensor.compile.sharedvalue import SharedVariable
+
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
+from pymc_mrf.distributions.parents import field_node
+
+
+class ModelField:
+    """Rows of a field: which cells are free, and what is known of the others.
+
+    A field over d variables has n rows, however many dimensions its values have.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field.
+    model : pymc.Model
+
+    Attributes
+    ----------
+    op : FieldRV
+    is_free : bool
+        Whether any cell is.
+    name : str
+        Entry of a point that holds the values of the free cells; the data if there are none.
+    nodes : sequence
+        Labels of the variables.
+    cards : (d,) array
+        Number of states of each.
+    batch : tuple of int
+        Shape of the rows.
+    free : (n, d) bool array
+        Cells that are not observed.
+    known : (n, d) int8 array
+        State indices of the observed cells, 0 in free ones.
+
+    Raises
+    ------
+    ValueError
+        If data are not of the field's variables, which `pymc.set_data` lets pass, or are no states.
+    """
+
+    def __init__(self, node, model: pm.Model) -> None:
+        self.op = op = node.op
+        d = op.n_variables
+        is_pairwise = not isinstance(op, FactorGraphRV)
+        self.nodes: Sequence[Any] = op.graph.nodes if is_pairwise else range(d)
+        cards = op.family.cards or [op.family.n_states] * d if is_pairwise else op.graph.cardinalities
+        self.cards = np.array(cards)
+        self._values = op.decode(np.arange(self.cards.max()))
+        parts = {rv in model.free_RVs: rv for rv in model.basic_RVs if field_node(rv) is node}
+        self.is_free = True in parts
+        self.name: str = model.rvs_to_values[parts[True]].name if self.is_free else parts[False].name
+        if False in parts:
+            table = _data_of(parts[False], model)
+            if table.ndim == 0 or table.shape[-1] != d:
+                raise ValueError(
+                    f"the data of {parts[False].name} have the shape {table.shape}, but their last dimension "
+                    f"must be the {d} variables of the field: pass such data to pm.set_data"
+                )
+        else:
+            table = np.full(model.initial_point()[self.name].shape, np.nan)
+        self.batch = table.shape[:-1]
+        table = table.reshape(-1, d)
+        self.free = np.isnan(table) if self.is_free else np.zeros(table.shape, dtype=bool)
+        self.known = np.zeros(table.shape, dtype=np.int8)
+        if is_pairwise and not self.is_free:
+            self.known[:] = op.family.encode(table, n_nodes=d, name=parts[False].name)
+        else:
+            self.known[~self.free] = self._indices(table[~self.free], ~self.free, is_start=False)
+
+    def label(self, c: int, i: int) -> str:
+        """Name the cell of row c and variable i."""
+        name = f"node {self.nodes[i]!r} of {self.name}"
+        return name if len(self.free) == 1 else f"{name} in row {c}"
+
+    def free_states(self, values: np.ndarray) -> np.ndarray:
+        """State indices (N,) int8 of the free cells from their values.
+
+        Raises
+        ------
+        ValueError
+            If one is not a state.
+        """
+        return self._indices(np.asarray(values).reshape(-1), self.free, is_start=True)
+
+    def _indices(self, values: np.ndarray, cells: np.ndarray, is_start: bool) -> np.ndarray:
+        columns = np.nonzero(cells)[1]
+        k = np.clip(np.searchsorted(self._values, values), 0, self.cards[columns] - 1)
+        wrong = self._values[k] != values
+        if wrong.any():
+            n = int(np.flatnonzero(wrong)[0])
+            states = ", ".join(f"{state:g}" for state in self._values[: self.cards[columns[n]]])
+            what = "start value" if is_start else "value"
+            remedy = f'pm.sample(initvals={{"{self.name}": ...}})' if is_start else "as `observed`"
+            raise ValueError(
+                f"the {what} of {self.label(*np.argwhere(cells)[n].tolist())} is {values[n]}, but its states "
+                f"are {states}: give one of them, {remedy}"
+            )
+        return k.astype(np.int8)
+
+    def states(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """State indices (n, d) int8 of all cells at `point`."""
+        if not self.is_free:
+            return self.known
+        x = self.known.copy()
+        x[self.free] = self.free_states(point[self.name])
+        return x
+
+    def plausible(self, rng: np.random.Generator | None = None) -> np.ndarray:
+        """State indices (n, d) int8, in missing cells those of other rows; without `rng` always the same."""
+        rng, x = np.random.default_rng(0) if rng is None else rng, self.known.copy()
+        for column, free in zip(x.T, self.free.T, strict=True):
+            if free.any() and not free.all():
+                column[free] = rng.choice(column[~free], int(free.sum()))
+        return x
+
+    def tables(self, parameters: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Log tables (1 or n, ...), by row where rows differ, from the values of the parameters."""
+        with np.errstate(invalid="ignore"):
+            tables = self.op.log_tables(parameters)
+        return [self._by_row(*of_kind) for of_kind in zip(tables, self.op.table_ndims, strict=True)]
+
+    def _by_row(self, table: np.ndarray, ndim: int) -> np.ndarray:
+        table = np.asarray(table, dtype=np.float64)
+        core, batch = table.shape[table.ndim - ndim :], table.shape[: table.ndim - ndim]
+        if all(n == 1 for n in batch):
+            return table.reshape(1, *core)
+        return np.broadcast_to(table, (*self.batch, *core)).reshape(len(self.free), *core)
+
+
+def _data_of(rv, model: pm.Model) -> np.ndarray:
+    """Return the values (..., d) of an observed variable; NaN in missing cells."""
+    value = model.rvs_to_values[rv]
+    return np.asarray(value.get_value()) if isinstance(value, SharedVariable) else value_of(value)
