@@ -7,7 +7,8 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ordinal
-from pymc_mrf.steps.groups.exact_gibbs import ConditionalGibbs, PseudoGibbs
+from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
+from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.reference.kinetic import kinetic_log_likelihood
