@@ -33,8 +33,12 @@ ERROR = 0.01
 """What the likelihood may add to Monte-Carlo error: of small fields the sample is as large as is cheap."""
 
 
+def true_biases(family):
+    return np.random.default_rng(3).normal(0, 0.4, size=(3, len(family.node_basis)))
+
+
 def data(family, n=60, seed=5):
-    b = np.random.default_rng(3).normal(0, 0.4, size=(3, len(family.node_basis)))
+    b = true_biases(family)
     tables = (
         family.edge_tables(np.array([0.8, 0.0, -0.4]), GRAPH.edges),
         family.node_tables(b if family.node_axes else b[:, 0]),
@@ -169,10 +173,10 @@ def test_differences_between_two_groups():
 
 
 def reference_at(x, w):
-    """Small sample of the field with these weights and no biases."""
+    """Small sample of the field with these weights and the biases of the data."""
     field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(3))
     chains = Chains(x, GRAPH, BOLTZMANN, field, np.random.default_rng(0))
-    b, beta = np.zeros(3), np.empty(3)
+    b, beta = true_biases(BOLTZMANN)[:, 0], np.empty(3)
     centred(field, w, b, beta)
     return chains.at(w, b, np.r_[w, beta], 2000, 4)
 

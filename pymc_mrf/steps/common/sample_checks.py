@@ -31,18 +31,19 @@ COMPARE = (
 COUPLING_DRAWS = 20
 """Draws, about, at which noise is measured, and couplings are looked at under a pseudo-likelihood."""
 
-
 MARGIN = 0.9
 """Share of `EDGE_NOISE` that a remedy aims at; the mean of the longer simulation errs as well."""
 
 
 def sample_remedy(noise: float, share: float, distance: float, references: Sequence[Reference]) -> str:
     """Say what helps samples of this noise, smallest share of the weights and distance; "" if all is well."""
-    if share >= LEAST_SHARE and noise <= EDGE_NOISE:
+    if share < LEAST_SHARE:
+        return 'likelihood="particles"'
+    if noise <= EDGE_NOISE:
         return COMPARE if distance > FARTHEST else ""
     found = [tolerance_for(reference, MARGIN * EDGE_NOISE / noise) for reference in references]
     tolerances = [tolerance for tolerance in found if tolerance is not None]
-    if share < LEAST_SHARE or len(tolerances) < len(found):
+    if len(tolerances) < len(found):
         return 'likelihood="particles"'
     # a larger tolerance would let the mean of the longer simulation err by more than the margin leaves
     least = f"{min(EDGE_NOISE, *tolerances):.2g}"

@@ -126,7 +126,8 @@ class EdgeGibbs(EdgeStep):
 
     Under ``likelihood="monte-carlo"`` the points of a sample that does not change are weighted for the
     present parameters (`pymc_mrf.kernels.views.monte_carlo_edges`): nothing is simulated, and chains share
-    the likelihood. Joint moves do not go where the weights are worth less than a hundredth of the points.
+    the likelihood. Joint moves do not go where the weights are worth less than a hundredth of the points,
+    nor, after tuning, come back from there, which keeps them reversible.
 
     Under ``likelihood="particles"`` what enumeration or the junction tree tells otherwise is estimated
     from weighted particles: the weights follow every change exactly, particles are drawn anew where an edge
