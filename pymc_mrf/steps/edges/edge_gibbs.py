@@ -131,14 +131,15 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or `KineticMRF`,
-        the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
-        ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
-        that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it feeds nothing else and its
-        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
-        pm.Laplace; or, where there are several fields, as many such variables of which their biases are sums
-        with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left to
-        other steps; under ``likelihood="particles"`` they must be constants.
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or
+        `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or,
+        in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free
+        variable that is the bias (field, threshold) of the same field, as it is or as the logit of a
+        pm.Beta, if it feeds nothing else and its entries all have the same continuous prior, or one of
+        pm.Normal, pm.Cauchy, pm.StudentT and pm.Laplace; or, where there are several fields, as many
+        such variables of which their biases are sums with constant factors, as ``b + 0.5 * d`` and ``b -
+        0.5 * d``. Other biases are read, and left to other steps; under ``likelihood="particles"`` they
+        must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
@@ -439,7 +440,8 @@ class EdgeGibbs(EdgeStep):
     def _warn_of_pseudo_likelihood(self) -> list[str]:
         """Warn for one reason only: the remedy is the same."""
         n_draws = len(self.noise)
-        claims = self.included / n_draws, self.log_odds / n_draws
+        twice = self._is_seen_twice()
+        claims = self.included[twice] / n_draws, self.log_odds[twice] / n_draws
         instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
         said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
@@ -452,6 +454,16 @@ class EdgeGibbs(EdgeStep):
             means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
             said += strong_couplings(field, list(means), instead)
         return said
+
+    def _is_seen_twice(self) -> np.ndarray:
+        """Whether each entry of the vector is that of an edge both of whose ends count the same rows."""
+        seen = np.zeros(len(self.included), dtype=bool)
+        for field in self._fields:
+            used = (field.factors != 0.0).any(axis=0)
+            if isinstance(field.graph, LaggedGraph):
+                used &= field.graph.lag_of == 0  # an arrow has one end
+            seen[field.entries[used]] = True
+        return seen
 
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""
