@@ -30,6 +30,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     import pymc as pm
     import pytensor.tensor as pt
 
+    from pymc_mrf.distributions.kinetic_rv import KineticRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import fields_under, likelihoods_fed
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
@@ -40,7 +41,8 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     found = []
     for rv, node in fields_under("pseudo", model):
         if not isinstance(node.op, MarkovRandomFieldRV):
-            what = "a factor graph or a field in time"
+            is_kinetic = isinstance(node.op, KineticRV)
+            what = "links within the rows of a field in time" if is_kinetic else "a factor graph"
             text = f"pseudo-likelihood of {what}: the strength of its couplings is not looked at"
             instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))
             remedy = f"compare with {instead}" if instead else "compare predictive draws with the data"
@@ -63,10 +65,14 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 
 
 def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
+    from pymc_mrf.distributions.kinetic_rv import KineticRV
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
     from pymc_mrf.steps.common.observed_field import children
 
+    fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
+    if any(isinstance(node.op, KineticRV) for node in fed):
+        return []  # arrows, whose probabilities are right, and links may share a vector: the step tells
     draws = group_variable(idata, rv.name, group)
     inclusion = (draws != 0).mean(SAMPLE_DIMS).values
     p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
@@ -79,7 +85,6 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
         f"above 0.5 it claims that {claimed / n_found:.0%} are zero, but about {expected / n_found:.0%} are "
         "to be expected"
     )
-    fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
     left = [one for one in IN_PLACE_OF_PSEUDO if all(possible_of(node, model, [one]) for node in fed)]
     remedy = in_place_of_pseudo(left) or AS_CANDIDATES
     return [Finding(AGAINST, str(rv.name), expected / n_found, text, remedy)]

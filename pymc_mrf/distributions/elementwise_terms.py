@@ -39,10 +39,14 @@ REMEDIES = {
 }
 
 
-def probability_or_nan(logp, likelihood: str, data):
+EXACT = 'declare the field with likelihood="exact"'
+
+
+def probability_or_nan(logp, likelihood: str, data, remedy: str = EXACT):
     """`logp`; NaN for whoever asks for it alone, if it is no log probability and a variable's of a model.
 
-    The data of a model are tagged with the name of their field; hidden fields have values of their names.
+    The data of a model are tagged with the name of their field; hidden fields have values of their names. The
+    warning names a `remedy` beside those that all fields have.
     """
     name, what = getattr(data.tag, "mrf_observed", None), "log-likelihood"
     if name is None and data.owner is None and not isinstance(data, Constant | SharedVariable):
@@ -51,7 +55,7 @@ def probability_or_nan(logp, likelihood: str, data):
         return logp
     warning = (
         f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {NO_PROBABILITY[likelihood]}: '
-        f'{REMEDIES[what]}, or declare the field with likelihood="exact"'
+        f"{REMEDIES[what]}, or {remedy}"
     )
     return ElementwiseTerm(warning)(logp, pt.full_like(logp, np.nan))
 

@@ -206,4 +206,4 @@ def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
     logp = log_conditionals(op, indices, parameters).sum(axis=-1)
     legal = pt.all(legal[op.rows.windows], axis=(1, 2))
     logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
-    return probability_or_nan(logp, op.likelihood, values[0])
+    return probability_or_nan(logp, op.likelihood, values[0], "declare it without links")

@@ -102,7 +102,7 @@ def partly_observed_logprob(op, values, dist, mask, **kwargs):
     if isinstance(field, KineticRV) and field.likelihood == "conditional":
         missing = constant_fold([mask])[0].any(axis=1)
         complete = np.flatnonzero(~missing[field.rows.windows].any(axis=1))
-        joint = ElementwiseTerm()(joint, joint[complete])
+        return ElementwiseTerm()(joint, joint[complete]), nothing
     if field.likelihood != "exact":
         return probability_or_nan(joint, field.likelihood, table), nothing
     x, missing = constant_fold([table, mask])

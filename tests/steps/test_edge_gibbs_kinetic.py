@@ -213,3 +213,47 @@ def test_priors_that_nuts_moves():
     reverse = kinetic_log_likelihood(z, [(j, i, lag) for i, j, lag in edges], family)
     other = structure_posteriors(reverse, 3, 2, SLAB.logpdf, bias=b)
     assert gaps(idata.posterior["w"].values, other(lambda k: 0.0 if k == 3 else -np.inf)).max() > Z
+
+
+@pytest.mark.parametrize("links", [(), ((0, 1), (1, 2), (0, 2))], ids=["arrows", "and links"])
+def test_links_are_overstated_and_arrows_are_not(links):
+    """Only edges both of whose ends count the same rows are judged at the end of a chain."""
+    z = np.random.default_rng(1).integers(2, size=(60, 3))
+    graph = pmrf.LaggedGraph(range(3), THREE, links=links)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=graph.n_edges)
+        pmrf.KineticMRF("x", w, 0.0, graph=graph, observed=z)
+        step = EdgeGibbs([w])
+    step.setup_chain(np.random.default_rng(1), 0, 60)
+    point = model.initial_point()
+    for _ in range(59):
+        point, _ = step.step(point)
+    if links:  # as if all edges had been found against all odds
+        step.included, step.log_odds = np.full(8, 36.0), np.full(8, -240.0)
+    said = step._warn_of_pseudo_likelihood() if links else step._warn_at_end()
+    assert [message.split(" entries")[0].split("of the ")[1] for message in said] == ["3"] * bool(links)
+
+
+def test_fields_of_other_lags_cannot_share_a_vector():
+    z = np.random.default_rng(1).integers(2, size=(20, 2))
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=4)
+        for name, lag in (("x", 1), ("y", 2)):
+            pmrf.KineticMRF(name, w, 0.0, graph=pmrf.graphs.lagged(2, lag), observed=z)
+        with pytest.raises(ValueError, match=r"the same lags, but x has \(1,\) and y \(2,\)"):
+            EdgeGibbs([w])
+
+
+def test_two_fields_share_a_vector():
+    """Two tables of one vector are two series of one table."""
+    z, labels, edges, family, b = series("boltzmann", PAIR[:3], np.array([0.9, 0.0, -0.7]), (40, 25), 4)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=3)
+        for k in range(2):
+            graph, own = pmrf.LaggedGraph(range(2), PAIR[:3]), z[labels == k]
+            pmrf.KineticMRF(f"x_{k}", w, b, graph=graph, observed=own)
+    log_likelihood = kinetic_log_likelihood(z, edges, family, labels)
+    exact = structure_posteriors(log_likelihood, 3, 2, SLAB.logpdf, bias=b)
+    draws = draws_of(model)
+    assert gaps(draws, exact(fixed_p(P, 3))).max() < Z
+    assert gaps(draws, exact(fixed_p(P + 0.15, 3))).max() > Z

@@ -473,7 +473,8 @@ class EdgeGibbs(EdgeStep):
     def _warn_of_pseudo_likelihood(self) -> list[str]:
         """Warn for one reason only: the remedy is the same."""
         n_draws = len(self.noise)
-        claims = self.included / n_draws, self.log_odds / n_draws
+        twice = self._is_seen_twice()
+        claims = self.included[twice] / n_draws, self.log_odds[twice] / n_draws
         instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
         said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
@@ -486,6 +487,16 @@ class EdgeGibbs(EdgeStep):
             means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
             said += strong_couplings(field, list(means), instead)
         return said
+
+    def _is_seen_twice(self) -> np.ndarray:
+        """Whether each entry of the vector is that of an edge both of whose ends count the same rows."""
+        seen = np.zeros(len(self.included), dtype=bool)
+        for field in self._fields:
+            used = (field.factors != 0.0).any(axis=0)
+            if isinstance(field.graph, LaggedGraph):
+                used &= field.graph.lag_of == 0  # an arrow has one end
+            seen[field.entries[used]] = True
+        return seen
 
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""

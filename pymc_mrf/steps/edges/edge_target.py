@@ -215,6 +215,12 @@ def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedG
     family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
     x = by_block(fields, [field.x for field in fields])
     if isinstance(graphs[0], LaggedGraph):
+        for field in fields[1:]:
+            if field.graph.lags != graphs[0].lags:
+                raise ValueError(
+                    f"fields in time that share a vector need the same lags, but {fields[0].name} has "
+                    f"{graphs[0].lags} and {field.name} {field.graph.lags}: give each a vector of its own"
+                )
         return x, LaggedGraph.side_by_side(graphs), family
     starts = np.cumsum([0, *sizes[:-1]])
     edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])
