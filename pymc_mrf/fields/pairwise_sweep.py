@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from pymc_mrf.fields.tree_simulation import in_turn
 from pymc_mrf.graph.forest_arrays import ForestArrays, forest_arrays
 from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -56,11 +57,9 @@ class PairwiseSweep:
         """Move `x` (m, d) int8 in place, given edge tables (1 or m, r, K, K), node tables and evidence."""
         edges, nodes = tables
         self._prepare(edges, nodes, evidence)
-        forests = self._forests
-        for k in rng.integers(len(forests), size=n_sweeps) if len(forests) > 1 else [0]:
-            n = n_sweeps if len(forests) == 1 else 1
+        for forest, n in in_turn(self._forests, n_sweeps, rng):
             for rows, potentials in self._potentials:
-                sweep_potentials(x[rows], potentials, forests[k], n, rng)
+                sweep_potentials(x[rows], potentials, forest, n, rng)
 
     def _prepare(self, edges: np.ndarray, nodes: np.ndarray, evidence: np.ndarray) -> None:
         given = (edges, nodes, evidence)

@@ -15,6 +15,13 @@ from pymc_mrf.kernels.trees.tree_potentials import tree_potentials
 from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
 
 
+def in_turn(forests: list[Any], n_sweeps: int, rng: np.random.Generator) -> list[tuple[Any, int]]:
+    """Choose the forest of each sweep at random: those to be swept over, and how often each in a row."""
+    if len(forests) == 1:
+        return [(forests[0], n_sweeps)]
+    return [(forests[k], 1) for k in rng.integers(len(forests), size=n_sweeps)]
+
+
 class ForestSimulator:
     """Base of `TreeSimulator` and `FactorTreeSimulator`: tree partitions, and their order.
 
@@ -48,12 +55,6 @@ class ForestSimulator:
         clamped = list(clamped)
         self.graph = graph
         self.forests = [self._lay_out(graph, partition, clamped) for partition in partitions]
-
-    def _schedule(self, n_sweeps: int, rng: np.random.Generator) -> list[tuple[Any, int]]:
-        """Forests to be swept over, and how often each."""
-        if len(self.forests) == 1:
-            return [(self.forests[0], n_sweeps)]
-        return [(self.forests[k], 1) for k in rng.integers(len(self.forests), size=n_sweeps)]
 
 
 class TreeSimulator(ForestSimulator):
@@ -98,7 +99,7 @@ class TreeSimulator(ForestSimulator):
             If an array has another shape or dtype.
         """
         nodes = self._checked(x, edge_tables, node_tables)
-        for forest, n in self._schedule(n_sweeps, rng):
+        for forest, n in in_turn(self.forests, n_sweeps, rng):
             tree_sampling.tree_sweeps(x, edge_tables, nodes, forest, self.graph.arrays, n, rng)
 
     def add_marginals(
@@ -117,7 +118,7 @@ class TreeSimulator(ForestSimulator):
         edges between clamped nodes get nothing.
         """
         nodes = self._checked(x, edge_tables, node_tables)
-        for forest, n in self._schedule(n_sweeps, rng):
+        for forest, n in in_turn(self.forests, n_sweeps, rng):
             tree_marginals.tree_marginals(
                 x, edge_tables, nodes, forest, self.graph.arrays, n, rng, node_sum, edge_sum
             )
@@ -188,7 +189,7 @@ class FactorTreeSimulator(ForestSimulator):
 
     def sweep_there_and_back(self, x: np.ndarray, tables: np.ndarray, n: int, rng) -> None:
         """Sweep `n` times over the blocks of a partition and back again, which is reversible; see `sweep`."""
-        for forest, times in self._schedule(n, rng):
+        for forest, times in in_turn(self.forests, n, rng):
             factor_tree_sampling.factor_tree_sweeps(x, tables, forest, 2 * times, True, rng, *_NO_SUMS)
 
     def add_marginals(
@@ -205,7 +206,7 @@ class FactorTreeSimulator(ForestSimulator):
         Per chain, the sums over sweeps are added to `variable_sum` (m, d, largest cardinality) and
         `factor_sum` (m, T).
         """
-        for forest, n in self._schedule(n_sweeps, rng):
+        for forest, n in in_turn(self.forests, n_sweeps, rng):
             factor_tree_sampling.factor_tree_sweeps(
                 x, tables, forest, n, False, rng, variable_sum, factor_sum
             )

@@ -23,6 +23,7 @@ from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.groups.edge_terms import add_levels
 from pymc_mrf.kernels.groups.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import normalise
+from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.vector_sums import copy, largest
 from pymc_mrf.kernels.views.noise import sharpening
 
@@ -441,14 +442,7 @@ def resample(z, weights, rng):
     """Systematic resampling of the columns of `z` (d, m) by `weights` (m,), in place, copies side by side."""
     d, m = z.shape
     ancestor = np.empty(m, dtype=np.int64)
-    scale = m / np.sum(weights)
-    position = rng.random()
-    parent, reach = 0, weights[0] * scale
-    for c in range(m):
-        while reach < c + position and parent < m - 1:
-            parent += 1
-            reach += weights[parent] * scale
-        ancestor[c] = parent
+    fill_ancestors(weights, m / np.sum(weights), rng.random(), ancestor)
     row = np.empty(m, dtype=np.int8)
     for i in range(d):
         for c in range(m):

@@ -16,6 +16,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.random_lanes import LANES, STATE_SIZE, next_word, unit_interval
+from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.vector_sums import copy, dot, total
 
 TINY = 1e-300
@@ -277,14 +278,9 @@ def normalise(W, size):
 @lean
 def resample(particles):
     """Systematic resampling; weights become equal."""
-    W, m, ancestor = particles.W, particles.size, particles.ancestor
-    scale, position = m / total(W), unit_interval(next_word(particles.lanes, 0))
-    parent, reach = 0, W[0] * scale
-    for j in range(m):
-        while reach < j + position and parent < m - 1:
-            parent += 1
-            reach += W[parent] * scale
-        ancestor[j] = parent
+    W, m = particles.W, particles.size
+    position = unit_interval(next_word(particles.lanes, 0))
+    fill_ancestors(W, m / total(W), position, particles.ancestor[:m])
     take_ancestors(particles)
     W[:m] = 1.0
     particles.owner[0] = -1
