@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
 SAMPLE_DIMS = ("chain", "draw")
@@ -131,8 +132,8 @@ def sampled_vector(idata: Any, var_name: str, group: str) -> xr.DataArray:
     return values
 
 
-def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph, name: str) -> None:
-    """Refuse edge coordinates "u--v" that are not those of the graph, in its order.
+def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph | LaggedGraph, name: str) -> None:
+    """Refuse edge coordinates "u--v" or "u->v" that are not those of the graph, in its order.
 
     The last dimension of `values` holds one entry per edge. Other coordinates, such as numbers,
     say nothing about the graph and pass.
@@ -141,7 +142,7 @@ def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph, name: str) -> 
     if dim not in values.coords or values[dim].dtype.kind not in "UOT":
         return
     labels = tuple(map(str, values[dim].values))
-    if labels == graph.edge_labels or not all("--" in label for label in labels):
+    if labels == graph.edge_labels or not all("--" in label or "->" in label for label in labels):
         return
     position = next(i for i, label in enumerate(labels) if label != graph.edge_labels[i])
     raise ValueError(

@@ -7,7 +7,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import PairwiseGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ def summarize_edges(
     var_name : str
         A vector with one entry per edge, such as a `SpikeAndSlab`. Exact zeros are absent edges, or for a
         difference of two fields, edges on which they agree.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph, PairwiseGraph or LaggedGraph
         The candidate edges.
     model, prior_inclusion
         As in `edge_inclusion`.
@@ -63,7 +64,8 @@ def summarize_edges(
     pandas.DataFrame
         Indexed by the labels of the edges in `idata`, with the columns
 
-        - ``u``, ``v``: the nodes of the edge.
+        - ``u``, ``v``: the nodes of the edge; of a `LaggedGraph` ``source``, ``target`` and ``lag``, which is
+          0 for a link within a row.
         - ``mean``, ``sd`` and the ends of the interval, such as ``eti89_lb`` and ``eti89_ub``: of the
           value, zeros included.
         - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. The error is 0 where the edge is
@@ -97,7 +99,7 @@ def summarize_edges(
 
     if not isinstance(sort, str) or sort not in ORDERS:
         raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     values = edge_values(idata, var_name, graph, group)
     edges = edge_inclusion(idata, var_name, model=model, prior_inclusion=prior_inclusion, group=group)
     strength = az.summary(
@@ -106,8 +108,7 @@ def summarize_edges(
     included = (values != 0.0).astype(np.float64)
     # fmax and fmin pass over the one that has none
     table = {
-        "u": pd.Series([graph.nodes[i] for i in graph.edges[:, 0]], dtype=object),
-        "v": pd.Series([graph.nodes[i] for i in graph.edges[:, 1]], dtype=object),
+        **_ends(graph),
         **{name: column.to_numpy() for name, column in strength.items()},
         **{
             name: edges[name].values
@@ -122,6 +123,20 @@ def summarize_edges(
     dim = values.dims[-1]
     frame = pd.DataFrame(table).set_axis(pd.Index(values[dim].values, name=dim))
     return frame.iloc[np.argsort(np.asarray(ORDERS[sort](frame)), kind="stable")]
+
+
+def _ends(graph: PairwiseGraph | LaggedGraph) -> dict[str, Any]:
+    """Columns of the nodes of each edge."""
+    import pandas as pd
+
+    names = ("source", "target") if isinstance(graph, LaggedGraph) else ("u", "v")
+    columns = {
+        name: pd.Series([graph.nodes[i] for i in ends], dtype=object)
+        for name, ends in zip(names, graph.edges.T, strict=True)
+    }
+    if isinstance(graph, LaggedGraph):
+        columns["lag"] = np.array([0, *graph.lags])[graph.lag_of]
+    return columns
 
 
 def _where_changing(values: xr.DataArray, diagnose: Any, **kwargs) -> np.ndarray:

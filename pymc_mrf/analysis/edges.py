@@ -268,7 +268,7 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
 
 
 def edge_values(idata: xr.DataTree, var_name: str, graph: Any, group: str) -> xr.DataArray:
-    """Draws (chain, draw, edge) of a variable that has one entry per edge of the `PairwiseGraph`."""
+    """Draws (chain, draw, edge) of a variable that has one entry per edge of a graph, directed or not."""
     values = sampled_vector(idata, var_name, group)
     if values.shape[-1] != graph.n_edges:
         raise ValueError(

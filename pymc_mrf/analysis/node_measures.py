@@ -10,7 +10,8 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.shortest_paths import path_measures
 from pymc_mrf.checks import sequence, whole_number
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import PairwiseGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 PATHS = "closeness", "betweenness"
 BRIDGES = "bridge_strength", "bridge_expected_influence"
 MEASURES = ("strength", "expected_influence", "expected_influence_2", *BRIDGES, *PATHS)
+OF_ARROWS = (
+    "out_strength",
+    "in_strength",
+    "out_expected_influence",
+    "in_expected_influence",
+    "self_influence",
+)
 
 
 def node_measures(
@@ -39,10 +47,11 @@ def node_measures(
     var_name : str, or tuple of two
         A vector with one weight per edge, whose zeros are absent edges. Of two, such as the weights of two
         groups of people, each measure is that of the first less that of the second.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph, PairwiseGraph or LaggedGraph
         The candidate edges.
     measures : sequence of str, optional
-        Of the names below; by default all, those of bridges if there are `communities`.
+        Of the names below; by default all that belong to the graph, those of bridges if there are
+        `communities`.
     communities : mapping or str, optional
         Community of each node: a dictionary with an entry per node, or the name of a variable of `idata` with
         a label for each node, such as that of an `EdgeCommunities`, whose draws then count one by one.
@@ -64,6 +73,9 @@ def node_measures(
         - ``closeness``: inverse of the mean length of the shortest paths to the nodes that can be reached,
           times the share of these (Wasserman & Faust, 1994); an edge is 1 / |weight| long (Opsahl
           et al., 2010). 0 for isolated nodes.
+        - ``out_strength``, ``in_strength``, ``out_expected_influence``, ``in_expected_influence``: of arrows,
+          over those that leave a node or end at it, of all lags, but for those from a node to itself, whose
+          sum is ``self_influence``. Links within a row do not count. All others are of undirected graphs.
         - ``betweenness``: share of the pairs of other nodes whose shortest path passes the node (Freeman,
           1977); of several that are equally short, which share of these.
 
@@ -82,11 +94,11 @@ def node_measures(
     --------
     >>> pymc_mrf.node_measures(idata, "weight", graph=graph).strength.mean(("chain", "draw"))
     """
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     names = (var_name,) if isinstance(var_name, str) else tuple(sequence(var_name, "var_name", "names"))
     if len(names) not in (1, 2):
         raise ValueError(f"var_name must be one name, or two whose difference counts, not {names!r}")
-    chosen = _chosen(measures, communities)
+    chosen = _chosen(measures, communities, isinstance(graph, LaggedGraph))
     whole_number(max_draws, "max_draws", 1)
     values = [edge_values(idata, name, graph, group) for name in names]
     n_chains, n_draws = values[0].shape[:2]
@@ -108,17 +120,19 @@ def node_measures(
     return xr.Dataset({name: (dims, of_first[name]) for name in chosen}, coords=coords)
 
 
-def _chosen(measures: Any, communities: Any) -> list[str]:
+def _chosen(measures: Any, communities: Any, is_directed: bool) -> list[str]:
     """Names of the measures that are asked for, in their order."""
+    known = OF_ARROWS if is_directed else MEASURES
     if measures is None:
-        return [name for name in MEASURES if communities is not None or name not in BRIDGES]
+        return [name for name in known if communities is not None or name not in BRIDGES]
     chosen = sequence(measures, "measures", "names")
-    unknown = [name for name in chosen if name not in MEASURES]
-    if unknown or not chosen:
+    if not chosen:
+        raise ValueError(f"measures is empty; it may name {', '.join(known)}")
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        kind = "a directed" if is_directed else "an undirected"
         raise ValueError(
-            f"measures names {unknown[0]!r}; it may name {', '.join(MEASURES)}"
-            if unknown
-            else f"measures is empty; it may name {', '.join(MEASURES)}"
+            f"measures names {unknown[0]!r}; of {kind} graph it may name {', '.join(known)}"
         )
     needing = [name for name in chosen if name in BRIDGES]
     if needing and communities is None:
@@ -126,7 +140,7 @@ def _chosen(measures: Any, communities: Any) -> list[str]:
     return chosen
 
 
-def _node_labels(graph: PairwiseGraph) -> np.ndarray:
+def _node_labels(graph: PairwiseGraph | LaggedGraph) -> np.ndarray:
     """Names of the nodes as a coordinate."""
     labels = np.empty(graph.n_nodes, dtype=object)
     labels[:] = [v if isinstance(v, str | int) else str(v) for v in graph.nodes]
@@ -134,7 +148,7 @@ def _node_labels(graph: PairwiseGraph) -> np.ndarray:
 
 
 def _communities(
-    idata: xr.DataTree, communities: Any, graph: PairwiseGraph, group: str
+    idata: xr.DataTree, communities: Any, graph: PairwiseGraph | LaggedGraph, group: str
 ) -> np.ndarray | None:
     """Return the community of each node, (d,) or (chain, draw, d); None if there are none."""
     if communities is None:
@@ -159,7 +173,7 @@ def _communities(
 
 
 def _measured(
-    w: np.ndarray, graph: PairwiseGraph, chosen: list[str], labels: np.ndarray | None
+    w: np.ndarray, graph: PairwiseGraph | LaggedGraph, chosen: list[str], labels: np.ndarray | None
 ) -> dict[str, np.ndarray]:
     """Measures (chain, draw, d) of weights (chain, draw, r), and communities (chain, draw, d) of nodes."""
     shape = (*w.shape[:-1], graph.n_nodes)
@@ -174,6 +188,15 @@ def _measured(
         np.add.at(total.T, v, (values * of_ends[0]).T)
         return total
 
+    def at(values: np.ndarray, ends: np.ndarray, loops: bool = False) -> np.ndarray:
+        """Sum over the arrows at one of their ends, or over those from a node to itself."""
+        total = np.zeros((len(w), graph.n_nodes))
+        counts = (u == v) == loops
+        if isinstance(graph, LaggedGraph):
+            counts &= graph.lag_of > 0
+        np.add.at(total.T, ends[counts], values.T[counts])
+        return total
+
     def second_step() -> np.ndarray:
         first = sums(w)
         return first + sums(w, (first[:, u], first[:, v]))
@@ -184,6 +207,11 @@ def _measured(
         "expected_influence_2": second_step,
         "bridge_strength": lambda: sums(np.abs(w) * across),
         "bridge_expected_influence": lambda: sums(w * across),
+        "out_strength": lambda: at(np.abs(w), u),
+        "in_strength": lambda: at(np.abs(w), v),
+        "out_expected_influence": lambda: at(w, u),
+        "in_expected_influence": lambda: at(w, v),
+        "self_influence": lambda: at(w, u, loops=True),
     }
     found = {name: ways[name]() for name in chosen if name in ways}
     if not set(PATHS).isdisjoint(chosen):

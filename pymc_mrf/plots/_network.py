@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection
 from pymc_mrf.plots._places import points
@@ -15,7 +16,7 @@ FONT_SIZE = 8.5
 ALONE = 0.6  # side of the square of a node without edges; those of others have as many units of area as nodes
 
 
-def network_size(graph: PairwiseGraph, is_alone: bool = True) -> tuple[float, float]:
+def network_size(graph: PairwiseGraph | LaggedGraph, is_alone: bool = True) -> tuple[float, float]:
     """Width and height in inches of a network, alone in a figure or one of several."""
     size = (4.5 if is_alone else 2.0) + 0.9 * min(graph.n_nodes, MAX_NODE_LABELS) ** 0.5
     return 1.3 * size, size
@@ -23,7 +24,7 @@ def network_size(graph: PairwiseGraph, is_alone: bool = True) -> tuple[float, fl
 
 def open_network(
     data: xr.Dataset,
-    graph: PairwiseGraph,
+    graph: PairwiseGraph | LaggedGraph,
     edges: np.ndarray,
     pos: Any,
     *,
@@ -57,7 +58,7 @@ def open_network(
 def close_network(
     pc: Any,
     targets: list,
-    graph: PairwiseGraph,
+    graph: PairwiseGraph | LaggedGraph,
     xy: np.ndarray,
     colors: list,
     node_category: Mapping | None,
@@ -73,7 +74,7 @@ def close_network(
 
 
 def node_positions(
-    graph: PairwiseGraph,
+    graph: PairwiseGraph | LaggedGraph,
     edges: np.ndarray,
     pos: Any,
     figsize: tuple[float, float],
@@ -188,7 +189,7 @@ def _packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.n
 
 
 def node_colors(
-    graph: PairwiseGraph, node_category: Mapping | None, category_colors: Mapping | None
+    graph: PairwiseGraph | LaggedGraph, node_category: Mapping | None, category_colors: Mapping | None
 ) -> list:
     """One colour per node; neutral grey without categories."""
     if node_category is None:
@@ -227,7 +228,9 @@ def _is_color(value: Any) -> bool:
     return bool(is_color_like(value))
 
 
-def draw_nodes(pc: Any, graph: PairwiseGraph, xy: np.ndarray, colors: list, kwargs: dict) -> None:
+def draw_nodes(
+    pc: Any, graph: PairwiseGraph | LaggedGraph, xy: np.ndarray, colors: list, kwargs: dict
+) -> None:
     """Add the visual "nodes" to the collection: labels, or dots if there are too many to read."""
     draw, style, artist_dims = _draw_dots, kwargs, None
     if graph.n_nodes <= MAX_NODE_LABELS:
@@ -246,7 +249,12 @@ def draw_nodes(pc: Any, graph: PairwiseGraph, xy: np.ndarray, colors: list, kwar
 
 
 def _draw_labels(
-    da: xr.DataArray, target: Any, graph: PairwiseGraph, colors: list, xy: np.ndarray, kwargs: dict
+    da: xr.DataArray,
+    target: Any,
+    graph: PairwiseGraph | LaggedGraph,
+    colors: list,
+    xy: np.ndarray,
+    kwargs: dict,
 ) -> np.ndarray:
     """Write every node's label in a tinted box."""
     texts = []
@@ -263,14 +271,19 @@ def _draw_labels(
 
 
 def _draw_dots(
-    da: xr.DataArray, target: Any, graph: PairwiseGraph, colors: list, xy: np.ndarray, kwargs: dict
+    da: xr.DataArray,
+    target: Any,
+    graph: PairwiseGraph | LaggedGraph,
+    colors: list,
+    xy: np.ndarray,
+    kwargs: dict,
 ) -> Any:
     style = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4, **kwargs}
     return target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
 
 
 def draw_category_legend(
-    target: Any, graph: PairwiseGraph, node_category: Mapping, colors: list, kwargs: dict
+    target: Any, graph: PairwiseGraph | LaggedGraph, node_category: Mapping, colors: list, kwargs: dict
 ) -> None:
     """Explain the colours of the categories."""
     from matplotlib.patches import Patch

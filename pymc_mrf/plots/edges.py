@@ -9,9 +9,11 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import is_number, sequence
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import literal, matplotlib_collection, visual_options
 from pymc_mrf.plots._network import close_network, node_colors, open_network
+from pymc_mrf.plots.arrows import arrow_matrices, draw_arrows
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
@@ -50,7 +52,7 @@ def plot_edges(
         As returned by `pymc.sample`.
     var_name : str or sequence of str
         A vector with one entry per edge whose exact zeros are absent edges, or several, a plot for each.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph, PairwiseGraph or LaggedGraph
         The candidate edges.
     min_inclusion : float
         Less probable edges are left out: thousands of faint lines are a fog.
@@ -67,7 +69,8 @@ def plot_edges(
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
-        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
+        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``, or a
+        ``FancyArrowPatch`` for each arrow),
         "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "edge_legend"
         (``Figure.legend``), "legend" (``Axes.legend``), that of the node categories, and "title"
         (``Axes.set_title``), the variable where there are several.
@@ -97,7 +100,7 @@ def plot_edges(
     options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend", "title"))
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     names = [var_name] if isinstance(var_name, str) else sequence(var_name, "var_name", "names")
     if not names:
         raise ValueError("var_name is empty; give the name of a variable, or of several")
@@ -126,7 +129,9 @@ def plot_edges(
             _draw_edges,
             "edges",
             ignore_aes="all",
-            ends=xy[graph.edges],
+            store_artist=not isinstance(graph, LaggedGraph),
+            graph=graph,
+            xy=xy,
             inclusion=inclusion,
             min_inclusion=min_inclusion,
             largest=largest,
@@ -154,7 +159,9 @@ def plot_inclusion(
 ) -> Any:
     """Heat map of all pairs of nodes: inclusion probability above, posterior mean below the diagonal.
 
-    Nodes are in the order of the graph. Pairs that are no candidate edges are hatched.
+    Nodes are in the order of the graph. Pairs that are no candidate edges are hatched. Arrows of a
+    `LaggedGraph` have two matrices for each lag, one of probabilities and one of means, whose rows are the
+    nodes from which they lead and whose columns those to which.
 
     Parameters
     ----------
@@ -180,8 +187,21 @@ def plot_inclusion(
     check_tree(dt, "dt")
     names = ("inclusion", "mean", "inclusion_colorbar", "mean_colorbar", "labels")
     options = visual_options(visuals, names)
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
+    largest = float(np.abs(values.mean(SAMPLE_DIMS)).max()) or 1.0
+    styles = {
+        "inclusion": {"cmap": "Greys", "vmin": 0.0, "vmax": 1.0},
+        # orange - white - purple, as the signs in `plot_edges`
+        "mean": {"cmap": "PuOr", "vmin": -largest, "vmax": largest},
+    }
+    if isinstance(graph, LaggedGraph):
+        pc, targets = arrow_matrices(
+            values, graph, styles, options, function="plot_inclusion", backend=backend, **pc_kwargs
+        )
+        for target in targets if options["labels"] is not False else ():
+            _label_nodes(target, graph, options["labels"])
+        return pc
     first, last = graph.edges.min(axis=1), graph.edges.max(axis=1)
     matrix = np.full((graph.n_nodes, graph.n_nodes), np.nan)
     matrix[first, last] = (values != 0.0).mean(SAMPLE_DIMS)
@@ -201,12 +221,6 @@ def plot_inclusion(
     target.spines[:].set_visible(False)
     target.patch.set(facecolor="white", hatch="////", edgecolor="0.85", linewidth=0.0)
     target.axline((0.0, 0.0), slope=1.0, color="0.5", linewidth=0.6)
-    largest = float(np.abs(values.mean(SAMPLE_DIMS)).max()) or 1.0
-    styles = {
-        "inclusion": {"cmap": "Greys", "vmin": 0.0, "vmax": 1.0},
-        # orange - white - purple, as the signs in `plot_edges`
-        "mean": {"cmap": "PuOr", "vmin": -largest, "vmax": largest},
-    }
     labels = {
         "inclusion": f"above: inclusion probability of {var_name}",
         "mean": f"below: posterior mean of {var_name}",
@@ -233,10 +247,13 @@ def _shown(inclusion: xr.DataArray, means: xr.DataArray, min_inclusion: float) -
     return shown[np.argsort(np.abs(means.values[shown]), kind="stable")]
 
 
-def _skeleton(graph: PairwiseGraph, inclusion: np.ndarray, shown: np.ndarray) -> np.ndarray:
+def _skeleton(
+    graph: PairwiseGraph | LaggedGraph, inclusion: np.ndarray, shown: np.ndarray
+) -> np.ndarray:
     """Edges of the median graph and of a most probable forest of the edges shown."""
     import networkx as nx
 
+    shown = shown[graph.edges[shown, 0] != graph.edges[shown, 1]]
     net = nx.Graph()
     for e, (u, v) in zip(shown.tolist(), graph.edges[shown].tolist(), strict=True):
         net.add_edge(u, v, weight=inclusion[e], edge=e)
@@ -257,7 +274,8 @@ def _line_width(mean: Any, largest: float) -> Any:
 def _draw_edges(
     da: xr.DataArray,
     target: Any,
-    ends: np.ndarray,
+    graph: PairwiseGraph | LaggedGraph,
+    xy: np.ndarray,
     inclusion: xr.DataArray,
     min_inclusion: float,
     largest: float,
@@ -269,15 +287,17 @@ def _draw_edges(
     shown = _shown(inclusion, da, min_inclusion)
     means = da.values[shown]
     rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
-    rgba[:, 3] = inclusion.values[shown]
+    rgba[:, 3], widths = inclusion.values[shown], _line_width(means, largest)
+    if isinstance(graph, LaggedGraph):
+        return draw_arrows(target, graph, xy, shown, rgba, widths, kwargs)
     style = {
         "colors": rgba,
-        "linewidths": _line_width(means, largest),
+        "linewidths": widths,
         "capstyle": "round",
         "zorder": 1,
         **kwargs,
     }
-    lines = LineCollection(list(ends[shown]), **style)
+    lines = LineCollection(list(xy[graph.edges[shown]]), **style)
     target.add_collection(lines)
     return lines
 
@@ -310,7 +330,7 @@ def _draw_triangle(da: xr.DataArray, target: Any, keep: np.ndarray, kwargs: dict
     return target.imshow(np.ma.masked_where(~keep, da.values), **style)
 
 
-def _label_nodes(target: Any, graph: PairwiseGraph, kwargs: dict) -> None:
+def _label_nodes(target: Any, graph: PairwiseGraph | LaggedGraph, kwargs: dict) -> None:
     """Label the nodes, or every second, third, ... if there are too many to read."""
     step = -(-graph.n_nodes // MAX_TICK_LABELS)
     places = np.arange(0, graph.n_nodes, step)

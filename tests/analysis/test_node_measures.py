@@ -116,10 +116,44 @@ def test_nodes_that_tie_share_the_first_place():
     np.testing.assert_allclose(table["rank"], 4.0)
 
 
+def test_arrows_that_leave_and_arrive(rng):
+    graph = pmrf.LaggedGraph(
+        "abc", [(u, v) for u in "abc" for v in "abc"], lag=[1, 3], links=[("a", "b")]
+    )
+    w = rng.normal(0, 1, (2, 4, graph.n_edges))
+    tree = as_posterior(w, graph.edge_labels)
+    found = pmrf.node_measures(tree, "theta", graph=graph)
+    for cell in np.ndindex(2, 4):
+        A = w[cell][1:].reshape(2, 3, 3)  # lag, from, to
+        off = A * (1 - np.eye(3))
+        expected = {
+            "out_strength": np.abs(off).sum(axis=(0, 2)),
+            "in_strength": np.abs(off).sum(axis=(0, 1)),
+            "out_expected_influence": off.sum(axis=(0, 2)),
+            "in_expected_influence": off.sum(axis=(0, 1)),
+            "self_influence": np.einsum("lii->i", A),
+        }
+        assert list(expected) == list(found.data_vars)
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name].values[cell], values, atol=1e-12, err_msg=name)
+    with pytest.raises(
+        ValueError, match="names 'strength'; of a directed graph it may name out_strength"
+    ):
+        pmrf.node_measures(tree, "theta", graph=graph, measures=["strength"])
+    table = pmrf.summarize_edges(tree, "theta", graph=graph, sort="graph")
+    assert list(table.columns[:3]) == ["source", "target", "lag"]
+    assert [*table.iloc[[0, 2, 11], :3].itertuples(index=False, name=None)] == [
+        ("a", "b", 0), ("a", "b", 1), ("a", "b", 3),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"measures": ["degree"]}, "measures names 'degree'; it may name strength"),
+        (
+            {"measures": ["degree"]},
+            "measures names 'degree'; of an undirected graph it may name strength",
+        ),
         ({"measures": []}, "measures is empty"),
         ({"measures": ["bridge_strength"]}, "bridge_strength, which needs communities"),
         ({"communities": {"a": 0}}, "communities has no entry for node 'b'"),
