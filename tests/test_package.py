@@ -87,3 +87,13 @@ def test_a_model_read_from_a_file_finds_its_steps(tmp_path):
     command = [sys.executable, "-c", code, str(path)]
     output = subprocess.run(command, capture_output=True, text=True, check=True)
     assert {"exact_gibbs", "exchange", "tree_gibbs", "edge_gibbs"} <= set(output.stdout.split())
+
+
+def test_a_class_has_a_name_of_its_own():
+    """But for the view and the engine of a likelihood, which are parts of one algorithm."""
+    found = {}
+    for path in sorted(ROOT.glob("pymc_mrf/**/*.py")):
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found.setdefault(name, []).append(path)
+    shared = {name: paths for name, paths in found.items() if len(paths) > 1}
+    assert {name for name, paths in shared.items() if len({path.name for path in paths}) > 1} == set()

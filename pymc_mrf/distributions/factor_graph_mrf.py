@@ -11,7 +11,7 @@ from pymc_mrf.checks import numeric_array, sequence
 from pymc_mrf.distributions.arguments import check_constants
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
-    Field,
+    DiscreteField,
     check_likelihood,
     check_shape,
     exact_or_particles,
@@ -28,7 +28,7 @@ from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import factor_graph_tree
 
 
-class FactorGraphMRF(Field):
+class FactorGraphMRF(DiscreteField):
     r"""Discrete field with factors over up to 10 variables each.
 
     .. math::

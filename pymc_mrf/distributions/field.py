@@ -195,7 +195,7 @@ def registered_node(rv):
     return field_node(pm.modelcontext(None)[rv.name])
 
 
-class Field(Discrete):
+class DiscreteField(Discrete):
     """Core of all fields; not used directly."""
 
     def __new__(cls, name, *args, total_size=None, **kwargs):

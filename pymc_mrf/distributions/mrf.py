@@ -16,7 +16,7 @@ from pymc_mrf.distributions.adjusted_pseudo import adjustment
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
-    Field,
+    DiscreteField,
     check_likelihood,
     check_shape,
     exact_or_particles,
@@ -253,7 +253,7 @@ def check_dims(variable: str, name: str, graph: PairwiseGraph) -> None:
             )
 
 
-class MarkovRandomField(Field):
+class MarkovRandomField(DiscreteField):
     """Core of the named pairwise fields; not used directly."""
 
     rv_type = MarkovRandomFieldRV

@@ -1,7 +1,8 @@
 """`likelihood="path"`: fields whose log-partition function is simulated once.
 
 Along one coupling, or on a grid of one coupling and one field, the same for all nodes; edges may have known
-weights, by which the coupling is multiplied.
+weights, by which the coupling is multiplied. Fields that differ between nodes, and couplings that repel under
+a field, are not implemented.
 """
 
 import logging

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import random_generator
-from pymc_mrf.estimation.exact import maximize_likelihood
+from pymc_mrf.estimation.exact_fit import maximize_likelihood
 from pymc_mrf.estimation.pcd import fit_pcd
 from pymc_mrf.estimation.problem import FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import fit_pseudo

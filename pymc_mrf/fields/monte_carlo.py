@@ -15,7 +15,7 @@ Estimates = tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Two arrays of means, and their standard errors."""
 
 
-class Moments(NamedTuple):
+class ChainMoments(NamedTuple):
     """Means over `n` chains, and sums of squared deviations from them: two arrays of one shape."""
 
     n: int
@@ -27,24 +27,24 @@ class Moments(NamedTuple):
         return np.sqrt(self.squares / (self.n * (self.n - 1)))
 
 
-TwoMoments = tuple[Moments, Moments]
+TwoMoments = tuple[ChainMoments, ChainMoments]
 """Moments of both kinds of marginals."""
 
 
-def moments(sums: np.ndarray, n_sweeps: int, axis: int) -> Moments:
+def moments(sums: np.ndarray, n_sweeps: int, axis: int) -> ChainMoments:
     """Moments of averages over sweeps, by their sums, whose chains lie along an axis; these are used up."""
     sums /= n_sweeps
     mean = sums.mean(axis=axis, keepdims=True)
     sums -= mean
     squares = np.square(sums, out=sums).sum(axis=axis)
-    return Moments(sums.shape[axis], mean.squeeze(axis), squares)
+    return ChainMoments(sums.shape[axis], mean.squeeze(axis), squares)
 
 
-def pooled(a: Moments, b: Moments) -> Moments:
+def pooled(a: ChainMoments, b: ChainMoments) -> ChainMoments:
     """Moments of two batches of chains together (Chan, Golub & LeVeque, 1983)."""
     n, apart = a.n + b.n, b.mean - a.mean
     squares = a.squares + b.squares + apart**2 * (a.n * b.n / n)
-    return Moments(n, a.mean + apart * (b.n / n), squares)
+    return ChainMoments(n, a.mean + apart * (b.n / n), squares)
 
 
 def estimates(

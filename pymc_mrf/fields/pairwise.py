@@ -14,7 +14,7 @@ from pymc_mrf.fields.exact import check_overflow, checked_table, log_potential
 from pymc_mrf.fields.field import FixedField, Given
 from pymc_mrf.fields.methods import DRAWS, MARGINALS
 from pymc_mrf.fields.modes import Mode, pairwise_mode
-from pymc_mrf.fields.monte_carlo import Moments, TwoMoments, estimates, moments
+from pymc_mrf.fields.monte_carlo import ChainMoments, TwoMoments, estimates, moments
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
@@ -179,7 +179,7 @@ class PairwiseField(FixedField[Marginals]):
         counters = simulator.count(self.edge_tables, self.node_tables, n_sweeps, rng)
         nodes, edges = (np.empty((2, *table.shape)) for table in (self.node_tables, self.edge_tables))
         fill_moments(counters, self.graph.edges, len(x), n_sweeps, nodes, edges)
-        return Moments(len(x), *nodes), Moments(len(x), *edges)
+        return ChainMoments(len(x), *nodes), ChainMoments(len(x), *edges)
 
     def _tree_averaged(
         self, x, *, trees: TreeSimulator, n_burn_in: int, n_sweeps: int, rng

@@ -1,7 +1,8 @@
 """Perfect sampling of binary pairwise fields whose couplings can be made attractive.
 
 Exact independent draws by monotone coupling from the past (Propp & Wilson, 1996), after couplings
-have been made attractive by `pymc_mrf.fields.attraction`.
+have been made attractive by `pymc_mrf.fields.attraction`. Fields of more than two states, and couplings that
+no exchange of states makes attractive, are not implemented.
 """
 
 from typing import Any

@@ -28,7 +28,7 @@ NOT_SUPPORTED = {
 }
 
 
-class Prepared(NamedTuple):
+class PreparedRun(NamedTuple):
     """What `pymc.sample` makes before it samples.
 
     Attributes
@@ -70,7 +70,7 @@ def prepare(
     compile_kwargs: dict | None = None,
     target_accept: float | None = None,
     **kwargs,
-) -> Prepared:
+) -> PreparedRun:
     """Assign steps and make starts as `pymc.sample` does with the same arguments.
 
     Raises
@@ -141,4 +141,6 @@ def prepare(
         variables = model.replace_rvs_by_values(chosen)
     trace = NDArray(model=model, vars=variables, test_point=starts[0])
     tune = get_default_tune_steps(made, tune)
-    return Prepared(made, starts, [get_state_from_generator(rng) for rng in rngs], tune, trace, context)
+    return PreparedRun(
+        made, starts, [get_state_from_generator(rng) for rng in rngs], tune, trace, context
+    )

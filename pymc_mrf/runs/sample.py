@@ -19,7 +19,7 @@ from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
 from pymc_mrf.runs.folder import checked_location
 from pymc_mrf.runs.listener import Listener
-from pymc_mrf.runs.prepare import Prepared, prepare
+from pymc_mrf.runs.prepare import PreparedRun, prepare
 from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
 from pymc_mrf.runs.store import Run, Store, read_draws
 from pymc_mrf.runs.workers import run_in_processes
@@ -227,7 +227,7 @@ def _opened(store: str | PathLike) -> tuple[Store, Run]:
     return folder, run
 
 
-def _run(plans: list[Plan], run: Run, prepared: Prepared, listener: Listener) -> None:
+def _run(plans: list[Plan], run: Run, prepared: PreparedRun, listener: Listener) -> None:
     """Run chains on this machine."""
     if run.cores > 1:
         run_in_processes(plans, run.cores, prepared.context, listener.hear)
@@ -240,7 +240,7 @@ def _to(hear: Callable[[int, Report], bool], chain: int) -> Callable[[Report], b
     return lambda news: hear(chain, news)
 
 
-def _plans(folder: Store, run: Run, prepared: Prepared) -> list[Plan]:
+def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
     """Make plans of the chains that have not ended."""
     state = prepared.step.sampling_state
     return [

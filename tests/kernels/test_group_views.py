@@ -22,8 +22,8 @@ from pymc_mrf.kernels.groups.exact_groups import (
 from pymc_mrf.kernels.groups.particle_groups import describe_particles, edge_marginal, follow_particles
 from pymc_mrf.kernels.groups.pseudo_groups import describe_pseudo, follow_pseudo
 from pymc_mrf.kernels.views import noise
-from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
-from pymc_mrf.likelihood.groups.particles import ParticleLikelihood
+from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
 from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
 from tests.reference import edge_views as reference
 from tests.reference import enumeration

@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.pseudo_groups import ROWS
-from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
 from tests.reference import edge_views as reference
 from tests.reference import enumeration

@@ -5,7 +5,7 @@ import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.particle_groups import edge_marginal, edge_means
-from pymc_mrf.likelihood.groups.particles import ParticleLikelihood
+from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 HUBS = PairwiseGraph(range(9), [(0, 1), *((i, j) for i in (0, 1) for j in range(2, 9))])

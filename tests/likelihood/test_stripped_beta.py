@@ -6,7 +6,7 @@ from scipy import special
 
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.groups.exact import ForestLikelihood
+from pymc_mrf.likelihood.groups.exact_groups import ForestLikelihood
 from pymc_mrf.likelihood.groups.stripped_beta import StrippedBeta, floor_count
 
 

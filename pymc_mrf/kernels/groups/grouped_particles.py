@@ -1,7 +1,7 @@
 """The likelihood of the values of groups of edges near those of the particles, and sums over groups.
 
 What is summed are the statistics of the edges in the particles of `particle_groups`; with what correction,
-`pymc_mrf.likelihood.groups.particles` says.
+`pymc_mrf.likelihood.groups.particle_groups` says.
 """
 
 from typing import NamedTuple

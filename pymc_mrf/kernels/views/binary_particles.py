@@ -28,7 +28,7 @@ OWNED = np.dtype([("W", float), ("product", float)])
 """Sums, over the particles, of the weights and of their products with P of the owner."""
 
 
-class Ends(NamedTuple):
+class BinaryEnds(NamedTuple):
     """What is known of the pair of the edge that is looked at.
 
     Attributes
@@ -68,7 +68,7 @@ class BinaryParticles(NamedTuple):
         1 where a node is in its second state.
     H, P : (d, N) arrays
         Local fields, and P = sigmoid(H) of the nodes that are not stale.
-    ends : Ends
+    ends : BinaryEnds
     by_node : (d,) array
         Scratch.
     """
@@ -90,7 +90,7 @@ class BinaryParticles(NamedTuple):
     T: np.ndarray
     H: np.ndarray
     P: np.ndarray
-    ends: Ends
+    ends: BinaryEnds
     by_node: np.ndarray
 
 
@@ -102,7 +102,7 @@ def allocate(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryPartic
         T=np.zeros((d, N)),
         H=np.zeros((d, N)),
         P=np.zeros((d, N)),
-        ends=Ends(
+        ends=BinaryEnds(
             W=np.zeros(N),
             P=np.zeros((2, N)),
             H=np.zeros((2, N)),

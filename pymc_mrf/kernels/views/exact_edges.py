@@ -22,7 +22,12 @@ from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
 from pymc_mrf.kernels.views.questions import Field, set_edge
-from pymc_mrf.kernels.views.split_field import Rows, Windows, fill_window, log_partition_and_moments
+from pymc_mrf.kernels.views.split_field import (
+    WindowRows,
+    Windows,
+    fill_window,
+    log_partition_and_moments,
+)
 
 UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
 
@@ -86,7 +91,7 @@ class ListedEdges(NamedTuple):
         Where single edges are moved.
     window : (1,) int64 array
         The one whose probabilities are listed in `rows.table`; -1 for none.
-    rows : Rows
+    rows : WindowRows
     P, h : (2^d,) arrays
     W : (d + 1, d) array
     moments : (d, d) array
@@ -104,7 +109,7 @@ class ListedEdges(NamedTuple):
     spreads: np.ndarray
     windows: Windows
     window: np.ndarray
-    rows: Rows
+    rows: WindowRows
     P: np.ndarray
     h: np.ndarray
     W: np.ndarray

@@ -16,7 +16,7 @@ from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 
 
-class Terms(NamedTuple):
+class SharedTerms(NamedTuple):
     """Edges whose parameters an entry of the vector is a part of: terms first[k] to first[k + 1] of entry k.
 
     Attributes
@@ -43,7 +43,7 @@ class SharedEdges(NamedTuple):
 
     Attributes
     ----------
-    field : Terms
+    field : SharedTerms
     whole : a view
         Of the field.
     w : (r,) array
@@ -64,7 +64,7 @@ class SharedEdges(NamedTuple):
         Scratch of zeros: by how much sums of biases change with the entry that is looked at.
     """
 
-    field: Terms
+    field: SharedTerms
     whole: Any
     w: np.ndarray
     b: np.ndarray

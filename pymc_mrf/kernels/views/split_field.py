@@ -53,7 +53,7 @@ class Windows(NamedTuple):
     window_of: np.ndarray
 
 
-class Rows(NamedTuple):
+class WindowRows(NamedTuple):
     """Scratch: K = 2^k and M = m for the largest window and the largest remainder.
 
     Attributes
@@ -103,12 +103,12 @@ def make_windows(edges: np.ndarray, d: int, n_blocks: int) -> Windows:
     return Windows(nodes, np.argsort(nodes, axis=1), sizes, order, window_of)
 
 
-def allocate_rows(windows: Windows) -> Rows:
+def allocate_rows(windows: Windows) -> WindowRows:
     """Scratch for these windows and for moments."""
     d = windows.nodes.shape[1]
     K = 1 << max(int(windows.sizes.max()), row_nodes(d))
     M = d - min(int(windows.sizes.min()), row_nodes(d))
-    return Rows(
+    return WindowRows(
         np.arange(d),
         np.zeros((d, d)),
         np.zeros(d),

@@ -28,7 +28,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
 )
 
 
-class Ends(NamedTuple):
+class StateEnds(NamedTuple):
     """What is known of the pair of the edge that is looked at.
 
     Attributes
@@ -76,7 +76,7 @@ class StateParticles(NamedTuple):
         Probabilities of the states of the nodes that are not stale, given all others.
     tables : (d, K) array
         beta_i(a); -inf where a node has no such state.
-    ends : Ends
+    ends : StateEnds
     by_state : (d, K) array
         Scratch.
     """
@@ -100,7 +100,7 @@ class StateParticles(NamedTuple):
     L: np.ndarray
     P: np.ndarray
     tables: np.ndarray
-    ends: Ends
+    ends: StateEnds
     by_state: np.ndarray
 
 
@@ -115,7 +115,7 @@ def allocate(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticl
         L=np.zeros((d, M, N)),
         P=np.zeros((d, K, N)),
         tables=np.zeros((d, K)),
-        ends=Ends._make([*map(np.zeros, shapes), np.zeros((2, N), dtype=np.int8)]),
+        ends=StateEnds._make([*map(np.zeros, shapes), np.zeros((2, N), dtype=np.int8)]),
         by_state=np.zeros((d, K)),
     )
 

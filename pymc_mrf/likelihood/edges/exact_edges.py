@@ -20,7 +20,8 @@ from pymc_mrf.likelihood.edges.edge_engine import (
 MAX_ENUMERATED = 24
 """Nodes of which all configurations are summed over. On a complete graph that is much faster than the
 junction tree of one clique, so only memory limits it: two lists of 2^d numbers, 0.27 GB for 24 nodes, which
-are used if the field is too strong for `kernels.split_field`."""
+are used if the field is too strong for `kernels.split_field`. A step of `EdgeGibbs` on complete graphs of 9,
+12, 15 and 18 nodes took 1.5, 4, 18 and 33 times as long by junction tree."""
 
 CELL_COST = 16
 """A cell of a junction tree's tables costs about as much as this many configurations in enumeration, measured

@@ -1,4 +1,8 @@
-"""`AuxiliaryVariableMH`: Algorithm 1 of Liu & Page (2013), Metropolis-Hastings with auxiliary data."""
+"""`AuxiliaryVariableMH`: Algorithm 1 of Liu & Page (2013), Metropolis-Hastings with auxiliary data.
+
+Statistics of more than two values, node parameters by state or random ones, missing cells, and several fields
+of one vector are not implemented.
+"""
 
 from typing import ClassVar
 

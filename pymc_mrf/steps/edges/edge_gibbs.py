@@ -1,4 +1,7 @@
-"""`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
+"""`EdgeGibbs`: which edges a field has, how strong they are, and its biases.
+
+Edge parameters with state axes, of which a whole table would be present or absent, are not implemented.
+"""
 
 from typing import Any, ClassVar
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import networkx as nx
 
-from pymc_mrf.likelihood.groups.exact import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.observed_field import ObservedField, constant_value

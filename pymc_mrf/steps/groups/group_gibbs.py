@@ -2,6 +2,8 @@
 
 The state of the sampler is the parameter vector itself: exact ties are groups. One step redraws every
 label in turn, then every group's value. What the step leaves invariant depends on the engine.
+
+Edge parameters with state axes, statistics that differ between edges, and factor graphs are not implemented.
 """
 
 from abc import abstractmethod

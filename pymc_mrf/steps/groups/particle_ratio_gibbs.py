@@ -13,7 +13,7 @@ from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
-from pymc_mrf.likelihood.groups.particles import LEAST_PARTICLES, ParticleLikelihood
+from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
 from pymc_mrf.steps.common.observed_field import ObservedField, children
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries

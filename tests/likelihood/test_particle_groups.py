@@ -5,8 +5,8 @@ import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.particle_groups import edge_marginal
-from pymc_mrf.likelihood.groups.exact import ExactLikelihood
-from pymc_mrf.likelihood.groups.particles import FEW, N_REFERENCE, ParticleLikelihood
+from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood
+from pymc_mrf.likelihood.groups.particle_groups import FEW, N_REFERENCE, ParticleLikelihood
 from tests.reference import enumeration
 from tests.statistics import assert_mean_close
 
