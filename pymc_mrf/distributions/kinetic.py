@@ -12,7 +12,7 @@ from pytensor.graph.basic import Variable
 from pymc_mrf.checks import check_axes, check_labels, whole_number
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.field import (
-    Field,
+    DiscreteField,
     latent_if_all_missing,
     read_observed,
     registered_node,
@@ -37,7 +37,7 @@ from pymc_mrf.fields.tables import as_table, count_states
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
 
 
-class KineticMRF(Field):
+class KineticMRF(DiscreteField):
     r"""Field in time, or kinetic Ising model: nodes of each row depend on nodes of earlier rows.
 
     .. math::
