@@ -209,3 +209,24 @@ def test_fields_of_other_scores_are_refused():
         pmrf.OrdinalMRF("y", theta, graph=TRIANGLE, n_states=3, scores=SCORES, observed=x)
     with model, pytest.raises(ValueError, match="declare them alike, with the same states and scores"):
         pmrf.ExactGibbs([theta])
+
+
+def test_a_statistic_of_two_values_is_sampled_as_that_of_an_ising_model():
+    """By the same steps, draw for draw: samplers are told 0 and 1 whatever the two values are."""
+    draws = []
+    x = np.random.default_rng(0).integers(0, 2, (40, 3))
+    for is_ising in (True, False):
+        with pm.Model() as model:
+            w = pmrf.DirichletProcess("w", 1.0, pm.Normal.dist(0, 0.7), shape=3)
+            if is_ising:
+                pmrf.Ising("x", w, graph=TRIANGLE, observed=2 * x - 1, likelihood="exact")
+            else:
+                scores, none = [-1.0, 1.0], np.zeros((3, 1))
+                options = {"n_states": 2, "scores": scores, "likelihood": "exact"}
+                pmrf.OrdinalMRF("x", w, none, graph=TRIANGLE, observed=x, **options)
+            step = pmrf.ExactGibbs([w])
+        step.setup_chain(np.random.default_rng(1), 2, 10)
+        point = model.initial_point()
+        draws.append([(point := step.step(point)[0])["w"] for _ in range(10)])
+    np.testing.assert_array_equal(*draws)
+    assert np.std(draws[0], axis=0).min() > 0

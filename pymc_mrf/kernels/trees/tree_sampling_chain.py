@@ -2,6 +2,8 @@
 
 The same computations in the same representations, and "agreement". For fewer than
 `tree_potentials.FEW` chains this is faster than tiles, whose inner loops are then too short to pay.
+On a Potts grid of 64 x 64 nodes a sweep by "scaled" takes 1.05 times as long as one by "agreement" with three
+states, 1.13 times with five and 1.25 times with eight.
 
 Everything is read in the order in which it is stored, but for the states, one byte each, and the tables:
 a sweep over a large field takes about as long per node as one over a small field. Loops over the links to

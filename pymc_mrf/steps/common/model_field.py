@@ -54,7 +54,7 @@ class ModelField:
         self.nodes: Sequence[Any] = op.graph.nodes if is_pairwise else range(d)
         cards = op.family.cards or [op.family.n_states] * d if is_pairwise else op.graph.cardinalities
         self.cards = np.array(cards)
-        self._values = op.decode(np.arange(self.cards.max()))
+        self._values, self._last = op.decode(np.arange(self.cards.max())), self.cards - 1
         parts = {rv in model.free_RVs: rv for rv in model.basic_RVs if field_node(rv) is node}
         self.is_free = True in parts
         self.name: str = model.rvs_to_values[parts[True]].name if self.is_free else parts[False].name
@@ -70,11 +70,14 @@ class ModelField:
         self.batch = table.shape[:-1]
         table = table.reshape(-1, d)
         self.free = np.isnan(table) if self.is_free else np.zeros(table.shape, dtype=bool)
+        self._free_places = np.flatnonzero(self.free)
         self.known = np.zeros(table.shape, dtype=np.int8)
         if is_pairwise and not self.is_free:
             self.known[:] = op.family.encode(table, n_nodes=d, name=parts[False].name)
         else:
-            self.known[~self.free] = self._indices(table[~self.free], ~self.free, is_start=False)
+            self.known[~self.free] = self._indices(
+                table[~self.free], np.flatnonzero(~self.free), is_start=False
+            )
 
     def label(self, c: int, i: int) -> str:
         """Name the cell of row c and variable i."""
@@ -89,19 +92,19 @@ class ModelField:
         ValueError
             If one is not a state.
         """
-        return self._indices(np.asarray(values).reshape(-1), self.free, is_start=True)
+        return self._indices(np.asarray(values).reshape(-1), self._free_places, is_start=True)
 
-    def _indices(self, values: np.ndarray, cells: np.ndarray, is_start: bool) -> np.ndarray:
-        columns = np.nonzero(cells)[1]
-        k = np.clip(np.searchsorted(self._values, values), 0, self.cards[columns] - 1)
+    def _indices(self, values: np.ndarray, places: np.ndarray, is_start: bool) -> np.ndarray:
+        d = len(self.cards)
+        k = np.minimum(np.searchsorted(self._values, values), self._last[places % d])
         wrong = self._values[k] != values
         if wrong.any():
             n = int(np.flatnonzero(wrong)[0])
-            states = ", ".join(f"{state:g}" for state in self._values[: self.cards[columns[n]]])
+            states = ", ".join(f"{state:g}" for state in self._values[: self.cards[places[n] % d]])
             what = "start value" if is_start else "value"
             remedy = f'pm.sample(initvals={{"{self.name}": ...}})' if is_start else "as `observed`"
             raise ValueError(
-                f"the {what} of {self.label(*np.argwhere(cells)[n].tolist())} is {values[n]}, but its states "
+                f"the {what} of {self.label(*divmod(int(places[n]), d))} is {values[n]}, but its states "
                 f"are {states}: give one of them, {remedy}"
             )
         return k.astype(np.int8)
@@ -111,7 +114,7 @@ class ModelField:
         if not self.is_free:
             return self.known
         x = self.known.copy()
-        x[self.free] = self.free_states(point[self.name])
+        x.reshape(-1)[self._free_places] = self.free_states(point[self.name])
         return x
 
     def plausible(self, rng: np.random.Generator | None = None) -> np.ndarray:
