@@ -132,6 +132,11 @@ def sampled_vector(idata: Any, var_name: str, group: str) -> xr.DataArray:
     return values
 
 
+def thinned(n_chains: int, n_draws: int, most: int) -> np.ndarray:
+    """Places of draws, evenly apart, of which all chains together have at most `most`, but one each."""
+    return np.arange(0, n_draws, -(-n_draws // max(most // n_chains, 1)))
+
+
 def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph | LaggedGraph, name: str) -> None:
     """Refuse edge coordinates "u--v" or "u->v" that are not those of the graph, in its order.
 

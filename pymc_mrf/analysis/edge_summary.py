@@ -8,7 +8,6 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
-from pymc_mrf.graph.structure import PairwiseGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +45,7 @@ def summarize_edges(
     var_name : str
         A vector with one entry per edge, such as a `SpikeAndSlab`. Exact zeros are absent edges, or for a
         difference of two fields, edges on which they agree.
-    graph : networkx.Graph, PairwiseGraph or LaggedGraph
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
     model, prior_inclusion
         As in `edge_inclusion`.
@@ -64,8 +63,8 @@ def summarize_edges(
     pandas.DataFrame
         Indexed by the labels of the edges in `idata`, with the columns
 
-        - ``u``, ``v``: the nodes of the edge; of a `LaggedGraph` ``source``, ``target`` and ``lag``, which is
-          0 for a link within a row.
+        - ``u``, ``v``: the nodes of the edge; of arrows ``source``, ``target`` and ``lag``, how many rows
+          the source is earlier, 0 for links within a row.
         - ``mean``, ``sd`` and the ends of the interval, such as ``eti89_lb`` and ``eti89_ub``: of the
           value, zeros included.
         - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. The error is 0 where the edge is
@@ -107,8 +106,14 @@ def summarize_edges(
     )
     included = (values != 0.0).astype(np.float64)
     # fmax and fmin pass over the one that has none
+    has_arrows = isinstance(graph, LaggedGraph)
+    ends = ("source", "target") if has_arrows else ("u", "v")
     table = {
-        **_ends(graph),
+        **{
+            end: pd.Series([graph.nodes[i] for i in column], dtype=object)
+            for end, column in zip(ends, graph.edges.T, strict=True)
+        },
+        **({"lag": np.array([0, *graph.lags])[graph.lag_of]} if has_arrows else {}),
         **{name: column.to_numpy() for name, column in strength.items()},
         **{
             name: edges[name].values
@@ -123,20 +128,6 @@ def summarize_edges(
     dim = values.dims[-1]
     frame = pd.DataFrame(table).set_axis(pd.Index(values[dim].values, name=dim))
     return frame.iloc[np.argsort(np.asarray(ORDERS[sort](frame)), kind="stable")]
-
-
-def _ends(graph: PairwiseGraph | LaggedGraph) -> dict[str, Any]:
-    """Columns of the nodes of each edge."""
-    import pandas as pd
-
-    names = ("source", "target") if isinstance(graph, LaggedGraph) else ("u", "v")
-    columns = {
-        name: pd.Series([graph.nodes[i] for i in ends], dtype=object)
-        for name, ends in zip(names, graph.edges.T, strict=True)
-    }
-    if isinstance(graph, LaggedGraph):
-        columns["lag"] = np.array([0, *graph.lags])[graph.lag_of]
-    return columns
 
 
 def _where_changing(values: xr.DataArray, diagnose: Any, **kwargs) -> np.ndarray:

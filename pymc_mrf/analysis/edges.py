@@ -11,7 +11,8 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.checks import check_labels, number, numeric_array
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import PairwiseGraph
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -134,21 +135,21 @@ def median_graph(
     *,
     threshold: float = 0.5,
     group: str = "posterior",
-) -> "nx.Graph":
+) -> "nx.Graph | nx.DiGraph":
     """Graph of the edges that are more probable than `threshold` (Barbieri & Berger, 2004).
 
     Parameters
     ----------
     idata, var_name, group
         As in `edge_inclusion`.
-    graph : networkx.Graph or PairwiseGraph
-        The candidate edges, one per entry of the variable.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
+        The candidate edges, one per entry of the variable; arrows of one lag.
     threshold : float
         At least 0 and less than 1. With 0.5 this is the median probability model.
 
     Returns
     -------
-    networkx.Graph
+    networkx.Graph, or networkx.DiGraph if the edges are arrows
         All nodes of `graph`, in its order, and the edges whose inclusion exceeds `threshold`. Their
         attribute ``inclusion`` is the probability, ``weight`` the posterior mean of the value in the
         draws with the edge.
@@ -156,17 +157,24 @@ def median_graph(
     Raises
     ------
     TypeError, ValueError
-        As in `edge_inclusion`; also if the variable does not belong to the graph's edges.
+        As in `edge_inclusion`; also if the variable does not belong to the graph's edges, or a graph of
+        arrows has several lags or links.
     """
     import networkx as nx
 
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
+    has_arrows = isinstance(graph, LaggedGraph)
+    if has_arrows and (graph.n_links or len(graph.lags) > 1):
+        raise ValueError(
+            "graph has several lags, or links within a row, and no single graph of networkx shows all of "
+            "them: take the rows of summarize_edges"
+        )
     threshold = number(threshold, "threshold", 0.0, 1.0, closed=True)
     values = edge_values(idata, var_name, graph, group)
     included = values != 0.0
     inclusion = included.mean(SAMPLE_DIMS).values
     totals, counts = values.sum(SAMPLE_DIMS).values, included.sum(SAMPLE_DIMS).values
-    result = nx.Graph()
+    result = nx.DiGraph() if has_arrows else nx.Graph()
     result.add_nodes_from(graph.nodes)
     for e in np.flatnonzero(inclusion > threshold):
         u, v = (graph.nodes[i] for i in graph.edges[e])
@@ -267,8 +275,10 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
     )
 
 
-def edge_values(idata: xr.DataTree, var_name: str, graph: Any, group: str) -> xr.DataArray:
-    """Draws (chain, draw, edge) of a variable that has one entry per edge of a graph, directed or not."""
+def edge_values(
+    idata: xr.DataTree, var_name: str, graph: PairwiseGraph | LaggedGraph, group: str
+) -> xr.DataArray:
+    """Draws (chain, draw, edge) of a variable that has one entry per edge of the graph."""
     values = sampled_vector(idata, var_name, group)
     if values.shape[-1] != graph.n_edges:
         raise ValueError(

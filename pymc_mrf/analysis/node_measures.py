@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector, thinned
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.shortest_paths import path_measures
 from pymc_mrf.checks import sequence, whole_number
+from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -18,14 +19,8 @@ if TYPE_CHECKING:
 
 PATHS = "closeness", "betweenness"
 BRIDGES = "bridge_strength", "bridge_expected_influence"
+ARROW_MEASURES = ("out_strength", "in_strength", "out_expected_influence", "in_expected_influence")
 MEASURES = ("strength", "expected_influence", "expected_influence_2", *BRIDGES, *PATHS)
-OF_ARROWS = (
-    "out_strength",
-    "in_strength",
-    "out_expected_influence",
-    "in_expected_influence",
-    "self_influence",
-)
 
 
 def node_measures(
@@ -47,11 +42,10 @@ def node_measures(
     var_name : str, or tuple of two
         A vector with one weight per edge, whose zeros are absent edges. Of two, such as the weights of two
         groups of people, each measure is that of the first less that of the second.
-    graph : networkx.Graph, PairwiseGraph or LaggedGraph
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
     measures : sequence of str, optional
-        Of the names below; by default all that belong to the graph, those of bridges if there are
-        `communities`.
+        Of the names below; by default all, those of bridges if there are `communities`.
     communities : mapping or str, optional
         Community of each node: a dictionary with an entry per node, or the name of a variable of `idata` with
         a label for each node, such as that of an `EdgeCommunities`, whose draws then count one by one.
@@ -73,17 +67,20 @@ def node_measures(
         - ``closeness``: inverse of the mean length of the shortest paths to the nodes that can be reached,
           times the share of these (Wasserman & Faust, 1994); an edge is 1 / |weight| long (Opsahl
           et al., 2010). 0 for isolated nodes.
-        - ``out_strength``, ``in_strength``, ``out_expected_influence``, ``in_expected_influence``: of arrows,
-          over those that leave a node or end at it, of all lags, but for those from a node to itself, whose
-          sum is ``self_influence``. Links within a row do not count. All others are of undirected graphs.
         - ``betweenness``: share of the pairs of other nodes whose shortest path passes the node (Freeman,
           1977); of several that are equally short, which share of these.
+
+        If the edges are arrows (`LaggedGraph`), instead
+
+        - ``out_strength``, ``in_strength``: sum of the absolute weights of the arrows that leave a node, or
+          reach it, over all lags. Arrows from a node to itself and links within a row do not count.
+        - ``out_expected_influence``, ``in_expected_influence``: sum of their weights.
 
     Raises
     ------
     TypeError, ValueError
-        If a variable does not belong to the graph's edges, a name of a measure is unknown, a measure of
-        bridges lacks `communities`, or these lack a node.
+        If a variable does not belong to the graph's edges, a name of a measure is unknown, or its measure is
+        not one of such edges, a measure of bridges lacks `communities`, or these lack a node.
 
     See Also
     --------
@@ -102,11 +99,14 @@ def node_measures(
     whole_number(max_draws, "max_draws", 1)
     values = [edge_values(idata, name, graph, group) for name in names]
     n_chains, n_draws = values[0].shape[:2]
-    kept = np.arange(0, n_draws, -(-n_chains * n_draws // max_draws))
+    kept = thinned(n_chains, n_draws, max_draws)
     labels = _communities(idata, communities, graph, group)
     if labels is not None:
         labels = np.broadcast_to(labels, (n_chains, n_draws, graph.n_nodes))[:, kept]
-    found = [_measured(w.values[:, kept], graph, chosen, labels) for w in values]
+    if isinstance(graph, LaggedGraph):
+        found = [_measured_arrows(w.values[:, kept], graph, chosen) for w in values]
+    else:
+        found = [_measured(w.values[:, kept], graph, chosen, labels) for w in values]
     of_first, *others = found
     for name in chosen:
         for other in others:
@@ -114,37 +114,34 @@ def node_measures(
     coords = {
         "chain": values[0]["chain"],
         "draw": values[0]["draw"][kept],
-        "node": _node_labels(graph),
+        "node": node_labels(graph),
     }
     dims = (*SAMPLE_DIMS, "node")
     return xr.Dataset({name: (dims, of_first[name]) for name in chosen}, coords=coords)
 
 
-def _chosen(measures: Any, communities: Any, is_directed: bool) -> list[str]:
+def _chosen(measures: Any, communities: Any, has_arrows: bool) -> list[str]:
     """Names of the measures that are asked for, in their order."""
-    known = OF_ARROWS if is_directed else MEASURES
-    if measures is None:
-        return [name for name in known if communities is not None or name not in BRIDGES]
-    chosen = sequence(measures, "measures", "names")
-    if not chosen:
-        raise ValueError(f"measures is empty; it may name {', '.join(known)}")
-    unknown = [name for name in chosen if name not in known]
-    if unknown:
-        kind = "a directed" if is_directed else "an undirected"
+    valid, others = (ARROW_MEASURES, MEASURES) if has_arrows else (MEASURES, ARROW_MEASURES)
+    if has_arrows and communities is not None:
         raise ValueError(
-            f"measures names {unknown[0]!r}; of {kind} graph it may name {', '.join(known)}"
+            "communities are for measures of bridges, which arrows do not have: leave it out"
         )
+    if measures is None and has_arrows:
+        return list(ARROW_MEASURES)
+    if measures is None:
+        return [name for name in MEASURES if communities is not None or name not in BRIDGES]
+    chosen = sequence(measures, "measures", "names")
+    unknown = [name for name in chosen if name not in valid]
+    if unknown or not chosen:
+        problem = f"names {unknown[0]!r}" if unknown else "is empty"
+        if unknown and unknown[0] in others:
+            problem += f", which belongs to {'undirected edges' if has_arrows else 'arrows'}"
+        raise ValueError(f"measures {problem}; it may name {', '.join(valid)}")
     needing = [name for name in chosen if name in BRIDGES]
     if needing and communities is None:
         raise ValueError(f"measures names {needing[0]}, which needs communities")
     return chosen
-
-
-def _node_labels(graph: PairwiseGraph | LaggedGraph) -> np.ndarray:
-    """Names of the nodes as a coordinate."""
-    labels = np.empty(graph.n_nodes, dtype=object)
-    labels[:] = [v if isinstance(v, str | int) else str(v) for v in graph.nodes]
-    return labels if len(set(map(type, labels))) > 1 else np.array(labels.tolist())
 
 
 def _communities(
@@ -173,7 +170,7 @@ def _communities(
 
 
 def _measured(
-    w: np.ndarray, graph: PairwiseGraph | LaggedGraph, chosen: list[str], labels: np.ndarray | None
+    w: np.ndarray, graph: PairwiseGraph, chosen: list[str], labels: np.ndarray | None
 ) -> dict[str, np.ndarray]:
     """Measures (chain, draw, d) of weights (chain, draw, r), and communities (chain, draw, d) of nodes."""
     shape = (*w.shape[:-1], graph.n_nodes)
@@ -188,15 +185,6 @@ def _measured(
         np.add.at(total.T, v, (values * of_ends[0]).T)
         return total
 
-    def at(values: np.ndarray, ends: np.ndarray, loops: bool = False) -> np.ndarray:
-        """Sum over the arrows at one of their ends, or over those from a node to itself."""
-        total = np.zeros((len(w), graph.n_nodes))
-        counts = (u == v) == loops
-        if isinstance(graph, LaggedGraph):
-            counts &= graph.lag_of > 0
-        np.add.at(total.T, ends[counts], values.T[counts])
-        return total
-
     def second_step() -> np.ndarray:
         first = sums(w)
         return first + sums(w, (first[:, u], first[:, v]))
@@ -207,17 +195,24 @@ def _measured(
         "expected_influence_2": second_step,
         "bridge_strength": lambda: sums(np.abs(w) * across),
         "bridge_expected_influence": lambda: sums(w * across),
-        "out_strength": lambda: at(np.abs(w), u),
-        "in_strength": lambda: at(np.abs(w), v),
-        "out_expected_influence": lambda: at(w, u),
-        "in_expected_influence": lambda: at(w, v),
-        "self_influence": lambda: at(w, u, loops=True),
     }
     found = {name: ways[name]() for name in chosen if name in ways}
     if not set(PATHS).isdisjoint(chosen):
         paths = path_measures(np.abs(w), graph.edges, graph.n_nodes)
         found.update(zip(PATHS, paths, strict=True))
     return {name: found[name].reshape(shape) for name in chosen}
+
+
+def _measured_arrows(w: np.ndarray, graph: LaggedGraph, chosen: list[str]) -> dict[str, np.ndarray]:
+    """Measures (chain, draw, d) of weights (chain, draw, r) of arrows."""
+    counts = (graph.lag_of > 0) & (graph.edges[:, 0] != graph.edges[:, 1])
+    found = {}
+    for name in chosen:
+        ends = graph.edges[counts, 0 if name.startswith("out") else 1]
+        values = w[..., counts] if name.endswith("influence") else np.abs(w[..., counts])
+        found[name] = np.zeros((*w.shape[:-1], graph.n_nodes))
+        np.add.at(np.moveaxis(found[name], -1, 0), ends, np.moveaxis(values, -1, 0))
+    return found
 
 
 def _differ(labels: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:

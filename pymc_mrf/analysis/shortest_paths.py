@@ -62,6 +62,7 @@ def _betweenness(distances: np.ndarray, lengths: np.ndarray) -> np.ndarray:
             distances[:, :, None] + lengths[None], distances[:, None, :], rtol=TIE, atol=0.0
         )
     before &= np.isfinite(lengths)[None] & np.isfinite(distances)[:, None, :]
+    before &= distances[:, :, None] < distances[:, None, :]  # also where an edge is shorter than a tie
     for k in range(1, d):  # all sources at once, the nodes of each from near to far
         j = order[:, k]
         n_paths[sources, j] = (n_paths * before[sources, :, j]).sum(axis=1)

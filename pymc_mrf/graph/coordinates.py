@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.graph.lagged import as_directed_or_not
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import PairwiseGraph
 
 
 def coords(graph: Any) -> dict[str, list]:
@@ -41,5 +42,9 @@ def coords(graph: Any) -> dict[str, list]:
             f"graph: the edges {first!r} and {second!r} have the same label {twice!r}; relabel the nodes "
             "(networkx.relabel_nodes) so that no name has two dashes"
         )
-    nodes = [u if isinstance(u, str | int | np.integer) else str(u) for u in graph.nodes]
-    return {"node": nodes, "edge": labels}
+    return {"node": node_labels(graph), "edge": labels}
+
+
+def node_labels(graph: PairwiseGraph | LaggedGraph) -> list:
+    """Names of the nodes in results: texts and integers as they are, other labels as text."""
+    return [u if isinstance(u, str | int | np.integer) else str(u) for u in graph.nodes]

@@ -84,7 +84,7 @@ def node_positions(
 
     Parameters
     ----------
-    graph : PairwiseGraph
+    graph : PairwiseGraph or LaggedGraph
     edges : (m, 2) integer array
         Pairs of nodes that are drawn together unless `pos` is given.
     pos : optional

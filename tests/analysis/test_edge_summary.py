@@ -141,3 +141,27 @@ def test_doubtful_edges_are_plotted(rng):
 def test_bad_arguments(rng, arguments, error, message):
     with pytest.raises(error, match=message):
         table_of(as_posterior(sparse_draws(rng, n_draws=5), GRAPH.edge_labels), **arguments)
+
+
+def test_arrows_have_a_source_a_target_and_a_lag(rng):
+    graph = pmrf.LaggedGraph("ab", [("a", "a"), ("a", "b")], (1, 3), [("b", "a")])
+    tree = as_posterior(rng.normal(size=(2, 10, 5)), graph.edge_labels)
+    table = pmrf.summarize_edges(tree, "theta", graph=graph, sort="graph")
+    assert list(table.columns[:3]) == ["source", "target", "lag"]
+    assert [*zip(table.source, table.target, table.lag, strict=True)] == [
+        ("b", "a", 0), ("a", "a", 1), ("a", "b", 1), ("a", "a", 3), ("a", "b", 3),
+    ]  # fmt: skip
+    assert tuple(pmrf.edge_inclusion(tree, "theta").edge.values) == graph.edge_labels
+    with pytest.raises(ValueError, match="edge 0 is 'b--a', that of the graph is 'a->a @1'"):
+        other = pmrf.LaggedGraph("abc", [("a", "a"), ("a", "b")], (1, 3), [])
+        pmrf.summarize_edges(tree.isel(edge=slice(4)), "theta", graph=other)
+    with pytest.raises(ValueError, match="no single graph of networkx shows all of them"):
+        pmrf.median_graph(tree, "theta", graph)
+
+
+def test_median_graph_of_arrows_has_directions():
+    graph = pmrf.LaggedGraph("ab", [("a", "a"), ("a", "b"), ("b", "a")])
+    tree = as_posterior([[[1.0, 2.0, 0.0], [1.0, 2.0, 0.0]]], graph.edge_labels)
+    found = pmrf.median_graph(tree, "theta", graph)
+    assert found.is_directed()
+    assert list(found.edges(data="weight")) == [("a", "a", 1.0), ("a", "b", 2.0)]

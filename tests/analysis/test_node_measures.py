@@ -58,6 +58,14 @@ def test_measures_are_those_of_networkx(rng):
             np.testing.assert_allclose(found[name].values[cell], values, atol=1e-12, err_msg=name)
 
 
+def test_an_edge_much_shorter_than_a_tie_of_lengths():
+    graph = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
+    w = np.broadcast_to([1.0, 1e-10, 1e-12], (1, 1, 3))
+    tree = as_posterior(w, graph.edge_labels)
+    found = pmrf.node_measures(tree, "theta", graph=graph, measures=["betweenness"])
+    np.testing.assert_array_equal(found.betweenness.values[0, 0], [0, 1, 0])
+
+
 def test_communities_of_each_draw(rng):
     w = drawn(rng, 3)
     labels = rng.integers(0, 3, (2, 3, GRAPH.n_nodes))
@@ -116,44 +124,10 @@ def test_nodes_that_tie_share_the_first_place():
     np.testing.assert_allclose(table["rank"], 4.0)
 
 
-def test_arrows_that_leave_and_arrive(rng):
-    graph = pmrf.LaggedGraph(
-        "abc", [(u, v) for u in "abc" for v in "abc"], lag=[1, 3], links=[("a", "b")]
-    )
-    w = rng.normal(0, 1, (2, 4, graph.n_edges))
-    tree = as_posterior(w, graph.edge_labels)
-    found = pmrf.node_measures(tree, "theta", graph=graph)
-    for cell in np.ndindex(2, 4):
-        A = w[cell][1:].reshape(2, 3, 3)  # lag, from, to
-        off = A * (1 - np.eye(3))
-        expected = {
-            "out_strength": np.abs(off).sum(axis=(0, 2)),
-            "in_strength": np.abs(off).sum(axis=(0, 1)),
-            "out_expected_influence": off.sum(axis=(0, 2)),
-            "in_expected_influence": off.sum(axis=(0, 1)),
-            "self_influence": np.einsum("lii->i", A),
-        }
-        assert list(expected) == list(found.data_vars)
-        for name, values in expected.items():
-            np.testing.assert_allclose(found[name].values[cell], values, atol=1e-12, err_msg=name)
-    with pytest.raises(
-        ValueError, match="names 'strength'; of a directed graph it may name out_strength"
-    ):
-        pmrf.node_measures(tree, "theta", graph=graph, measures=["strength"])
-    table = pmrf.summarize_edges(tree, "theta", graph=graph, sort="graph")
-    assert list(table.columns[:3]) == ["source", "target", "lag"]
-    assert [*table.iloc[[0, 2, 11], :3].itertuples(index=False, name=None)] == [
-        ("a", "b", 0), ("a", "b", 1), ("a", "b", 3),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            {"measures": ["degree"]},
-            "measures names 'degree'; of an undirected graph it may name strength",
-        ),
+        ({"measures": ["degree"]}, "measures names 'degree'; it may name strength"),
         ({"measures": []}, "measures is empty"),
         ({"measures": ["bridge_strength"]}, "bridge_strength, which needs communities"),
         ({"communities": {"a": 0}}, "communities has no entry for node 'b'"),
@@ -166,3 +140,38 @@ def test_bad_arguments(rng, given, message):
     kwargs = {"var_name": "theta", "graph": GRAPH, **given}
     with pytest.raises(ValueError, match=message):
         pmrf.node_measures(posterior(drawn(rng, 2)), **kwargs)
+
+
+LAGGED = pmrf.LaggedGraph("abc", [(u, v) for u in "abc" for v in "abc"], (1, 2), [("a", "b")])
+
+
+def test_measures_of_arrows(rng):
+    w = rng.normal(size=(2, 5, LAGGED.n_edges)) * (rng.random((2, 5, LAGGED.n_edges)) < 0.6)
+    tree = as_posterior(w, LAGGED.edge_labels)
+    found = pmrf.node_measures(tree, "theta", graph=LAGGED)
+    A = w[..., 1:].reshape(2, 5, 2, 3, 3) * (1 - np.eye(3))  # from, to
+    expected = {
+        "out_strength": np.abs(A).sum((2, 4)),
+        "in_strength": np.abs(A).sum((2, 3)),
+        "out_expected_influence": A.sum((2, 4)),
+        "in_expected_influence": A.sum((2, 3)),
+    }
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name].values, values, atol=1e-12, err_msg=name)
+    table = pmrf.summarize_nodes(tree, "theta", graph=LAGGED, measures=["in_strength"])
+    assert list(table.index.names) == ["measure", "node"]
+
+
+def test_measures_of_links_and_of_arrows_are_told_apart(rng):
+    tree = as_posterior(np.ones((1, 4, LAGGED.n_edges)), LAGGED.edge_labels)
+    with pytest.raises(
+        ValueError, match="'closeness', which belongs to undirected edges; it may name out_st"
+    ):
+        pmrf.node_measures(tree, "theta", graph=LAGGED, measures=["closeness"])
+    with pytest.raises(
+        ValueError, match="communities are for measures of bridges, which arrows do not have"
+    ):
+        pmrf.node_measures(tree, "theta", graph=LAGGED, communities=dict.fromkeys("abc", 0))
+    with pytest.raises(ValueError, match="'in_strength', which belongs to arrows; it may name strength"):
+        pmrf.node_measures(posterior(drawn(rng)), "theta", graph=GRAPH, measures=["in_strength"])

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges, plot_inclusion
+from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges
+from pymc_mrf.plots.inclusion import plot_inclusion
 from tests.analysis.posteriors import as_posterior
 
 matplotlib.use("Agg")
@@ -204,6 +207,81 @@ def test_many_nodes_share_labels_and_visuals_are_switched_off():
     assert labels[:3] == ["0", "3", "6"]
     assert "mean" not in pc.viz.children
     assert len(pc.viz["figure"].item().axes) == 1
+
+
+LAGGED = LaggedGraph("abc", [("a", "a"), ("a", "b"), ("b", "a"), ("c", "b")], (1, 2), [("a", "c")])
+# the link, then the arrows of lag 1 and of lag 2; the last one never exists
+ARROW_MEANS = np.array([1.0, 2.0, -1.0, 0.5, 1.0, -2.0, 1.5, 1.0, 0.0])
+
+
+@pytest.fixture
+def arrows():
+    return as_posterior(np.tile(ARROW_MEANS, (1, 4, 1)), edges=LAGGED.edge_labels)
+
+
+def arrow_outlines(pc):
+    """Pixels of every arrow, and the boxes of the nodes, once the figure is drawn."""
+    figure = pc.viz["figure"].item()
+    figure.canvas.draw()
+    renderer, lines = figure.canvas.get_renderer(), pc.get_viz("edges", "theta")
+    places = lines.get_transform().transform(np.reshape(lines.get_segments(), (-1, 2))).reshape(-1, 2, 2)
+    outlines = [lines.outline(i, place, 1.0, 1.0, renderer) for i, place in enumerate(places)]
+    texts = pc.viz["nodes"]["theta"].values
+    return outlines, [text.get_bbox_patch().get_window_extent(renderer) for text in texts]
+
+
+def test_arrows_lead_from_box_to_box_and_part(arrows, tmp_path):
+    pc = plot_edges(arrows, "theta", graph=LAGGED)
+    lines = pc.get_viz("edges", "theta")
+    shown = np.flatnonzero(ARROW_MEANS)[np.argsort(np.abs(ARROW_MEANS[ARROW_MEANS != 0]), kind="stable")]
+    assert [to_hex(c) for c in lines.get_colors()] == [
+        POSITIVE if mean > 0 else NEGATIVE for mean in ARROW_MEANS[shown]
+    ]
+    outlines, boxes = arrow_outlines(pc)
+    middles = []
+    for e, (curve, head) in zip(shown, outlines, strict=True):
+        u, v = LAGGED.edges[e]
+        assert (head is None) == (LAGGED.lag_of[e] == 0)
+        tip = curve[-1] if head is None else head[0]
+        for point, box in ((curve[0], boxes[u]), (tip, boxes[v])):
+            gap = np.maximum(
+                [box.x0 - point[0], box.y0 - point[1]], [point[0] - box.x1, point[1] - box.y1]
+            )
+            assert 0.0 <= gap.max() < 5.0
+        middles.append(curve[len(curve) // 2])
+    apart = np.linalg.norm(np.subtract.outer(middles, middles).diagonal(axis1=1, axis2=3), axis=-1)
+    assert apart[~np.eye(len(apart), dtype=bool)].min() > 5.0
+    labels = [text.get_text() for text in pc.viz["figure"].item().legends[0].get_texts()]
+    assert labels[-2:] == ["lag 1", "lag 2"]
+    pc.savefig(tmp_path / "net.png")
+    plot_edges(arrows, "theta", graph=LAGGED, visuals={"nodes": False}).savefig(tmp_path / "bare.png")
+
+
+def test_arrows_between_dots():
+    big = builders.lagged(160, loops=False)
+    draws = np.zeros((1, 2, big.n_edges))
+    draws[..., :3] = 1.0
+    pos = {i: (i % 16, i // 16) for i in range(160)}
+    pc = plot_edges(as_posterior(draws), "theta", graph=big, pos=pos)
+    pc.viz["figure"].item().canvas.draw()
+    assert len(pc.get_viz("edges", "theta").get_segments()) == 3
+
+
+def test_matrices_of_arrows_run_from_rows_to_columns(arrows, tmp_path):
+    pc = plot_inclusion(arrows, "theta", graph=LAGGED)
+    for e, ((u, v), k) in enumerate(zip(LAGGED.edges, LAGGED.lag_of, strict=True)):
+        lag = (0, *LAGGED.lags)[k]
+        mean = pc.get_viz("mean", "theta", quantity="mean", lag=lag).get_array()
+        inclusion = pc.get_viz("inclusion", "theta", quantity="inclusion", lag=lag).get_array()
+        assert (mean[u, v], inclusion[u, v]) == (ARROW_MEANS[e], ARROW_MEANS[e] != 0)
+        # the other direction is the same of links alone
+        assert mean[v, u] is np.ma.masked or u == v or (mean[v, u] == mean[u, v]) == (lag == 0)
+    target = pc.get_target("theta", {"quantity": "mean", "lag": 2})
+    assert (target.get_ylabel(), target.get_xlabel()) == ("from 2 rows earlier", "to the present row")
+    pc.savefig(tmp_path / "matrices.png")
+    off = {"mean": False, "inclusion_colorbar": False, "labels": False, "title": False}
+    pc = plot_inclusion(arrows, "theta", graph=LAGGED, visuals=off)
+    assert "mean" not in pc.viz.children
 
 
 def test_bad_input_is_named(tree):
