@@ -60,8 +60,9 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
     from pymc_mrf.plots.diagnostics import plot_diagnostics
-    from pymc_mrf.plots.edges import plot_edges, plot_inclusion
+    from pymc_mrf.plots.edges import plot_edges
     from pymc_mrf.plots.groups import plot_co_clustering, plot_groups, plot_n_groups
+    from pymc_mrf.plots.inclusion import plot_inclusion
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.nodes import plot_nodes
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
@@ -231,7 +232,7 @@ _HOMES = {
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
     "plot_groups": "pymc_mrf.plots.groups",
-    "plot_inclusion": "pymc_mrf.plots.edges",
+    "plot_inclusion": "pymc_mrf.plots.inclusion",
     "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",
     "plot_nodes": "pymc_mrf.plots.nodes",
