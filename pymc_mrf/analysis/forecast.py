@@ -7,6 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, checked_group, group_variable
 from pymc_mrf.checks import random_generator, whole_number
+from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.kernels.simulation import series as kernels
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def forecast(
     )
     for s in range(len(out)):
         eta, tables = (np.asarray(table, dtype=np.float64) for table in op.log_tables(next(parameters)))
-        eta = _by_place(eta.reshape(-1, op.graph.n_edges), last[:, -1], place)
+        eta = _by_place(np.atleast_2d(eta), last[:, -1], place)
         tables = _by_place(tables.reshape(-1, *op.scores.shape), last[:, -1], place)
         x[place[:, :most].ravel()] = known[s % len(known)].reshape(-1, op.n_variables)
         x[ahead] = rng.integers(cards, size=(len(ahead), op.n_variables))
@@ -93,7 +94,7 @@ def forecast(
         **{dim: checked_group(idata, group)[dim] for dim in SAMPLE_DIMS},
         "series": labels,
         "ahead": np.arange(1, n_rows + 1),
-        "node": [u if isinstance(u, str | int | np.integer) else str(u) for u in op.graph.nodes],
+        "node": node_labels(op.graph),
     }
     shape = chains, draws, n_series, n_rows, op.n_variables
     dims = (*SAMPLE_DIMS, "series", "ahead", "node")

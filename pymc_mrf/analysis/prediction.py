@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable, thinned
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
 from pymc_mrf.fields.tables import read_answers
+from pymc_mrf.graph.coordinates import node_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ def predict_nodes(
     conditionals, total = field.conditionals(x), np.zeros((*x.shape, field.op.family.n_states))
     for tables in field.tables:
         total += conditionals.at(*tables)
-    coords = {"node": field.node_labels, "state": list(field.op.family.states)}
+    coords = {"node": node_labels(field.op.graph), "state": list(field.op.family.states)}
     dims = ("obs", "node", "state")
     return xr.DataArray(
         total / len(field.tables), dims=dims, coords=coords, name=f"{var_name}_probability"
@@ -103,7 +104,8 @@ def predictability(
         - ``explained_accuracy``: (accuracy - A) / (1 - A), A the share of the commonest state. NaN if all
           cells are in one state.
         - ``explained_log_score``: 1 - L / L_0, L the mean of -log p of the right state, L_0 the same under
-          the shares of the states in the data. Below 0 where the others mislead.
+          the shares of the states in the data. Below 0 where the others mislead, NaN if all cells are in
+          one state.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def predictability(
     shape = (*field.shape, -1)
     names = "accuracy", "explained_accuracy", "explained_log_score"
     values = {name: (dims, np.reshape([one[name] for one in found], shape)) for name in names}
-    return xr.Dataset(values, coords={**field.coords, "node": field.node_labels})
+    return xr.Dataset(values, coords={**field.coords, "node": node_labels(field.op.graph)})
 
 
 def score_predictions(probabilities: xr.DataArray, data: Any) -> "pd.DataFrame":
@@ -205,7 +207,7 @@ class _FieldDraws:
                 f"{var_name} has no random parameters; PairwiseField predicts from known ones"
             )
         n_chains, n_draws = draws[0].shape[:2]
-        kept = np.arange(0, n_draws, -(-n_chains * n_draws // max_draws))
+        kept = thinned(n_chains, n_draws, max_draws)
         self.shape = n_chains, len(kept)
         self.coords = {"chain": draws[0]["chain"], "draw": draws[0]["draw"][kept]}
         f = model.compile_fn(tables, inputs=inputs, point_fn=False)
@@ -214,11 +216,6 @@ class _FieldDraws:
             for d, rv in zip(draws, inputs, strict=True)
         ]
         self.tables = [tuple(f(*values)) for values in zip(*flat, strict=True)]
-
-    @property
-    def node_labels(self) -> list:
-        """Names of the nodes, as a coordinate."""
-        return [v if isinstance(v, str | int) else str(v) for v in self.op.graph.nodes]
 
     def indices(self, data: Any) -> np.ndarray:
         """State indices (n, d) of the rows to predict, -1 where a cell is missing."""
@@ -302,7 +299,9 @@ def _scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
             "accuracy": accuracy,
             "explained_accuracy": np.where(common < 1.0, (accuracy - common) / (1.0 - common), np.nan),
             "log_score": log_score,
-            "explained_log_score": 1.0 - log_score / of_shares.sum(axis=1),
+            "explained_log_score": np.where(
+                common < 1.0, 1.0 - log_score / of_shares.sum(axis=1), np.nan
+            ),
             "brier": np.where(known[:, :, None], (p - right) ** 2, 0.0).sum(axis=(0, 2)) / n,
         }
     if p.shape[2] == 2:

@@ -104,6 +104,24 @@ def test_rows_that_are_held_out():
     np.testing.assert_allclose(found, np.log(expected))
 
 
+def test_without_arrows():
+    """The null model: nodes are independent of all rows before, in forecasts and where cells are missing."""
+    x = np.ma.masked_array(X, mask=False)
+    x[2, 1] = np.ma.masked
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        b = pm.Normal("b", 0, 1, shape=2)
+        pmrf.KineticMRF("x", 0.0, b, graph=pmrf.LaggedGraph("ab", []), observed=x)
+        step = pmrf.SeriesGibbs([model["x_unobserved"]])
+    point, _ = step.step(model.initial_point())
+    assert point["x_unobserved"].shape == (1,)
+    tree = posterior(
+        w=np.zeros((2, 2000, 0)), b=np.tile(B, (2, 2000, 1)), x_unobserved=np.zeros((2, 2000, 1), int)
+    )
+    tree["observed_data"] = xr.Dataset({"x": (("t", "i"), x.filled(0).astype(float))}).where(~x.mask)
+    drawn = pmrf.forecast(tree, model, 1, random_seed=4).values
+    assert_frequencies(frequencies(drawn), joint(1 / (1 + np.exp(-B))))
+
+
 def test_bad_arguments():
     model, idata = model_of(), posterior(3)
     with pytest.raises(ValueError, match="n_rows must be a positive integer"):

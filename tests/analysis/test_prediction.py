@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 from pymc.exceptions import ImputationWarning
 from scipy.special import logsumexp
 
@@ -132,6 +133,29 @@ def test_scores_against_plain_formulas(rng):
         }
         assert list(table.columns) == list(expected)
         np.testing.assert_allclose(table.iloc[i], list(expected.values()))
+
+
+def test_nothing_is_explained_of_a_node_in_one_state():
+    p = xr.DataArray(
+        np.full((3, 1, 2), 0.5), dims=("obs", "node", "state"), coords={"node": [7], "state": [0, 1]}
+    )
+    table = pmrf.score_predictions(p, np.ones((3, 1)))
+    assert np.isnan(
+        table.loc[7, ["explained_accuracy", "explained_log_score", "auc"]].astype(float)
+    ).all()
+
+
+def test_nodes_keep_integer_labels():
+    graph = pmrf.PairwiseGraph(list(np.arange(3)), [(0, 1), (1, 2)])
+    x = np.array([[0, 1, 1], [1, 0, 1]])
+    with pm.Model() as model:
+        J = pm.Normal("J")
+        pmrf.BoltzmannMachine("x", J, graph=graph, observed=x, likelihood="exact")
+    idata = az.from_dict({"posterior": {"J": np.zeros((3, 10))}})
+    p = pmrf.predict_nodes(idata, "x", data=x, model=model, max_draws=5)
+    assert p.node.values.tolist() == [0, 1, 2]
+    assert pmrf.score_predictions(p, pd.DataFrame(x)).loc[0, "n"] == 2
+    assert pmrf.predictability(idata, "x", data=x, model=model, max_draws=5).sizes["draw"] == 1
 
 
 def test_the_truth_predicts_as_well_as_it_says(rng):

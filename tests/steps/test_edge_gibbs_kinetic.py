@@ -244,6 +244,17 @@ def test_fields_of_other_lags_cannot_share_a_vector():
             EdgeGibbs([w])
 
 
+def test_a_field_in_time_shares_no_vector_with_another_kind():
+    z = np.random.default_rng(1).integers(2, size=(20, 2))
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=5)
+        pair = pmrf.graphs.complete(2)
+        pmrf.BoltzmannMachine("x", w[:1], 0.0, graph=pair, observed=z, likelihood="pseudo")
+        pmrf.KineticMRF("y", w, 0.0, graph=pmrf.graphs.lagged(2, links=True), observed=z)
+        with pytest.raises(ValueError, match="y is a field in time and x is none"):
+            EdgeGibbs([w])
+
+
 def test_two_fields_share_a_vector():
     """Two tables of one vector are two series of one table."""
     z, labels, edges, family, b = series("boltzmann", PAIR[:3], np.array([0.9, 0.0, -0.7]), (40, 25), 4)

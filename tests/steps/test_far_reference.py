@@ -125,3 +125,28 @@ def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, mo
     [told] = sample_findings(idata, model, "posterior")
     assert ("the draws are far from the reference" in told.text) == (distance > 2.0)
     assert ("MonteCarlo(seed=1)" in told.remedy) == (distance > 2.0)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_refused_joint_moves_tell_of_the_place_that_is_kept(shared):
+    """The move is too long to be accepted, and ends where the sample says nothing."""
+    x, _ = case(0)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        b = [pm.Normal(f"b_{k}", 0, 1, shape=4) for k in range(1 + shared)]
+        for k, rows in enumerate(np.split(x, 1 + shared)):
+            pmrf.BoltzmannMachine(
+                f"x_{k}", w, b[k], graph=GRAPH, observed=rows, likelihood="monte-carlo"
+            )
+        step = pmrf.EdgeGibbs([w, *b])
+    step.setup_chain(np.random.default_rng(1), 20, 20)
+    point = model.initial_point()
+    for _ in range(20):
+        point, _ = step.step(point)
+    step.stop_tuning()
+    for _ in range(5):
+        step.log_step = 3.0
+        point, [said] = step.step(point)
+        assert said["edge_gibbs_joint_accept"] < 0.01
+        assert said["edge_gibbs_ess"] > 0.3
+        assert said["edge_gibbs_distance"] < FARTHEST

@@ -349,7 +349,16 @@ class EdgeEngine:
         self.remember()
         x = self.coordinates(active, prior)
         draw_momentum(x, rng)
-        return hamiltonian_move(self.view, active, prior, x, step, n_steps, rng, enters)[0]
+        told = [array.copy() for array in self.told_of_place()]
+        accept, _, accepted = hamiltonian_move(self.view, active, prior, x, step, n_steps, rng, enters)
+        if not accepted:
+            for array, before in zip(self.told_of_place(), told, strict=True):
+                array[:] = before
+        return accept
+
+    def told_of_place(self) -> list[np.ndarray]:
+        """Arrays of which `statistics` tells, where a move looked last: they are kept if it is rejected."""
+        return []
 
     def edge_parameters(self) -> np.ndarray:
         """Parameters of the edges (r,), after the last move."""

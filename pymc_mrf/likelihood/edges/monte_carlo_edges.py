@@ -146,17 +146,9 @@ class MonteCarloEdges(EdgeEngine):
             kernels.fill_shares(self.view, k)
         return self.view.shares.copy()
 
-    def trajectory(
-        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
-    ) -> float:
-        """Move as the base does; after a rejection, statistics are again those of the place that is kept."""
-        view = self.view
-        before = view.w.copy(), view.beta.copy()
-        kept = view.share.copy(), view.spread.copy(), view.apart.copy()
-        accept = super().trajectory(active, prior, step, n_steps, rng, enters)
-        if np.array_equal(view.w, before[0]) and np.array_equal(view.beta, before[1]):
-            view.share[:], view.spread[:], view.apart[:] = kept
-        return accept
+    def told_of_place(self) -> list[np.ndarray]:
+        """Shares, spreads and differences of the halves, of the parameters at which they were found last."""
+        return [self.view.share, self.view.spread, self.view.apart]
 
     def measure_noise(self) -> float:
         """Noise of the likelihood at the place where the last move ended.

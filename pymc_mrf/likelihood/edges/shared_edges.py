@@ -106,6 +106,10 @@ class SharedEdges(EdgeEngine):
         """Let the engine of the field remember."""
         self._whole.remember()
 
+    def told_of_place(self) -> list[np.ndarray]:
+        """Return those of the field."""
+        return self._whole.told_of_place()
+
     def statistics(self) -> dict[str, float]:
         """Return those of the field."""
         return self._whole.statistics()

@@ -101,7 +101,7 @@ class SeriesGibbs(MRFStep):
     def _update(self, point):
         op, rows, arrows, scores = self._op, self._op.rows, self._op.graph.arrays, self._op.scores
         eta, tables = (np.asarray(table, np.float64) for table in op.log_tables(self._read(point)))
-        eta, tables = eta.reshape(-1, op.graph.n_edges), tables.reshape(-1, *scores.shape)
+        eta, tables = np.atleast_2d(eta), tables.reshape(-1, *scores.shape)
         x = self._field.states(point)
         if not self.started:
             if self._starts_at_default(point, [self._field.name]):
