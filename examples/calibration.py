@@ -34,6 +34,9 @@ from examples._report import SILENT, machine, parse_sizes, save_figure, table, w
 GRID = pmrf.graphs.grid(2, 3)
 PAIRS = pmrf.graphs.complete(4)
 PICTURE = pmrf.graphs.grid(6, 6)
+ARROWS = pmrf.graphs.lagged(3)
+GAPS = np.zeros((60, 3), dtype=bool)  # of a field in time: some cells, and rows
+GAPS[4::8, 0] = GAPS[6::8, 2] = GAPS[30:32] = True
 MEANS = np.array([-1.0, 0.0, 1.0])
 N_RANKS = 20  # ranks 0 to 19, of the truth among as many draws less one
 BAND = 0.95
@@ -105,6 +108,25 @@ def picture(x: Any = None) -> pm.Model:
         z = pmrf.Potts("z", np.float64(0.7), graph=PICTURE, n_states=3)
         x = np.zeros(36) if x is None else x
         pm.Normal("x", pm.math.stack(list(MEANS))[z], 0.8, observed=x)
+    return model
+
+
+def in_time(x: Any = None) -> pm.Model:
+    """Declare a field in time with missing cells, some of whose arrows are absent."""
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=9)
+        b = pm.Normal("b", 0, 0.5, shape=3)
+        x = np.ma.masked_array(np.zeros(GAPS.shape) if x is None else x, GAPS)
+        pmrf.KineticMRF("x", w, b, graph=ARROWS, observed=x)
+    return model
+
+
+def grouped_in_time(x: Any = None) -> pm.Model:
+    """Declare a field in time whose arrows fall into groups."""
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=9)
+        x = np.zeros(GAPS.shape, int) if x is None else x
+        pmrf.KineticMRF("x", theta, np.zeros(3), graph=ARROWS, observed=x)
     return model
 
 
@@ -248,6 +270,13 @@ CASES = {
         EDGES_AND_BIASES,
         fit=partial(sparse, "monte-carlo"),
     ),
+    "arrows": Case(
+        "`EdgeGibbs`, `SeriesGibbs`",
+        EXACT,
+        in_time,
+        {**EDGES_AND_BIASES, "missing cells of 1": lambda v: v["x_unobserved"].sum(axis=1)},
+    ),
+    "grouped arrows": Case("`ConditionalGibbs`", EXACT, grouped_in_time, GROUPS),
     "hyperparameters": Case(
         "`ConjugateHyperparameters`",
         EXACT,

@@ -27,6 +27,7 @@ TUTORIALS = (
     "hidden_image",
     "hierarchical",
     "autologistic",
+    "kinetic",
 )
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 

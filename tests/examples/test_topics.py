@@ -10,6 +10,7 @@ from examples import (
     cost_against_width,
     edge_covariates,
     hierarchical_field,
+    kinetic_recovery,
     large_fields,
     missing_cells,
     monte_carlo_accuracy,
@@ -46,6 +47,25 @@ def test_edge_covariates(tmp_path, no_convergence_warnings):
     text = (tmp_path / "_results" / "edge_covariates.md").read_text(encoding="utf-8")
     assert "A Boltzmann machine on 6 nodes, of whose 15 pairs" in text
     assert text.count("| same kind | 1.5 |") == text.count("| one for all edges |") == 1
+
+
+@pytest.mark.slow
+def test_kinetic_recovery(tmp_path):
+    size = ["--nodes", "4", "--rows", "60", "--series", "1", "--draws", "20", "--tune", "10"]
+    kinetic_recovery.main([*size, "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "kinetic_recovery.md").read_text(encoding="utf-8")
+    assert text.count("| binary | 4 | 60 | 1 |") == text.count("| 5 answers | 4 | 60 | 1 |") == 1
+    kinetic_recovery.main(["--large", "5", *size[4:], "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "kinetic_recovery_large.md").read_text(encoding="utf-8")
+    assert "Complete digraph of 5 nodes (25 arrows)" in text
+
+
+def test_recovery_is_compared_with_what_is_claimed():
+    p, truth = np.array([0.4, 0.6, 0.9, 0.1]), np.array([False, True, True, False])
+    result = {"inclusion": p, "truth": truth, "seconds": 0.5, "ess": 0.2, "r_hat": 1.0}
+    cells = kinetic_recovery.cells([result])
+    assert cells[:6] == ["1.000", "0.750", "1.000", "0.750", "0.50 / 0.50 (2)", "0.90 / 1.00 (1)"]
+    assert cells[6:] == ["5e+02", "0.4", "1.000"]
 
 
 def test_large_fields(tmp_path):
