@@ -65,7 +65,7 @@ def node_measures(
         - ``bridge_strength``, ``bridge_expected_influence``: the first two over edges to other communities
           (Jones et al., 2021).
         - ``closeness``: inverse of the mean length of the shortest paths to the nodes that can be reached,
-          times the share of these (Wasserman & Faust, 1994); an edge is 1 / |weight| long (Opsahl
+          times the share of these (Wasserman & Faust, 1994); an edge is 1 / abs(weight) long (Opsahl
           et al., 2010). 0 for isolated nodes.
         - ``betweenness``: share of the pairs of other nodes whose shortest path passes the node (Freeman,
           1977); of several that are equally short, which share of these.
