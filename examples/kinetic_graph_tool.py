@@ -38,8 +38,8 @@ def main(source: str, target: str) -> None:
             marginal = state.collect_marginal(marginal)
     inclusion = np.zeros((x.shape[1], x.shape[1]))
     if marginal is not None:
-        u, v = marginal.get_edges().T
-        np.maximum.at(inclusion, (u, v), np.minimum(marginal.ep.eprob.fa, 1.0))
+        u, v, share = marginal.get_edges([marginal.ep.eprob]).T
+        inclusion[u.astype(int), v.astype(int)] = np.minimum(share, 1.0)
     np.savez(target, inclusion=inclusion, n_sweeps=n_sweeps, seconds=time.process_time() - start)
 
 

@@ -180,9 +180,9 @@ def beside_graph_tool(python: str, d: int, n_rows: int, draws: int, tune: int) -
     rows = []
     for (name, spent), p in found.items():
         chosen = p > 0.5
-        precision = truth[chosen].mean() if chosen.any() else np.nan
+        precision = f"{truth[chosen].mean():.2f}" if chosen.any() else "none found"
         recall = truth[chosen].sum() / truth.sum()
-        rows.append([d, f"{n_rows:,}", name, f"{spent:.2g}", f"{precision:.2f}", f"{recall:.2f}"])
+        rows.append([d, f"{n_rows:,}", name, f"{spent:.2g}", precision, f"{recall:.2f}"])
     return rows
 
 
