@@ -3,6 +3,7 @@
 Boxes of labels have their size in points, so that where an arrow ends is known only when it is drawn.
 """
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ def bends(graph: LaggedGraph, shown: np.ndarray) -> np.ndarray:
     pairs = [tuple(sorted(pair)) for pair in graph.edges[shown].tolist()]
     lags = graph.lag_of[shown]
     is_loop = graph.edges[shown, 0] == graph.edges[shown, 1]
-    is_alone = np.array([pairs.count(pair) == 1 for pair in pairs], dtype=bool)
+    counts = Counter(pairs)
+    is_alone = np.array([counts[pair] == 1 for pair in pairs], dtype=bool)
     return np.where(
         is_loop, lags - 1.0, np.where(is_alone | (lags == 0), 0.0, BEND * (0.4 + 0.6 * lags))
     )
