@@ -88,8 +88,9 @@ def experiment(name: str, d: int, n_rows: int, draws: int, tune: int, seed: int)
     doubtful = values[..., (present > 0.05) & (present < 0.95)] != 0
     ess, r_hat = np.nan, np.nan
     if doubtful.shape[-1]:
-        ess = float(az.ess(doubtful.astype(float), method="mean").median())
-        r_hat = float(az.rhat(doubtful.astype(float)).max())
+        with np.errstate(divide="ignore", invalid="ignore"):  # chains of few draws may stand still
+            ess = float(az.ess(doubtful.astype(float), method="mean").median())
+            r_hat = float(az.rhat(doubtful.astype(float)).max())
     return {
         "inclusion": present,
         "truth": weight != 0,
@@ -107,7 +108,8 @@ def cells(results: list[dict]) -> list[str]:
     near = []
     for low, high in NEAR.values():
         inside = (p > low) & (p < high)
-        near.append(f"{p[inside].mean():.2f} / {truth[inside].mean():.2f} ({inside.sum()})")
+        shares = f"{p[inside].mean():.2f} / {truth[inside].mean():.2f} " if inside.any() else ""
+        near.append(f"{shares}({inside.sum()})")
     seconds = np.mean([found["seconds"] for found in results])
     ess = np.mean([found["ess"] for found in results])
     return [
