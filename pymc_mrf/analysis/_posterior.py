@@ -1,5 +1,6 @@
 """Read one variable from the results of `pymc.sample`, or say what is wrong with the request."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,27 @@ def sampled_vector(idata: Any, var_name: str, group: str) -> xr.DataArray:
             'beside "chain" and "draw"'
         )
     return values
+
+
+def function_of_draws(
+    variables: Any, idata: Any, model: Any, group: str
+) -> tuple[Callable[..., Any], list[xr.DataArray]]:
+    """Compile `variables` as a function of the free variables of the model on which they depend.
+
+    Returns
+    -------
+    function, list of draws (chain, draw, ...) of its arguments
+    """
+    from pytensor.graph.traversal import ancestors
+
+    of = variables if isinstance(variables, list) else [variables]
+    needed = set(ancestors(of, blockers=model.free_RVs))
+    inputs = [rv for rv in model.free_RVs if rv in needed]
+    draws = [
+        group_variable(idata, rv.name, group).transpose(*SAMPLE_DIMS, ...).astype(rv.dtype)
+        for rv in inputs
+    ]
+    return model.compile_fn(variables, inputs=inputs, point_fn=False), draws
 
 
 def thinned(n_chains: int, n_draws: int, most: int) -> np.ndarray:

@@ -6,13 +6,11 @@ import numpy as np
 import xarray as xr
 from scipy.special import logit
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, function_of_draws, group_variable
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
 from pymc_mrf.steps.edges.edge_checks import AS_CANDIDATES, false_edges, is_overstated
-
-"""Likelihoods without the error of a pseudo-likelihood."""
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
 
@@ -92,22 +90,14 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
 
 def at_some_draws(variable: Any, idata: xr.DataTree, model: Any, group: str) -> list[np.ndarray]:
     """Values of a function of the model's free variables."""
-    from pytensor.graph.traversal import ancestors
-
-    needed = set(ancestors([variable], blockers=model.free_RVs))
-    inputs = [v for v in model.free_RVs if v in needed]
-    draws = [_some_draws(group_variable(idata, v.name, group)) for v in inputs]
-    f = model.compile_fn(variable, inputs=inputs, point_fn=False)
-    return [
-        f(*(value.astype(v.dtype) for value, v in zip(values, inputs, strict=True)))
-        for values in (zip(*draws, strict=True) if draws else [()])
-    ]
+    f, draws = function_of_draws(variable, idata, model, group)
+    some = [_some_draws(values.values) for values in draws]
+    return [f(*values) for values in (zip(*some, strict=True) if some else [()])]
 
 
-def _some_draws(values: xr.DataArray) -> np.ndarray:
+def _some_draws(values: np.ndarray) -> np.ndarray:
     """Up to `COUPLING_DRAWS` draws, spread over all chains, (draws, ...)."""
-    flat = values.transpose(*SAMPLE_DIMS, ...).values
-    flat = flat.reshape(-1, *flat.shape[2:])
+    flat = values.reshape(-1, *values.shape[2:])
     return flat[np.linspace(0, len(flat) - 1, min(len(flat), COUPLING_DRAWS)).astype(np.int64)]
 
 

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, checked_group, group_variable
+from pymc_mrf.analysis._posterior import (
+    SAMPLE_DIMS,
+    check_tree,
+    checked_group,
+    function_of_draws,
+    group_variable,
+)
 from pymc_mrf.checks import random_generator, whole_number
 from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.kernels.simulation import series as kernels
@@ -141,19 +147,11 @@ def _last_states(
 
 def _parameters(node: Any, idata: Any, model: Any, group: str) -> Any:
     """Yield the parameters of a field draw by draw."""
-    from pytensor.graph.traversal import ancestors
-
-    parameters = list(node.op.dist_params(node))
-    needed = set(ancestors(parameters, blockers=model.free_RVs))
-    inputs = [v for v in model.free_RVs if v in needed]
-    f = model.compile_fn(parameters, inputs=inputs, point_fn=False)
+    f, draws = function_of_draws(list(node.op.dist_params(node)), idata, model, group)
+    flat = [values.values.reshape(-1, *values.shape[2:]) for values in draws]
     sizes = checked_group(idata, group).sizes
-    draws = []
-    for v in inputs:
-        values = group_variable(idata, v.name, group).transpose(*SAMPLE_DIMS, ...).values
-        draws.append(values.reshape(-1, *values.shape[2:]).astype(v.dtype))
     for s in range(sizes["chain"] * sizes["draw"]):
-        yield f(*(values[s] for values in draws))
+        yield f(*(values[s] for values in flat))
 
 
 def _by_place(rows: np.ndarray, last: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable, thinned
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, function_of_draws, thinned
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
@@ -183,7 +183,6 @@ class _FieldDraws:
     def __init__(self, idata: Any, var_name: str, model: Any, max_draws: int, group: str) -> None:
         import pymc as pm
         import pytensor.tensor as pt
-        from pytensor.graph.traversal import ancestors
 
         from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 
@@ -199,9 +198,7 @@ class _FieldDraws:
                 "pm.sample_posterior_predictive"
             )
         tables = [core(table, k) for table, k in zip(tables, self.op.table_ndims, strict=True)]
-        needed = set(ancestors(tables, blockers=model.free_RVs))
-        inputs = [rv for rv in model.free_RVs if rv in needed]
-        draws = [group_variable(idata, rv.name, group).transpose(*SAMPLE_DIMS, ...) for rv in inputs]
+        f, draws = function_of_draws(tables, idata, model, group)
         if not draws:
             raise ValueError(
                 f"{var_name} has no random parameters; PairwiseField predicts from known ones"
@@ -210,11 +207,7 @@ class _FieldDraws:
         kept = thinned(n_chains, n_draws, max_draws)
         self.shape = n_chains, len(kept)
         self.coords = {"chain": draws[0]["chain"], "draw": draws[0]["draw"][kept]}
-        f = model.compile_fn(tables, inputs=inputs, point_fn=False)
-        flat = [
-            d.values[:, kept].reshape(-1, *d.shape[2:]).astype(rv.dtype)
-            for d, rv in zip(draws, inputs, strict=True)
-        ]
+        flat = [d.values[:, kept].reshape(-1, *d.shape[2:]) for d in draws]
         self.tables = [tuple(f(*values)) for values in zip(*flat, strict=True)]
 
     def indices(self, data: Any) -> np.ndarray:
