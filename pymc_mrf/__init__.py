@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
+    from pymc_mrf.estimation.elasso import elasso
     from pymc_mrf.estimation.fit import fit
     from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
@@ -131,6 +132,7 @@ __all__ = [
     "edge_appearance_probabilities",
     "edge_density",
     "edge_inclusion",
+    "elasso",
     "fit",
     "forecast",
     "graphs",
@@ -218,6 +220,7 @@ _HOMES = {
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_inclusion": "pymc_mrf.analysis.edges",
+    "elasso": "pymc_mrf.estimation.elasso",
     "fit": "pymc_mrf.estimation.fit",
     "forecast": "pymc_mrf.analysis.forecast",
     "group_labels": "pymc_mrf.analysis.groups",
