@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
     from pymc_mrf.analysis.forecast import forecast
+    from pymc_mrf.analysis.group_differences import compare_networks, summarize_differences
     from pymc_mrf.analysis.groups import (
         co_clustering,
         group_labels,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
@@ -124,6 +126,7 @@ __all__ = [
     "chow_liu",
     "co_clustering",
     "comb_partition",
+    "compare_networks",
     "conditional_log_likelihood",
     "coords",
     "datasets",
@@ -137,6 +140,7 @@ __all__ = [
     "forecast",
     "graphs",
     "group_labels",
+    "group_weights",
     "l1_pseudo_likelihood",
     "log_predictive",
     "log_pseudo_likelihood",
@@ -167,6 +171,7 @@ __all__ = [
     "sample",
     "score_predictions",
     "spiral_partition",
+    "summarize_differences",
     "summarize_edges",
     "summarize_nodes",
     "tree_partition",
@@ -213,6 +218,7 @@ _HOMES = {
     "chow_liu": "pymc_mrf.estimation.chow_liu",
     "co_clustering": "pymc_mrf.analysis.groups",
     "comb_partition": "pymc_mrf.graph.lattice_partition",
+    "compare_networks": "pymc_mrf.analysis.group_differences",
     "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
     "coords": "pymc_mrf.graph.coordinates",
     "diagnose": "pymc_mrf.analysis.diagnose",
@@ -224,6 +230,7 @@ _HOMES = {
     "fit": "pymc_mrf.estimation.fit",
     "forecast": "pymc_mrf.analysis.forecast",
     "group_labels": "pymc_mrf.analysis.groups",
+    "group_weights": "pymc_mrf.distributions.group_weights",
     "l1_pseudo_likelihood": "pymc_mrf.estimation.l1_pseudo_likelihood",
     "log_predictive": "pymc_mrf.analysis.conditional",
     "log_pseudo_likelihood": "pymc_mrf.analysis.predictive",
@@ -254,6 +261,7 @@ _HOMES = {
     "sample": "pymc_mrf.runs.sample",
     "score_predictions": "pymc_mrf.analysis.prediction",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
+    "summarize_differences": "pymc_mrf.analysis.group_differences",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",
     "tree_partition": "pymc_mrf.graph.tree_partition",
