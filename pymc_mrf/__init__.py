@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
+    from pymc_mrf.analysis.plan_summary import summarize_plan
     from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement
@@ -68,7 +69,9 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.inclusion import plot_inclusion
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.nodes import plot_nodes
+    from pymc_mrf.plots.plan import plot_plan
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+    from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
     from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
@@ -148,6 +151,7 @@ __all__ = [
     "n_groups",
     "neighborhood_selection",
     "node_measures",
+    "plan_study",
     "plot_co_clustering",
     "plot_diagnostics",
     "plot_edges",
@@ -156,6 +160,7 @@ __all__ = [
     "plot_latent_field",
     "plot_n_groups",
     "plot_nodes",
+    "plot_plan",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
     "point_grouping",
@@ -174,6 +179,7 @@ __all__ = [
     "summarize_differences",
     "summarize_edges",
     "summarize_nodes",
+    "summarize_plan",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -238,6 +244,7 @@ _HOMES = {
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
     "node_measures": "pymc_mrf.analysis.node_measures",
+    "plan_study": "pymc_mrf.runs.planning",
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
@@ -246,6 +253,7 @@ _HOMES = {
     "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",
     "plot_nodes": "pymc_mrf.plots.nodes",
+    "plot_plan": "pymc_mrf.plots.plan",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
@@ -264,6 +272,7 @@ _HOMES = {
     "summarize_differences": "pymc_mrf.analysis.group_differences",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",
+    "summarize_plan": "pymc_mrf.analysis.plan_summary",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",
