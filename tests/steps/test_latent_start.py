@@ -316,7 +316,7 @@ def positive_in_order(x):
         positive_in_order,
     ],
 )
-def test_forms_of_evidence(declare):
+def test_forms_of_evidence(declare, few_starts):
     """Whatever the classes are called; a pixel without evidence is one of its neighbours."""
     with pm.Model() as model:
         declare(x := pmrf.Potts("x", 1.0, graph=SQUARE, n_states=N_STATES))
