@@ -31,7 +31,7 @@ MAX_WIDTH = 16.0  # inches of networks side by side
 CATEGORIES_HEIGHT, TITLE_HEIGHT, COLUMN_GAP = 0.35, 0.3, 0.35  # inches
 
 
-class Network(NamedTuple):
+class Canvas(NamedTuple):
     """A picture of one network or several, in which edges and nodes are to be drawn."""
 
     pc: Any
@@ -55,7 +55,7 @@ def open_network(
     function: str,
     backend: str | None,
     **pc_kwargs,
-) -> Network:
+) -> Canvas:
     """Empty picture with a plot for every variable of `data`, all with the same places of the nodes.
 
     Parameters
@@ -118,7 +118,7 @@ def open_network(
         target.set_aspect("equal")
         target.margins(0.01)
         target.update_datalim(corners)  # text does not count for the limits of the axes
-    return Network(pc, targets, xy, labels, n_columns)
+    return Canvas(pc, targets, xy, labels, n_columns)
 
 
 def _columns(names: list[str], height: float) -> tuple[int, float]:
@@ -131,7 +131,7 @@ def _columns(names: list[str], height: float) -> tuple[int, float]:
 
 
 def close_network(
-    network: Network,
+    canvas: Canvas,
     graph: PairwiseGraph | LaggedGraph,
     colors: list,
     node_category: Mapping | None,
@@ -139,13 +139,13 @@ def close_network(
 ) -> None:
     """Draw what lies above the edges, the visual "nodes", and the legends of their names and categories."""
     if options["nodes"] is not False:
-        _draw_nodes(network, graph, colors, options["nodes"])
-        if network.labels is not None and network.labels.names and options["names"] is not False:
-            _draw_names(network, options["names"])
-    for target in network.targets:
+        _draw_nodes(canvas, graph, colors, options["nodes"])
+        if canvas.labels is not None and canvas.labels.names and options["names"] is not False:
+            _draw_names(canvas, options["names"])
+    for target in canvas.targets:
         target.autoscale_view()
     if node_category is not None and options["legend"] is not False:
-        _draw_category_legend(network, graph, node_category, colors, options["legend"])
+        _draw_category_legend(canvas, graph, node_category, colors, options["legend"])
 
 
 def check_mapping(value: Any, name: str, of: str) -> None:
@@ -213,16 +213,14 @@ def _is_color(value: Any) -> bool:
     return bool(is_color_like(value))
 
 
-def _draw_nodes(
-    network: Network, graph: PairwiseGraph | LaggedGraph, colors: list, kwargs: dict
-) -> None:
+def _draw_nodes(canvas: Canvas, graph: PairwiseGraph | LaggedGraph, colors: list, kwargs: dict) -> None:
     """Add the visual "nodes" to the collection: labels, or dots if there are too many to read."""
-    options: dict[str, Any] = {"ignore_aes": "all", "colors": colors, "xy": network.xy}
-    if network.labels is None:
-        network.pc.map(_draw_dots, "nodes", kwargs=kwargs, **options)
+    options: dict[str, Any] = {"ignore_aes": "all", "colors": colors, "xy": canvas.xy}
+    if canvas.labels is None:
+        canvas.pc.map(_draw_dots, "nodes", kwargs=kwargs, **options)
         return
-    options |= {"texts": network.labels.texts, "artist_dims": {"node": graph.n_nodes}}
-    network.pc.map(_draw_labels, "nodes", kwargs={"fontsize": FONT_SIZE, **kwargs}, **options)
+    options |= {"texts": canvas.labels.texts, "artist_dims": {"node": graph.n_nodes}}
+    canvas.pc.map(_draw_labels, "nodes", kwargs={"fontsize": FONT_SIZE, **kwargs}, **options)
 
 
 def _draw_labels(
@@ -242,25 +240,25 @@ def _draw_dots(da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, kwar
     return target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
 
 
-def _draw_names(network: Network, kwargs: dict) -> None:
+def _draw_names(canvas: Canvas, kwargs: dict) -> None:
     """Explain the numbers that stand for the nodes."""
     from matplotlib.lines import Line2D
 
-    assert network.labels is not None
-    handles = [Line2D([], [], linestyle="", label=name) for name in network.labels.names]
+    assert canvas.labels is not None
+    handles = [Line2D([], [], linestyle="", label=name) for name in canvas.labels.names]
     style = {
         "loc": "outside right center",
-        "ncols": network.n_columns,
+        "ncols": canvas.n_columns,
         "frameon": False,
         "fontsize": FONT_SIZE,
         "handlelength": 0.0,
         "handletextpad": 0.0,
     }
-    network.targets[0].figure.legend(handles=handles, **{**style, **kwargs})
+    canvas.targets[0].figure.legend(handles=handles, **{**style, **kwargs})
 
 
 def _draw_category_legend(
-    network: Network,
+    canvas: Canvas,
     graph: PairwiseGraph | LaggedGraph,
     node_category: Mapping,
     colors: list,
@@ -274,7 +272,7 @@ def _draw_category_legend(
         Patch(facecolor=_tint(color), edgecolor=color, label=literal(name))
         for name, color in dict(zip(names, colors, strict=True)).items()
     ]
-    figure = network.targets[0].figure
+    figure = canvas.targets[0].figure
     widest = max(text_size(str(name), LEGEND_FONT_SIZE)[0] for name in names)
     style = {
         "loc": "outside upper center",

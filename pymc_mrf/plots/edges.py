@@ -135,7 +135,7 @@ def plot_edges(
         np.unique(np.concatenate(list(shown.values()))),
     )
     has_loops = bool((graph.edges[:, 0] == graph.edges[:, 1]).any())
-    network = open_network(
+    canvas = open_network(
         means,
         graph,
         pairs[skeleton],
@@ -149,7 +149,7 @@ def plot_edges(
         backend=backend,
         **pc_kwargs,
     )
-    pc = network.pc
+    pc = canvas.pc
     if options["edges"] is not False:
         largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
         pc.map(
@@ -157,7 +157,7 @@ def plot_edges(
             "edges",
             ignore_aes="all",
             graph=graph,
-            xy=network.xy,
+            xy=canvas.xy,
             inclusion=inclusion,
             shown=shown,
             largest=largest,
@@ -169,11 +169,11 @@ def plot_edges(
                 "title": _said(label, min_inclusion, floor, n_weaker),
                 **options["edge_legend"],
             }
-            _draw_edge_legend(network.targets[0].figure, label, largest, graph, style)
+            _draw_edge_legend(canvas.targets[0].figure, label, largest, graph, style)
     if len(names) > 1 and options["title"] is not False:
-        for name, target in zip(names, network.targets, strict=True):
+        for name, target in zip(names, canvas.targets, strict=True):
             target.set_title(**{"label": literal(name), **options["title"]})
-    close_network(network, graph, colors, categories, options)
+    close_network(canvas, graph, colors, categories, options)
     if (
         isinstance(graph, LaggedGraph)
         and options["edges"] is not False

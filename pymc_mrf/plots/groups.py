@@ -93,7 +93,7 @@ def plot_groups(
     categories = node_categories(dt, node_category, graph, group)
     colors = node_colors(graph, categories, category_colors)
     means = values.mean(SAMPLE_DIMS)
-    network = open_network(
+    canvas = open_network(
         means.to_dataset(),
         graph,
         graph.edges,
@@ -105,7 +105,7 @@ def plot_groups(
         backend=backend,
         **pc_kwargs,
     )
-    pc = network.pc
+    pc = canvas.pc
     if options["edges"] is not False:
         pc.map(
             _draw_edges,
@@ -113,7 +113,7 @@ def plot_groups(
             ignore_aes="all",
             graph=graph,
             center=center,
-            xy=network.xy,
+            xy=canvas.xy,
             kwargs=options["edges"],
         )
         if options["colorbar"] is not False:
@@ -121,7 +121,7 @@ def plot_groups(
             style = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30}
             style |= {"ax": lines.axes, "pad": 0.01} | options["colorbar"]
             lines.figure.colorbar(lines, **style)
-    close_network(network, graph, colors, categories, options)
+    close_network(canvas, graph, colors, categories, options)
     return pc
 
 
