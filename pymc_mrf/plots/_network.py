@@ -83,15 +83,12 @@ def open_network(
     if graph.n_nodes <= MAX_NODE_LABELS:
         labels = node_labels(graph.nodes, (options["nodes"] or {}).get("fontsize", FONT_SIZE))
     boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else labels.boxes
-    base, of_node = (AREA, NODE_AREA) if len(data) == 1 else (AREA_BESIDE, NODE_AREA_BESIDE)
-    area = base + of_node * min(graph.n_nodes, MAX_NODE_LABELS)
-    area += LABEL_AREA * boxes.prod(axis=1).sum()
     if pos is None:
         lengths = np.ones(len(edges)) if lengths is None else lengths
         xy = packed_layout(graph.n_nodes, edges, lengths)
     else:
         xy = points(graph.nodes, pos)
-    xy = fit(xy, np.sqrt([area * ASPECT, area / ASPECT]))
+    xy = fit(xy, _network_size(boxes, len(data) == 1))
     if labels is not None:
         xy = separate(xy, 1.1 * boxes)
     reach = 0.5 * boxes + [0.0, loop_height]
@@ -119,6 +116,13 @@ def open_network(
         target.margins(0.01)
         target.update_datalim(corners)  # text does not count for the limits of the axes
     return Canvas(pc, targets, xy, labels, n_columns)
+
+
+def _network_size(boxes: np.ndarray, is_alone: bool) -> np.ndarray:
+    """Width and height in inches of a network whose labels have these sizes (d, 2)."""
+    base, of_node = (AREA, NODE_AREA) if is_alone else (AREA_BESIDE, NODE_AREA_BESIDE)
+    area = base + of_node * min(len(boxes), MAX_NODE_LABELS) + LABEL_AREA * boxes.prod(axis=1).sum()
+    return np.sqrt([area * ASPECT, area / ASPECT])
 
 
 def _columns(names: list[str], height: float) -> tuple[int, float]:
