@@ -26,7 +26,7 @@ class NodeLabels(NamedTuple):
 def node_labels(nodes: Sequence[Hashable], font_size: Any) -> NodeLabels:
     """Break names longer than `LINE` into lines, or number all nodes where these would be too many."""
     names = [str(node) for node in nodes]
-    texts = [wrapped(name, LINE) for name in names]
+    texts = [balanced(name) for name in names]
     n_lines = [text.count("\n") + 1 for text in texts]
     is_numbered = max(n_lines) > MAX_LINES or sum(n > 1 for n in n_lines) > MAX_WRAPPED
     if is_numbered:
@@ -36,6 +36,16 @@ def node_labels(nodes: Sequence[Hashable], font_size: Any) -> NodeLabels:
     return NodeLabels(
         [literal(text) for text in texts], boxes, [literal(name) for name in names] * is_numbered
     )
+
+
+def balanced(name: str) -> str:
+    """Break a long name into as few lines as `LINE` allows, about equally long."""
+    if len(name) <= LINE:
+        return name
+    n_lines = wrapped(name, LINE).count("\n")
+    narrowest = min(LINE, max(map(len, name.split()), default=LINE))  # words stay whole
+    texts = (wrapped(name, width) for width in range(narrowest, LINE + 1))
+    return next(text for text in texts if text.count("\n") == n_lines)
 
 
 def wrapped(name: str, width: int, indent: str = "") -> str:

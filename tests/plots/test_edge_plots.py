@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.plots._labels import balanced
 from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges
 from pymc_mrf.plots.inclusion import plot_inclusion
 from tests.analysis.posteriors import as_posterior
@@ -223,11 +224,25 @@ def test_long_labels_are_broken_into_lines():
     with pytest.warns(UserWarning, match="Glyph .* missing"):
         pc = plot_edges(as_posterior(np.ones((1, 2, graph.n_edges))), "theta", graph=graph)
     texts = [text.get_text() for text in pc.viz["nodes"]["theta"].values]
-    assert texts[0].split("\n") == ["I have trouble", "falling asleep, item", "0"]
+    assert texts[0].split("\n") == ["I have trouble", "falling", "asleep, item 0"]
     assert texts[-3:] == [r"costs under \$5", "心配事が多い", "x"]
     with pytest.warns(UserWarning, match="Glyph .* missing"):
         assert overlaps(pc) == 0
     assert len(pc.viz["figure"].item().legends) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Superfund right to sue", "Superfund\nright to sue"),
+        ("two  spaces, kept", "two  spaces, kept"),
+        ("a" * 19 + " b", "a" * 19 + "\nb"),
+        ("x" * 45, "\n".join(["x" * 20, "x" * 20, "x" * 5])),
+        ("", ""),
+    ],
+)
+def test_lines_are_about_equally_long(name, text):
+    assert balanced(name) == text
 
 
 def test_many_long_labels_are_numbers_with_a_legend():
