@@ -184,8 +184,6 @@ def plan_study(
 
 def _read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
-    import networkx as nx
-
     op = getattr(getattr(variable, "owner", None), "op", None)
     if not isinstance(op, MarkovRandomFieldRV) or op.family.edge_axes:
         raise TypeError(
@@ -208,9 +206,10 @@ def _read_truth(variable: Any) -> Truth:
     edge_tables = np.broadcast_to(tables[0], (graph.n_edges, *tables[0].shape[-2:]))
     weight = op.family.natural(np.broadcast_to(values[0], graph.n_edges))
     kept = np.flatnonzero(weight)
-    present = nx.Graph()
-    present.add_nodes_from(graph.nodes)
-    present.add_edges_from((graph.nodes[u], graph.nodes[v]) for u, v in graph.edges[kept])
+    # networkx would list them in another order
+    present = PairwiseGraph(
+        graph.nodes, [(graph.nodes[u], graph.nodes[v]) for u, v in graph.edges[kept]]
+    )
     node_tables = np.broadcast_to(tables[1], (graph.n_nodes, tables[1].shape[-1]))
     return Truth(graph, weight, PairwiseField(present, edge_tables[kept], node_tables), op.decode)
 
