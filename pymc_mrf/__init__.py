@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+    from pymc_mrf.distributions.network_model import network_model
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
@@ -141,6 +142,7 @@ __all__ = [
     "median_graph",
     "n_groups",
     "neighborhood_selection",
+    "network_model",
     "node_measures",
     "plot_co_clustering",
     "plot_diagnostics",
@@ -227,6 +229,7 @@ _HOMES = {
     "median_graph": "pymc_mrf.analysis.edges",
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
+    "network_model": "pymc_mrf.distributions.network_model",
     "node_measures": "pymc_mrf.analysis.node_measures",
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
