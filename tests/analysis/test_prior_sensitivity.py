@@ -1,5 +1,7 @@
 """Draws reweighted to other priors, beside posteriors of closed form."""
 
+import warnings
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -115,3 +117,31 @@ def test_another_variable_is_refused(rng):
         pm.Normal("w", 0, 1, dims="edge")
     with pytest.raises(ValueError, match="no free SpikeAndSlab"):
         pmrf.prior_sensitivity(posterior(rng, 0.5), "w", model=model)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_reweighted_draws_agree_with_a_sample_under_the_other_prior(rng):
+    x = rng.integers(0, 2, (150, 4))
+    x[:, 1] = np.where(rng.random(150) < 0.3, x[:, 0], x[:, 1])
+
+    def sampled(p, scale):
+        model = pmrf.network_model(x, prior_inclusion=p, slab=pm.Cauchy.dist(0, scale))
+        with model, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few draws
+            return model, pm.sample(
+                1500, tune=300, chains=2, cores=1, random_seed=3, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )  # fmt: skip
+
+    model, idata = sampled(0.5, 2.0)
+    options = {"prior_inclusion": [0.15], "slab_scale": [0.25]}
+    found = pmrf.prior_sensitivity(idata, "weight", model=model, **options).isel(
+        prior_inclusion=0, slab_scale=0
+    )
+    direct = pmrf.edge_inclusion(sampled(0.15, 0.5)[1], "weight")
+    z = (found.inclusion - direct.inclusion) / np.hypot(found.inclusion_mcse, direct.inclusion_mcse)
+    assert np.abs(z).max() < Z
+    as_sampled = pmrf.edge_inclusion(idata, "weight")
+    apart = (as_sampled.inclusion - direct.inclusion) / direct.inclusion_mcse
+    assert np.abs(apart).max() > Z
