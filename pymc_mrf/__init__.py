@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
     from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
-    from pymc_mrf.analysis.predictive_checks import edge_agreement
+    from pymc_mrf.analysis.predictive_checks import edge_agreement, run_lengths
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.nodes import plot_nodes
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+    from pymc_mrf.plots.ppc_runs import plot_ppc_runs
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
     from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
@@ -152,6 +153,7 @@ __all__ = [
     "plot_nodes",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
+    "plot_ppc_runs",
     "point_grouping",
     "precision_recall",
     "predict_nodes",
@@ -160,6 +162,7 @@ __all__ = [
     "read_store",
     "recode_states",
     "replicate",
+    "run_lengths",
     "run_progress",
     "same_community",
     "sample",
@@ -238,6 +241,7 @@ _HOMES = {
     "plot_nodes": "pymc_mrf.plots.nodes",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
+    "plot_ppc_runs": "pymc_mrf.plots.ppc_runs",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
     "predict_nodes": "pymc_mrf.analysis.prediction",
@@ -246,6 +250,7 @@ _HOMES = {
     "read_store": "pymc_mrf.runs.sample",
     "recode_states": "pymc_mrf.fields.recoding",
     "replicate": "pymc_mrf.runs.replicates",
+    "run_lengths": "pymc_mrf.analysis.predictive_checks",
     "run_progress": "pymc_mrf.runs.sample",
     "same_community": "pymc_mrf.distributions.edge_communities",
     "sample": "pymc_mrf.runs.sample",

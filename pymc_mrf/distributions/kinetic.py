@@ -16,6 +16,7 @@ from pymc_mrf.distributions.field import (
     latent_if_all_missing,
     read_observed,
     registered_node,
+    row_counts,
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
@@ -78,6 +79,10 @@ class KineticMRF(DiscreteField):
         Times of the rows of each series, or the column that tells, increasing: where they are more than one
         apart, rows are inserted all of whose cells are missing. Parameters that differ between rows, and
         dimensions, have these rows as well. Without, rows are one apart.
+    weights : (T,) whole numbers, or str, optional
+        How many observations each row stands for, given the rows before, or the column that tells.
+        Pointwise log-likelihoods have as many rows. Rows with another weight than 1, and those on which they
+        depend, must be complete.
     n_sweeps : int
         Gibbs sweeps behind each row of a random draw, where there are links; else draws are exact.
     **kwargs
@@ -89,7 +94,8 @@ class KineticMRF(DiscreteField):
     ------
     ValueError
         If the graph is undirected, graph, data and parameters do not fit together, a series has no row with
-        a past, times of a series do not increase, or labels do not match the rows.
+        a past, times of a series do not increase, labels or weights do not match the rows, or cells are
+        missing where weights are not 1.
 
     Warns
     -----
@@ -144,6 +150,7 @@ class KineticMRF(DiscreteField):
         time=None,
         observed=None,
         columns=None,
+        weights=None,
         dims=None,
         **kwargs,
     ):
@@ -152,15 +159,12 @@ class KineticMRF(DiscreteField):
             raise TypeError(
                 f"KineticMRF {name!r} needs graph=, a networkx.DiGraph or pymc_mrf.graphs.lagged(nodes)"
             )
-        for option, remedy in (
-            ("weights", "repeat series, with labels of their own"),
-            ("likelihood", "it follows from the graph"),
-        ):
-            if option in kwargs:
-                raise TypeError(f"{name}: KineticMRF has no {option}=: {remedy}")
+        if "likelihood" in kwargs:
+            raise TypeError(f"{name}: KineticMRF has no likelihood=: it follows from the graph")
         graph = as_lagged(graph, lag, links)
         series, columns = _column(observed, series, columns, graph, "series", name)
         time, columns = _column(observed, time, columns, graph, "time", name)
+        weights, columns = _column(observed, weights, columns, graph, "weights", name)
         if family == "ordinal" and n_states is None and observed is not None:
             counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
             n_states = counts if len(set(counts)) > 1 else counts[0]
@@ -186,7 +190,11 @@ class KineticMRF(DiscreteField):
             if observed is None:
                 raise ValueError(f"{name}: time has gaps, but there is no `observed`: leave time out")
             observed, x = _with_gaps(observed, source), _with_gaps(x, source)
-        rows = _series_rows(x, places, len(source), kind, graph, name)
+        if weights is not None:
+            if x is None:
+                raise ValueError(f"{name}: weights are those of rows of `observed`: leave them out")
+            weights = np.where(source < 0, 1, row_counts(weights, (n_rows, graph.n_nodes), name)[source])
+        rows = _series_rows(x, places, len(source), kind, graph, name, weights)
         if x is not None:
             observed = without_nan(observed, kind.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
@@ -336,16 +344,35 @@ def _series_rows(
     family: Family,
     graph: LaggedGraph,
     name: str,
+    weights: np.ndarray | None = None,
 ) -> SeriesRows:
-    """Make the structure of the rows, with the states of those that are given."""
+    """Make the structure of the rows, with the states of those that are given and their weights."""
     windows = windows_of(places, graph.lags, name)
     first = np.full((n_rows, graph.n_nodes), -1, dtype=np.int8)
     if x is not None:
         given = np.setdiff1d(np.arange(n_rows), windows[:, 0])
         z = family.encode(x.filled(family.states[0]), n_nodes=graph.n_nodes)
         first[given] = np.where(np.ma.getmaskarray(x), -1, z)[given]
-    last = {label: own[-max(graph.lags) :] for label, own in places.items()}
-    return SeriesRows(n_rows, windows, first, last)
+    if weights is not None and x is not None:
+        weights = weights[windows[:, 0]]
+        _check_weights(weights, windows, x, name)
+    return SeriesRows(n_rows, windows, first, places, weights)
+
+
+def _check_weights(weights: np.ndarray, windows: np.ndarray, x: np.ma.MaskedArray, name: str) -> None:
+    """Refuse weights (m,) of windows that all are 0, or have missing cells where they are not 1."""
+    if not weights.any():
+        raise ValueError(
+            f"{name}: weights are 0 in all rows that have earlier ones: at least one is needed to learn from"
+        )
+    wrong = (weights != 1) & np.ma.getmaskarray(x)[windows].any(axis=(1, 2))
+    if wrong.any():
+        k = np.flatnonzero(wrong)[0]
+        raise ValueError(
+            f"{name}: row {windows[k, 0]} has weight {weights[k]}, but it, or an earlier row on which it "
+            "depends, has missing cells, of which several observations would have values of their own: give "
+            "it weight 1, and repeat the rows as a series of their own"
+        )
 
 
 def _own_dims(dims: Any, rows: SeriesRows, name: str) -> tuple[Hashable, ...]:

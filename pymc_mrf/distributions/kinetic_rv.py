@@ -78,12 +78,13 @@ class KineticRV(FieldRV):
 
     @property
     def table_rows(self) -> np.ndarray:
-        """Rows of the table that have a probability."""
-        return self.rows.windows[:, 0]
+        """Rows of the table that have a probability, each as often as its weight says."""
+        return self.rows.observations[:, 0]
 
     def arrange(self, x: np.ndarray) -> np.ndarray:
-        """Rows with a past and the earlier ones side by side, (m, (1 + L) d), from states (T, d)."""
-        return np.ascontiguousarray(x[self.rows.windows].reshape(len(self.rows.windows), -1))
+        """Rows with a past and the earlier ones side by side, (n, (1 + L) d), from states (T, d)."""
+        windows = self.rows.observations
+        return np.ascontiguousarray(x[windows].reshape(len(windows), -1))
 
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Parameters of the edges (..., r), and tables of the nodes (..., d, K)."""
@@ -141,8 +142,8 @@ class KineticRV(FieldRV):
 
 
 def local_fields(op: KineticRV, indices, eta):
-    """Local fields (m, d) of the rows with a past, symbolic, from state indices (T, d)."""
-    graph, d, (windows, scores) = op.graph, op.n_variables, (op.rows.windows, op.scores)
+    """Local fields (n, d) of the rows with a past, symbolic, from state indices (T, d)."""
+    graph, d, (windows, scores) = op.graph, op.n_variables, (op.rows.observations, op.scores)
     flat = pt.constant(scores.ravel())[np.arange(d) * scores.shape[1] + indices]  # (T, d)
     is_shared = shared_by_rows([eta], [1])
     padded = pt.concatenate([eta, pt.zeros_like(eta[..., :1])], axis=-1)
@@ -167,7 +168,7 @@ def local_fields(op: KineticRV, indices, eta):
 
 
 def log_conditionals(op: KineticRV, indices, parameters):
-    """Log probability of every node in every row with a past given the rest, (m, d), symbolic."""
+    """Log probability of every node in every row with a past given the rest, (n, d), symbolic."""
     eta, tables = op.log_tables(parameters, pt)
     rows, scores, K = op.table_rows, op.scores, op.family.n_states
     fields, own = local_fields(op, indices, eta), indices[rows]
@@ -204,6 +205,6 @@ def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
         value = HiddenStates()(value)
     indices, legal = op.encode(value)
     logp = log_conditionals(op, indices, parameters).sum(axis=-1)
-    legal = pt.all(legal[op.rows.windows], axis=(1, 2))
+    legal = pt.all(legal[op.rows.observations], axis=(1, 2))
     logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
     return probability_or_nan(logp, op.likelihood, values[0], "declare it without links")

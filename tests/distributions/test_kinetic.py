@@ -143,6 +143,60 @@ def test_tables_and_their_columns(rng):
     np.testing.assert_allclose(found, found[0])
 
 
+WEIGHTS = np.array([5, 1, 2, 0, 1, 3, 0, 1, 1, 2, 1, 1])
+
+
+def one_by_one(x, weights, labels):
+    """Each row that has an earlier one with it, as often as its weight says: a table of pairs, and labels."""
+    pairs = [
+        x[[before[-1], t]]
+        for t, label in enumerate(labels)
+        if len(before := np.flatnonzero(labels[:t] == label))
+        for _ in range(weights[t])
+    ]
+    return np.concatenate(pairs), np.repeat(np.arange(len(pairs)), 2)
+
+
+@pytest.mark.parametrize("links", [[], LINKS], ids=["arrows", "and links"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_weights_are_rows_told_more_than_once(name, links, rng):
+    family, options = FAMILIES[name]
+    _, x = data(family, len(SERIES), rng)
+    graph = pmrf.LaggedGraph(range(3), ARROWS, links=links)
+    point = {"w": rng.normal(size=graph.n_edges), "b": rng.normal(size=family.node_shape(3))}
+    pairs, labels = one_by_one(x, WEIGHTS, SERIES)
+    found = []
+    for observed, own in (
+        (x, {"series": SERIES, "weights": WEIGHTS}),
+        (pairs, {"series": labels}),
+        (x, {"series": SERIES}),
+    ):
+        with pm.Model() as model:
+            w, b = pm.Flat("w", shape=graph.n_edges), pm.Flat("b", shape=family.node_shape(3))
+            pmrf.KineticMRF("x", w, b, graph=graph, observed=observed, **own, **options)
+        found.append([model.compile_logp()(point), model.compile_dlogp()(point)])
+    for one, other, unweighted in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other)
+        assert not np.allclose(one, unweighted)
+    frame = pd.DataFrame(x, columns=range(3)).assign(who=SERIES, n=WEIGHTS)
+    with pm.Model() as model:
+        b = pm.Flat("b", shape=family.node_shape(3))
+        columns = {"series": "who", "weights": "n"}
+        pmrf.KineticMRF("x", point["w"], b, graph=graph, observed=frame, **columns, **options)
+    [terms] = model.logp(model["x"], sum=False)
+    terms = model.compile_fn(terms + 0.0, inputs=model.value_vars)({"b": point["b"]})
+    assert terms.shape == (len(pairs) // 2,)
+    np.testing.assert_allclose(terms.sum(), found[0][0])
+
+
+def test_rows_of_weight_0_are_drawn(rng):
+    """Weights count what was observed, and change nothing of what may be."""
+    with pm.Model() as model:
+        x, weights = np.ones((40, 3), dtype=int), np.arange(40) % 2
+        pmrf.KineticMRF("x", 0.0, -30.0, graph=digraph(), observed=x, weights=weights)
+    np.testing.assert_array_equal(pm.draw(model["x"], random_seed=rng)[1:], np.zeros((39, 3)))
+
+
 def test_rows_between_times_are_missing(rng):
     _, x = data(BOLTZMANN, 5, rng)
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
@@ -183,6 +237,7 @@ def test_pointwise_log_likelihoods_are_those_of_complete_rows(rng):
 
 GRAPH = digraph()
 X = np.random.default_rng(1).integers(2, size=(6, 3))
+HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
 
 
 @pytest.mark.parametrize(
@@ -210,7 +265,12 @@ X = np.random.default_rng(1).integers(2, size=(6, 3))
         ({"family": "potts"}, "family must be"),
         ({"n_states": 3}, "two states"),
         ({"scores": [0, 1]}, "ordered states"),
-        ({"weights": np.ones(6)}, "has no weights"),
+        ({"weights": np.ones(5)}, r"weights has shape \(5,\)"),
+        ({"weights": [1, 1, 0.5, 1, 1, 1]}, r"weights\[2\] is 0.5"),
+        ({"weights": [3, 0, 0, 0, 0, 0]}, "weights are 0 in all rows that have earlier ones"),
+        ({"weights": [1, 1, 2, 1, 1, 1], "observed": HOLE}, "row 2 has weight 2, but it, or an earlier"),
+        ({"weights": [1, 1, 0, 1, 1, 1], "time": [0, 1, 3, 4, 5, 6]}, "row 3 has weight 0"),
+        ({"weights": np.ones(6), "observed": None, "shape": (6, 3)}, "weights are those of rows"),
         ({"likelihood": "exact"}, "has no likelihood"),
         ({"links": nx.Graph([(0, 1)])}, "links has other nodes"),
         ({"weight": np.zeros(3)}, "weight has length 3"),

@@ -152,6 +152,29 @@ def test_links_within_rows_beside_arrows():
         assert gaps(draws_of(model), exact).max() < Z
 
 
+@pytest.mark.parametrize("prior", ["SpikeAndSlab", "DirichletProcess"])
+def test_weights_are_rows_told_more_than_once(prior):
+    """The same draws as with each row, after the one before, as often as its weight says."""
+    z = np.random.default_rng(1).integers(2, size=(20, 2))
+    weights = np.random.default_rng(2).integers(4, size=20)
+    pairs = np.concatenate([z[t - 1 : t + 1] for t in range(1, 20) for _ in range(weights[t])])
+
+    def draws(x, **options):
+        with pm.Model():
+            p, shape = (P, 4) if prior == "SpikeAndSlab" else (1.0, 4)
+            w = getattr(pmrf, prior)("w", p, pm.Normal.dist(0, 1), shape=shape)
+            pmrf.KineticMRF("x", w, 0.1, graph=pmrf.graphs.lagged(2), observed=x, **options)
+            trace = pm.sample(
+                20, tune=20, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )  # fmt: skip
+        return trace.posterior["w"].values
+
+    weighted = draws(z, weights=weights)
+    np.testing.assert_allclose(weighted, draws(pairs, series=np.repeat(np.arange(len(pairs) // 2), 2)))
+    assert not np.allclose(weighted, draws(z))
+
+
 def small_model():
     z, labels, _, family, _ = series("boltzmann", PAIR, np.array([0.9, 0.0, -0.7, 0.0]), (30, 9), 4)
     with pm.Model() as model:
