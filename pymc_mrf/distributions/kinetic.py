@@ -20,7 +20,7 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.kinetic_rv import KineticRV
+from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
 from pymc_mrf.distributions.mrf import (
     check_numbers,
     check_observed,
@@ -66,8 +66,10 @@ class KineticMRF(DiscreteField):
     lag : int, or increasing sequence of int
         How many rows earlier the arrows start, 1 by default; each arrow is there once for every lag.
     links : networkx.Graph or PairwiseGraph, optional
-        Links within a row, given the rows before. The likelihood is then the *pseudo-likelihood* of each row,
-        with which links are overstated: see `EdgeGibbs`.
+        Links within a row, given the rows before.
+    likelihood : {"pseudo", "exact"}, optional
+        Where there are links: the *pseudo-likelihood* of each row, which overstates links (see
+        `EdgeGibbs`), or the likelihood, for which all states of a row are listed, up to 2^22 in all rows.
     family : {"boltzmann", "ising", "ordinal"}
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional
@@ -159,8 +161,6 @@ class KineticMRF(DiscreteField):
             raise TypeError(
                 f"KineticMRF {name!r} needs graph=, a networkx.DiGraph or pymc_mrf.graphs.lagged(nodes)"
             )
-        if "likelihood" in kwargs:
-            raise TypeError(f"{name}: KineticMRF has no likelihood=: it follows from the graph")
         graph = as_lagged(graph, lag, links)
         series, columns = _column(observed, series, columns, graph, "series", name)
         time, columns = _column(observed, time, columns, graph, "time", name)
@@ -223,6 +223,7 @@ class KineticMRF(DiscreteField):
         n_states=None,
         scores=None,
         rows=None,
+        likelihood=None,
         n_sweeps=DRAW_SWEEPS,
         **kwargs,
     ):
@@ -237,7 +238,8 @@ class KineticMRF(DiscreteField):
         edge = _at_most_rows(edge_parameter(weight, family, graph), 1, rows, "weight")
         node = _at_most_rows(_bias(bias, family, graph), 1 + family.node_axes, rows, "bias")
         n_axes = edge.type.ndim, node.type.ndim
-        op = KineticRV(graph, family, rows, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
+        likelihood = _likelihood(likelihood, graph, family, rows)
+        op = KineticRV(graph, family, rows, likelihood, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 
@@ -261,6 +263,24 @@ def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Fami
         found = get_family(family, 2 if n_states is None else n_states)
     found.check_nodes(graph.n_nodes)
     return replace(found, edge_parameter="weight", node_parameter="bias")
+
+
+def _likelihood(likelihood: Any, graph: LaggedGraph, family: Family, rows: SeriesRows) -> str:
+    """Kind of likelihood: the pseudo-likelihood of rows with links, unless asked otherwise."""
+    if not graph.n_links:
+        if likelihood is not None:
+            raise ValueError(
+                f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
+            )
+        return "conditional"
+    if likelihood not in (None, "pseudo", "exact"):
+        raise ValueError(f'likelihood must be "pseudo" or "exact", not {likelihood!r}')
+    if likelihood == "exact" and not lists_rows(graph, family, rows):
+        raise ValueError(
+            f'likelihood="exact" lists the states of a row for each of {len(rows.observations)} rows, more '
+            f'than {MAX_CELLS} together: use "pseudo", or fewer columns'
+        )
+    return "conditional" if likelihood == "exact" else "pseudo"
 
 
 def _bias(value: Any, family: Family, graph: LaggedGraph):

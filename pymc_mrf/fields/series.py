@@ -1,6 +1,7 @@
 """Rows of tables that follow one another in time: which row comes before which, in which series."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +52,13 @@ class SeriesRows(Frozen):
     def observations(self) -> np.ndarray:
         """Windows (n, 1 + L), each as often as its weight says: what the likelihood is a product over."""
         return self.windows.repeat(self.weights, axis=0)
+
+    @cached_property
+    def earlier(self) -> np.ndarray:
+        """Each row and those on which it depends, (T, 1 + L) int64; -1 in rows that are given."""
+        earlier = np.full((self.n_rows, self.windows.shape[1]), -1)
+        earlier[self.windows[:, 0]] = self.windows
+        return earlier
 
     @cached_property
     def is_first(self) -> np.ndarray:
@@ -133,6 +141,11 @@ def read_order(
         own.append(len(source))
         source.append(row)
     return {label: np.array(own) for label, own in places.items()}, np.array(source)
+
+
+def row_states(cards: Sequence[int] | np.ndarray) -> np.ndarray:
+    """List the states of a row of nodes with so many each, (S, d) int8, in lexicographic order."""
+    return np.indices(tuple(cards), dtype=np.int8).reshape(len(cards), -1).T.copy()
 
 
 def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) -> np.ndarray:

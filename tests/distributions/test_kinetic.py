@@ -39,10 +39,12 @@ def data(family, n, rng):
     return z, np.array(family.states)[z]
 
 
-@pytest.mark.parametrize("links", [[], LINKS], ids=["arrows", "and links"])
+@pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_log_probability_and_gradient(name, links, rng):
+def test_log_probability_and_gradient(name, kind, rng):
     family, options = FAMILIES[name]
+    links = [] if kind == "arrows" else [*LINKS, (1, 2)]
+    options = options | ({} if kind == "arrows" else {"likelihood": kind})
     z, x = data(family, len(SERIES), rng)
     graph = pmrf.LaggedGraph(range(3), ARROWS, (1, 3), links)
     edges = [(u, v, 0) for u, v in links] + [(*arrow, lag) for lag in (1, 3) for arrow in ARROWS]
@@ -58,8 +60,12 @@ def test_log_probability_and_gradient(name, links, rng):
         return value(point), found[: w.size], found[w.size :].reshape(b.shape)
 
     w, b = rng.normal(size=len(edges)), rng.normal(size=family.node_shape(3))
-    expected = kinetic_log_likelihood(z, edges, family, SERIES)(np.r_[w, b.ravel()][None])
+    expected, other = (
+        kinetic_log_likelihood(z, edges, family, SERIES, rows)(np.r_[w, b.ravel()][None])
+        for rows in (kind == "exact", kind != "exact")
+    )
     np.testing.assert_allclose(f(w, b)[0], expected[0], rtol=1e-10)
+    assert np.isclose(f(w, b)[0], other[0]) == (kind == "arrows")
     assert_gradients(f, [w, b])
 
 
@@ -271,7 +277,8 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"weights": [1, 1, 2, 1, 1, 1], "observed": HOLE}, "row 2 has weight 2, but it, or an earlier"),
         ({"weights": [1, 1, 0, 1, 1, 1], "time": [0, 1, 3, 4, 5, 6]}, "row 3 has weight 0"),
         ({"weights": np.ones(6), "observed": None, "shape": (6, 3)}, "weights are those of rows"),
-        ({"likelihood": "exact"}, "has no likelihood"),
+        ({"likelihood": "exact"}, "likelihood='exact' is for links within rows"),
+        ({"likelihood": "path", "links": nx.path_graph(3)}, 'likelihood must be "pseudo" or "exact"'),
         ({"links": nx.Graph([(0, 1)])}, "links has other nodes"),
         ({"weight": np.zeros(3)}, "weight has length 3"),
         ({"weight": np.zeros((5, 4))}, "weight has 5 rows, but the table has 6"),
