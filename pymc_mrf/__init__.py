@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.plan_summary import summarize_plan
     from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
-    from pymc_mrf.analysis.predictive_checks import edge_agreement
+    from pymc_mrf.analysis.predictive_checks import edge_agreement, run_lengths
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.nodes import plot_nodes
     from pymc_mrf.plots.plan import plot_plan
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+    from pymc_mrf.plots.ppc_runs import plot_ppc_runs
     from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
@@ -163,6 +164,7 @@ __all__ = [
     "plot_plan",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
+    "plot_ppc_runs",
     "point_grouping",
     "precision_recall",
     "predict_nodes",
@@ -171,6 +173,7 @@ __all__ = [
     "read_store",
     "recode_states",
     "replicate",
+    "run_lengths",
     "run_progress",
     "same_community",
     "sample",
@@ -256,6 +259,7 @@ _HOMES = {
     "plot_plan": "pymc_mrf.plots.plan",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
+    "plot_ppc_runs": "pymc_mrf.plots.ppc_runs",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
     "predict_nodes": "pymc_mrf.analysis.prediction",
@@ -264,6 +268,7 @@ _HOMES = {
     "read_store": "pymc_mrf.runs.sample",
     "recode_states": "pymc_mrf.fields.recoding",
     "replicate": "pymc_mrf.runs.replicates",
+    "run_lengths": "pymc_mrf.analysis.predictive_checks",
     "run_progress": "pymc_mrf.runs.sample",
     "same_community": "pymc_mrf.distributions.edge_communities",
     "sample": "pymc_mrf.runs.sample",
