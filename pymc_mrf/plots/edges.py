@@ -23,7 +23,7 @@ from pymc_mrf.plots._network import (
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
-WIDEST, NARROWEST = 4.5, 0.5  # line widths in points
+WIDEST, WIDEST_OF_DOTS, NARROWEST = 4.5, 1.5, 0.5  # line widths in points
 # power of the size of edges in their length, and least size that counts, in parts of the largest
 POWER, LEAST_SIZE = 0.5, 0.05
 MANY_EDGES, EDGES_PER_NODE = 150, 3  # more are a fog
@@ -246,8 +246,9 @@ def _lengths(sizes: np.ndarray) -> np.ndarray:
     return np.maximum(shares, LEAST_SIZE) ** -POWER
 
 
-def _line_width(mean: Any, largest: float) -> Any:
-    return NARROWEST + (WIDEST - NARROWEST) * np.abs(mean) / (largest or 1.0)
+def _line_width(mean: Any, largest: float, graph: PairwiseGraph | LaggedGraph) -> Any:
+    widest = WIDEST if graph.n_nodes <= MAX_NODE_LABELS else WIDEST_OF_DOTS
+    return NARROWEST + (widest - NARROWEST) * np.abs(mean) / (largest or 1.0)
 
 
 def _draw_edges(
@@ -267,7 +268,12 @@ def _draw_edges(
     means, ends = da.values[edges], xy[graph.edges[edges]]
     rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
     rgba[:, 3] = inclusion.values[edges]
-    style = {"colors": rgba, "linewidths": _line_width(means, largest), "capstyle": "round", "zorder": 1}
+    style = {
+        "colors": rgba,
+        "linewidths": _line_width(means, largest, graph),
+        "capstyle": "round",
+        "zorder": 1,
+    }
     if isinstance(graph, LaggedGraph):
         from pymc_mrf.plots import _arrows
 
@@ -314,7 +320,7 @@ def _draw_edge_legend(
     strengths = list(dict.fromkeys([nice[-1], nice[0]]))
     columns = [
         [line("positive", POSITIVE), line("negative", NEGATIVE)],
-        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest)) for m in strengths],
+        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest, graph)) for m in strengths],
         [line("inclusion 1", opacity=1.0), line("inclusion 0.5", opacity=0.5)],
     ]
     lags = graph.lags if isinstance(graph, LaggedGraph) else ()
