@@ -163,13 +163,11 @@ def plot_edges(
             largest=largest,
             kwargs=options["edges"],
         )
-        if options["edge_legend"] is not False and largest > 0.0:
+        if options["edge_legend"] is not False:
             label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
-            style = {
-                "title": _said(label, min_inclusion, floor, n_weaker),
-                **options["edge_legend"],
-            }
-            _draw_edge_legend(canvas.targets[0].figure, label, largest, graph, style)
+            style = {"title": _said(label, largest, min_inclusion, floor, n_weaker)}
+            columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
+            _draw_edge_legend(canvas.targets[0].figure, columns, {**style, **options["edge_legend"]})
     if len(names) > 1 and options["title"] is not False:
         for name, target in zip(names, canvas.targets, strict=True):
             target.set_title(**{"label": literal(name), **options["title"]})
@@ -208,10 +206,11 @@ def _shown(
     return shown, floor, sum(map(len, probable.values())) - sum(map(len, shown.values()))
 
 
-def _said(mean: str, min_inclusion: float, floor: float, n_weaker: int) -> str | None:
+def _said(mean: str, largest: float, min_inclusion: float, floor: float, n_weaker: int) -> str | None:
     """Say which edges are drawn, and how many are too weak."""
     if not n_weaker:
-        return f"edges with inclusion of at least {min_inclusion:g}" if min_inclusion > 0.0 else None
+        edges = "edges" if largest > 0.0 else "no edges"
+        return f"{edges} with inclusion of at least {min_inclusion:g}" if min_inclusion > 0.0 else None
     probable = f"inclusion of at least {min_inclusion:g} and " if min_inclusion > 0.0 else ""
     return f"edges with {probable}|{mean}| of at least {floor:.3g}; {n_weaker} weaker ones are not drawn"
 
@@ -299,10 +298,8 @@ def _end_at_nodes(pc: Any, name: str, graph: LaggedGraph, shown: np.ndarray) -> 
         arrows.end_near(0.5 * float(nodes.get_sizes()[0]) ** 0.5)
 
 
-def _draw_edge_legend(
-    figure: Any, mean: str, largest: float, graph: PairwiseGraph | LaggedGraph, kwargs: dict
-) -> None:
-    """Explain colour, width and opacity of the edges, and dashes of their lags, one column each."""
+def _legend_columns(mean: str, largest: float, graph: PairwiseGraph | LaggedGraph) -> list[list]:
+    """Lines that explain colour, width and opacity of the edges, and dashes of their lags."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
@@ -330,13 +327,20 @@ def _draw_edge_legend(
         columns.append(
             [line(f"lag {lag}", width=1.5, dashes=DASHES[k % len(DASHES)]) for k, lag in enumerate(lags)]
         )
-    n_rows = max(map(len, columns))
+    return columns
+
+
+def _draw_edge_legend(figure: Any, columns: list[list], kwargs: dict) -> None:
+    """Draw a legend of columns, of which short ones end in empty lines."""
+    from matplotlib.lines import Line2D
+
+    n_rows = max(map(len, columns), default=0)
+    handles = []
     for column in columns:
-        column += [line("", width=0.0) for _ in range(n_rows - len(column))]
-    handles = [handle for column in columns for handle in column]
+        handles += column + [Line2D([], [], linewidth=0.0, label="")] * (n_rows - len(column))
     style = {
         "loc": "outside lower center",
-        "ncols": len(columns),
+        "ncols": len(columns) or 1,
         "frameon": False,
         "fontsize": LEGEND_FONT_SIZE,
         "title_fontsize": LEGEND_FONT_SIZE,
