@@ -90,6 +90,13 @@ def test_code_of_the_choosing_page_runs(tmp_path):
     assert n_bytes > n_cells
 
 
+def test_code_of_the_page_for_users_of_other_packages_runs(tmp_path):
+    namespace, _ = pages.run(DOCS / "coming_from.md", tmp_path)
+    model = namespace["as_in_bgms"]
+    assert {variable.name for variable in model.free_RVs} == {"weight", "share"}
+    assert model["weight"].eval().shape == (6,)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_code_of_the_page_on_long_runs_runs(tmp_path):
