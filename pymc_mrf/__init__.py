@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
     from pymc_mrf.analysis.forecast import forecast
+    from pymc_mrf.analysis.group_differences import compare_networks, summarize_differences
     from pymc_mrf.analysis.groups import (
         co_clustering,
         group_labels,
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
+    from pymc_mrf.analysis.plan_summary import summarize_plan
     from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
+    from pymc_mrf.estimation.elasso import elasso
     from pymc_mrf.estimation.fit import fit
     from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
@@ -65,7 +69,9 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.inclusion import plot_inclusion
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.nodes import plot_nodes
+    from pymc_mrf.plots.plan import plot_plan
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+    from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
     from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
@@ -123,6 +129,7 @@ __all__ = [
     "chow_liu",
     "co_clustering",
     "comb_partition",
+    "compare_networks",
     "conditional_log_likelihood",
     "coords",
     "datasets",
@@ -131,10 +138,12 @@ __all__ = [
     "edge_appearance_probabilities",
     "edge_density",
     "edge_inclusion",
+    "elasso",
     "fit",
     "forecast",
     "graphs",
     "group_labels",
+    "group_weights",
     "l1_pseudo_likelihood",
     "log_predictive",
     "log_pseudo_likelihood",
@@ -142,6 +151,7 @@ __all__ = [
     "n_groups",
     "neighborhood_selection",
     "node_measures",
+    "plan_study",
     "plot_co_clustering",
     "plot_diagnostics",
     "plot_edges",
@@ -150,6 +160,7 @@ __all__ = [
     "plot_latent_field",
     "plot_n_groups",
     "plot_nodes",
+    "plot_plan",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
     "point_grouping",
@@ -165,8 +176,10 @@ __all__ = [
     "sample",
     "score_predictions",
     "spiral_partition",
+    "summarize_differences",
     "summarize_edges",
     "summarize_nodes",
+    "summarize_plan",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -211,6 +224,7 @@ _HOMES = {
     "chow_liu": "pymc_mrf.estimation.chow_liu",
     "co_clustering": "pymc_mrf.analysis.groups",
     "comb_partition": "pymc_mrf.graph.lattice_partition",
+    "compare_networks": "pymc_mrf.analysis.group_differences",
     "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
     "coords": "pymc_mrf.graph.coordinates",
     "diagnose": "pymc_mrf.analysis.diagnose",
@@ -218,9 +232,11 @@ _HOMES = {
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_inclusion": "pymc_mrf.analysis.edges",
+    "elasso": "pymc_mrf.estimation.elasso",
     "fit": "pymc_mrf.estimation.fit",
     "forecast": "pymc_mrf.analysis.forecast",
     "group_labels": "pymc_mrf.analysis.groups",
+    "group_weights": "pymc_mrf.distributions.group_weights",
     "l1_pseudo_likelihood": "pymc_mrf.estimation.l1_pseudo_likelihood",
     "log_predictive": "pymc_mrf.analysis.conditional",
     "log_pseudo_likelihood": "pymc_mrf.analysis.predictive",
@@ -228,6 +244,7 @@ _HOMES = {
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
     "node_measures": "pymc_mrf.analysis.node_measures",
+    "plan_study": "pymc_mrf.runs.planning",
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
@@ -236,6 +253,7 @@ _HOMES = {
     "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",
     "plot_nodes": "pymc_mrf.plots.nodes",
+    "plot_plan": "pymc_mrf.plots.plan",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "point_grouping": "pymc_mrf.analysis.groups",
@@ -251,8 +269,10 @@ _HOMES = {
     "sample": "pymc_mrf.runs.sample",
     "score_predictions": "pymc_mrf.analysis.prediction",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
+    "summarize_differences": "pymc_mrf.analysis.group_differences",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",
+    "summarize_plan": "pymc_mrf.analysis.plan_summary",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",
