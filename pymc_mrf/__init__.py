@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         score_predictions,
     )
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
-    from pymc_mrf.analysis.predictive_checks import edge_agreement
+    from pymc_mrf.analysis.predictive_checks import edge_agreement, run_lengths
     from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from pymc_mrf.plots.nodes import plot_nodes
     from pymc_mrf.plots.plan import plot_plan
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+    from pymc_mrf.plots.ppc_runs import plot_ppc_runs
     from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
@@ -191,6 +192,7 @@ __all__ = [
     "plot_plan",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
+    "plot_ppc_runs",
     "plot_prior_sensitivity",
     "point_grouping",
     "precision_recall",
@@ -202,6 +204,7 @@ __all__ = [
     "read_store",
     "recode_states",
     "replicate",
+    "run_lengths",
     "run_progress",
     "same_community",
     "sample",
@@ -296,6 +299,7 @@ _HOMES = {
     "plot_plan": "pymc_mrf.plots.plan",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
+    "plot_ppc_runs": "pymc_mrf.plots.ppc_runs",
     "plot_prior_sensitivity": "pymc_mrf.plots.evidence",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
@@ -307,6 +311,7 @@ _HOMES = {
     "read_store": "pymc_mrf.runs.sample",
     "recode_states": "pymc_mrf.fields.recoding",
     "replicate": "pymc_mrf.runs.replicates",
+    "run_lengths": "pymc_mrf.analysis.predictive_checks",
     "run_progress": "pymc_mrf.runs.sample",
     "same_community": "pymc_mrf.distributions.edge_communities",
     "sample": "pymc_mrf.runs.sample",
