@@ -10,7 +10,8 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, sampled_vector
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
 from pymc_mrf.checks import number
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.lagged import as_undirected
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import (
     any_collection,
     literal,
@@ -89,7 +90,7 @@ def plot_groups(
     check_tree(dt, "dt")
     options = visual_options(visuals, ("edges", "nodes", "names", "colorbar", "legend"))
     center = number(center, "center", -np.inf)
-    graph = as_graph(graph)
+    graph = as_undirected(graph, "plot_edges, which draws arrows, with group_labels for their groups")
     values = edge_values(dt, var_name, graph, group)
     categories = node_categories(dt, node_category, graph, group)
     colors = node_colors(graph, categories, category_colors)
