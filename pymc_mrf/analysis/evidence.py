@@ -17,6 +17,7 @@ BOUNDS = (0.1, 10.0)  # of Bayes factors, beyond which evidence is called strong
 CLASSES = ("for", "undecided", "against")
 MAX_UNMATCHED = 0.5  # share of the draws in structures of one chain alone, beyond which tables warn
 N_PRIOR_DRAWS = 10_000  # standard error of a probability: at most 0.005
+N_PARAMETERS = 1000  # draws of random parameters of a prior
 SEED = 0
 
 
@@ -248,7 +249,7 @@ def cluster_evidence(
         columns ``probability`` and ``probability_mcse``; ``prior``, of 1 by the formula of the prior, of
         others from 10,000 draws of it; and ``bayes_factor`` against 1 (Sekulovski et al., 2025): posterior
         odds over prior odds. Infinite where no draw has one cluster, whose probability is then below about
-        3 / n, n the number of draws.
+        3 / n, n the number of draws; NaN for a number that no draw of the prior has.
 
     Raises
     ------
@@ -278,7 +279,7 @@ def cluster_evidence(
     drawn = _prior_draws(model[var_name], model).max(axis=-1) + 1
     prior = np.array([one, *((drawn == k).mean() for k in support[1:]), 1.0 - one])
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = (shares / shares[0]) / (prior / one)
+        factor = (shares / shares[0]) / np.where(prior > 0.0, prior / one, np.nan)
     return pd.DataFrame(
         {
             "probability": shares,
@@ -348,10 +349,11 @@ def _in_order_of_appearance(labels: xr.DataArray) -> xr.DataArray:
 def _prior_of_clusterings(model: Any, var_name: str, labels: np.ndarray) -> np.ndarray:
     """Prior probabilities (m,) of labels (m, d), averaged over parameters of the prior that are random."""
     import pymc as pm
+    import pytensor
     import pytensor.tensor as pt
     from pytensor.graph.traversal import ancestors
 
-    from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV
+    from pymc_mrf.distributions.edge_communities import EdgeCommunities, EdgeCommunitiesRV
 
     model = pm.modelcontext(model)
     rv = model[var_name] if var_name in model.named_vars else None
@@ -359,10 +361,14 @@ def _prior_of_clusterings(model: Any, var_name: str, labels: np.ndarray) -> np.n
         raise ValueError(
             f"{var_name} is no EdgeCommunities of the model, whose prior of clusterings could be compared"
         )
-    probability = pt.stack([pt.exp(pm.logp(rv, row)) for row in labels])
-    is_random = any(v in model.basic_RVs for v in ancestors(rv.owner.inputs))
-    drawn = pm.draw(probability, draws=N_PRIOR_DRAWS if is_random else 1, random_seed=SEED)
-    return np.reshape(drawn, (-1, len(labels))).mean(axis=0)
+    given = rv.owner.inputs[-2:]  # concentration and rate
+    is_random = any(v in model.basic_RVs for v in ancestors(given))
+    drawn = pm.draw(given, draws=N_PARAMETERS if is_random else 1, random_seed=SEED)
+    concentration, rate, z = pt.dscalar(), pt.dscalar(), pt.lvector()
+    log_prior = pm.logp(EdgeCommunities.dist(concentration, rate, shape=labels.shape[1]), z)
+    f = pytensor.function([z, concentration, rate], log_prior)
+    at = list(zip(*(np.atleast_1d(values) for values in drawn), strict=True))
+    return np.array([np.mean([np.exp(f(row, *both)) for both in at]) for row in labels])
 
 
 def _prior_draws(rv: Any, model: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
+from pymc_mrf.distributions.group_weights import group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
@@ -17,6 +18,7 @@ from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
 
+MAX_GROUPS = 10
 KINDS = ("auto", "binary", "ordinal", "blume-capel")
 
 
@@ -63,9 +65,10 @@ def network_model(
     columns : sequence, optional
         Names of the items. What is no item is then refused.
     groups : name of a column, or (n,) array_like, optional
-        Two groups of rows. Each has its field, ``x_A`` and ``x_B``, and its thresholds. The weights of the
-        first, in sorted order, are ``weight - 0.5 * delta``, of the second ``weight + 0.5 * delta``, where
-        ``delta`` has a `SpikeAndSlab` of its own: zero where the groups do not differ.
+        Groups of rows, in sorted order. Each has a field of its own, such as ``x_A``, its thresholds, and the
+        weights ``weight_A`` that `group_weights` gives it: ``weight`` is what groups have in common, and
+        differences are `SpikeAndSlab`, zero where groups agree. Of two groups there is one,
+        ``weight_difference_1``, the weight in the second less that in the first.
     communities : mapping or "learn", optional
         Community of each item, or "learn" for `EdgeCommunities`, a variable ``community``. Edges within
         communities then exist with probability ``p_within``, Beta(2, 2), those between with ``p_between``,
@@ -80,7 +83,7 @@ def network_model(
         Probability of an edge, one half by default. ``pm.Beta.dist(1, 1)`` makes it a variable ``p``
         (Scott & Berger, 2010).
     prior_difference : float or unregistered distribution
-        The same of a difference between groups; a distribution makes a variable ``p_delta``.
+        The same of a difference between groups; a distribution makes a variable ``p_difference``.
     slab : unregistered scalar distribution, optional
         Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``.
     likelihood : str or MonteCarlo
@@ -97,7 +100,7 @@ def network_model(
     ------
     TypeError, ValueError
         If a column that `columns` names is no item, codes are negative or start elsewhere than at 0 or 1, or
-        not all items at the same; if there are not two groups, an item lacks a community, or `kind` does not
+        not all items at the same; if there is one group only, an item lacks a community, or `kind` does not
         fit.
 
     Warns
@@ -109,6 +112,7 @@ def network_model(
     --------
     summarize_edges : Strength, probability and Bayes factor of each edge.
     prior_sensitivity : What other priors would find.
+    summarize_differences : On which edges groups differ.
 
     Examples
     --------
@@ -117,7 +121,7 @@ def network_model(
     >>> graph = pymc_mrf.graphs.complete(model.coords["node"])
     >>> pymc_mrf.plot_edges(idata, "weight", graph=graph)
 
-    What differs between two groups:
+    What differs between groups:
 
     >>> model = pymc_mrf.network_model(answers, groups="shifts")
     """
@@ -138,12 +142,14 @@ def network_model(
         if labels is None:
             _declare(model, "", kind, weight, items, graph, likelihood)
             return model
-        p_delta = _registered(prior_difference, "p_delta")
-        delta = SpikeAndSlab("delta", p_delta, slab, dims="edge")
-        for group, sign in zip(_two_groups(labels, len(items.x)), (-0.5, 0.5), strict=True):
+        names = _group_names(labels, len(items.x))
+        contrasts = [[-0.5], [0.5]] if len(names) == 2 else None
+        p = _registered(prior_difference, "p_difference")
+        weights = group_weights(weight, names, p, slab, contrasts=contrasts)
+        for group, of_weight in weights.items():
             of_group = np.flatnonzero(labels == group)
             part = items._replace(x=items.x[of_group], rows=[items.rows[k] for k in of_group])
-            _declare(model, f"_{group}", kind, weight + sign * delta, part, graph, likelihood)
+            _declare(model, f"_{group}", kind, of_weight, part, graph, likelihood)
     return model
 
 
@@ -165,15 +171,15 @@ def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:
     return np.asarray(column.values), [groups]
 
 
-def _two_groups(labels: np.ndarray, n_rows: int) -> list:
-    """Check the groups of the rows and return both."""
+def _group_names(labels: np.ndarray, n_rows: int) -> list:
+    """Check the groups of the rows and return their names."""
     if len(labels) != n_rows:
         raise ValueError(f"groups has {len(labels)} entries, but the table {n_rows} rows")
     names = sorted(set(labels.tolist()))
-    if len(names) != 2:
+    if not 2 <= len(names) <= MAX_GROUPS:
         raise ValueError(
-            f"groups has {len(names)} different values ({', '.join(map(repr, names[:5]))}), but the model is "
-            "of two groups: select their rows"
+            f"groups has {len(names)} different values ({', '.join(map(repr, names[:5]))}), but groups to "
+            f"compare are 2 to {MAX_GROUPS}: is it the right column?"
         )
     return names
 

@@ -69,9 +69,11 @@ def plot_calibration(
     for name, function in draw.items():
         if options[name] is not False:
             pc.map(function, name, ignore_aes="all", kwargs=options[name])
+    top = 1.02 * float(found["observed_ub"].max())
+    limits = (-0.02 * top, top)
     for k, node in enumerate(nodes):
         target = pc.get_target("calibration", {"node": node} if by_node else {})
-        target.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        target.set(xlim=limits, ylim=limits, aspect="equal")
         words = {"title": literal(node)} if by_node else {}
         if k >= len(nodes) - n_cols:
             words["xlabel"] = "predicted"

@@ -155,7 +155,7 @@ def test_a_random_rate_is_averaged(rng):
     found = pmrf.cluster_evidence(clustered(rng, [0.5, 0.5, 0, 0, 0]), "z", model=model)
     grid = [prior_of_partitions(r)[0] for r in np.linspace(0.5, 4.0, 41)]
     mean = np.trapezoid(grid, np.linspace(0.0, 1.0, 41))
-    assert abs(found.loc[1, "prior"] - mean) < Z * np.std(grid) / 100 + 1e-4
+    assert abs(found.loc[1, "prior"] - mean) < Z * np.std(grid) / np.sqrt(1000) + 1e-4
     assert abs(found.loc[1, "prior"] - prior_of_partitions(0.5)[0]) > 0.02
 
 

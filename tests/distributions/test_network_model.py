@@ -83,10 +83,15 @@ def test_two_groups_have_the_weights_less_and_more_half_the_difference(rng):
     table = frame(np.concatenate([X, X[::-1, ::-1]]))
     table["shift"] = ["yes", "no"] * 6
     model = pmrf.network_model(table, groups="shift")
-    assert [rv.name for rv in model.free_RVs] == ["weight", "delta", "threshold_no", "threshold_yes"]
+    assert [rv.name for rv in model.free_RVs] == [
+        "weight",
+        "weight_difference_1",
+        "threshold_no",
+        "threshold_yes",
+    ]
     weight, delta = np.array([0.4, 0.0, -0.3]), np.array([0.0, 0.6, 0.2])
     b = {name: rng.normal(size=(3, 2)) for name in ("threshold_no", "threshold_yes")}
-    found = model.compile_logp(model.observed_RVs)({"weight": weight, "delta": delta, **b})
+    found = model.compile_logp(model.observed_RVs)({"weight": weight, "weight_difference_1": delta, **b})
     expected = 0.0
     for name, w in (("no", weight - 0.5 * delta), ("yes", weight + 0.5 * delta)):
         alone = pmrf.network_model(table.loc[table["shift"] == name, ["sleep", "mood", "worry"]])
@@ -95,6 +100,13 @@ def test_two_groups_have_the_weights_less_and_more_half_the_difference(rng):
     assert np.isclose(found, expected, rtol=1e-12)
     by_vector = pmrf.network_model(table.drop(columns="shift"), groups=table["shift"].to_numpy())
     assert [rv.name for rv in by_vector.observed_RVs] == ["x_no", "x_yes"]
+
+
+def test_three_groups_have_two_differences():
+    table = frame(np.tile(X, (3, 1)))
+    model = pmrf.network_model(table, groups=np.repeat(["a", "b", "c"], 6))
+    assert [rv.name for rv in model.observed_RVs] == ["x_a", "x_b", "x_c"]
+    assert {"weight_difference_1", "weight_difference_2", "weight_c"} <= set(model.named_vars)
 
 
 def test_communities(rng):
@@ -207,7 +219,7 @@ def test_codes_that_cannot_be_read_are_refused_by_name(change, words):
         ({"columns": ["sleep", "mud"]}, "no column 'mud'"),
         ({"columns": ["sleep", "sleep"]}, "twice"),
         ({"columns": ["sleep"]}, "1 columns that are items"),
-        ({"groups": "worry"}, "groups has 3 different values"),
+        ({"groups": [1] * 6}, "groups has 1 different values"),
         ({"groups": "place"}, "groups must be the name of a column"),
         ({"groups": [0, 1]}, "groups has 2 entries, but the table 6 rows"),
         ({"communities": {"sleep": 1}}, "no entry for item 'mood'"),
