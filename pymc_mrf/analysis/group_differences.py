@@ -124,7 +124,8 @@ def compare_networks(
           of 10,000 draws.
         - ``strength_difference``, ``sd``, the ends of the interval and ``mcse_mean``: of the difference of
           global strength, the sum of the absolute weights of a network.
-        - ``stronger``: probability that the first has the larger global strength.
+        - ``stronger``: probability that the first has the larger global strength; equal networks count for
+          neither.
 
     Raises
     ------
