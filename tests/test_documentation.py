@@ -29,6 +29,7 @@ def saved_figures(code: list[str]) -> set[str]:
     "ignore:overflow:RuntimeWarning",
     "ignore:invalid value:RuntimeWarning",
     "ignore:Found chain dimension to be longer than draw:UserWarning",
+    "ignore:.* effective draws carry the rarer answer:UserWarning",
     # data of a tutorial may have missing cells, of which PyMC says that it imputes them
     "ignore::pymc.exceptions.ImputationWarning",
 )

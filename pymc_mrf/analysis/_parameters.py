@@ -12,6 +12,9 @@ from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 
+IN_TIME = "pm.compute_log_likelihood, for the log probability of every row given the earlier ones"
+"""Instead of scores of undirected fields."""
+
 
 def score_draws(
     score: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None],

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._parameters import score_draws
+from pymc_mrf.analysis._parameters import IN_TIME, score_draws
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.fields.families import get_family
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.lagged import as_undirected
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.conditional_likelihood import group_log_conditional
 
 MAX_GROUP_NODES = 12
@@ -62,7 +63,7 @@ def conditional_log_likelihood(
     --------
     log_predictive : The same of held-out data, averaged over the posterior.
     """
-    graph = as_graph(graph)
+    graph = as_undirected(graph, IN_TIME)
     members = _members(group_of_nodes, graph)
     size = get_family(family, n_states).n_states ** len(members)
     if len(members) > MAX_GROUP_NODES or size > MAX_GROUP_STATES:

@@ -72,10 +72,11 @@ def forecast(
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
     n_rows, rng = whole_number(n_rows, "n_rows", 1), random_generator(random_seed, "random_seed")
-    name, node = _field_in_time(model, var_name)
+    name, node = field_in_time(model, var_name)
     op: KineticRV = node.op
-    labels, last = list(op.rows.last), np.array(list(op.rows.last.values()))  # (S, most)
-    n_series, most = last.shape
+    labels, most = list(op.rows.places), max(op.graph.lags)
+    last = np.array([rows[-most:] for rows in op.rows.places.values()])  # (S, most)
+    n_series = len(labels)
     place = np.arange(n_series * (most + n_rows)).reshape(n_series, -1)
     ahead = place[:, most:].T.ravel()
     windows = np.stack([ahead - lag for lag in (0, *op.graph.lags)], axis=1)
@@ -107,7 +108,7 @@ def forecast(
     return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
 
 
-def _field_in_time(model: Any, var_name: str | None) -> tuple[str, Any]:
+def field_in_time(model: Any, var_name: str | None) -> tuple[str, Any]:
     """Name and apply node of a field in time of a model."""
     from pymc_mrf.distributions.kinetic_rv import KineticRV
     from pymc_mrf.distributions.parents import field_node

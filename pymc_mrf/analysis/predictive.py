@@ -4,8 +4,8 @@ from typing import Any
 
 import xarray as xr
 
-from pymc_mrf.analysis._parameters import score_draws
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.analysis._parameters import IN_TIME, score_draws
+from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
 
 
@@ -60,7 +60,7 @@ def log_pseudo_likelihood(
         are out of range, edge coordinates are those of another graph, or `node` is not given although the
         posterior has a variable on the nodes.
     """
-    graph = as_graph(graph)
+    graph = as_undirected(graph, IN_TIME)
 
     def score(indices, edge_tables, node_tables, out):
         lpl_kernel(indices, edge_tables, node_tables, graph.arrays, out)

@@ -1,22 +1,31 @@
-"""What posterior predictive checks compare: agreement along edges, states of rows."""
+"""What posterior predictive checks compare: agreement along edges, states of rows, runs of a series."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.checks import check_labels
-from pymc_mrf.graph.coordinates import coords
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.coordinates import coords, node_labels
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+
+if TYPE_CHECKING:
+    from pymc_mrf.distributions.kinetic_rv import KineticRV
 
 
 def edge_agreement(
-    idata: xr.DataTree, var_name: str, *, graph: Any, group: str = "posterior_predictive"
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    graph: Any,
+    model: Any = None,
+    group: str = "posterior_predictive",
 ) -> xr.DataArray:
     """Share of the rows of a field in which the two ends of an edge have the same state.
 
-    Rows in which an end is missing do not count.
+    Rows in which an end is missing do not count. The source of an arrow is in an earlier row, so that its
+    share is the *lagged agreement* of two nodes.
 
     Parameters
     ----------
@@ -25,8 +34,10 @@ def edge_agreement(
         `group`.
     var_name : str
         An observed field of the model.
-    graph : networkx.Graph or PairwiseGraph
-        The graph of the field.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
+        The graph of the field, or any other over its nodes; its lags are those of the field.
+    model : pymc.Model, optional
+        Of a field in time, which tells which row follows which; needed where `graph` has arrows.
     group : {"posterior_predictive", "prior_predictive", "observed_data", ...}
 
     Returns
@@ -38,9 +49,10 @@ def edge_agreement(
     Raises
     ------
     TypeError, ValueError
-        If the group or variable is missing, is no field of the graph's nodes, or holds no integer states.
+        If the group or variable is missing, is no field of the graph's nodes, or holds no integer states; if
+        there are arrows, and no model that has a field in time with their lags.
     """
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     values = field_rows(idata, var_name, group)
     own = coords(graph)["node"]
     check_labels(group_variable(idata, var_name, group), own, var_name, "node")
@@ -49,9 +61,13 @@ def edge_agreement(
             f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
         )
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
-    seen = ~np.isnan(x)
-    with np.errstate(invalid="ignore"):  # 0 / 0
-        shares = [(x[u] == x[v]).sum(axis=-1) / (seen[u] & seen[v]).sum(axis=-1) for u, v in graph.edges]
+    times = [x] * 2 if not isinstance(graph, LaggedGraph) else _at_lags(x, graph, model, var_name)
+    lag_of = graph.lag_of if isinstance(graph, LaggedGraph) else np.zeros(graph.n_edges, dtype=int)
+    shares = []
+    for (u, v), k in zip(graph.edges, lag_of, strict=True):
+        source, target = times[k][u], times[0][v]
+        with np.errstate(invalid="ignore"):  # 0 / 0
+            shares.append((source == target).sum(axis=-1) / (~np.isnan(source + target)).sum(axis=-1))
     dims = values.dims[:-2]
     kept = {dim: values[dim] for dim in dims if dim in values.coords}
     return xr.DataArray(
@@ -60,6 +76,101 @@ def edge_agreement(
         coords={**kept, "edge": list(graph.edge_labels)},
         name=var_name,
     )
+
+
+def _at_lags(x: np.ndarray, graph: LaggedGraph, model: Any, var_name: str) -> list[np.ndarray]:
+    """States (d, ..., n) of the rows with a past, and of the rows one lag earlier, and so on."""
+    op = _field_in_time(model, var_name, x.shape[-1])
+    if op.graph.lags != graph.lags:
+        raise ValueError(
+            f"graph has the lags {graph.lags}, but {var_name} {op.graph.lags}: they must be the same"
+        )
+    return [x[..., rows] for rows in op.rows.observations.T]
+
+
+def _field_in_time(model: Any, var_name: str, n_rows: int) -> "KineticRV":
+    """Field in time of a model, with so many rows."""
+    import pymc as pm
+
+    from pymc_mrf.analysis.forecast import field_in_time
+
+    if not isinstance(model, pm.Model):
+        raise TypeError(
+            f"model must be the pymc.Model of {var_name}, which tells which row follows which, not {model!r}"
+        )
+    op: KineticRV = field_in_time(model, var_name)[1].op
+    if op.rows.n_rows != n_rows:
+        raise ValueError(
+            f"{var_name} has {op.rows.n_rows} rows in the model and {n_rows} in the draws; pass results of "
+            "one model"
+        )
+    return op
+
+
+def run_lengths(
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    model: Any,
+    state: int | None = None,
+    group: str = "posterior_predictive",
+) -> xr.Dataset:
+    """Count the runs of every node of a field in time, and tell their mean and their largest length.
+
+    A run is a stretch of rows of one series in which a node keeps one state. A missing cell ends it.
+
+    Parameters
+    ----------
+    idata, var_name, group
+        As of `edge_agreement`.
+    model : pymc.Model
+        With the `KineticMRF`, which tells which row follows which.
+    state : int, optional
+        Count the runs of this state alone, such as 1 of a binary field.
+
+    Returns
+    -------
+    xarray.Dataset
+        "number", "mean_length" and "longest", with the dimensions ("chain", "draw", "node"), or ("node",) for
+        observed data; lengths are numbers of rows, and 0 where there is no run.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the group or variable is missing, is no field in time of the model, or has no such state.
+
+    See Also
+    --------
+    plot_ppc_runs : The picture.
+    """
+    values = field_rows(idata, var_name, group)
+    op = _field_in_time(model, var_name, values.sizes["obs"])
+    states = op.family.states
+    if state is not None and state not in states:
+        raise ValueError(f"state={state!r} is none of {var_name}, whose states are {states}")
+    order = np.concatenate(list(op.rows.places.values()))
+    starts = np.zeros(len(order), dtype=bool)
+    starts[np.cumsum([0, *map(len, op.rows.places.values())][:-1])] = True
+    x = values.values[..., order, :].swapaxes(-1, -2)  # (..., d, T)
+    flat = x.reshape(-1, x.shape[-1])
+    found = np.array([_runs(line, starts, state) for line in flat]).T
+    dims = (*values.dims[:-2], "node")
+    kept = {dim: values[dim] for dim in dims if dim in values.coords}
+    return xr.Dataset(
+        {
+            name: (dims, column.reshape(x.shape[:-1]))
+            for name, column in zip(("number", "mean_length", "longest"), found, strict=True)
+        },
+        coords={**kept, "node": node_labels(op.graph)},
+    )
+
+
+def _runs(x: np.ndarray, starts: np.ndarray, state: int | None) -> tuple[int, float, int]:
+    """Count the runs of a node (T,), mean and largest length; `starts` (T,) of series end runs."""
+    first = np.flatnonzero(starts | (x != np.r_[np.nan, x[:-1]]))
+    lengths, kinds = np.diff(first, append=len(x)), x[first]
+    lengths = lengths[~np.isnan(kinds) if state is None else kinds == state]
+    return (len(lengths), lengths.mean(), lengths.max()) if len(lengths) else (0, 0.0, 0)
 
 
 def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:

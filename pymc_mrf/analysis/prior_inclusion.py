@@ -56,6 +56,20 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     return np.broadcast_to(mean, values.shape[-1:])
 
 
+def spike_and_slab(model: Any, values: xr.DataArray) -> Any:
+    """Return the `SpikeAndSlab` of the model whose posterior draws are `values`.
+
+    Raises
+    ------
+    ValueError
+        If the model has none of that name and entries, or its prior depends on data.
+    """
+    if reason := _why_unknown(model, values.name):
+        raise ValueError(reason)
+    _check_entries(model, values)
+    return model[values.name]
+
+
 def _why_unknown(model: Any, name: Any) -> str:
     """Why the model tells no prior probability; nothing if it does."""
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV

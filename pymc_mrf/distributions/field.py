@@ -72,17 +72,23 @@ def _have_same_labels(index: Any, rows: list) -> bool:
 
 
 def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:
-    """Repeat each row of data `x` (n, d), maybe masked, as often as its weight says.
+    """Repeat each row of data `x` (n, d), maybe masked, as often as its weight says."""
+    x = np.asanyarray(x)
+    return x.repeat(row_counts(weights, x.shape, name), axis=0)
+
+
+def row_counts(weights: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Weights of the rows of data of a shape (n, d) as whole numbers, (n,) int64.
 
     Raises
     ------
     ValueError
-        If the weights are not a whole number for each row, or all of them are 0.
+        If they are not a whole number for each row, or all of them are 0.
     """
-    x, counts = np.asanyarray(x), numeric_array(weights, f"{name}: weights", "iuf")
-    if counts.shape != x.shape[:-1] or counts.ndim != 1:
+    counts = numeric_array(weights, f"{name}: weights", "iuf")
+    if counts.shape != shape[:-1] or counts.ndim != 1:
         raise ValueError(
-            f"{name}: weights has shape {counts.shape}, but `observed` has shape {x.shape}: give one number "
+            f"{name}: weights has shape {counts.shape}, but `observed` has shape {shape}: give one number "
             "for each row of a matrix"
         )
     wrong = ~((counts >= 0) & (counts < np.inf) & (counts == np.floor(counts)))
@@ -95,7 +101,7 @@ def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:
         )
     if not counts.any():
         raise ValueError(f"{name}: all weights are 0; at least one observation is needed")
-    return x.repeat(counts.astype(np.int64), axis=0)
+    return counts.astype(np.int64)
 
 
 def observed_values(observed: Any, n_variables: int, what: str, first_state: int, name: str):

@@ -16,10 +16,11 @@ from pymc_mrf.distributions.field import (
     latent_if_all_missing,
     read_observed,
     registered_node,
+    row_counts,
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.kinetic_rv import KineticRV
+from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
 from pymc_mrf.distributions.mrf import (
     check_numbers,
     check_observed,
@@ -65,8 +66,10 @@ class KineticMRF(DiscreteField):
     lag : int, or increasing sequence of int
         How many rows earlier the arrows start, 1 by default; each arrow is there once for every lag.
     links : networkx.Graph or PairwiseGraph, optional
-        Links within a row, given the rows before. The likelihood is then the *pseudo-likelihood* of each row,
-        with which links are overstated: see `EdgeGibbs`.
+        Links within a row, given the rows before.
+    likelihood : {"pseudo", "exact"}, optional
+        Where there are links: the *pseudo-likelihood* of each row, which overstates links (see
+        `EdgeGibbs`), or the likelihood, for which all states of a row are listed, up to 2^22 in all rows.
     family : {"boltzmann", "ising", "ordinal"}
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional
@@ -78,6 +81,10 @@ class KineticMRF(DiscreteField):
         Times of the rows of each series, or the column that tells, increasing: where they are more than one
         apart, rows are inserted all of whose cells are missing. Parameters that differ between rows, and
         dimensions, have these rows as well. Without, rows are one apart.
+    weights : (T,) whole numbers, or str, optional
+        How many observations each row stands for, given the rows before, or the column that tells.
+        Pointwise log-likelihoods have as many rows. Rows with another weight than 1, and those on which they
+        depend, must be complete.
     n_sweeps : int
         Gibbs sweeps behind each row of a random draw, where there are links; else draws are exact.
     **kwargs
@@ -89,7 +96,8 @@ class KineticMRF(DiscreteField):
     ------
     ValueError
         If the graph is undirected, graph, data and parameters do not fit together, a series has no row with
-        a past, times of a series do not increase, or labels do not match the rows.
+        a past, times of a series do not increase, labels or weights do not match the rows, or cells are
+        missing where weights are not 1.
 
     Warns
     -----
@@ -144,6 +152,7 @@ class KineticMRF(DiscreteField):
         time=None,
         observed=None,
         columns=None,
+        weights=None,
         dims=None,
         **kwargs,
     ):
@@ -152,15 +161,10 @@ class KineticMRF(DiscreteField):
             raise TypeError(
                 f"KineticMRF {name!r} needs graph=, a networkx.DiGraph or pymc_mrf.graphs.lagged(nodes)"
             )
-        for option, remedy in (
-            ("weights", "repeat series, with labels of their own"),
-            ("likelihood", "it follows from the graph"),
-        ):
-            if option in kwargs:
-                raise TypeError(f"{name}: KineticMRF has no {option}=: {remedy}")
         graph = as_lagged(graph, lag, links)
         series, columns = _column(observed, series, columns, graph, "series", name)
         time, columns = _column(observed, time, columns, graph, "time", name)
+        weights, columns = _column(observed, weights, columns, graph, "weights", name)
         if family == "ordinal" and n_states is None and observed is not None:
             counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
             n_states = counts if len(set(counts)) > 1 else counts[0]
@@ -186,7 +190,11 @@ class KineticMRF(DiscreteField):
             if observed is None:
                 raise ValueError(f"{name}: time has gaps, but there is no `observed`: leave time out")
             observed, x = _with_gaps(observed, source), _with_gaps(x, source)
-        rows = _series_rows(x, places, len(source), kind, graph, name)
+        if weights is not None:
+            if x is None:
+                raise ValueError(f"{name}: weights are those of rows of `observed`: leave them out")
+            weights = np.where(source < 0, 1, row_counts(weights, (n_rows, graph.n_nodes), name)[source])
+        rows = _series_rows(x, places, len(source), kind, graph, name, weights)
         if x is not None:
             observed = without_nan(observed, kind.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
@@ -215,6 +223,7 @@ class KineticMRF(DiscreteField):
         n_states=None,
         scores=None,
         rows=None,
+        likelihood=None,
         n_sweeps=DRAW_SWEEPS,
         **kwargs,
     ):
@@ -229,7 +238,8 @@ class KineticMRF(DiscreteField):
         edge = _at_most_rows(edge_parameter(weight, family, graph), 1, rows, "weight")
         node = _at_most_rows(_bias(bias, family, graph), 1 + family.node_axes, rows, "bias")
         n_axes = edge.type.ndim, node.type.ndim
-        op = KineticRV(graph, family, rows, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
+        likelihood = _likelihood(likelihood, graph, family, rows)
+        op = KineticRV(graph, family, rows, likelihood, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 
@@ -253,6 +263,24 @@ def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Fami
         found = get_family(family, 2 if n_states is None else n_states)
     found.check_nodes(graph.n_nodes)
     return replace(found, edge_parameter="weight", node_parameter="bias")
+
+
+def _likelihood(likelihood: Any, graph: LaggedGraph, family: Family, rows: SeriesRows) -> str:
+    """Kind of likelihood: the pseudo-likelihood of rows with links, unless asked otherwise."""
+    if not graph.n_links:
+        if likelihood is not None:
+            raise ValueError(
+                f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
+            )
+        return "conditional"
+    if likelihood not in (None, "pseudo", "exact"):
+        raise ValueError(f'likelihood must be "pseudo" or "exact", not {likelihood!r}')
+    if likelihood == "exact" and not lists_rows(graph, family, rows):
+        raise ValueError(
+            f'likelihood="exact" lists the states of a row for each of {len(rows.observations)} rows, more '
+            f'than {MAX_CELLS} together: use "pseudo", or fewer columns'
+        )
+    return "conditional" if likelihood == "exact" else "pseudo"
 
 
 def _bias(value: Any, family: Family, graph: LaggedGraph):
@@ -336,16 +364,35 @@ def _series_rows(
     family: Family,
     graph: LaggedGraph,
     name: str,
+    weights: np.ndarray | None = None,
 ) -> SeriesRows:
-    """Make the structure of the rows, with the states of those that are given."""
+    """Make the structure of the rows, with the states of those that are given and their weights."""
     windows = windows_of(places, graph.lags, name)
     first = np.full((n_rows, graph.n_nodes), -1, dtype=np.int8)
     if x is not None:
         given = np.setdiff1d(np.arange(n_rows), windows[:, 0])
         z = family.encode(x.filled(family.states[0]), n_nodes=graph.n_nodes)
         first[given] = np.where(np.ma.getmaskarray(x), -1, z)[given]
-    last = {label: own[-max(graph.lags) :] for label, own in places.items()}
-    return SeriesRows(n_rows, windows, first, last)
+    if weights is not None and x is not None:
+        weights = weights[windows[:, 0]]
+        _check_weights(weights, windows, x, name)
+    return SeriesRows(n_rows, windows, first, places, weights)
+
+
+def _check_weights(weights: np.ndarray, windows: np.ndarray, x: np.ma.MaskedArray, name: str) -> None:
+    """Refuse weights (m,) of windows that all are 0, or have missing cells where they are not 1."""
+    if not weights.any():
+        raise ValueError(
+            f"{name}: weights are 0 in all rows that have earlier ones: at least one is needed to learn from"
+        )
+    wrong = (weights != 1) & np.ma.getmaskarray(x)[windows].any(axis=(1, 2))
+    if wrong.any():
+        k = np.flatnonzero(wrong)[0]
+        raise ValueError(
+            f"{name}: row {windows[k, 0]} has weight {weights[k]}, but it, or an earlier row on which it "
+            "depends, has missing cells, of which several observations would have values of their own: give "
+            "it weight 1, and repeat the rows as a series of their own"
+        )
 
 
 def _own_dims(dims: Any, rows: SeriesRows, name: str) -> tuple[Hashable, ...]:

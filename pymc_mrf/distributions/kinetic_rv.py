@@ -1,5 +1,6 @@
 """The random variable behind fields in time: its draws and its log probability."""
 
+from functools import cached_property
 from types import ModuleType
 
 import numpy as np
@@ -16,9 +17,14 @@ from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, FieldRV, encode_states,
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.series import SeriesRows
+from pymc_mrf.fields.series import SeriesRows, row_states
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.simulation import series as kernels
+
+MAX_CELLS = 2**22
+"""Largest number of rows times the states of a row for which these are listed, in a table of 32 MB."""
+
+LISTED = 'declare it with likelihood="exact" if the states of a row are few, or without links'
 
 
 class KineticRV(FieldRV):
@@ -33,6 +39,7 @@ class KineticRV(FieldRV):
         "graph",
         "family",
         "rows",
+        "likelihood",
         "n_sweeps",
     )
     table_ndims = (3, 2)
@@ -43,6 +50,7 @@ class KineticRV(FieldRV):
         graph: LaggedGraph,
         family: Family,
         rows: SeriesRows,
+        likelihood: str | None = None,
         n_axes: tuple[int, int] = (1, 1),
         n_sweeps: int = DRAW_SWEEPS,
         name: str | None = None,
@@ -51,7 +59,7 @@ class KineticRV(FieldRV):
         inplace: bool = False,
     ) -> None:
         self.graph, self.family, self.rows = graph, family, rows
-        self.likelihood = "pseudo" if graph.n_links else "conditional"
+        self.likelihood = likelihood or ("pseudo" if graph.n_links else "conditional")
         self.n_sweeps = n_sweeps if graph.n_links else 1
         self._print_name = ("KineticMRF", r"\operatorname{KineticMRF}")
         if signature is None:
@@ -62,8 +70,20 @@ class KineticRV(FieldRV):
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """Return the likelihood that it has."""
-        return (self.likelihood,)
+        """Return the likelihoods that it may be declared with."""
+        if not self.graph.n_links:
+            return (self.likelihood,)
+        return ("exact", "pseudo") if lists_rows(self.graph, self.family, self.rows) else ("pseudo",)
+
+    @property
+    def lists_rows(self) -> bool:
+        """Whether the likelihood is that of whole rows, by a list of their states."""
+        return bool(self.graph.n_links) and self.likelihood == "conditional"
+
+    @cached_property
+    def row_states(self) -> np.ndarray:
+        """Every state of a row, (S, d)."""
+        return row_states(self.family.possible(self.n_variables).sum(axis=1))
 
     @property
     def n_variables(self) -> int:
@@ -78,12 +98,13 @@ class KineticRV(FieldRV):
 
     @property
     def table_rows(self) -> np.ndarray:
-        """Rows of the table that have a probability."""
-        return self.rows.windows[:, 0]
+        """Rows of the table that have a probability, each as often as its weight says."""
+        return self.rows.observations[:, 0]
 
     def arrange(self, x: np.ndarray) -> np.ndarray:
-        """Rows with a past and the earlier ones side by side, (m, (1 + L) d), from states (T, d)."""
-        return np.ascontiguousarray(x[self.rows.windows].reshape(len(self.rows.windows), -1))
+        """Rows with a past and the earlier ones side by side, (n, (1 + L) d), from states (T, d)."""
+        windows = self.rows.observations
+        return np.ascontiguousarray(x[windows].reshape(len(windows), -1))
 
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Parameters of the edges (..., r), and tables of the nodes (..., d, K)."""
@@ -140,15 +161,23 @@ class KineticRV(FieldRV):
         return draw
 
 
-def local_fields(op: KineticRV, indices, eta):
-    """Local fields (m, d) of the rows with a past, symbolic, from state indices (T, d)."""
-    graph, d, (windows, scores) = op.graph, op.n_variables, (op.rows.windows, op.scores)
+def lists_rows(graph: LaggedGraph, family: Family, rows: SeriesRows) -> bool:
+    """Whether the states of a row are few enough to be listed for all rows."""
+    return len(rows.observations) * family.possible(graph.n_nodes).sum(axis=1).prod() <= MAX_CELLS
+
+
+def local_fields(op: KineticRV, indices, eta, first: int = 0):
+    """Local fields (n, d) of the rows with a past, symbolic, from state indices (T, d).
+
+    Of arrows alone if `first` is 1, 0 being the lag of links.
+    """
+    graph, d, (windows, scores) = op.graph, op.n_variables, (op.rows.observations, op.scores)
     flat = pt.constant(scores.ravel())[np.arange(d) * scores.shape[1] + indices]  # (T, d)
     is_shared = shared_by_rows([eta], [1])
     padded = pt.concatenate([eta, pt.zeros_like(eta[..., :1])], axis=-1)
     padded = core(padded, 1) if is_shared else padded[windows[:, 0]]
     fields = pt.zeros((len(windows), d))
-    for k in range(windows.shape[1]):
+    for k in range(first, windows.shape[1]):
         edge = np.flatnonzero(graph.lag_of == k)
         if not len(edge):
             continue
@@ -167,7 +196,7 @@ def local_fields(op: KineticRV, indices, eta):
 
 
 def log_conditionals(op: KineticRV, indices, parameters):
-    """Log probability of every node in every row with a past given the rest, (m, d), symbolic."""
+    """Log probability of every node in every row with a past given the rest, (n, d), symbolic."""
     eta, tables = op.log_tables(parameters, pt)
     rows, scores, K = op.table_rows, op.scores, op.family.n_states
     fields, own = local_fields(op, indices, eta), indices[rows]
@@ -181,6 +210,23 @@ def log_conditionals(op: KineticRV, indices, parameters):
     log_p = tables + scores * fields[..., None]
     top = disconnected_grad(log_p.max(axis=-1, keepdims=True))
     return at_own - pt.log(pt.exp(log_p - top).sum(axis=-1)) - top[..., 0]
+
+
+def log_rows(op: KineticRV, indices, parameters):
+    """Log probability of every row with a past given the earlier ones, (n,), symbolic: by all its states."""
+    eta, tables = op.log_tables(parameters, pt)
+    d, rows, states, r = op.n_variables, op.table_rows, op.row_states, op.graph.n_links
+    at = op.scores[np.arange(d), states]  # (S, d)
+    u, v = op.graph.edges[:r].T
+    of_links = core(eta, 1) if shared_by_rows([eta], [1]) else eta[rows]
+    tables = core(tables, 2) if shared_by_rows([tables], [2]) else tables[rows]
+    log_p = tables[..., np.arange(d), states].sum(axis=-1)  # (S,) or (n, S)
+    log_p = log_p + of_links[..., :r] @ pt.constant((at[:, u] * at[:, v]).T.copy())
+    log_p = log_p + local_fields(op, indices, eta, first=1) @ pt.constant(at.T.copy())  # (n, S)
+    strides = np.cumprod(np.r_[1, states[-1, :0:-1].astype(np.int64) + 1])[::-1].copy()
+    own = pt.minimum((indices[rows] * strides).sum(axis=1), len(states) - 1)  # if they are states
+    top = disconnected_grad(log_p.max(axis=1, keepdims=True))
+    return log_p[np.arange(len(rows)), own] - pt.log(pt.exp(log_p - top).sum(axis=1)) - top[:, 0]
 
 
 def _of_this_shape(op: KineticRV, value):
@@ -203,7 +249,10 @@ def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
     if not isinstance(value, Constant | SharedVariable):
         value = HiddenStates()(value)
     indices, legal = op.encode(value)
-    logp = log_conditionals(op, indices, parameters).sum(axis=-1)
-    legal = pt.all(legal[op.rows.windows], axis=(1, 2))
+    if op.lists_rows:
+        logp = log_rows(op, indices, parameters)
+    else:
+        logp = log_conditionals(op, indices, parameters).sum(axis=-1)
+    legal = pt.all(legal[op.rows.observations], axis=(1, 2))
     logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
-    return probability_or_nan(logp, op.likelihood, values[0], "declare it without links")
+    return probability_or_nan(logp, op.likelihood, values[0], LISTED)

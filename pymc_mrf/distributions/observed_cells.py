@@ -101,7 +101,7 @@ def partly_observed_logprob(op, values, dist, mask, **kwargs):
     field = dist.owner.op
     if isinstance(field, KineticRV) and field.likelihood == "conditional":
         missing = constant_fold([mask])[0].any(axis=1)
-        complete = np.flatnonzero(~missing[field.rows.windows].any(axis=1))
+        complete = np.flatnonzero(~missing[field.rows.observations].any(axis=1))
         return ElementwiseTerm()(joint, joint[complete]), nothing
     if field.likelihood != "exact":
         return probability_or_nan(joint, field.likelihood, table), nothing

@@ -1,6 +1,7 @@
 """Rows of tables that follow one another in time: which row comes before which, in which series."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,21 +23,42 @@ class SeriesRows(Frozen):
         earlier, and so on for L lags.
     first : (T, d) int8 array
         State indices of the rows that have not; -1 in all others, and where cells are missing.
-    last : dict
-        By the label of each series its last rows, on which the next would depend, (most,) int64.
+    places : dict
+        Rows of each series in their order, int64 arrays, by its label.
+    weights : (m,) int64 array, optional
+        How many observations the first row of each window stands for, 1 by default.
     """
 
     n_rows: int
     windows: np.ndarray
     first: np.ndarray
-    last: dict[Any, np.ndarray]
+    places: dict[Any, np.ndarray]
+    weights: np.ndarray
 
     def __init__(
-        self, n_rows: int, windows: np.ndarray, first: np.ndarray, last: dict[Any, np.ndarray]
+        self,
+        n_rows: int,
+        windows: np.ndarray,
+        first: np.ndarray,
+        places: dict[Any, np.ndarray],
+        weights: np.ndarray | None = None,
     ) -> None:
-        for array in (windows, first):
+        weights = np.ones(len(windows), dtype=np.int64) if weights is None else weights
+        for array in (windows, first, weights):
             array.setflags(write=False)
-        self.__dict__.update(n_rows=n_rows, windows=windows, first=first, last=last)
+        self.__dict__.update(n_rows=n_rows, windows=windows, first=first, places=places, weights=weights)
+
+    @cached_property
+    def observations(self) -> np.ndarray:
+        """Windows (n, 1 + L), each as often as its weight says: what the likelihood is a product over."""
+        return self.windows.repeat(self.weights, axis=0)
+
+    @cached_property
+    def earlier(self) -> np.ndarray:
+        """Each row and those on which it depends, (T, 1 + L) int64; -1 in rows that are given."""
+        earlier = np.full((self.n_rows, self.windows.shape[1]), -1)
+        earlier[self.windows[:, 0]] = self.windows
+        return earlier
 
     @cached_property
     def is_first(self) -> np.ndarray:
@@ -56,17 +78,16 @@ class SeriesRows(Frozen):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content."""
-        ends = repr([(label, rows.tolist()) for label, rows in self.last.items()])
-        content = (
-            self.windows.tobytes() + b"|" + self.first.tobytes() + f"{self.first.shape}{ends}".encode()
-        )
-        return hashlib.sha256(content).hexdigest()
+        places = repr([(label, rows.tolist()) for label, rows in self.places.items()])
+        arrays = b"|".join(array.tobytes() for array in (self.windows, self.first, self.weights))
+        return hashlib.sha256(arrays + f"{self.first.shape}{places}".encode()).hexdigest()
 
     def __repr__(self) -> str:
         return f"SeriesRows({self.n_rows} rows, {len(self.windows)} of them with a past, {self.digest[:16]})"
 
     def __reduce__(self):
-        return SeriesRows, (self.n_rows, self.windows.copy(), self.first.copy(), self.last)
+        arrays = self.windows.copy(), self.first.copy()
+        return SeriesRows, (self.n_rows, *arrays, self.places, self.weights.copy())
 
 
 def read_order(
@@ -120,6 +141,11 @@ def read_order(
         own.append(len(source))
         source.append(row)
     return {label: np.array(own) for label, own in places.items()}, np.array(source)
+
+
+def row_states(cards: Sequence[int] | np.ndarray) -> np.ndarray:
+    """List the states of a row of nodes with so many each, (S, d) int8, in lexicographic order."""
+    return np.indices(tuple(cards), dtype=np.int8).reshape(len(cards), -1).T.copy()
 
 
 def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) -> np.ndarray:

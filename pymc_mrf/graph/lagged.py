@@ -257,6 +257,19 @@ def as_lagged(graph: Any, lag: Any = None, links: Any = None) -> LaggedGraph:
     return LaggedGraph(tuple(graph.nodes), list(graph.edges), 1 if lag is None else lag, within)
 
 
+def as_undirected(graph: Any, instead: str) -> PairwiseGraph:
+    """Coerce a graph as `as_graph`; arrows are refused with the advice to use something else `instead`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the graph is directed, or as of `as_graph`.
+    """
+    if isinstance(graph, LaggedGraph):
+        raise TypeError(f"graph has arrows from row to row, but must be undirected: use {instead}")
+    return as_graph(graph)
+
+
 def as_directed_or_not(graph: Any) -> PairwiseGraph | LaggedGraph:
     """Coerce a directed graph as `as_lagged`, and any other as `as_graph`."""
     is_directed = isinstance(graph, LaggedGraph) or getattr(graph, "is_directed", bool)()

@@ -35,7 +35,7 @@ def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.nd
         extent = np.ptp(inside, axis=0)
         aspect = np.clip(extent[0] / max(extent[1], 1e-9), 1.0, MAX_STRETCH)
         size = np.sqrt([len(part) * aspect, len(part) / aspect])
-        room = 0.9 * size
+        room = 0.85 * size
         shape = fit(inside, room)
         places.append(shape + 0.5 * (size - np.ptp(shape, axis=0)))
         sizes.append(tuple(size))

@@ -23,7 +23,7 @@ from pymc_mrf.plots._network import (
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
-WIDEST, NARROWEST = 4.5, 0.5  # line widths in points
+WIDEST, WIDEST_OF_DOTS, NARROWEST = 4.5, 1.5, 0.5  # line widths in points
 # power of the size of edges in their length, and least size that counts, in parts of the largest
 POWER, LEAST_SIZE = 0.5, 0.05
 MANY_EDGES, EDGES_PER_NODE = 150, 3  # more are a fog
@@ -163,13 +163,11 @@ def plot_edges(
             largest=largest,
             kwargs=options["edges"],
         )
-        if options["edge_legend"] is not False and largest > 0.0:
+        if options["edge_legend"] is not False:
             label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
-            style = {
-                "title": _said(label, min_inclusion, floor, n_weaker),
-                **options["edge_legend"],
-            }
-            _draw_edge_legend(canvas.targets[0].figure, label, largest, graph, style)
+            style = {"title": _said(label, largest, min_inclusion, floor, n_weaker)}
+            columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
+            _draw_edge_legend(canvas.targets[0].figure, columns, {**style, **options["edge_legend"]})
     if len(names) > 1 and options["title"] is not False:
         for name, target in zip(names, canvas.targets, strict=True):
             target.set_title(**{"label": literal(name), **options["title"]})
@@ -208,10 +206,11 @@ def _shown(
     return shown, floor, sum(map(len, probable.values())) - sum(map(len, shown.values()))
 
 
-def _said(mean: str, min_inclusion: float, floor: float, n_weaker: int) -> str | None:
+def _said(mean: str, largest: float, min_inclusion: float, floor: float, n_weaker: int) -> str | None:
     """Say which edges are drawn, and how many are too weak."""
     if not n_weaker:
-        return f"edges with inclusion of at least {min_inclusion:g}" if min_inclusion > 0.0 else None
+        edges = "edges" if largest > 0.0 else "no edges"
+        return f"{edges} with inclusion of at least {min_inclusion:g}" if min_inclusion > 0.0 else None
     probable = f"inclusion of at least {min_inclusion:g} and " if min_inclusion > 0.0 else ""
     return f"edges with {probable}|{mean}| of at least {floor:.3g}; {n_weaker} weaker ones are not drawn"
 
@@ -246,8 +245,9 @@ def _lengths(sizes: np.ndarray) -> np.ndarray:
     return np.maximum(shares, LEAST_SIZE) ** -POWER
 
 
-def _line_width(mean: Any, largest: float) -> Any:
-    return NARROWEST + (WIDEST - NARROWEST) * np.abs(mean) / (largest or 1.0)
+def _line_width(mean: Any, largest: float, graph: PairwiseGraph | LaggedGraph) -> Any:
+    widest = WIDEST if graph.n_nodes <= MAX_NODE_LABELS else WIDEST_OF_DOTS
+    return NARROWEST + (widest - NARROWEST) * np.abs(mean) / (largest or 1.0)
 
 
 def _draw_edges(
@@ -267,7 +267,12 @@ def _draw_edges(
     means, ends = da.values[edges], xy[graph.edges[edges]]
     rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
     rgba[:, 3] = inclusion.values[edges]
-    style = {"colors": rgba, "linewidths": _line_width(means, largest), "capstyle": "round", "zorder": 1}
+    style = {
+        "colors": rgba,
+        "linewidths": _line_width(means, largest, graph),
+        "capstyle": "round",
+        "zorder": 1,
+    }
     if isinstance(graph, LaggedGraph):
         from pymc_mrf.plots import _arrows
 
@@ -293,10 +298,8 @@ def _end_at_nodes(pc: Any, name: str, graph: LaggedGraph, shown: np.ndarray) -> 
         arrows.end_near(0.5 * float(nodes.get_sizes()[0]) ** 0.5)
 
 
-def _draw_edge_legend(
-    figure: Any, mean: str, largest: float, graph: PairwiseGraph | LaggedGraph, kwargs: dict
-) -> None:
-    """Explain colour, width and opacity of the edges, and dashes of their lags, one column each."""
+def _legend_columns(mean: str, largest: float, graph: PairwiseGraph | LaggedGraph) -> list[list]:
+    """Lines that explain colour, width and opacity of the edges, and dashes of their lags."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
@@ -314,7 +317,7 @@ def _draw_edge_legend(
     strengths = list(dict.fromkeys([nice[-1], nice[0]]))
     columns = [
         [line("positive", POSITIVE), line("negative", NEGATIVE)],
-        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest)) for m in strengths],
+        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest, graph)) for m in strengths],
         [line("inclusion 1", opacity=1.0), line("inclusion 0.5", opacity=0.5)],
     ]
     lags = graph.lags if isinstance(graph, LaggedGraph) else ()
@@ -324,13 +327,20 @@ def _draw_edge_legend(
         columns.append(
             [line(f"lag {lag}", width=1.5, dashes=DASHES[k % len(DASHES)]) for k, lag in enumerate(lags)]
         )
-    n_rows = max(map(len, columns))
+    return columns
+
+
+def _draw_edge_legend(figure: Any, columns: list[list], kwargs: dict) -> None:
+    """Draw a legend of columns, of which short ones end in empty lines."""
+    from matplotlib.lines import Line2D
+
+    n_rows = max(map(len, columns), default=0)
+    handles = []
     for column in columns:
-        column += [line("", width=0.0) for _ in range(n_rows - len(column))]
-    handles = [handle for column in columns for handle in column]
+        handles += column + [Line2D([], [], linewidth=0.0, label="")] * (n_rows - len(column))
     style = {
         "loc": "outside lower center",
-        "ncols": len(columns),
+        "ncols": len(columns) or 1,
         "frameon": False,
         "fontsize": LEGEND_FONT_SIZE,
         "title_fontsize": LEGEND_FONT_SIZE,

@@ -10,7 +10,8 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, sampled_vector
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
 from pymc_mrf.checks import number
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.lagged import as_undirected
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import (
     any_collection,
     literal,
@@ -59,7 +60,8 @@ def plot_groups(
         node, such as an `EdgeCommunities`, whose communities are those of `point_grouping`; colours the
         nodes, with a legend.
     category_colors : mapping, optional
-        Matplotlib colour of every category.
+        Matplotlib colour of every category, needed if there are more than 7. Communities of a variable are
+        called "community 1", "community 2" and so on, as they come first in the order of the nodes.
     pos : optional
         Position (x, y) of every node, as in `plot_edges`. By default Kamada & Kawai (1989), which takes about
         a second for 100 nodes and minutes for 1,000.
@@ -88,7 +90,7 @@ def plot_groups(
     check_tree(dt, "dt")
     options = visual_options(visuals, ("edges", "nodes", "names", "colorbar", "legend"))
     center = number(center, "center", -np.inf)
-    graph = as_graph(graph)
+    graph = as_undirected(graph, "plot_edges, which draws arrows, with group_labels for their groups")
     values = edge_values(dt, var_name, graph, group)
     categories = node_categories(dt, node_category, graph, group)
     colors = node_colors(graph, categories, category_colors)

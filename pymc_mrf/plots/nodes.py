@@ -79,12 +79,8 @@ def plot_nodes(
         max_draws=max_draws,
         group=group,
     )
-    d, first = found.sizes["node"], next(iter(found.data_vars))
-    if d > MAX_NODES:
-        raise ValueError(
-            f"graph has {d} nodes, more than the {MAX_NODES} whose names can be read; take the first rows of "
-            "summarize_nodes"
-        )
+    d = check_readable(found.sizes["node"], "the first rows of summarize_nodes")
+    first = next(iter(found.data_vars))
     order = np.argsort(found[first].mean(SAMPLE_DIMS).values, kind="stable")
     found = found.isel(node=order)
     n_panels = len(found.data_vars)
@@ -103,10 +99,19 @@ def plot_nodes(
         if options[name] is not False:
             pc.map(draw, name, ignore_aes="all", ci_prob=ci_prob, kwargs=options[name])
     if options["labels"] is not False:
-        pc.map(_draw_labels, "labels", ignore_aes="all", store_artist=False, kwargs=options["labels"])
+        pc.map(draw_labels, "labels", ignore_aes="all", store_artist=False, kwargs=options["labels"])
     if options["title"] is not False:
-        pc.map(_draw_title, "title", ignore_aes="all", kwargs=options["title"])
+        pc.map(draw_title, "title", ignore_aes="all", kwargs=options["title"])
     return pc
+
+
+def check_readable(d: int, instead: str) -> int:
+    """Return a number of nodes, refused if there are too many to write their names one below the other."""
+    if d > MAX_NODES:
+        raise ValueError(
+            f"graph has {d} nodes, more than the {MAX_NODES} whose names can be read; take {instead}"
+        )
+    return d
 
 
 def _draw_reference(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
@@ -125,7 +130,7 @@ def _draw_points(da: xr.DataArray, target: Any, ci_prob: float, kwargs: dict) ->
     return points
 
 
-def _draw_labels(da: xr.DataArray, target: Any, kwargs: dict) -> None:
+def draw_labels(da: xr.DataArray, target: Any, kwargs: dict) -> None:
     """Name the nodes beside the panels of the first column."""
     names = [literal(node) for node in da["node"].values]
     if target.get_subplotspec().colspan.start:
@@ -134,6 +139,7 @@ def _draw_labels(da: xr.DataArray, target: Any, kwargs: dict) -> None:
     target.set_ylim(-0.7, len(names) - 0.3)
 
 
-def _draw_title(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+def draw_title(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    """Name the measure of a panel."""
     words = str(da.name).replace("_2", ", two steps").replace("_", " ")
     return target.set_title(**{"label": words, "fontsize": 10, **kwargs})

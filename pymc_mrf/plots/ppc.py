@@ -21,6 +21,7 @@ def plot_ppc_edges(
     var_name: str,
     *,
     graph: Any,
+    model: Any = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
     backend: str | None = None,
@@ -31,7 +32,8 @@ def plot_ppc_edges(
 
     One point and interval per edge: predictive minus observed share, against the observed share. Where an
     interval misses zero, point and line are orange, and the edges farthest off are named. Rows in which an
-    end is missing do not count, in the data or in the predictive draws.
+    end is missing do not count, in the data or in the predictive draws. The source of an arrow is in an
+    earlier row.
 
     Parameters
     ----------
@@ -39,9 +41,11 @@ def plot_ppc_edges(
         Results of `pymc.sample` with the group of `pymc.sample_posterior_predictive`.
     var_name : str
         An observed field.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The graph of the field, or any other over its nodes: pairs that the model leaves out can be
         checked too.
+    model : pymc.Model, optional
+        Of a field in time, if `graph` has arrows; see `edge_agreement`.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     group : {"posterior_predictive", "prior_predictive"}
@@ -67,6 +71,7 @@ def plot_ppc_edges(
     See Also
     --------
     edge_agreement : The numbers.
+    plot_ppc_runs : How long the nodes of a field in time keep a state.
     """
     from arviz_plots import visuals as azv
 
@@ -76,9 +81,9 @@ def plot_ppc_edges(
         visuals, ("reference", *parts, "labels", "leaders", "title", "xlabel", "ylabel")
     )
     ci_prob = interval_probability(ci_prob)
-    predicted = edge_agreement(dt, var_name, graph=graph, group=group)
-    _check_sampled(predicted, var_name, group)
-    observed = edge_agreement(dt, var_name, graph=graph, group="observed_data")
+    predicted = edge_agreement(dt, var_name, graph=graph, model=model, group=group)
+    check_sampled(predicted, var_name, group)
+    observed = edge_agreement(dt, var_name, graph=graph, model=model, group="observed_data")
     if not observed.size:
         raise ValueError("graph has no edges, whose agreement could be checked")
     unseen = int(observed.isnull().sum())
@@ -169,7 +174,7 @@ def plot_ppc_magnetisation(
     )
     ci_prob = interval_probability(ci_prob)
     predicted, observed = field_rows(dt, var_name, group), field_rows(dt, var_name, "observed_data")
-    _check_sampled(predicted, var_name, group)
+    check_sampled(predicted, var_name, group)
     if predicted.sizes["node"] != observed.sizes["node"]:
         raise ValueError(
             f"{var_name} has {predicted.sizes['node']} nodes in the {group} group and "
@@ -254,7 +259,8 @@ def interval_probability(ci_prob: float | None) -> float:
     return number(ci_prob, "ci_prob", 0.0, 1.0)
 
 
-def _check_sampled(predicted: xr.DataArray, var_name: str, group: str) -> None:
+def check_sampled(predicted: xr.DataArray, var_name: str, group: str) -> None:
+    """Refuse values of a group that are no draws."""
     missing = [dim for dim in SAMPLE_DIMS if dim not in predicted.dims]
     if missing:
         raise ValueError(

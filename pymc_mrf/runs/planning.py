@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 import xarray as xr
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
 from pymc_mrf.analysis.node_measures import node_measures
@@ -112,7 +114,8 @@ def plan_study(
         per edge. Weights of 0 are absent edges. A function of a `numpy.random.Generator` that makes such a
         variable gives each replicate a truth of its own, such as a draw from the posterior of earlier data.
     build : callable
-        Makes the `pymc.Model` of a table (n, d), with the edges of the graph of the truth.
+        Makes the `pymc.Model` of a table (n, d), with the edges of the graph of the truth. A store does not
+        look at what it does.
     sizes : sequence of int
         Increasing numbers of rows. In a replicate, smaller tables are the first rows of larger ones.
     replicates : int
@@ -181,8 +184,6 @@ def plan_study(
 
 def _read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
-    import networkx as nx
-
     op = getattr(getattr(variable, "owner", None), "op", None)
     if not isinstance(op, MarkovRandomFieldRV) or op.family.edge_axes:
         raise TypeError(
@@ -190,14 +191,25 @@ def _read_truth(variable: Any) -> Truth:
             f"pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph), or a function that makes one, not "
             f"{variable!r}"
         )
-    graph = op.graph
-    tables = op.log_tables([p.eval() for p in op.dist_params(variable.owner)])
+    if variable.type.ndim > 1:
+        raise ValueError(
+            "truth is many rows of a field: make it without size and shape, as rows are drawn here"
+        )
+    parameters = op.dist_params(variable.owner)
+    if any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors(parameters)):
+        raise ValueError(
+            "truth has random parameters: give numbers, or a function of a numpy.random.Generator that "
+            "draws them"
+        )
+    values = [p.eval() for p in parameters]
+    graph, tables = op.graph, op.log_tables(values)
     edge_tables = np.broadcast_to(tables[0], (graph.n_edges, *tables[0].shape[-2:]))
-    weight = op.family.natural(np.broadcast_to(op.dist_params(variable.owner)[0].eval(), graph.n_edges))
+    weight = op.family.natural(np.broadcast_to(values[0], graph.n_edges))
     kept = np.flatnonzero(weight)
-    present = nx.Graph()
-    present.add_nodes_from(graph.nodes)
-    present.add_edges_from((graph.nodes[u], graph.nodes[v]) for u, v in graph.edges[kept])
+    # networkx would list them in another order
+    present = PairwiseGraph(
+        graph.nodes, [(graph.nodes[u], graph.nodes[v]) for u, v in graph.edges[kept]]
+    )
     node_tables = np.broadcast_to(tables[1], (graph.n_nodes, tables[1].shape[-1]))
     return Truth(graph, weight, PairwiseField(present, edge_tables[kept], node_tables), op.decode)
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import pymc_mrf as pmrf
 from pymc_mrf.analysis.predictive import log_pseudo_likelihood
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
@@ -119,6 +120,8 @@ def test_bad_input_is_named(rng):
         log_pseudo_likelihood(x, GRAPH, as_posterior(theta), var_name="w")
     with pytest.raises(ValueError, match="or a DataArray if there are draws"):
         log_pseudo_likelihood(x, GRAPH, theta[0])
+    with pytest.raises(TypeError, match=r"arrows from row to row.*use pm\.compute_log_likelihood"):
+        log_pseudo_likelihood(x, pmrf.graphs.lagged(4), 0.5)
     with pytest.raises(TypeError, match="parameters must be numeric"):
         log_pseudo_likelihood(x, GRAPH, xr.DataArray(list("abcd"), dims="edge"))
 

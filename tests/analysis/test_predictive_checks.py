@@ -1,9 +1,13 @@
+import re
+
 import arviz as az
 import networkx as nx
 import numpy as np
+import pymc as pm
 import pytest
 
-from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, state_counts
+import pymc_mrf as pmrf
+from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, run_lengths, state_counts
 from pymc_mrf.graph.structure import as_graph
 
 GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("c", "a")]))
@@ -94,3 +98,74 @@ def test_bad_input_is_named(tree):
     scalar = az.from_dict({"posterior": {"k": np.zeros((1, 5), dtype=int)}})
     with pytest.raises(ValueError, match="k of the posterior group has no dimension of nodes"):
         field_rows(scalar, "k", "posterior")
+
+
+LAGGED = pmrf.LaggedGraph("ab", [("a", "b"), ("b", "b")], (1, 3), links=[("a", "b")])
+SERIES = np.array([0, 0, 1, 0, 1, 1, 0, 0, 1, 1, 1, 0])
+
+
+def of_series(rng, n_states=3):
+    """Model of a field in time of two series, and data and predictive draws with a missing cell."""
+    z = rng.integers(n_states, size=(12, 2))
+    x = np.ma.masked_array(z, np.arange(24).reshape(12, 2) == 9)
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        options = {"family": "ordinal", "n_states": n_states, "series": SERIES}
+        pmrf.KineticMRF("x", 0.0, 0.0, graph=LAGGED, observed=x, **options)
+    drawn = rng.integers(n_states, size=(2, 5, 12, 2)).astype(np.float32)
+    drawn[:, :, x.mask] = np.nan
+    seen = x.astype(np.float32).filled(np.nan)
+    return model, az.from_dict({"posterior_predictive": {"x": drawn}, "observed_data": {"x": seen}})
+
+
+def test_lagged_agreement(rng):
+    model, tree = of_series(rng)
+    found = edge_agreement(tree, "x", graph=LAGGED, model=model)
+    assert list(found.edge.values) == list(LAGGED.edge_labels)
+    values = tree.posterior_predictive["x"].values
+    steps = [0, 1, 1, 3, 3]
+    for c, s in np.ndindex(2, 5):
+        for e, ((u, v), step) in enumerate(zip(LAGGED.edges, steps, strict=True)):
+            equal = []
+            for label in (0, 1):
+                own = values[c, s, label == SERIES]
+                pairs = [(own[t - step, u], own[t, v]) for t in range(3, len(own))]
+                equal += [a == b for a, b in pairs if not np.isnan([a, b]).any()]
+            assert found.values[c, s, e] == pytest.approx(np.mean(equal))
+    observed = edge_agreement(tree, "x", graph=LAGGED, model=model, group="observed_data")
+    assert observed.dims == ("edge",)
+
+
+@pytest.mark.parametrize("state", [None, 0, 2])
+def test_runs_node_by_node(state, rng):
+    """Word by word: the rows of a series as text, a missing cell is a hyphen."""
+    model, tree = of_series(rng)
+    found = run_lengths(tree, "x", model=model, state=state)
+    assert found.node.values.tolist() == ["a", "b"]
+    values = tree.posterior_predictive["x"].values
+    for c, s, i in np.ndindex(2, 5, 2):
+        words = [
+            "".join("-" if np.isnan(v) else str(int(v)) for v in values[c, s, label == SERIES, i])
+            for label in (0, 1)
+        ]
+        kinds = "012" if state is None else str(state)
+        runs = [len(m[0]) for word in words for m in re.finditer("|".join(f"{k}+" for k in kinds), word)]
+        expected = (len(runs), np.mean(runs), max(runs)) if runs else (0, 0, 0)
+        assert [float(v[c, s, i]) for v in found.data_vars.values()] == pytest.approx(expected)
+    observed = run_lengths(tree, "x", model=model, state=state, group="observed_data")
+    assert observed["longest"].dims == ("node",)
+
+
+def test_bad_input_of_checks_in_time(rng):
+    model, tree = of_series(rng)
+    with pytest.raises(TypeError, match=r"model must be the pymc\.Model of x"):
+        edge_agreement(tree, "x", graph=LAGGED)
+    with pytest.raises(ValueError, match=r"graph has the lags \(2,\), but x \(1, 3\)"):
+        edge_agreement(tree, "x", graph=pmrf.LaggedGraph("ab", [("a", "b")], 2), model=model)
+    with pytest.raises(ValueError, match="state=7 is none of x"):
+        run_lengths(tree, "x", model=model, state=7)
+    with pytest.raises(ValueError, match="x has 12 rows in the model and 11 in the draws"):
+        run_lengths(tree.isel(x_dim_0=slice(11)), "x", model=model)
+    with pm.Model() as other:
+        pmrf.Ising("x", 0.0, graph=GRAPH, observed=np.ones((12, 3), dtype=int))
+    with pytest.raises(ValueError, match="is no KineticMRF of the model"):
+        run_lengths(tree, "x", model=other)

@@ -39,10 +39,12 @@ def data(family, n, rng):
     return z, np.array(family.states)[z]
 
 
-@pytest.mark.parametrize("links", [[], LINKS], ids=["arrows", "and links"])
+@pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_log_probability_and_gradient(name, links, rng):
+def test_log_probability_and_gradient(name, kind, rng):
     family, options = FAMILIES[name]
+    links = [] if kind == "arrows" else [*LINKS, (1, 2)]
+    options = options | ({} if kind == "arrows" else {"likelihood": kind})
     z, x = data(family, len(SERIES), rng)
     graph = pmrf.LaggedGraph(range(3), ARROWS, (1, 3), links)
     edges = [(u, v, 0) for u, v in links] + [(*arrow, lag) for lag in (1, 3) for arrow in ARROWS]
@@ -58,8 +60,12 @@ def test_log_probability_and_gradient(name, links, rng):
         return value(point), found[: w.size], found[w.size :].reshape(b.shape)
 
     w, b = rng.normal(size=len(edges)), rng.normal(size=family.node_shape(3))
-    expected = kinetic_log_likelihood(z, edges, family, SERIES)(np.r_[w, b.ravel()][None])
+    expected, other = (
+        kinetic_log_likelihood(z, edges, family, SERIES, rows)(np.r_[w, b.ravel()][None])
+        for rows in (kind == "exact", kind != "exact")
+    )
     np.testing.assert_allclose(f(w, b)[0], expected[0], rtol=1e-10)
+    assert np.isclose(f(w, b)[0], other[0]) == (kind == "arrows")
     assert_gradients(f, [w, b])
 
 
@@ -143,6 +149,60 @@ def test_tables_and_their_columns(rng):
     np.testing.assert_allclose(found, found[0])
 
 
+WEIGHTS = np.array([5, 1, 2, 0, 1, 3, 0, 1, 1, 2, 1, 1])
+
+
+def one_by_one(x, weights, labels):
+    """Each row that has an earlier one with it, as often as its weight says: a table of pairs, and labels."""
+    pairs = [
+        x[[before[-1], t]]
+        for t, label in enumerate(labels)
+        if len(before := np.flatnonzero(labels[:t] == label))
+        for _ in range(weights[t])
+    ]
+    return np.concatenate(pairs), np.repeat(np.arange(len(pairs)), 2)
+
+
+@pytest.mark.parametrize("links", [[], LINKS], ids=["arrows", "and links"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_weights_are_rows_told_more_than_once(name, links, rng):
+    family, options = FAMILIES[name]
+    _, x = data(family, len(SERIES), rng)
+    graph = pmrf.LaggedGraph(range(3), ARROWS, links=links)
+    point = {"w": rng.normal(size=graph.n_edges), "b": rng.normal(size=family.node_shape(3))}
+    pairs, labels = one_by_one(x, WEIGHTS, SERIES)
+    found = []
+    for observed, own in (
+        (x, {"series": SERIES, "weights": WEIGHTS}),
+        (pairs, {"series": labels}),
+        (x, {"series": SERIES}),
+    ):
+        with pm.Model() as model:
+            w, b = pm.Flat("w", shape=graph.n_edges), pm.Flat("b", shape=family.node_shape(3))
+            pmrf.KineticMRF("x", w, b, graph=graph, observed=observed, **own, **options)
+        found.append([model.compile_logp()(point), model.compile_dlogp()(point)])
+    for one, other, unweighted in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other)
+        assert not np.allclose(one, unweighted)
+    frame = pd.DataFrame(x, columns=range(3)).assign(who=SERIES, n=WEIGHTS)
+    with pm.Model() as model:
+        b = pm.Flat("b", shape=family.node_shape(3))
+        columns = {"series": "who", "weights": "n"}
+        pmrf.KineticMRF("x", point["w"], b, graph=graph, observed=frame, **columns, **options)
+    [terms] = model.logp(model["x"], sum=False)
+    terms = model.compile_fn(terms + 0.0, inputs=model.value_vars)({"b": point["b"]})
+    assert terms.shape == (len(pairs) // 2,)
+    np.testing.assert_allclose(terms.sum(), found[0][0])
+
+
+def test_rows_of_weight_0_are_drawn(rng):
+    """Weights count what was observed, and change nothing of what may be."""
+    with pm.Model() as model:
+        x, weights = np.ones((40, 3), dtype=int), np.arange(40) % 2
+        pmrf.KineticMRF("x", 0.0, -30.0, graph=digraph(), observed=x, weights=weights)
+    np.testing.assert_array_equal(pm.draw(model["x"], random_seed=rng)[1:], np.zeros((39, 3)))
+
+
 def test_rows_between_times_are_missing(rng):
     _, x = data(BOLTZMANN, 5, rng)
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
@@ -183,6 +243,7 @@ def test_pointwise_log_likelihoods_are_those_of_complete_rows(rng):
 
 GRAPH = digraph()
 X = np.random.default_rng(1).integers(2, size=(6, 3))
+HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
 
 
 @pytest.mark.parametrize(
@@ -210,8 +271,14 @@ X = np.random.default_rng(1).integers(2, size=(6, 3))
         ({"family": "potts"}, "family must be"),
         ({"n_states": 3}, "two states"),
         ({"scores": [0, 1]}, "ordered states"),
-        ({"weights": np.ones(6)}, "has no weights"),
-        ({"likelihood": "exact"}, "has no likelihood"),
+        ({"weights": np.ones(5)}, r"weights has shape \(5,\)"),
+        ({"weights": [1, 1, 0.5, 1, 1, 1]}, r"weights\[2\] is 0.5"),
+        ({"weights": [3, 0, 0, 0, 0, 0]}, "weights are 0 in all rows that have earlier ones"),
+        ({"weights": [1, 1, 2, 1, 1, 1], "observed": HOLE}, "row 2 has weight 2, but it, or an earlier"),
+        ({"weights": [1, 1, 0, 1, 1, 1], "time": [0, 1, 3, 4, 5, 6]}, "row 3 has weight 0"),
+        ({"weights": np.ones(6), "observed": None, "shape": (6, 3)}, "weights are those of rows"),
+        ({"likelihood": "exact"}, "likelihood='exact' is for links within rows"),
+        ({"likelihood": "path", "links": nx.path_graph(3)}, 'likelihood must be "pseudo" or "exact"'),
         ({"links": nx.Graph([(0, 1)])}, "links has other nodes"),
         ({"weight": np.zeros(3)}, "weight has length 3"),
         ({"weight": np.zeros((5, 4))}, "weight has 5 rows, but the table has 6"),

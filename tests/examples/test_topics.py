@@ -68,6 +68,14 @@ def test_recovery_is_compared_with_what_is_claimed():
     assert cells[6:] == ["5e+02", "0.4", "1.000"]
 
 
+def test_recovery_where_nothing_is_found():
+    truth = np.array([True, False, True])
+    nothing = kinetic_recovery.found_by("graph-tool", 1.0, np.zeros(3), truth)
+    half = kinetic_recovery.found_by("EdgeGibbs", 1.0, np.array([0.9, 0.1, 0.2]), truth)
+    assert (nothing.precision, nothing.recall, nothing.f1) == (0.0, 0.0, 0.0)
+    assert (half.precision, half.recall, half.f1) == (1.0, 0.5, pytest.approx(2 / 3))
+
+
 def test_large_fields(tmp_path):
     large_fields.main(["--side", "10", "--iterations", "5", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "large_fields_modes.md").read_text(encoding="utf-8")

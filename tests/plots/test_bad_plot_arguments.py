@@ -81,12 +81,17 @@ PLOTS = [plot for plot in PLOTS if "dt" in inspect.signature(plot).parameters]
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_what_is_no_result(plot):
-    needed = {"var_name": "theta", "graph": GRAPH}
+    needed = {"var_name": "theta", "graph": GRAPH, "model": None}
     options = {name: needed[name] for name in inspect.signature(plot).parameters if name in needed}
     with pytest.raises(
         TypeError, match=r"^dt must be the xarray\.DataTree that pymc\.sample returns, not int"
     ):
         plot(3, **options)
+
+
+def test_arrows_have_a_plot_of_their_own(tree):
+    with pytest.raises(TypeError, match=r"arrows from row to row.*use plot_edges"):
+        pmrf.plot_groups(tree, "theta", graph=pmrf.graphs.lagged(2))
 
 
 @pytest.mark.parametrize("value", ["a", [0.5], True, np.nan])

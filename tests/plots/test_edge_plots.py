@@ -131,6 +131,7 @@ def test_posterior_without_edges(tmp_path):
     empty = as_posterior(np.zeros((1, 3, 4)))
     pc = plot_edges(empty, "theta", graph=GRAPH)
     assert len(pc.get_viz("edges", "theta").get_segments()) == 0
+    assert said(pc) == "no edges with inclusion of at least 0.25"
     pc.savefig(tmp_path / "net.png")
     plot_inclusion(empty, "theta", graph=GRAPH).savefig(tmp_path / "matrix.png")
 

@@ -7,7 +7,8 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
+from pymc_mrf.plots.ppc import MISSED, plot_ppc_edges, plot_ppc_magnetisation
+from pymc_mrf.plots.ppc_runs import plot_ppc_runs
 
 matplotlib.use("Agg")
 GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("c", "d")]))
@@ -61,6 +62,27 @@ def test_edges_that_the_model_misses(checked, tmp_path):
 def test_any_backend(checked, plot):
     graph = {"graph": GRAPH} if plot is plot_ppc_edges else {}
     assert plot(checked[0], "x", backend="none", **graph).backend == "none"
+
+
+def test_runs_that_the_model_misses(rng, tmp_path):
+    """Node b keeps its state for longer than the model knows."""
+    with pm.Model() as model:
+        observed = rng.integers(2, size=(60, 4))
+        observed[:, 1] = np.repeat([0, 1], 30)
+        graph = pmrf.graphs.lagged(list("abcd"))
+        pmrf.KineticMRF("x", 0.0, 0.0, graph=graph, observed=observed)
+    tree = tree_of(rng.integers(2, size=(2, 100, 60, 4)), observed)
+    pc = plot_ppc_runs(tree, "x", model=model, state=1, ci_prob=0.99, backend="matplotlib")
+    points = pc.get_viz("observed", "longest")
+    np.testing.assert_allclose(points.get_offsets()[2], [30, 2])  # the first node is on top
+    colours = [matplotlib.colors.to_hex(colour) for colour in points.get_edgecolors()]
+    assert [colour == MISSED.lower() for colour in colours] == [False, False, True, False]
+    assert pc.get_target("number", {}).get_title() == "number"
+    pc.savefig(tmp_path / "runs.png")
+    assert (tmp_path / "runs.png").stat().st_size > 10_000
+    arrows = plot_ppc_edges(tree, "x", graph=graph, model=model, ci_prob=0.999, backend="matplotlib")
+    missed = arrows.get_viz("missed_points", "x").get_offsets()
+    assert missed[:, 0].max() == pytest.approx(58 / 59)  # b->b
 
 
 def test_nothing_is_labelled_where_nothing_is_missed(rng):

@@ -1,14 +1,17 @@
 """Likelihood and simulation of a field in time, from the formula."""
 
+import itertools
+
 import numpy as np
 from scipy import special
 
 
-def kinetic_log_likelihood(x, edges, family, series=None):
+def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False):
     """Log-likelihood of state indices `x` (T, d) as a function of parameters (Q, r + d q).
 
-    `edges`: (from, to, lag) of arrows; lag 0 of links, whose both ends are seen given each other. The first
-    rows of each series, as many as the largest lag, are given.
+    `edges`: (from, to, lag) of arrows; lag 0 of links, whose both ends are seen given each other, or whose
+    sum over all states of the row is taken where `whole_rows` is true. The first rows of each series, as many
+    as the largest lag, are given.
     """
     x = np.asarray(x)
     (T, d), q, n_most = x.shape, len(family.node_basis), max(lag for *_, lag in edges)
@@ -18,6 +21,23 @@ def kinetic_log_likelihood(x, edges, family, series=None):
     places = [np.flatnonzero(series == s) for s in np.unique(series)]
     past = [x[rows[k - n_most : k + 1]] for rows in places for k in range(n_most, len(rows))]
     past, counts = np.unique(np.array(past), axis=0, return_counts=True)  # (m, most + 1, d)
+
+    def of_whole_rows(parameters):
+        out = np.zeros(len(parameters))
+        biases = parameters[:, len(edges) :].reshape(-1, d, q) @ family.node_basis
+        rows = list(itertools.product(*(np.flatnonzero(np.isfinite(own)) for own in floor)))
+        for states, count in zip(past, counts, strict=True):
+
+            def potential(row, before=states):
+                total = biases[:, np.arange(d), row].sum(axis=1)
+                for e, (j, i, lag) in enumerate(edges):
+                    source = row[j] if lag == 0 else before[-1 - lag, j]
+                    total = total + parameters[:, e] * (F[j, :, source] @ F[i, :, row[i]])
+                return total
+
+            every = np.array([potential(row) for row in rows])
+            out += count * (potential(states[-1]) - special.logsumexp(every, axis=0))
+        return out
 
     def value(parameters):
         out = np.zeros(len(parameters))
@@ -31,7 +51,7 @@ def kinetic_log_likelihood(x, edges, family, series=None):
             out += count * (own - special.logsumexp(scores, axis=-1)).sum(axis=1)
         return out
 
-    return value
+    return of_whole_rows if whole_rows else value
 
 
 def kinetic_series(first, n_rows, edges, family, w, b, rng):

@@ -3,19 +3,21 @@
 import logging
 from functools import partial
 
+import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.runs.planning import _read_truth
+from pymc_mrf.runs.planning import SAMPLING, _fit, _read_truth, _Study
 from tests.statistics import Z, assert_frequencies
 
 GRAPH = pmrf.graphs.complete(4)
 WEIGHT = np.array([1.5, 0.0, 0.0, -1.5, 0.0, 1.5])
 TRUTH = pmrf.BoltzmannMachine.dist(WEIGHT, np.full(4, -0.4), graph=GRAPH)
 SIZES = [40, 600]
-OPTIONS = {"draws": 150, "tune": 50, "chains": 1, "progressbar": False, "random_seed": 7}
+SHORT = {"draws": 150, "tune": 50, "chains": 1}
+OPTIONS = {**SHORT, "progressbar": False, "random_seed": 7}
 
 
 def build(x, tables=None):
@@ -80,6 +82,12 @@ def test_a_study_goes_on_with_more_replicates(stored):
         np.testing.assert_array_equal(more[name][:3], study[name])
 
 
+def test_a_fit_can_be_sent_to_a_worker(stored):
+    fit = partial(_fit, study=_Study(build, TRUTH, SIZES, "weight", 7, {**SAMPLING, **SHORT}))
+    found = cloudpickle.loads(cloudpickle.dumps(fit))(1)
+    np.testing.assert_array_equal(found["mean"], stored[1]["mean"][0, 1])
+
+
 def test_one_seed_gives_one_study(stored):
     again = pmrf.plan_study(TRUTH, build, SIZES, replicates=1, **OPTIONS)
     for name in ("inclusion", "mean", "strength"):
@@ -133,7 +141,7 @@ def test_truths_may_be_drawn(stored):
 def test_rows_are_those_of_the_truth(states, rng):
     kind = pmrf.Ising if states[0] else pmrf.BoltzmannMachine
     weight, bias = np.array([0.7, 0.0, -0.5]), np.array([0.3, -0.2, 0.0])
-    graph = pmrf.graphs.complete(3)
+    graph = pmrf.PairwiseGraph(range(3), [(2, 1), (0, 2), (1, 0)])  # not in the order of networkx
     truth = _read_truth(kind.dist(weight, bias, graph=graph))
     assert truth.present.graph.n_edges == 2
     x = np.stack(np.meshgrid(*[states] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -164,6 +172,12 @@ def failing(x):
     [
         ({"truth": WEIGHT}, TypeError, "truth must be a pairwise field"),
         ({"truth": pm.Normal.dist()}, TypeError, "truth must be a pairwise field"),
+        ({"truth": pmrf.Ising.dist(WEIGHT, 0.0, graph=GRAPH, size=3)}, ValueError, "without size"),
+        (
+            {"truth": pmrf.Ising.dist(pm.Normal.dist(), 0.0, graph=GRAPH)},
+            ValueError,
+            "random parameters",
+        ),
         ({"build": "model"}, TypeError, "build must be a function"),
         ({"sizes": [100, 50]}, ValueError, "increasing numbers of rows"),
         ({"sizes": []}, ValueError, "increasing numbers of rows"),

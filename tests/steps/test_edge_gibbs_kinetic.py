@@ -1,5 +1,6 @@
 """EdgeGibbs on arrows of fields in time, against the posterior enumerated over all structures."""
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
@@ -134,13 +135,19 @@ def test_a_difference_between_two_groups_of_series():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 6))).max() > Z
 
 
-def test_links_within_rows_beside_arrows():
-    """Both under the pseudo-likelihood of each row, in one vector, or in two of their own."""
+@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
+def test_links_within_rows_beside_arrows(likelihood):
+    """By the pseudo-likelihood of each row, or that of whole rows; in one vector, or in two of their own."""
     arrows, links = [(0, 0), (0, 1)], [(0, 1)]
     z, labels, edges, family, b = series("boltzmann", arrows, np.array([0.8, -0.6]), (60,), 3)
+    z[:, 1] = np.where(np.random.default_rng(5).random(60) < 0.25, z[:, 0], z[:, 1])
     edges = [(0, 1, 0), *edges]
-    log_likelihood = kinetic_log_likelihood(z, edges, family)
-    exact = structure_posteriors(log_likelihood, 3, 2, SLAB.logpdf, bias=b)(fixed_p(P, 3))
+
+    def posterior(whole_rows):
+        log_likelihood = kinetic_log_likelihood(z, edges, family, whole_rows=whole_rows)
+        return structure_posteriors(log_likelihood, 3, 2, SLAB.logpdf, bias=b)(fixed_p(P, 3))
+
+    right, wrong = posterior(likelihood == "exact"), posterior(likelihood == "pseudo")
     for parts in ((3,), (1, 2)):
         with pm.Model() as model:
             w = [
@@ -148,8 +155,84 @@ def test_links_within_rows_beside_arrows():
                 for k, n in enumerate(parts)
             ]
             weight = w[0] if len(w) == 1 else pm.math.concatenate(w)
-            declare("boltzmann", weight, b, arrows, z, labels, family, links=links)
-        assert gaps(draws_of(model), exact).max() < Z
+            options = {"links": links, "likelihood": likelihood}
+            declare("boltzmann", weight, b, arrows, z, labels, family, **options)
+        draws = draws_of(model)
+        assert gaps(draws, right).max() < Z
+        assert gaps(draws, wrong).max() > Z
+
+
+@pytest.mark.parametrize("name", ["boltzmann", slow("ordinal")])
+def test_listed_rows_whose_biases_move(name):
+    arrows, links, w = PAIR[1:2], [(0, 1)], np.array([0.8])
+    z, labels, edges, family, b = series(name, arrows, w, (30, 20), 3)
+    z[:, 1] = np.where(np.random.default_rng(5).random(50) < 0.4, z[:, 0] % 2, z[:, 1])
+    with pm.Model() as model:
+        weight = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=2)
+        bias = pm.Normal("b", 0, 1, shape=family.node_shape(2))
+        options = {"links": links, "likelihood": "exact"}
+        declare(name, weight, bias, arrows, z, labels, family, **options)
+    log_likelihood = kinetic_log_likelihood(z, [(0, 1, 0), *edges], family, labels, whole_rows=True)
+
+    def posterior(p):
+        log_bias, size = stats.norm(0, 1).logpdf, b.size
+        return structure_posterior(
+            log_likelihood, 2, size, fixed_p(p, 2), SLAB.logpdf, log_bias=log_bias, n_nodes=2
+        )
+
+    draws = draws_of(model)
+    assert gaps(draws, posterior(P)).max() < Z
+    assert gaps(draws, posterior(P + 0.1)).max() > Z
+
+
+def test_listed_rows_of_two_groups():
+    """Rows of one group have weights w + delta / 2, those of the other w - delta / 2."""
+    arrows, links, w = PAIR[1:2], [(0, 1)], np.array([0.8])
+    z, labels, edges, family, b = series("boltzmann", arrows, w, (40, 30), 3)
+    z[:, 1] = np.where(np.random.default_rng(5).random(70) < 0.4, z[:, 0], z[:, 1])
+    half = (0.5 - labels)[:, None]
+    with pm.Model() as model:
+        weight = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=2)
+        change = pmrf.SpikeAndSlab("delta", P, pm.Normal.dist(0, 0.7), shape=2)
+        options = {"links": links, "likelihood": "exact"}
+        declare("boltzmann", weight + half * change, b, arrows, z, labels, family, **options)
+    terms = []
+    for k, f in enumerate((0.5, -0.5)):
+        A = np.zeros((4, 6))
+        A[:2, :2], A[:2, 2:4], A[2:, 4:] = np.eye(2), f * np.eye(2), np.eye(2)
+        own = z[labels == k]
+        terms.append((kinetic_log_likelihood(own, [(0, 1, 0), *edges], family, whole_rows=True), A))
+
+    def log_likelihood(q):
+        return sum(value(q @ A.T) for value, A in terms)
+
+    posterior = structure_posteriors(log_likelihood, 4, 2, SLAB.logpdf, bias=b)
+    draws = draws_of(model)
+    assert gaps(draws, posterior(fixed_p(P, 4))).max() < Z
+    assert gaps(draws, posterior(fixed_p(P + 0.1, 4))).max() > Z
+
+
+@pytest.mark.parametrize("prior", ["SpikeAndSlab", "DirichletProcess"])
+def test_weights_are_rows_told_more_than_once(prior):
+    """The same draws as with each row, after the one before, as often as its weight says."""
+    z = np.random.default_rng(1).integers(2, size=(20, 2))
+    weights = np.random.default_rng(2).integers(4, size=20)
+    pairs = np.concatenate([z[t - 1 : t + 1] for t in range(1, 20) for _ in range(weights[t])])
+
+    def draws(x, **options):
+        with pm.Model():
+            p, shape = (P, 4) if prior == "SpikeAndSlab" else (1.0, 4)
+            w = getattr(pmrf, prior)("w", p, pm.Normal.dist(0, 1), shape=shape)
+            pmrf.KineticMRF("x", w, 0.1, graph=pmrf.graphs.lagged(2), observed=x, **options)
+            trace = pm.sample(
+                20, tune=20, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )  # fmt: skip
+        return trace.posterior["w"].values
+
+    weighted = draws(z, weights=weights)
+    np.testing.assert_allclose(weighted, draws(pairs, series=np.repeat(np.arange(len(pairs) // 2), 2)))
+    assert not np.allclose(weighted, draws(z))
 
 
 def small_model():
@@ -213,6 +296,41 @@ def test_priors_that_nuts_moves():
     reverse = kinetic_log_likelihood(z, [(j, i, lag) for i, j, lag in edges], family)
     other = structure_posteriors(reverse, 3, 2, SLAB.logpdf, bias=b)
     assert gaps(idata.posterior["w"].values, other(lambda k: 0.0 if k == 3 else -np.inf)).max() > Z
+
+
+@pytest.mark.compiled
+def test_people_who_differ():
+    """A weight for each series, drawn around a common mean: against quadrature over both."""
+    people, w, lengths = np.arange(3), np.array([2.0, 0.0, -1.5]), (25, 12, 40)
+    parts = [series("boltzmann", PAIR[:1], w[k : k + 1], (n,), 8 + k) for k, n in enumerate(lengths)]
+    z, person, b = np.concatenate([part[0] for part in parts]), np.repeat(people, lengths), parts[0][4]
+    with pm.Model(coords={"person": people}):
+        mean = pm.Normal("mean", 0, 1)
+        own = pm.Normal("own", mean, 0.7, dims="person")
+        graph = pmrf.LaggedGraph([0], PAIR[:1])
+        pmrf.KineticMRF("x", own[person][:, None], b, graph=graph, observed=z, series=person)
+        idata = pm.sample(
+            1000, tune=500, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    grid = np.linspace(-6, 6, 401)
+    terms = []
+    for k in people:
+        log_likelihood = kinetic_log_likelihood(z[person == k], [(0, 0, 1)], BOLTZMANN)
+        terms.append(np.exp(log_likelihood(np.column_stack([grid, np.full(401, b[0])]))))
+
+    def means(sd):
+        prior = stats.norm(grid[:, None], sd).pdf(grid)  # by the mean, then the weight
+        mass = np.array([prior @ term for term in terms])
+        p = stats.norm(0, 1).pdf(grid) * mass.prod(axis=0)
+        p /= p.sum()
+        first = [(p * ((prior * grid) @ term) / m).sum() for term, m in zip(terms, mass, strict=True)]
+        return np.array([*first, p @ grid])
+
+    draws = np.concatenate([idata.posterior["own"], idata.posterior["mean"].values[..., None]], axis=-1)
+    error = draws.std(axis=(0, 1)) / np.sqrt([float(az.ess(draws[..., k])) for k in range(4)])
+    assert (np.abs(draws.mean(axis=(0, 1)) - means(0.7)) < Z * error).all()
+    assert (np.abs(draws.mean(axis=(0, 1)) - means(2.0)) > Z * error).any()
 
 
 @pytest.mark.parametrize("links", [(), ((0, 1), (1, 2), (0, 2))], ids=["arrows", "and links"])

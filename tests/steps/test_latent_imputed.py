@@ -37,7 +37,7 @@ def test_posterior_is_that_of_enumeration(sigma):
     with pm.Model() as model:
         x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
         pm.Normal("y", pt.constant(LEVELS)[x], sigma, observed=y)
-    step, draws = chain(model, n := 2000)
+    step, draws = chain(model, n := 4000)
     assert [rv.name for rv in step._evidence.imputed] == ["y_unobserved"]
     states = np.array(list(product(range(3), repeat=4)))
     u, v = GRAPH.edges.T
@@ -69,7 +69,7 @@ def test_posterior_of_missing_components_is_that_of_enumeration(by_class):
         x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
         cov = pt.constant(COVS)[x] if by_class else COVS[1]
         pm.MvNormal("y", pt.constant(MEANS)[x], cov, observed=y)
-    step, draws = chain(model, n := 2000)
+    step, draws = chain(model, n := 4000)
     assert [rv.name for rv in step._evidence.imputed] == ["y_unobserved"]
     covs = COVS if by_class else COVS[[1, 1, 1]]
     logp, mean, second = np.zeros((4, 3)), np.zeros((4, 3, 3)), np.zeros((4, 3, 3))

@@ -40,9 +40,11 @@ def fillings(z, cells, cards):
 
 
 @pytest.mark.parametrize("rows_differ", [False, True], ids=["alike", "own parameters"])
-@pytest.mark.parametrize("links", [[], [(0, 2)]], ids=["arrows", "and a link"])
-def test_cells_given_the_parameters(links, rows_differ, rng):
+@pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
+def test_cells_given_the_parameters(kind, rows_differ, rng):
     """Means and all products of pairs of cells, of an ordinal field with two lags."""
+    links = [] if kind == "arrows" else [(0, 2)]
+    options = {} if kind == "arrows" else {"likelihood": kind}
     w, lags = rng.normal(0, 0.8, 2 * len(THREE) + len(links)), (1, 2)
     z, _, _, family, b = series("ordinal", THREE, np.zeros(5), (8, 4))
     edges = [(u, v, 0) for u, v in links] + [(*arrow, lag) for lag in lags for arrow in THREE]
@@ -54,11 +56,12 @@ def test_cells_given_the_parameters(links, rows_differ, rng):
         weight = w
     with pm.Model() as model:
         x = masked(z, CELLS)
-        declare("ordinal", weight, bias, THREE, x, SERIES, family, lag=lags, links=links)
+        declare("ordinal", weight, bias, THREE, x, SERIES, family, lag=lags, links=links, **options)
         step = SeriesGibbs([model["x_unobserved"]], n_sweeps=2)
     log_p, cells = [], []
     for filled in fillings(z, CELLS, family.cards):
-        log_p.append(kinetic_log_likelihood(filled, edges, family, SERIES)(np.r_[w, b.ravel()][None])[0])
+        log_likelihood = kinetic_log_likelihood(filled, edges, family, SERIES, kind == "exact")
+        log_p.append(log_likelihood(np.r_[w, b.ravel()][None])[0])
         cells.append(filled[tuple(np.transpose(CELLS))])
     p, cells = softmax(log_p), np.array(cells)
     step.setup_chain(np.random.default_rng(3), 50, 4000)

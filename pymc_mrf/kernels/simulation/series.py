@@ -128,3 +128,63 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
             if row >= 0:
                 weight = eta[min(row, eta.shape[0] - 1), arrows.out_edge[k]]
                 local[row, arrows.target[k]] += weight * (scores[i, new] - scores[i, old])
+
+
+@jit
+def log_probability_of_row(x, rows, eta, table, scores, arrows, states, log_p):
+    """Log probability of row rows[0] of states `x` (T, d) given the earlier ones, by all its states.
+
+    `rows` (1 + L,), `eta` (r,), `table` and `scores` (d, K), `states` (S, d); `log_p` (S,) is scratch.
+    """
+    (S, d), own = states.shape, 0
+    log_p[:] = 0.0
+    for i in range(d):
+        own = own * (states[S - 1, i] + 1) + x[rows[0], i]
+        field = 0.0
+        for k in range(arrows.in_ptr[i], arrows.in_ptr[i + 1]):
+            j, weight = arrows.source[k], eta[arrows.in_edge[k]]
+            if arrows.in_lag[k] > 0:
+                field += weight * scores[j, x[rows[arrows.in_lag[k]], j]]
+            elif j < i:  # each link once
+                for s in range(S):
+                    log_p[s] += weight * scores[i, states[s, i]] * scores[j, states[s, j]]
+        for s in range(S):
+            log_p[s] += table[i, states[s, i]] + scores[i, states[s, i]] * field
+    top, total = -np.inf, 0.0
+    for s in range(S):
+        top = max(top, log_p[s])
+    for s in range(S):
+        total += np.exp(log_p[s] - top)
+    return log_p[own] - top - np.log(total)
+
+
+@jit
+def sweep_cells_of_listed_rows(
+    x, cells, earlier, later, eta, tables, possible, scores, arrows, states, rng
+):
+    """Do what `sweep_cells` does where rows have links, and their probabilities are those of whole rows.
+
+    `x` (T, d), `cells` (N, 2), `earlier` and `later` (T, 1 + L), `eta` (T or 1, r), `tables` (T or 1, d, K),
+    `possible` and `scores` (d, K), `states` (S, d), all states of a row.
+    """
+    K = scores.shape[1]
+    log_p, of_row = np.empty(K), np.empty(len(states))
+    for c in range(cells.shape[0]):
+        t, i = cells[c, 0], cells[c, 1]
+        own = min(t, eta.shape[0] - 1), min(t, tables.shape[0] - 1)
+        field = 0.0
+        if earlier[t, 0] >= 0:
+            field = local_field(x, earlier[t], i, eta[own[0]], scores, arrows)
+        for a in range(K):
+            log_p[a] = 0.0 if possible[i, a] else -np.inf
+            if earlier[t, 0] >= 0:
+                log_p[a] += tables[own[1], i, a] + scores[i, a] * field
+            for lag in range(1, later.shape[1]):
+                row = later[t, lag]
+                if row >= 0 and possible[i, a]:
+                    x[t, i] = a
+                    w, table = eta[min(row, eta.shape[0] - 1)], tables[min(row, tables.shape[0] - 1)]
+                    log_p[a] += log_probability_of_row(
+                        x, earlier[row], w, table, scores, arrows, states, of_row
+                    )
+        x[t, i] = draw_state(log_p, rng)

@@ -16,6 +16,7 @@ from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseu
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
@@ -125,7 +126,8 @@ class EdgeGibbs(EdgeStep):
     an approximation.
 
     Arrows of a `KineticMRF` have one end that they change, and move the biases of that end only. With links
-    within rows its likelihood is ``"pseudo"``, with all that is said of this below.
+    within rows its likelihood is ``"pseudo"``, with all that is said of this below, or exact: the states
+    of a row are listed for each set of earlier rows that occurs.
 
     Under ``likelihood="monte-carlo"`` the points of a sample that does not change are weighted for the
     present parameters (`pymc_mrf.kernels.views.monte_carlo_edges`): nothing is simulated, and chains share
@@ -340,7 +342,10 @@ class EdgeGibbs(EdgeStep):
         options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
             options["references"] = self._references()
-        engine = ENGINES[likelihood](x, graph, family, bool(biases.free), **options)
+        engine_type = ENGINES[likelihood]
+        if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
+            engine_type = ListedRowEdges
+        engine = engine_type(x, graph, family, bool(biases.free), **options)
         if not self._is_shared:
             return engine
         share = Share(

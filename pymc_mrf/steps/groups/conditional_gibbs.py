@@ -22,4 +22,9 @@ class ConditionalGibbs(EngineGibbs):
     default_for = "conditional"
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+        if field.graph.n_links:
+            raise ValueError(
+                f"ConditionalGibbs samples arrows alone, but {field.name} has links within its rows: declare "
+                'it with likelihood="pseudo", or without links'
+            )
         return PseudoLikelihood(*arguments)

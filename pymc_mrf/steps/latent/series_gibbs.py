@@ -20,20 +20,21 @@ from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 class SeriesGibbs(MRFStep):
     """Gibbs sampling of the missing cells of a field in time.
 
-    Leaves invariant: the posterior, exactly; with links within rows the distribution proportional to prior
-    times pseudo-likelihood.
+    Leaves invariant: the posterior, exactly; with links within rows under ``likelihood="pseudo"`` the
+    distribution proportional to prior times pseudo-likelihood.
 
     Each missing cell is drawn in turn given all others, from its own conditional probability times those of
     all cells that depend on it, in later rows and, over links, in its own. Rows that are missing as a whole
     are drawn in the same way, not at once by a forward and a backward pass: where many of them follow one
-    another and arrows are strong, they mix slowly.
+    another, and arrows and links are strong, they need more sweeps.
 
     Parameters
     ----------
     vars : list of one variable
         ``x_unobserved`` of a `KineticMRF` ``x`` with missing cells, or a `KineticMRF` without data.
     n_sweeps : int
-        Sweeps over all cells in one step.
+        Sweeps over all cells in one step. They cost little beside a step for the arrows, which passes over
+        all rows, and missing rows that follow one another mix slowly.
     model, initial_point, compile_kwargs, rng, blocked
         As for every PyMC step.
 
@@ -65,7 +66,7 @@ class SeriesGibbs(MRFStep):
         ),
     )
 
-    def __init__(self, vars, *, n_sweeps: int = 1, **kwargs) -> None:
+    def __init__(self, vars, *, n_sweeps: int = 10, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         value, model = self._only_variable(), self._model
         self._n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
@@ -108,13 +109,20 @@ class SeriesGibbs(MRFStep):
                 x = self._field.plausible(self.rng)
             self.started = True
         old = x[self._field.free]
-        kernels.fill_local_fields(x, rows.windows, eta, scores, arrows, self._local)
         possible = op.family.possible(op.n_variables)
-        for _ in range(self._n_sweeps):
-            kernels.sweep_cells(
-                x, self._cells, ~rows.is_first, rows.later, eta, tables, possible, scores, arrows,
-                self._local, self.rng,
-            )  # fmt: skip
+        if op.lists_rows:
+            for _ in range(self._n_sweeps):
+                kernels.sweep_cells_of_listed_rows(
+                    x, self._cells, rows.earlier, rows.later, eta, tables, possible, scores, arrows,
+                    op.row_states, self.rng,
+                )  # fmt: skip
+        else:
+            kernels.fill_local_fields(x, rows.windows, eta, scores, arrows, self._local)
+            for _ in range(self._n_sweeps):
+                kernels.sweep_cells(
+                    x, self._cells, ~rows.is_first, rows.later, eta, tables, possible, scores, arrows,
+                    self._local, self.rng,
+                )  # fmt: skip
         new = x[self._field.free]
         changed = np.count_nonzero(new != old) / len(old)
         value = op.decode(new).astype(self._dtype).reshape(np.shape(point[self._field.name]))

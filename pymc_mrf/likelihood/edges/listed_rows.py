@@ -1,0 +1,115 @@
+"""The likelihood of fields in time with links as `EdgeGibbs` asks for it: all states of a row are listed."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.series import row_states
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.kernels.views.listed_rows import ListedRows, fill_probabilities
+from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.edges.columns import columns_of, present_rows
+from pymc_mrf.likelihood.edges.edge_engine import (
+    EdgeEngine,
+    data_information,
+    edge_field,
+    node_correlations,
+)
+from pymc_mrf.likelihood.edges.exact_edges import STRETCH
+
+
+class ListedRowEdges(EdgeEngine):
+    """Engine of the edge sampler: exact moves of arrows, of links within rows, and of the biases.
+
+    Parameters
+    ----------
+    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
+        Observed state indices, as of `Columns`; of each block if there are several.
+    graph : LaggedGraph
+        Candidate edges.
+    family : Family
+        With one parameter for each edge, and one feature.
+    moves_biases : bool
+        Whether the node parameters are this engine's to move.
+
+    Attributes
+    ----------
+    information : (r + d q,) array
+        Of `data_information`, as if sources were nodes of the same row.
+    """
+
+    def __init__(self, x: Data, graph: LaggedGraph, family: Family, moves_biases: bool) -> None:
+        d, r = graph.n_nodes, graph.n_edges
+        field = edge_field(x, graph, family, moves_biases, np.arange(r))
+        rows = present_rows(x, graph)
+        self.information = data_information(rows, field)
+        self.correlations = node_correlations(rows, field)
+        self._columns = columns = columns_of(x, graph)
+        arrays, d_of = (
+            (x if isinstance(x, list) else [x]),
+            [len(b.x.T) for b in blocks_of(rows, field.edges)],
+        )
+        cards = family.possible(d).sum(axis=1)
+        nodes = np.cumsum([0, *d_of])
+        states = [row_states(cards[i:j]) for i, j in pairwise(nodes.tolist())]
+        size = np.array([len(own) for own in states])
+        every = np.zeros((d, size.max()), dtype=np.int8)
+        for i, own in zip(nodes, states, strict=False):
+            every[i : i + own.shape[1], : len(own)] = own.T
+        H, S, K = sum(map(len, arrays)), size.max(), family.n_states
+        self.view = ListedRows(
+            field=field,
+            w=np.zeros(r),
+            b=np.zeros(len(field.t)),
+            beta=np.zeros(len(field.t)),
+            n_biases=len(field.t) if moves_biases else 0,
+            block=np.repeat(np.arange(len(size)), d_of),
+            nodes=nodes,
+            size=size,
+            states=every,
+            histories=np.zeros((len(size), 2), dtype=np.int64),
+            n=np.zeros(H),
+            past=np.zeros((len(columns.nodes), H), dtype=np.int8),
+            source=np.where(columns.is_arrow, columns.ends[:, 1], -1),
+            P=np.zeros((H, S)),
+            q=np.zeros((H, K * K)),
+            tables=np.zeros((d, K)),
+            base=np.zeros(S),
+            spread=np.ptp(field.cells, axis=1),
+            p=np.zeros((H, d, K)),
+            growth=np.zeros(K * K),
+        )
+        self._fill_histories(x)
+
+    def _fill_histories(self, x: Data) -> None:
+        """Find the rows that have the same history, and count them."""
+        view, start = self.view, 0
+        for k, block in enumerate(blocks_of(x, self._columns.ends)):
+            n_nodes = view.nodes[k + 1] - view.nodes[k]
+            past, counts = np.unique(block.x[:, n_nodes:], axis=0, return_counts=True)
+            end = start + len(past)
+            view.histories[k], view.n[start:end] = (start, end), counts
+            view.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
+            start += len(block.x)
+
+    @property
+    def _ends(self) -> np.ndarray:
+        return self._columns.ends
+
+    @property
+    def _present(self) -> np.ndarray:
+        return self._columns.present
+
+    def set_data(self, x: Data) -> None:
+        """Histories as well."""
+        super().set_data(x)
+        self._fill_histories(x)
+
+    def stretch(self, rng) -> float:
+        """Draw it as under the exact likelihood of fields."""
+        return rng.uniform(*STRETCH)
+
+    def refresh(self, rng) -> None:
+        """List all probabilities anew."""
+        fill_probabilities(self.view)
