@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
+    from pymc_mrf.analysis.evidence import (
+        cluster_evidence,
+        clustering_probabilities,
+        complexity_probabilities,
+        edge_evidence,
+        structure_probabilities,
+    )
     from pymc_mrf.analysis.forecast import forecast
+    from pymc_mrf.analysis.group_differences import compare_networks, summarize_differences
     from pymc_mrf.analysis.groups import (
         co_clustering,
         group_labels,
@@ -31,20 +39,30 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
-    from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
+    from pymc_mrf.analysis.plan_summary import summarize_plan
+    from pymc_mrf.analysis.prediction import (
+        predict_nodes,
+        predictability,
+        prediction_calibration,
+        score_predictions,
+    )
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement, run_lengths
+    from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+    from pymc_mrf.distributions.network_model import network_model
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
+    from pymc_mrf.estimation.elasso import elasso
     from pymc_mrf.estimation.fit import fit
     from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
@@ -59,14 +77,22 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
     from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+    from pymc_mrf.plots.calibration import plot_calibration
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edges import plot_edges
+    from pymc_mrf.plots.evidence import (
+        plot_complexity,
+        plot_evidence,
+        plot_prior_sensitivity,
+    )
     from pymc_mrf.plots.groups import plot_co_clustering, plot_groups, plot_n_groups
     from pymc_mrf.plots.inclusion import plot_inclusion
     from pymc_mrf.plots.latent_field import plot_latent_field
     from pymc_mrf.plots.nodes import plot_nodes
+    from pymc_mrf.plots.plan import plot_plan
     from pymc_mrf.plots.ppc import plot_ppc_edges, plot_ppc_magnetisation
     from pymc_mrf.plots.ppc_runs import plot_ppc_runs
+    from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
     from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
@@ -122,8 +148,12 @@ __all__ = [
     "TreeGibbs",
     "check_tree_partition",
     "chow_liu",
+    "cluster_evidence",
+    "clustering_probabilities",
     "co_clustering",
     "comb_partition",
+    "compare_networks",
+    "complexity_probabilities",
     "conditional_log_likelihood",
     "coords",
     "datasets",
@@ -131,34 +161,46 @@ __all__ = [
     "edge_agreement",
     "edge_appearance_probabilities",
     "edge_density",
+    "edge_evidence",
     "edge_inclusion",
+    "elasso",
     "fit",
     "forecast",
     "graphs",
     "group_labels",
+    "group_weights",
     "l1_pseudo_likelihood",
     "log_predictive",
     "log_pseudo_likelihood",
     "median_graph",
     "n_groups",
     "neighborhood_selection",
+    "network_model",
     "node_measures",
+    "plan_study",
+    "plot_calibration",
     "plot_co_clustering",
+    "plot_complexity",
     "plot_diagnostics",
     "plot_edges",
+    "plot_evidence",
     "plot_groups",
     "plot_inclusion",
     "plot_latent_field",
     "plot_n_groups",
     "plot_nodes",
+    "plot_plan",
     "plot_ppc_edges",
     "plot_ppc_magnetisation",
     "plot_ppc_runs",
+    "plot_prior_sensitivity",
     "point_grouping",
     "precision_recall",
     "predict_nodes",
     "predictability",
+    "prediction_calibration",
     "prepare",
+    "prior_sensitivity",
     "read_store",
     "recode_states",
     "replicate",
@@ -168,8 +210,11 @@ __all__ = [
     "sample",
     "score_predictions",
     "spiral_partition",
+    "structure_probabilities",
+    "summarize_differences",
     "summarize_edges",
     "summarize_nodes",
+    "summarize_plan",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -212,41 +257,57 @@ _HOMES = {
     "TreeGibbs": "pymc_mrf.steps.latent.tree_gibbs",
     "check_tree_partition": "pymc_mrf.graph.tree_partition",
     "chow_liu": "pymc_mrf.estimation.chow_liu",
+    "cluster_evidence": "pymc_mrf.analysis.evidence",
+    "clustering_probabilities": "pymc_mrf.analysis.evidence",
     "co_clustering": "pymc_mrf.analysis.groups",
     "comb_partition": "pymc_mrf.graph.lattice_partition",
+    "compare_networks": "pymc_mrf.analysis.group_differences",
+    "complexity_probabilities": "pymc_mrf.analysis.evidence",
     "conditional_log_likelihood": "pymc_mrf.analysis.conditional",
     "coords": "pymc_mrf.graph.coordinates",
     "diagnose": "pymc_mrf.analysis.diagnose",
     "edge_agreement": "pymc_mrf.analysis.predictive_checks",
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
     "edge_density": "pymc_mrf.analysis.edges",
+    "edge_evidence": "pymc_mrf.analysis.evidence",
     "edge_inclusion": "pymc_mrf.analysis.edges",
+    "elasso": "pymc_mrf.estimation.elasso",
     "fit": "pymc_mrf.estimation.fit",
     "forecast": "pymc_mrf.analysis.forecast",
     "group_labels": "pymc_mrf.analysis.groups",
+    "group_weights": "pymc_mrf.distributions.group_weights",
     "l1_pseudo_likelihood": "pymc_mrf.estimation.l1_pseudo_likelihood",
     "log_predictive": "pymc_mrf.analysis.conditional",
     "log_pseudo_likelihood": "pymc_mrf.analysis.predictive",
     "median_graph": "pymc_mrf.analysis.edges",
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
+    "network_model": "pymc_mrf.distributions.network_model",
     "node_measures": "pymc_mrf.analysis.node_measures",
+    "plan_study": "pymc_mrf.runs.planning",
+    "plot_calibration": "pymc_mrf.plots.calibration",
     "plot_co_clustering": "pymc_mrf.plots.groups",
+    "plot_complexity": "pymc_mrf.plots.evidence",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
     "plot_edges": "pymc_mrf.plots.edges",
+    "plot_evidence": "pymc_mrf.plots.evidence",
     "plot_groups": "pymc_mrf.plots.groups",
     "plot_inclusion": "pymc_mrf.plots.inclusion",
     "plot_latent_field": "pymc_mrf.plots.latent_field",
     "plot_n_groups": "pymc_mrf.plots.groups",
     "plot_nodes": "pymc_mrf.plots.nodes",
+    "plot_plan": "pymc_mrf.plots.plan",
     "plot_ppc_edges": "pymc_mrf.plots.ppc",
     "plot_ppc_magnetisation": "pymc_mrf.plots.ppc",
     "plot_ppc_runs": "pymc_mrf.plots.ppc_runs",
+    "plot_prior_sensitivity": "pymc_mrf.plots.evidence",
     "point_grouping": "pymc_mrf.analysis.groups",
     "precision_recall": "pymc_mrf.analysis.edges",
     "predict_nodes": "pymc_mrf.analysis.prediction",
     "predictability": "pymc_mrf.analysis.prediction",
+    "prediction_calibration": "pymc_mrf.analysis.prediction",
     "prepare": "pymc_mrf.fields.tables",
+    "prior_sensitivity": "pymc_mrf.analysis.prior_sensitivity",
     "read_store": "pymc_mrf.runs.sample",
     "recode_states": "pymc_mrf.fields.recoding",
     "replicate": "pymc_mrf.runs.replicates",
@@ -256,8 +317,11 @@ _HOMES = {
     "sample": "pymc_mrf.runs.sample",
     "score_predictions": "pymc_mrf.analysis.prediction",
     "spiral_partition": "pymc_mrf.graph.lattice_partition",
+    "structure_probabilities": "pymc_mrf.analysis.evidence",
+    "summarize_differences": "pymc_mrf.analysis.group_differences",
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",
+    "summarize_plan": "pymc_mrf.analysis.plan_summary",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",

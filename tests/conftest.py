@@ -64,3 +64,9 @@ def mode_of_pytensor(request):
 def few_starts(monkeypatch):
     """The fit that hidden fields start from begins in few places: good starts are tested elsewhere."""
     monkeypatch.setattr("pymc_mrf.steps.latent.latent_start.MOST_STARTS", 2)
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """Samples of small fields are as large as the error of a test asks for, not as large as is cheap."""
+    monkeypatch.setattr("pymc_mrf.likelihood.edges.reference_search.MOST_CHEAP", (20_000, 800_000))

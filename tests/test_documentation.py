@@ -29,6 +29,7 @@ def saved_figures(code: list[str]) -> set[str]:
     "ignore:overflow:RuntimeWarning",
     "ignore:invalid value:RuntimeWarning",
     "ignore:Found chain dimension to be longer than draw:UserWarning",
+    "ignore:.* effective draws carry the rarer answer:UserWarning",
     # data of a tutorial may have missing cells, of which PyMC says that it imputes them
     "ignore::pymc.exceptions.ImputationWarning",
 )
@@ -88,6 +89,13 @@ def test_code_of_the_choosing_page_runs(tmp_path):
     width, n_cells, n_bytes = map(int, printed.split())
     assert 10 <= width < 20
     assert n_bytes > n_cells
+
+
+def test_code_of_the_page_for_users_of_other_packages_runs(tmp_path):
+    namespace, _ = pages.run(DOCS / "coming_from.md", tmp_path)
+    model = namespace["as_in_bgms"]
+    assert {variable.name for variable in model.free_RVs} == {"weight", "share"}
+    assert model["weight"].eval().shape == (6,)
 
 
 @pytest.mark.slow

@@ -32,16 +32,18 @@ def without_verb(code: str) -> list[str]:
 @pytest.mark.compiled
 def test_readme_code_runs(monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 1
+    assert len(blocks) == 2
     sample = pm.sample
     options = {"draws": 5, "tune": 5, "chains": 1, "cores": 1, "random_seed": 1}
     options |= {"progressbar": False, "quiet": True}
     monkeypatch.setattr(pm, "sample", lambda **kwargs: sample(**(options | kwargs)))
     namespace = {}
-    exec(blocks[0], namespace)
+    for block in blocks:
+        exec(block, namespace)
     assert namespace["groups"].shape == (1, 5)
     assert set(namespace["idata"].posterior.data_vars) == {"alpha", "theta"}
     assert namespace["idata"].posterior.theta.sizes["edge"] == 279
+    assert len(namespace["edges"]) == 10
 
 
 def test_public_names_exist_and_are_documented():

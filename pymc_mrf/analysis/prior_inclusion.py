@@ -56,6 +56,20 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     return np.broadcast_to(mean, values.shape[-1:])
 
 
+def spike_and_slab(model: Any, values: xr.DataArray) -> Any:
+    """Return the `SpikeAndSlab` of the model whose posterior draws are `values`.
+
+    Raises
+    ------
+    ValueError
+        If the model has none of that name and entries, or its prior depends on data.
+    """
+    if reason := _why_unknown(model, values.name):
+        raise ValueError(reason)
+    _check_entries(model, values)
+    return model[values.name]
+
+
 def _why_unknown(model: Any, name: Any) -> str:
     """Why the model tells no prior probability; nothing if it does."""
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -110,3 +124,59 @@ def _expected(rv: Any) -> Any:
     first, second = source.owner.op.dist_params(source.owner)
     beta = isinstance(source.owner.op, BetaRV)
     return first / (first + second) if beta else 0.5 * (first + second)
+
+
+def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
+    """Draw the prior probability that vectors of the model differ, entry by entry.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    names : list of str
+        Sums of terms, each entry of a term times a constant factor: those that do not cancel in a difference
+        must be `SpikeAndSlab`.
+
+    Returns
+    -------
+    (n, r) array
+        Of n draws of what the probabilities of the `SpikeAndSlab` depend on, 1 if on nothing random.
+
+    Raises
+    ------
+    ValueError
+        If the model lacks a vector, or a difference has another form.
+    """
+    import pymc as pm
+    import pytensor
+    from pytensor.graph.traversal import ancestors
+
+    missing = [name for name in names if name not in model.named_vars]
+    if missing:
+        raise ValueError(
+            f"the model has no variable {missing[0]!r}: make it a pm.Deterministic, or give prior_inclusion"
+        )
+    variables = [model[name] for name in names]
+    needed = set(ancestors(variables, blockers=model.free_RVs))
+    inputs = [rv for rv in model.free_RVs if rv in needed]
+    function = pytensor.function(inputs, variables, mode="FAST_COMPILE", on_unused_input="ignore")
+    shapes = model.eval_rv_shapes()
+    zeros = [np.zeros(shapes[rv.name]) for rv in inputs]
+    if np.ptp(function(*zeros), axis=0).any():
+        raise ValueError(f"{' and '.join(names)} differ by constants, so that they are never equal")
+    rng, kept = np.random.default_rng(SEED), []
+    for k, rv in enumerate(inputs):
+        values = np.array(rng.normal(size=zeros[k].shape) * (rng.random(zeros[k].shape) < 0.5))
+        values.flat[0] = 1.0
+        differs = np.ptp(function(*zeros[:k], values, *zeros[k + 1 :]), axis=0) != 0.0
+        if not differs.any():
+            continue
+        if not np.array_equal(differs, values != 0.0) or _why_unknown(model, rv.name):
+            raise ValueError(
+                f"the prior probability that {' and '.join(names)} differ is not known, as {rv.name} is "
+                "no free SpikeAndSlab whose entries are those of the edges; give prior_inclusion"
+            )
+        kept.append(_probability(rv))
+    n_draws = N_DRAWS if any(_reached(p, model) for p in kept) else 1
+    drawn = pm.draw(kept, draws=n_draws, random_seed=SEED)
+    absent = [np.reshape(1.0 - np.asarray(p), (n_draws, -1)) for p in drawn]
+    return 1.0 - np.prod(absent, axis=0)

@@ -165,7 +165,7 @@ def l1_pseudo_likelihood(
             f"x: the column of node {graph.nodes[constant[0]]!r} is constant, so its {kind.node_parameter} "
             f"has no finite estimate ({len(constant)} such columns); drop these columns or give bias_sd"
         )
-    problem = _Problem(indices, graph, kind, combine == "joint", 1.0 / (len(indices) * bias_sd**2))
+    problem = L1Problem(indices, graph, kind, combine == "joint", 1.0 / (len(indices) * bias_sd**2))
     chosen = _checked(penalties, problem, tolerance, max_iterations)
     w, beta = np.zeros(len(problem.ends)), np.zeros(graph.n_nodes)
     directed = np.empty((len(chosen), graph.n_edges, 2))
@@ -196,11 +196,21 @@ def l1_pseudo_likelihood(
     )
 
 
-class _Problem:
-    """Data and objective, in the terms of `kernels.l1_descent`."""
+class L1Problem:
+    """Data and objective, in the terms of `kernels.l1_descent`.
+
+    Penalties are one number, or one per coordinate. With `is_scaled` they are those of weights that multiply
+    values divided by their standard deviations, and so are `w`.
+    """
 
     def __init__(
-        self, indices: np.ndarray, graph: PairwiseGraph, family: Family, symmetric: bool, ridge: float
+        self,
+        indices: np.ndarray,
+        graph: PairwiseGraph,
+        family: Family,
+        symmetric: bool,
+        ridge: float,
+        is_scaled: bool = False,
     ) -> None:
         rows, counts, _ = distinct_rows(indices)
         values = np.array(family.states, dtype=np.float64)[rows.T]  # (d, n), n different rows
@@ -209,6 +219,9 @@ class _Problem:
         self.c = float(family.states[1] - family.states[0])
         self.m = values @ self.counts / self.n
         self.Z = values - self.m[:, None]
+        self.scale = np.sqrt(self.Z**2 @ self.counts / self.n) if is_scaled else np.ones(self.d)
+        self.m /= self.scale
+        self.Z /= self.scale[:, None]
         self.T = rows.T.astype(np.float64)
         self.ridge = ridge
         self.symmetric = symmetric
@@ -229,25 +242,32 @@ class _Problem:
         """Uncentred biases (d,)."""
         return beta - self.matrix(w) @ self.m
 
+    def losses(self, w, beta) -> tuple[np.ndarray, np.ndarray]:
+        """Mean logistic losses of the nodes (d,), and logits (d, n)."""
+        L = self.c * (self.matrix(w) @ self.Z + beta[:, None])
+        losses = np.maximum(L, 0.0) + np.log1p(np.exp(-np.abs(L))) - self.T * L
+        return losses @ self.counts / self.n, L
+
     def value(self, w, beta, penalty) -> tuple[float, np.ndarray]:
         """Objective and logits (d, n)."""
-        W = self.matrix(w)
-        L = self.c * (W @ self.Z + beta[:, None])
-        b = beta - W @ self.m
-        losses = np.maximum(L, 0.0) + np.log1p(np.exp(-np.abs(L))) - self.T * L  # (d, n)
-        loss = losses.sum(axis=0) @ self.counts / self.n
-        size = penalty * np.abs(w).sum() if w.any() else 0.0
-        return float(loss + 0.5 * self.ridge * b @ b + size), L
+        losses, L = self.losses(w, beta)
+        b = self.biases(w, beta)
+        present = w != 0.0  # the penalty of others may be infinite
+        size = penalty[present] @ np.abs(w[present])
+        return float(losses.sum() + 0.5 * self.ridge * b @ b + size), L
 
     def minimise(self, w, beta, penalty, tolerance, max_iterations):
         """Minimum from a start; also by how much the conditions of a minimum are violated."""
+        penalty = np.full(len(w), penalty, dtype=np.float64)
         value, L = self.value(w, beta, penalty)
         for _ in range(max_iterations):
             P = 0.5 * (1.0 + np.tanh(0.5 * L))
             R = self.counts * (self.T - P)
             score, score_bias = self._scores(R, w, beta)
             at_zero = np.maximum(np.abs(score) - penalty, 0.0)
-            violation = np.where(w == 0.0, at_zero, np.abs(score - np.sign(w) * min(penalty, 1e300)))
+            violation = np.where(
+                w == 0.0, at_zero, np.abs(score - np.sign(w) * np.minimum(penalty, 1e300))
+            )
             gap = max(violation.max(), np.abs(score_bias).max())
             if gap <= tolerance:
                 break
@@ -270,6 +290,11 @@ class _Problem:
             (w, beta), value, L = trial, new_value, new_L
         return w, beta, gap
 
+    def scores(self, w, beta) -> tuple[np.ndarray, np.ndarray]:
+        """Differentiate the fit by weights (k,) and centred biases (d,)."""
+        P = 0.5 * (1.0 + np.tanh(0.5 * self.losses(w, beta)[1]))
+        return self._scores(self.counts * (self.T - P), w, beta)
+
     def _scores(self, R, w, beta) -> tuple[np.ndarray, np.ndarray]:
         """Differentiate lpl / n with the prior of biases by weights (k,) and centred biases (d,)."""
         b = self.biases(w, beta)
@@ -285,13 +310,12 @@ def _combine(directed: np.ndarray, combine: str) -> np.ndarray:
     return np.where(first_larger == (combine != "min"), directed[..., 0], directed[..., 1])
 
 
-def _checked(penalties: Any, problem: _Problem, tolerance: float, max_iterations: int) -> np.ndarray:
+def _checked(penalties: Any, problem: L1Problem, tolerance: float, max_iterations: int) -> np.ndarray:
     """Penalties in decreasing order, (k,)."""
     if penalties is None:
         w, beta = np.zeros(len(problem.ends)), np.zeros(problem.d)
         w, beta, _ = problem.minimise(w, beta, np.inf, tolerance, max_iterations)
-        P = 0.5 * (1.0 + np.tanh(0.5 * problem.value(w, beta, np.inf)[1]))
-        largest = float(np.abs(problem._scores(problem.counts * (problem.T - P), w, beta)[0]).max())
+        largest = float(np.abs(problem.scores(w, beta)[0]).max())
         if largest <= tolerance:
             raise ValueError("x: no candidate edge has any covariance, so no penalty leaves one")
         return (largest + 2.0 * tolerance) * np.geomspace(1.0, 0.01, 20)

@@ -278,6 +278,22 @@ def as_table(value: Any) -> Table | None:
     return Table(names or frame.columns, rows or list(range(len(frame))), column)
 
 
+def as_numbered_table(value: Any, name: str) -> Table:
+    """Find the columns of a table of any library, or of an array (n, d), which are 0, 1, ..."""
+    table = as_table(value)
+    if table is not None:
+        return table
+    array = numeric_array(np.ma.getdata(value), name)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} has shape {array.shape}: give a data frame, or an array with a row for each observation "
+            "and a column for each item"
+        )
+    is_missing = np.ma.getmaskarray(value) | np.isnan(array.astype(np.float64))
+    n, d = array.shape
+    return Table(list(range(d)), list(range(n)), lambda k: _Column(array[:, k], is_missing[:, k]))
+
+
 def _of_labelled_array(value: Any) -> Table | None:
     import pandas as pd
 

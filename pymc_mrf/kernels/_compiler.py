@@ -35,6 +35,7 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
+from numba.core.types.misc import unliteral
 
 from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
 
@@ -217,9 +218,10 @@ class Kernel(CPUDispatcher):
         return _n_open == 0 and getattr(sys.modules.get(self.__module__), self.__name__, None) is self
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """How a function calls it."""
+        """How a function calls it; constants of one that is no kernel have the types of arguments."""
         if self._is_called_by_address:
-            return super().get_call_template(args, kws)
+            args, kws = map(unliteral, args), {name: unliteral(t) for name, t in kws.items()}
+            return super().get_call_template(tuple(args), kws)
         return self._part.get_call_template(args, kws)
 
     def get_overload(self, signature: Any) -> Any:

@@ -121,7 +121,7 @@ _PART: dict[str, Any] = _LEAN | {"forceinline": True}
 
 def _inherited(options: dict[str, Any]) -> dict[str, Any]:
     """Return those of `options` that numba takes of functions which it compiles itself."""
-    names = ("error_model", "fastmath", "forceinline", "nogil", "_nrt")
+    names = ("error_model", "fastmath", "forceinline", "nogil", "no_cfunc_wrapper", "_nrt")
     return {name: options[name] for name in names if name in options}
 
 

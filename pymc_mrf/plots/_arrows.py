@@ -15,7 +15,6 @@ from pymc_mrf.graph.lagged import LaggedGraph
 
 BEND = 0.13  # distance of a curve's middle from the straight line, in parts of its length
 LOOP_HEIGHT, LOOP_WIDTH = 24.0, 13.0  # points
-LOOP_REACH = 0.6  # inches that a loop and half a box need above the centre of a node
 HEAD_LENGTH, HEAD_WIDTH = 6.0, 5.0  # points, of the thinnest line
 POINTS = 160  # of the polygon that a curve is
 DASHES = ("solid", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))  # by lag

@@ -1,25 +1,44 @@
-"""What the pictures of a network share: places of the nodes, their colours, labels and legend."""
+"""What the pictures of a network share: places of the nodes, their colours, labels and legends."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection
+from pymc_mrf.plots._collection import (
+    CATEGORICAL,
+    literal,
+    matplotlib_collection,
+    require_matplotlib,
+)
+from pymc_mrf.plots._labels import PADDING, NodeLabels, node_labels, text_size
+from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
 from pymc_mrf.plots._places import points
 
 MAX_NODE_LABELS = 150
-FONT_SIZE = 8.5
-ALONE = 0.6  # side of the square of a node without edges; those of others have as many units of area as nodes
+FONT_SIZE, LEGEND_FONT_SIZE = 8.5, 10.0
+DOT = 0.06  # inches
+# square inches of a network that is alone in a figure, or beside others: in any case, and for each node;
+# and for each that labels cover
+AREA, NODE_AREA = 20.0, 0.6
+AREA_BESIDE, NODE_AREA_BESIDE = 6.0, 0.4
+LABEL_AREA = 3.0
+MAX_WIDTH = 16.0  # inches of networks side by side
+CATEGORIES_HEIGHT, TITLE_HEIGHT, COLUMN_GAP = 0.35, 0.3, 0.35  # inches
 
 
-def network_size(graph: PairwiseGraph | LaggedGraph, is_alone: bool = True) -> tuple[float, float]:
-    """Width and height in inches of a network, alone in a figure or one of several."""
-    size = (4.5 if is_alone else 2.0) + 0.9 * min(graph.n_nodes, MAX_NODE_LABELS) ** 0.5
-    return 1.3 * size, size
+class Canvas(NamedTuple):
+    """A picture of one network or several, in which edges and nodes are to be drawn."""
+
+    pc: Any
+    targets: list  # a plot for each network
+    xy: np.ndarray  # (d, 2), places of the nodes in inches
+    labels: NodeLabels | None  # None if dots stand for the nodes
+    n_columns: int  # of the legend of names
 
 
 def open_network(
@@ -29,86 +48,108 @@ def open_network(
     pos: Any,
     *,
     lengths: np.ndarray | None = None,
+    node_category: Mapping | None,
+    options: Mapping[str, Any],
+    beside: tuple[float, float],
+    loop_height: float = 0.0,
     function: str,
     backend: str | None,
     **pc_kwargs,
-) -> tuple[Any, list, np.ndarray]:
-    """Empty picture of a network: the collection, its plots and the places of the nodes (d, 2).
-
-    Every variable of `data` has a plot. `edges`, `pos` and `lengths` are those of `node_positions`, the
-    other arguments those of `matplotlib_collection`.
-    """
-    n_plots = len(data)
-    width, height = network_size(graph, n_plots == 1)
-    xy = node_positions(graph, edges, pos, (width, height), lengths)
-    if n_plots > 1:
-        pc_kwargs = {"cols": ["__variable__"], "col_wrap": 3, **pc_kwargs}
-        n_cols = min(n_plots, pc_kwargs["col_wrap"])
-        width, height = n_cols * width, -(-n_plots // n_cols) * height
-    pc = matplotlib_collection(
-        data, function=function, backend=backend, figsize=(width, height), **pc_kwargs
-    )
-    targets = [pc.get_target(name, {}) for name in data]
-    for target in targets:
-        target.set_axis_off()
-        target.set_aspect("equal")
-    return pc, targets, xy
-
-
-def close_network(
-    pc: Any,
-    targets: list,
-    graph: PairwiseGraph | LaggedGraph,
-    xy: np.ndarray,
-    colors: list,
-    node_category: Mapping | None,
-    options: Mapping[str, Any],
-) -> None:
-    """Draw what lies above the edges: the visual "nodes", and the legend of their categories."""
-    if options["nodes"] is not False:
-        draw_nodes(pc, graph, xy, colors, options["nodes"])
-    for target in targets:
-        target.autoscale_view()
-    if node_category is not None and options["legend"] is not False:
-        draw_category_legend(targets[0], graph, node_category, colors, options["legend"])
-
-
-def node_positions(
-    graph: PairwiseGraph | LaggedGraph,
-    edges: np.ndarray,
-    pos: Any,
-    figsize: tuple[float, float],
-    lengths: np.ndarray | None = None,
-) -> np.ndarray:
-    """Place the nodes, apart from each other where their labels would overlap.
+) -> Canvas:
+    """Empty picture with a plot for every variable of `data`, all with the same places of the nodes.
 
     Parameters
     ----------
+    data : xarray.Dataset
     graph : PairwiseGraph or LaggedGraph
     edges : (m, 2) integer array
         Pairs of nodes that are drawn together unless `pos` is given.
     pos : optional
         Position (x, y) of every node, as `points` takes them.
-    figsize : tuple of float
-        Sizes of labels are known in inches.
     lengths : (m,) array, optional
         How long `edges` should be, compared with each other; all alike by default.
-
-    Returns
-    -------
-    (d, 2) array
-        In inches.
+    node_category : mapping, optional
+    options : mapping
+        Of the visuals "nodes", "names" and "legend".
+    beside : (float, float)
+        Inches that other legends take to the right of the networks, and below.
+    loop_height : float
+        Inches that loops take above or below a node.
+    function, backend, **pc_kwargs
+        As in `matplotlib_collection`.
     """
+    require_matplotlib(function)
+    labels = None
+    if graph.n_nodes <= MAX_NODE_LABELS:
+        labels = node_labels(graph.nodes, (options["nodes"] or {}).get("fontsize", FONT_SIZE))
+    boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else labels.boxes
     if pos is None:
-        xy = _packed_layout(graph.n_nodes, edges, np.ones(len(edges)) if lengths is None else lengths)
+        lengths = np.ones(len(edges)) if lengths is None else lengths
+        xy = packed_layout(graph.n_nodes, edges, lengths)
     else:
         xy = points(graph.nodes, pos)
-    xy = _unit_square(xy) * figsize
-    if graph.n_nodes > MAX_NODE_LABELS:
-        return xy
-    lengths = np.array([len(str(label)) for label in graph.nodes])
-    boxes = np.column_stack([0.66 * lengths + 1.6, np.full(graph.n_nodes, 2.1)])
-    return separate(xy, boxes * FONT_SIZE / 72.0)
+    xy = fit(xy, _network_size(boxes, len(data) == 1))
+    if labels is not None:
+        xy = separate(xy, 1.1 * boxes)
+    reach = 0.5 * boxes + [0.0, loop_height]
+    corners = np.concatenate([xy - reach, xy + reach])
+    width, height = np.maximum(1.03 * np.ptp(corners, axis=0) + 0.1, [2.5, 1.5])
+    if len(data) > 1:
+        pc_kwargs = {
+            "cols": ["__variable__"],
+            "col_wrap": int(np.clip(MAX_WIDTH // width, 1, 3)),
+            **pc_kwargs,
+        }
+        n_cols = min(len(data), pc_kwargs["col_wrap"])
+        width, height = n_cols * width, -(-len(data) // n_cols) * (height + TITLE_HEIGHT)
+    n_columns, names_width = _columns([] if labels is None else labels.names, height)
+    has_categories = node_category is not None and options["legend"] is not False
+    figsize = (
+        width + beside[0] + (names_width if options["names"] is not False else 0.0),
+        height + beside[1] + CATEGORIES_HEIGHT * has_categories,
+    )
+    pc = matplotlib_collection(data, function=function, backend=backend, figsize=figsize, **pc_kwargs)
+    targets = [pc.get_target(name, {}) for name in data]
+    for target in targets:
+        target.set_axis_off()
+        target.set_aspect("equal")
+        target.margins(0.01)
+        target.update_datalim(corners)  # text does not count for the limits of the axes
+    return Canvas(pc, targets, xy, labels, n_columns)
+
+
+def _network_size(boxes: np.ndarray, is_alone: bool) -> np.ndarray:
+    """Width and height in inches of a network whose labels have these sizes (d, 2)."""
+    base, of_node = (AREA, NODE_AREA) if is_alone else (AREA_BESIDE, NODE_AREA_BESIDE)
+    area = base + of_node * min(len(boxes), MAX_NODE_LABELS) + LABEL_AREA * boxes.prod(axis=1).sum()
+    return np.sqrt([area * ASPECT, area / ASPECT])
+
+
+def _columns(names: list[str], height: float) -> tuple[int, float]:
+    """Columns of a legend of names that is not higher than the networks, and its width in inches."""
+    if not names:
+        return 1, 0.0
+    widths, heights = np.array([text_size(name, FONT_SIZE) for name in names]).T
+    n_columns = int(np.ceil(1.3 * heights.sum() / height))
+    return n_columns, n_columns * (widths.max() + COLUMN_GAP)
+
+
+def close_network(
+    canvas: Canvas,
+    graph: PairwiseGraph | LaggedGraph,
+    colors: list,
+    node_category: Mapping | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Draw what lies above the edges, the visual "nodes", and the legends of their names and categories."""
+    if options["nodes"] is not False:
+        _draw_nodes(canvas, graph, colors, options["nodes"])
+        if canvas.labels is not None and canvas.labels.names and options["names"] is not False:
+            _draw_names(canvas, options["names"])
+    for target in canvas.targets:
+        target.autoscale_view()
+    if node_category is not None and options["legend"] is not False:
+        _draw_category_legend(canvas, graph, node_category, colors, options["legend"])
 
 
 def check_mapping(value: Any, name: str, of: str) -> None:
@@ -117,75 +158,23 @@ def check_mapping(value: Any, name: str, of: str) -> None:
         raise TypeError(f"{name} must be a dictionary with {of}, not {value!r}")
 
 
-def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.ndarray:
-    """Move centres until boxes around them no longer overlap, each pair along its shorter way out.
-
-    Parameters
-    ----------
-    xy, boxes : (d, 2) arrays
-        Centres, and widths and heights.
-    max_rounds : int
-        Crowded boxes may still overlap after so many rounds.
-
-    Returns
-    -------
-    (d, 2) array
-    """
-    xy = xy.copy()
-    reach = 0.5 * (boxes[:, None] + boxes[None])  # (d, d, 2)
-    # nodes at one place part in the order of their indices
-    index = np.arange(len(xy))
-    side = np.sign(index[:, None] - index[None])[..., None]
-    for _ in range(max_rounds):
-        gap = xy[:, None] - xy[None]
-        overlap = reach - np.abs(gap)
-        overlap[index, index] = 0.0
-        clash = np.all(overlap > 0.0, axis=-1)
-        if not clash.any():
-            break
-        along_x = overlap[..., 0] < overlap[..., 1]
-        # a little farther than needed: chains of boxes would else part ever more slowly
-        push = np.where(gap != 0.0, np.sign(gap), side) * (overlap + 0.05 * reach)
-        push[..., 0] *= clash & along_x
-        push[..., 1] *= clash & ~along_x
-        xy += 0.3 * push.sum(axis=1)
-    return xy
-
-
-def _unit_square(xy: np.ndarray) -> np.ndarray:
-    extent = np.ptp(xy, axis=0)
-    return (xy - xy.min(axis=0)) / np.where(extent > 0, extent, 1.0)
-
-
-def _packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Kamada-Kawai layout of each connected part, the parts packed in columns, largest first.
-
-    Nodes are to be as far apart as the shortest way over edges of these lengths.
-    """
-    import networkx as nx
-
-    net = nx.empty_graph(n_nodes)
-    net.add_weighted_edges_from(
-        (*pair, length) for pair, length in zip(edges.tolist(), lengths, strict=True)
-    )
-    xy = np.zeros((n_nodes, 2))
-    left = width = bottom = 0.0
-    height = 0.0
-    for part in sorted(nx.connected_components(net), key=lambda part: (-len(part), min(part))):
-        side = np.sqrt(len(part)) if len(part) > 1 else ALONE
-        height = max(height, side)
-        if bottom + side > height:
-            left, bottom, width = left + width, 0.0, 0.0
-        members = sorted(part)
-        inside = np.full((len(members), 2), 0.5)
-        if len(members) > 1:
-            layout = nx.kamada_kawai_layout(net.subgraph(members))
-            # a pair would fill its square from corner to corner
-            inside = 0.1 + 0.8 * _unit_square(np.array([layout[i] for i in members]))
-        xy[members] = [left, bottom] + side * inside
-        bottom += side
-        width = max(width, side)
-    return xy
+def node_categories(
+    dt: xr.DataTree, node_category: Any, graph: PairwiseGraph | LaggedGraph, group: str
+) -> Mapping | None:
+    """Categories of the nodes; a variable of `dt` has those of its `point_grouping`."""
+    if not isinstance(node_category, str):
+        return node_category
+    labels = point_grouping(dt, node_category, group=group).values
+    if labels.size != graph.n_nodes:
+        raise ValueError(
+            f"node_category={node_category!r} has {labels.size} entries but the graph has {graph.n_nodes} "
+            "nodes; name a variable with one label per node"
+        )
+    numbers = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()), start=1)}
+    return {
+        node: f"community {numbers[label]}"
+        for node, label in zip(graph.nodes, labels.tolist(), strict=True)
+    }
 
 
 def node_colors(
@@ -228,62 +217,56 @@ def _is_color(value: Any) -> bool:
     return bool(is_color_like(value))
 
 
-def draw_nodes(
-    pc: Any, graph: PairwiseGraph | LaggedGraph, xy: np.ndarray, colors: list, kwargs: dict
-) -> None:
+def _draw_nodes(canvas: Canvas, graph: PairwiseGraph | LaggedGraph, colors: list, kwargs: dict) -> None:
     """Add the visual "nodes" to the collection: labels, or dots if there are too many to read."""
-    draw, style, artist_dims = _draw_dots, kwargs, None
-    if graph.n_nodes <= MAX_NODE_LABELS:
-        draw, style = _draw_labels, {"fontsize": FONT_SIZE, **kwargs}
-        artist_dims = {"node": graph.n_nodes}
-    pc.map(
-        draw,
-        "nodes",
-        artist_dims=artist_dims,
-        ignore_aes="all",
-        graph=graph,
-        colors=colors,
-        xy=xy,
-        kwargs=style,
-    )
+    options: dict[str, Any] = {"ignore_aes": "all", "colors": colors, "xy": canvas.xy}
+    if canvas.labels is None:
+        canvas.pc.map(_draw_dots, "nodes", kwargs=kwargs, **options)
+        return
+    options |= {"texts": canvas.labels.texts, "artist_dims": {"node": graph.n_nodes}}
+    canvas.pc.map(_draw_labels, "nodes", kwargs={"fontsize": FONT_SIZE, **kwargs}, **options)
 
 
 def _draw_labels(
-    da: xr.DataArray,
-    target: Any,
-    graph: PairwiseGraph | LaggedGraph,
-    colors: list,
-    xy: np.ndarray,
-    kwargs: dict,
+    da: xr.DataArray, target: Any, texts: list[str], colors: list, xy: np.ndarray, kwargs: dict
 ) -> np.ndarray:
     """Write every node's label in a tinted box."""
-    texts = []
-    for label, color, (x, y) in zip(graph.nodes, colors, xy, strict=True):
-        box = {"boxstyle": "round,pad=0.3", "fc": _tint(color), "ec": color, "lw": 0.8}
-        style = {"ha": "center", "va": "center", "zorder": 2, "bbox": box, **kwargs}
-        texts.append(target.text(x, y, literal(label), **style))
-    # text does not count for the limits of the axes
-    target.update_datalim(xy)
-    target.margins(0.06)
     artists = np.empty(len(texts), dtype=object)
-    artists[:] = texts
+    for i, (text, color, (x, y)) in enumerate(zip(texts, colors, xy, strict=True)):
+        box = {"boxstyle": f"round,pad={PADDING}", "fc": _tint(color), "ec": color, "lw": 0.8}
+        style = {"ha": "center", "va": "center", "zorder": 2, "bbox": box, **kwargs}
+        artists[i] = target.text(x, y, text, **{"multialignment": "center", **style})
     return artists
 
 
-def _draw_dots(
-    da: xr.DataArray,
-    target: Any,
-    graph: PairwiseGraph | LaggedGraph,
-    colors: list,
-    xy: np.ndarray,
-    kwargs: dict,
-) -> Any:
+def _draw_dots(da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, kwargs: dict) -> Any:
     style = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4, **kwargs}
     return target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
 
 
-def draw_category_legend(
-    target: Any, graph: PairwiseGraph | LaggedGraph, node_category: Mapping, colors: list, kwargs: dict
+def _draw_names(canvas: Canvas, kwargs: dict) -> None:
+    """Explain the numbers that stand for the nodes."""
+    from matplotlib.lines import Line2D
+
+    assert canvas.labels is not None
+    handles = [Line2D([], [], linestyle="", label=name) for name in canvas.labels.names]
+    style = {
+        "loc": "outside right center",
+        "ncols": canvas.n_columns,
+        "frameon": False,
+        "fontsize": FONT_SIZE,
+        "handlelength": 0.0,
+        "handletextpad": 0.0,
+    }
+    canvas.targets[0].figure.legend(handles=handles, **{**style, **kwargs})
+
+
+def _draw_category_legend(
+    canvas: Canvas,
+    graph: PairwiseGraph | LaggedGraph,
+    node_category: Mapping,
+    colors: list,
+    kwargs: dict,
 ) -> None:
     """Explain the colours of the categories."""
     from matplotlib.patches import Patch
@@ -293,8 +276,15 @@ def draw_category_legend(
         Patch(facecolor=_tint(color), edgecolor=color, label=literal(name))
         for name, color in dict(zip(names, colors, strict=True)).items()
     ]
-    style = {"loc": "upper left", "frameon": False, "fontsize": 11, **kwargs}
-    target.legend(handles=handles, **style)
+    figure = canvas.targets[0].figure
+    widest = max(text_size(str(name), LEGEND_FONT_SIZE)[0] for name in names)
+    style = {
+        "loc": "outside upper center",
+        "ncols": int(np.clip(figure.get_figwidth() // (widest + 2.0 * COLUMN_GAP), 1, len(handles))),
+        "frameon": False,
+        "fontsize": LEGEND_FONT_SIZE,
+    }
+    figure.legend(handles=handles, **{**style, **kwargs})
 
 
 def _tint(color: Any) -> tuple[float, float, float]:

@@ -8,19 +8,26 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import is_number, sequence
+from pymc_mrf.checks import is_number, sequence, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import visual_options
-from pymc_mrf.plots._network import MAX_NODE_LABELS, close_network, node_colors, open_network
+from pymc_mrf.plots._collection import literal, visual_options
+from pymc_mrf.plots._network import (
+    LEGEND_FONT_SIZE,
+    MAX_NODE_LABELS,
+    close_network,
+    node_categories,
+    node_colors,
+    open_network,
+)
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
-WIDEST, NARROWEST = 4.5, 0.5  # line widths in points
-POWER, LEAST_SIZE = (
-    0.5,
-    0.05,
-)  # of the length of edges in their size; size that counts, in parts of the largest
+WIDEST, WIDEST_OF_DOTS, NARROWEST = 4.5, 1.5, 0.5  # line widths in points
+# power of the size of edges in their length, and least size that counts, in parts of the largest
+POWER, LEAST_SIZE = 0.5, 0.05
+MANY_EDGES, EDGES_PER_NODE = 150, 3  # more are a fog
+EDGE_LEGEND_HEIGHT, LOOP_HEIGHT = 0.8, 0.5  # inches
 
 
 def plot_edges(
@@ -29,7 +36,8 @@ def plot_edges(
     *,
     graph: Any,
     min_inclusion: float = 0.25,
-    node_category: Mapping[Hashable, str] | None = None,
+    max_edges: int | None = None,
+    node_category: Mapping[Hashable, str] | str | None = None,
     category_colors: Mapping[str, Any] | None = None,
     pos: Any = None,
     group: str = "posterior",
@@ -40,9 +48,12 @@ def plot_edges(
     """Network of the edges that the posterior finds probable, or several networks side by side.
 
     Opacity is the inclusion probability, width the distance of the posterior mean (zeros included) from
-    zero, colour its sign: purple above, orange below zero. Nodes are their labels, moved apart
-    where they would overlap; beyond 150 nodes they are dots. Networks of several variables, such as
+    zero, colour its sign: purple above, orange below zero. Networks of several variables, such as
     those of two groups and their difference, have the same places of nodes and the same widths.
+
+    Nodes are their labels, moved apart where they would overlap. Labels of more than 20 characters are broken
+    into lines; where one of them needs more than three lines, or more than 15 need more than one, nodes
+    have numbers and a legend of their names. Beyond 150 nodes they are dots.
 
     Arrows of a `LaggedGraph` have heads, and lead from a node of an earlier row to one of the present row,
     maybe the same one; two between the same nodes part. Lags differ by their dashes, links within a row have
@@ -57,7 +68,11 @@ def plot_edges(
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
     min_inclusion : float
-        Less probable edges are left out: thousands of faint lines are a fog.
+        Less probable edges are left out: thousands of faint lines are a fog. The legend says so.
+    max_edges : int, optional
+        At most so many edges are drawn in a network, those with the means farthest from zero, and others that
+        equal the last of them; by default 150, or three for each node if that is more. One size of the mean
+        decides in all networks. The legend says it, and how many edges are left out.
     node_category, category_colors
         As in `plot_groups`.
     pos : optional
@@ -72,9 +87,9 @@ def plot_edges(
         Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
-        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "edge_legend"
-        (``Figure.legend``), "legend" (``Axes.legend``), that of the node categories, and "title"
-        (``Axes.set_title``), the variable where there are several.
+        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "names" (``Figure.legend``) of nodes
+        that are numbered, "edge_legend" (``Figure.legend``), "legend" (``Figure.legend``), that of the node
+        categories, and "title" (``Axes.set_title``), the variable where there are several.
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
@@ -86,7 +101,7 @@ def plot_edges(
     ------
     TypeError, ValueError
         If a variable is not a finite vector of the graph's edges, `min_inclusion` is not a
-        probability, or a mapping lacks a node or a category.
+        probability, `max_edges` no positive number, or a mapping lacks a node or a category.
 
     Examples
     --------
@@ -98,7 +113,7 @@ def plot_edges(
     >>> pymc_mrf.plot_edges(idata, ["patients", "controls", "delta"], graph=graph)
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "edge_legend", "legend", "title"))
+    options = visual_options(visuals, ("edges", "nodes", "names", "edge_legend", "legend", "title"))
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_directed_or_not(graph)
@@ -107,24 +122,34 @@ def plot_edges(
         raise ValueError("var_name is empty; give the name of a variable, or of several")
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
     inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
-    colors = node_colors(graph, node_category, category_colors)
-    shown = {name: _shown(inclusion[name], means[name], min_inclusion) for name in names}
+    categories = node_categories(dt, node_category, graph, group)
+    colors = node_colors(graph, categories, category_colors)
+    if max_edges is None:
+        max_edges = max(MANY_EDGES, EDGES_PER_NODE * graph.n_nodes)
+    max_edges = whole_number(max_edges, "max_edges", 1)
+    shown, floor, n_weaker = _shown(inclusion, means, min_inclusion, max_edges)
     pairs, size, skeleton = _pairs(
         graph,
         np.max([inclusion[name] for name in names], axis=0),
         np.max([np.abs(means[name]) for name in names], axis=0),
         np.unique(np.concatenate(list(shown.values()))),
     )
-    pc, targets, xy = open_network(
+    has_loops = bool((graph.edges[:, 0] == graph.edges[:, 1]).any())
+    canvas = open_network(
         means,
         graph,
         pairs[skeleton],
         pos,
         lengths=_lengths(size[skeleton]),
+        node_category=categories,
+        options=options,
+        beside=(0.0, EDGE_LEGEND_HEIGHT * (options["edge_legend"] is not False)),
+        loop_height=LOOP_HEIGHT * has_loops,
         function="plot_edges",
         backend=backend,
         **pc_kwargs,
     )
+    pc = canvas.pc
     if options["edges"] is not False:
         largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
         pc.map(
@@ -132,19 +157,21 @@ def plot_edges(
             "edges",
             ignore_aes="all",
             graph=graph,
-            xy=xy,
+            xy=canvas.xy,
             inclusion=inclusion,
-            min_inclusion=min_inclusion,
+            shown=shown,
             largest=largest,
             kwargs=options["edges"],
         )
-        if options["edge_legend"] is not False and largest > 0.0:
-            label = f"mean {names[0]}" if len(names) == 1 else "mean"
-            _draw_edge_legend(targets[0].figure, label, largest, graph, options["edge_legend"])
+        if options["edge_legend"] is not False:
+            label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
+            style = {"title": _said(label, largest, min_inclusion, floor, n_weaker)}
+            columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
+            _draw_edge_legend(canvas.targets[0].figure, columns, {**style, **options["edge_legend"]})
     if len(names) > 1 and options["title"] is not False:
-        for name, target in zip(names, targets, strict=True):
-            target.set_title(**{"label": name, **options["title"]})
-    close_network(pc, targets, graph, xy, colors, node_category, options)
+        for name, target in zip(names, canvas.targets, strict=True):
+            target.set_title(**{"label": literal(name), **options["title"]})
+    close_network(canvas, graph, colors, categories, options)
     if (
         isinstance(graph, LaggedGraph)
         and options["edges"] is not False
@@ -155,10 +182,37 @@ def plot_edges(
     return pc
 
 
-def _shown(inclusion: xr.DataArray, means: xr.DataArray, min_inclusion: float) -> np.ndarray:
-    """Edges that are probable enough to be drawn, strong ones last and so on top."""
-    shown = np.flatnonzero((inclusion.values >= min_inclusion) & (inclusion.values > 0.0))
-    return shown[np.argsort(np.abs(means.values[shown]), kind="stable")]
+def _shown(
+    inclusion: xr.Dataset, means: xr.Dataset, min_inclusion: float, max_edges: int
+) -> tuple[dict[str, np.ndarray], float, int]:
+    """Edges that are drawn in each network, strong ones last and so on top.
+
+    If one network has more than `max_edges` that are probable enough, weak ones are left out of all. Also
+    returns the size of the mean that edges need then, and how many of all networks are left out.
+    """
+    sizes = {str(name): np.abs(mean.values) for name, mean in means.items()}
+    probable = {
+        str(name): np.flatnonzero((found.values >= min_inclusion) & (found.values > 0.0))
+        for name, found in inclusion.items()
+    }
+    floor = max(
+        float(np.sort(sizes[name][edges])[-max_edges]) if len(edges) > max_edges else 0.0
+        for name, edges in probable.items()
+    )
+    shown = {}
+    for name, edges in probable.items():
+        kept = edges[sizes[name][edges] >= floor]
+        shown[name] = kept[np.argsort(sizes[name][kept], kind="stable")]
+    return shown, floor, sum(map(len, probable.values())) - sum(map(len, shown.values()))
+
+
+def _said(mean: str, largest: float, min_inclusion: float, floor: float, n_weaker: int) -> str | None:
+    """Say which edges are drawn, and how many are too weak."""
+    if not n_weaker:
+        edges = "edges" if largest > 0.0 else "no edges"
+        return f"{edges} with inclusion of at least {min_inclusion:g}" if min_inclusion > 0.0 else None
+    probable = f"inclusion of at least {min_inclusion:g} and " if min_inclusion > 0.0 else ""
+    return f"edges with {probable}|{mean}| of at least {floor:.3g}; {n_weaker} weaker ones are not drawn"
 
 
 def _pairs(
@@ -191,8 +245,9 @@ def _lengths(sizes: np.ndarray) -> np.ndarray:
     return np.maximum(shares, LEAST_SIZE) ** -POWER
 
 
-def _line_width(mean: Any, largest: float) -> Any:
-    return NARROWEST + (WIDEST - NARROWEST) * np.abs(mean) / (largest or 1.0)
+def _line_width(mean: Any, largest: float, graph: PairwiseGraph | LaggedGraph) -> Any:
+    widest = WIDEST if graph.n_nodes <= MAX_NODE_LABELS else WIDEST_OF_DOTS
+    return NARROWEST + (widest - NARROWEST) * np.abs(mean) / (largest or 1.0)
 
 
 def _draw_edges(
@@ -201,30 +256,33 @@ def _draw_edges(
     graph: PairwiseGraph | LaggedGraph,
     xy: np.ndarray,
     inclusion: xr.DataArray,
-    min_inclusion: float,
+    shown: dict[str, np.ndarray],
     largest: float,
     kwargs: dict,
 ) -> Any:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
 
-    shown = _shown(inclusion, da, min_inclusion)
-    means, ends = da.values[shown], xy[graph.edges[shown]]
+    edges = shown[str(da.name)]
+    means, ends = da.values[edges], xy[graph.edges[edges]]
     rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
-    rgba[:, 3] = inclusion.values[shown]
-    style = {"colors": rgba, "linewidths": _line_width(means, largest), "capstyle": "round", "zorder": 1}
+    rgba[:, 3] = inclusion.values[edges]
+    style = {
+        "colors": rgba,
+        "linewidths": _line_width(means, largest, graph),
+        "capstyle": "round",
+        "zorder": 1,
+    }
     if isinstance(graph, LaggedGraph):
         from pymc_mrf.plots import _arrows
 
         lines: LineCollection = _arrows.ArrowCollection(
             ends,
-            _arrows.bends(graph, shown),
-            graph.lag_of[shown] > 0,
-            _arrows.loop_sides(xy, graph.edges[shown]),
-            **{**style, "linestyles": _arrows.line_styles(graph, shown), **kwargs},
+            _arrows.bends(graph, edges),
+            graph.lag_of[edges] > 0,
+            _arrows.loop_sides(xy, graph.edges[edges]),
+            **{**style, "linestyles": _arrows.line_styles(graph, edges), **kwargs},
         )
-        room = np.array([0.0, _arrows.LOOP_REACH])
-        target.update_datalim(np.concatenate([xy - room, xy + room]))
     else:
         lines = LineCollection(list(ends), **{**style, **kwargs})
     target.add_collection(lines)
@@ -240,10 +298,8 @@ def _end_at_nodes(pc: Any, name: str, graph: LaggedGraph, shown: np.ndarray) -> 
         arrows.end_near(0.5 * float(nodes.get_sizes()[0]) ** 0.5)
 
 
-def _draw_edge_legend(
-    figure: Any, mean: str, largest: float, graph: PairwiseGraph | LaggedGraph, kwargs: dict
-) -> None:
-    """Explain colour, width and opacity of the edges, and dashes of their lags, one column each."""
+def _legend_columns(mean: str, largest: float, graph: PairwiseGraph | LaggedGraph) -> list[list]:
+    """Lines that explain colour, width and opacity of the edges, and dashes of their lags."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
@@ -261,7 +317,7 @@ def _draw_edge_legend(
     strengths = list(dict.fromkeys([nice[-1], nice[0]]))
     columns = [
         [line("positive", POSITIVE), line("negative", NEGATIVE)],
-        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest)) for m in strengths],
+        [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest, graph)) for m in strengths],
         [line("inclusion 1", opacity=1.0), line("inclusion 0.5", opacity=0.5)],
     ]
     lags = graph.lags if isinstance(graph, LaggedGraph) else ()
@@ -271,15 +327,22 @@ def _draw_edge_legend(
         columns.append(
             [line(f"lag {lag}", width=1.5, dashes=DASHES[k % len(DASHES)]) for k, lag in enumerate(lags)]
         )
-    n_rows = max(map(len, columns))
+    return columns
+
+
+def _draw_edge_legend(figure: Any, columns: list[list], kwargs: dict) -> None:
+    """Draw a legend of columns, of which short ones end in empty lines."""
+    from matplotlib.lines import Line2D
+
+    n_rows = max(map(len, columns), default=0)
+    handles = []
     for column in columns:
-        column += [line("", width=0.0) for _ in range(n_rows - len(column))]
-    handles = [handle for column in columns for handle in column]
-    font_size = max(10.0, 0.8 * figure.get_figwidth())  # large figures are seen reduced
+        handles += column + [Line2D([], [], linewidth=0.0, label="")] * (n_rows - len(column))
     style = {
         "loc": "outside lower center",
-        "ncols": len(columns),
+        "ncols": len(columns) or 1,
         "frameon": False,
-        "fontsize": font_size,
+        "fontsize": LEGEND_FONT_SIZE,
+        "title_fontsize": LEGEND_FONT_SIZE,
     }
     figure.legend(handles=handles, **{**style, **kwargs})

@@ -18,11 +18,12 @@ from pymc_mrf.plots._collection import (
     matplotlib_collection,
     visual_options,
 )
-from pymc_mrf.plots._network import close_network, node_colors, open_network
+from pymc_mrf.plots._network import close_network, node_categories, node_colors, open_network
 
 # orange - grey - purple: told apart with every colour vision, and unlike the usual colours of parties
 DIVERGING = ("#7f3b08", "#d98018", "#f0b56a", "#d4d4d4", "#a695cc", "#6a4a9c", "#2d004b")
 MAX_ITEM_LABELS = 60
+COLORBAR_WIDTH = 0.9  # inches, of that of a network
 
 
 def plot_groups(
@@ -31,7 +32,7 @@ def plot_groups(
     *,
     graph: Any,
     center: float = 0.5,
-    node_category: Mapping[Hashable, str] | None = None,
+    node_category: Mapping[Hashable, str] | str | None = None,
     category_colors: Mapping[str, Any] | None = None,
     pos: Any = None,
     group: str = "posterior",
@@ -42,7 +43,7 @@ def plot_groups(
     """Network whose edges show the posterior mean of their parameter.
 
     Colour is the mean, on a diverging scale around `center`; width is its distance from `center`.
-    Nodes are their labels, moved apart where they would overlap; beyond 150 nodes they are dots.
+    Nodes are drawn as by `plot_edges`.
 
     Parameters
     ----------
@@ -54,10 +55,13 @@ def plot_groups(
         The graph of the field.
     center : float
         Value without effect: 0.5 for agreement parameters, 0 for couplings and weights.
-    node_category : mapping, optional
-        Category of every node, such as its party; colours the nodes, with a legend.
+    node_category : mapping or str, optional
+        Category of every node, such as its party, or the name of a variable of `dt` with an entry for each
+        node, such as an `EdgeCommunities`, whose communities are those of `point_grouping`; colours the
+        nodes, with a legend.
     category_colors : mapping, optional
-        Matplotlib colour of every category.
+        Matplotlib colour of every category, needed if there are more than 7. Communities of a variable are
+        called "community 1", "community 2" and so on, as they come first in the order of the nodes.
     pos : optional
         Position (x, y) of every node, as in `plot_edges`. By default Kamada & Kawai (1989), which takes about
         a second for 100 nodes and minutes for 1,000.
@@ -67,8 +71,9 @@ def plot_groups(
         Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
-        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "colorbar"
-        (``Figure.colorbar``) and "legend" (``Axes.legend``).
+        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "names" (``Figure.legend``) of nodes
+        that are numbered, "colorbar" (``Figure.colorbar``) and "legend" (``Figure.legend``), that of the
+        node categories.
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
@@ -83,15 +88,26 @@ def plot_groups(
         category.
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "colorbar", "legend"))
+    options = visual_options(visuals, ("edges", "nodes", "names", "colorbar", "legend"))
     center = number(center, "center", -np.inf)
     graph = as_undirected(graph, "plot_edges, which draws arrows, with group_labels for their groups")
     values = edge_values(dt, var_name, graph, group)
-    colors = node_colors(graph, node_category, category_colors)
+    categories = node_categories(dt, node_category, graph, group)
+    colors = node_colors(graph, categories, category_colors)
     means = values.mean(SAMPLE_DIMS)
-    pc, [target], xy = open_network(
-        means.to_dataset(), graph, graph.edges, pos, function="plot_groups", backend=backend, **pc_kwargs
+    canvas = open_network(
+        means.to_dataset(),
+        graph,
+        graph.edges,
+        pos,
+        node_category=categories,
+        options=options,
+        beside=(COLORBAR_WIDTH * (options["colorbar"] is not False), 0.0),
+        function="plot_groups",
+        backend=backend,
+        **pc_kwargs,
     )
+    pc = canvas.pc
     if options["edges"] is not False:
         pc.map(
             _draw_edges,
@@ -99,15 +115,15 @@ def plot_groups(
             ignore_aes="all",
             graph=graph,
             center=center,
-            xy=xy,
+            xy=canvas.xy,
             kwargs=options["edges"],
         )
         if options["colorbar"] is not False:
             lines = pc.get_viz("edges", var_name)
             style = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30}
-            style |= {"ax": target, "pad": 0.01} | options["colorbar"]
-            target.figure.colorbar(lines, **style)
-    close_network(pc, [target], graph, xy, colors, node_category, options)
+            style |= {"ax": lines.axes, "pad": 0.01} | options["colorbar"]
+            lines.figure.colorbar(lines, **style)
+    close_network(canvas, graph, colors, categories, options)
     return pc
 
 

@@ -10,10 +10,11 @@ from pymc_mrf.analysis._posterior import check_tree, sampled_variable
 from pymc_mrf.analysis.latent_marginals import counted_marginals
 from pymc_mrf.checks import check_labels, sequence
 from pymc_mrf.graph.coordinates import coords as node_coords
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
 from pymc_mrf.plots._field_panels import draw_image, draw_nodes, draw_polygons
-from pymc_mrf.plots._network import check_mapping, node_positions
+from pymc_mrf.plots._layout import fit, packed_layout
+from pymc_mrf.plots._network import check_mapping
 from pymc_mrf.plots._places import (
     is_geographic,
     lattice,
@@ -176,10 +177,8 @@ def plot_latent_field(
         assert graph is not None
         width, height = 5.2, 4.4
         if pos is None:
-            unlabelled = PairwiseGraph(
-                range(graph.n_nodes), graph.edges.tolist()
-            )  # labels are beside dots
-            xy = node_positions(unlabelled, graph.edges, None, (width, height))
+            xy = packed_layout(graph.n_nodes, graph.edges, np.ones(graph.n_edges))
+            xy = fit(xy, np.array([width, height]))
         else:
             xy = points(nodes, pos)
             aspect = 1.0 / np.cos(np.deg2rad(xy[:, 1].mean())) if is_geographic(pos) else 1.0

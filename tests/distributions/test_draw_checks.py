@@ -22,7 +22,6 @@ def glass():
     return 4.0 * np.random.default_rng(1).choice([-1.0, 1.0], GRID.n_edges)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("family", ["Ising", "BoltzmannMachine", "AgreementMRF"])
 def test_negative_couplings_of_a_bipartite_graph_are_positive_ones_turned(family):
     u, v = GRID.edges.T

@@ -119,11 +119,14 @@ def test_auto_takes_it_where_it_serves():
         "plain": lambda: pm.Normal("w", 0, 1, shape=210),
     }
 
+    fields = []  # those of equal data share a sample as long as one of them is held
+
     def taken(observed, prior):
         with pm.Model():
             w = priors[prior]()
             b = pm.Normal("b", 0, 2, shape=21)
-            return pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=observed).owner.op.likelihood
+            fields.append(pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=observed))
+        return fields[-1].owner.op.likelihood
 
     assert {taken(x, prior) for prior in priors} == {"monte-carlo"}
     assert taken(x[:200], "sparse") == "monte-carlo"

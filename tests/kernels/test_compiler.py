@@ -33,6 +33,11 @@ def sum_of_roots(x):
     return total
 
 
+@_jit.jit
+def power(x, n):
+    return x**n
+
+
 def caller(kernel):
     @njit
     def call(x):
@@ -60,6 +65,15 @@ def test_other_functions_call_kernels_by_address():
     assert "sqrt" not in code
     with pytest.raises(ValueError, match="negative"):
         call(-x)
+
+
+def test_constants_of_other_functions_are_no_types_of_their_own():
+    def with_constant(n):
+        return njit(lambda x: power(x, n))
+
+    assert [with_constant(n)(2.0) for n in (2, 3)] == [4.0, 8.0]
+    assert power(2.0, 4) == 16.0
+    assert power.signatures == [(types.float64, types.int64)]
 
 
 def test_kernels_without_a_name_are_parts_of_their_callers():

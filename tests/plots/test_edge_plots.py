@@ -2,11 +2,13 @@ import matplotlib
 import networkx as nx
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.colors import to_hex
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.plots._labels import balanced
 from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges
 from pymc_mrf.plots.inclusion import plot_inclusion
 from tests.analysis.posteriors import as_posterior
@@ -55,17 +57,16 @@ def test_improbable_edges_are_left_out(tree):
 def test_legends(tree):
     category = dict.fromkeys("ab", "x") | dict.fromkeys("cd", "y")
     pc = plot_edges(tree, "theta", graph=GRAPH, node_category=category)
-    labels = [text.get_text() for text in pc.viz["figure"].item().legends[0].get_texts()]
+    of_edges, of_nodes = pc.viz["figure"].item().legends
+    labels = [text.get_text() for text in of_edges.get_texts()]
     assert labels == [
         *("positive", "negative", "|mean theta| = 2", "|mean theta| = 0.5"),
         *("inclusion 1", "inclusion 0.5"),
     ]
-    of_nodes = pc.get_target("theta", {}).get_legend()
     assert [text.get_text() for text in of_nodes.get_texts()] == ["x", "y"]
     off = {"edge_legend": False, "legend": False, "nodes": False}
     pc = plot_edges(tree, "theta", graph=GRAPH, node_category=category, visuals=off)
     assert not pc.viz["figure"].item().legends
-    assert pc.get_target("theta", {}).get_legend() is None
     assert "nodes" not in pc.viz.children
 
 
@@ -106,7 +107,7 @@ def test_several_networks_have_places_and_widths_in_common(tmp_path):
     assert slope > 0
     figure = pc.viz["figure"].item()
     assert "|mean| = 4" in [text.get_text() for text in figure.legends[0].get_texts()]
-    assert [axes.get_legend() is not None for axes in figure.axes] == [True, False, False]
+    assert len(figure.legends) == 2
     pc.savefig(tmp_path / "nets.png")
     # a picture for each has a scale and places of its own: the control
     alone = plot_edges(tree, "theta", graph=GRAPH)
@@ -130,6 +131,7 @@ def test_posterior_without_edges(tmp_path):
     empty = as_posterior(np.zeros((1, 3, 4)))
     pc = plot_edges(empty, "theta", graph=GRAPH)
     assert len(pc.get_viz("edges", "theta").get_segments()) == 0
+    assert said(pc) == "no edges with inclusion of at least 0.25"
     pc.savefig(tmp_path / "net.png")
     plot_inclusion(empty, "theta", graph=GRAPH).savefig(tmp_path / "matrix.png")
 
@@ -171,15 +173,146 @@ def test_strong_edges_are_short(rng):
     assert distances(pc, graph) > 0.45
 
 
-def test_nodes_without_edges_are_near():
+def places_of(pc):
+    return np.array([text.get_position() for text in pc.viz["nodes"]["theta"].values])
+
+
+def test_nodes_without_edges_are_below_the_others():
     graph = as_graph(nx.complete_graph(20))
     draws = np.ones((1, 4, graph.n_edges))
-    draws[..., (graph.edges >= 12).any(axis=1)] = 0.0
+    draws[..., (graph.edges >= 15).any(axis=1)] = 0.0
     pc = plot_edges(as_posterior(draws), "theta", graph=graph)
-    x = np.array([text.get_position()[0] for text in pc.viz["nodes"]["theta"].values])
-    assert np.ptp(x[:12]) > 0.6 * np.ptp(x)
+    (x, y), joined = places_of(pc).T, np.arange(20) < 15
+    assert y[~joined].max() < y[joined].min()
+    assert y[joined].min() - y[~joined].min() < 0.3 * np.ptp(y[joined])
+    # all along the width, not in a corner
+    assert np.ptp(x[~joined]) > 0.6 * np.ptp(x[joined])
+    np.testing.assert_allclose(x[~joined].mean(), 0.5 * (x.min() + x.max()), atol=0.1 * np.ptp(x))
     again = plot_edges(as_posterior(draws), "theta", graph=graph)
-    assert [text.get_position()[0] for text in again.viz["nodes"]["theta"].values] == x.tolist()
+    np.testing.assert_array_equal(places_of(again), np.column_stack([x, y]))
+
+
+def test_parts_share_the_picture_by_their_sizes():
+    """Two parts of eight nodes are as large, and beside each other; a pair is smaller."""
+    graph = as_graph(nx.disjoint_union_all(nx.cycle_graph(n) for n in (8, 8, 3)))
+    places = places_of(plot_edges(as_posterior(np.ones((1, 4, graph.n_edges))), "theta", graph=graph))
+    parts = [places[:8], places[8:16], places[16:]]
+    areas = np.array([np.ptp(part, axis=0).prod() for part in parts])
+    assert areas[1] == pytest.approx(areas[0], rel=0.3)
+    assert areas[2] < 0.6 * areas[1]
+    assert parts[0][:, 0].max() < parts[1][:, 0].min()
+    assert parts[2][:, 1].max() < min(part[:, 1].min() for part in parts[:2])
+
+
+def overlaps(pc):
+    """Pairs of boxes of labels that overlap by more than a pixel, once the figure is drawn."""
+    figure = pc.viz["figure"].item()
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    texts = pc.viz["nodes"]["theta"].values
+    boxes = [text.get_bbox_patch().get_window_extent(renderer).padded(-0.5) for text in texts]
+    inside = [figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes]
+    assert all(inside)
+    return sum(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def long_names(n_nodes):
+    return [f"I have trouble falling asleep, item {k}" for k in range(n_nodes)]
+
+
+def test_long_labels_are_broken_into_lines():
+    graph = as_graph(nx.complete_graph([*long_names(9), "costs under $5", "心配事が多い", "x"]))
+    with pytest.warns(UserWarning, match="Glyph .* missing"):
+        pc = plot_edges(as_posterior(np.ones((1, 2, graph.n_edges))), "theta", graph=graph)
+    texts = [text.get_text() for text in pc.viz["nodes"]["theta"].values]
+    assert texts[0].split("\n") == ["I have trouble", "falling", "asleep, item 0"]
+    assert texts[-3:] == [r"costs under \$5", "心配事が多い", "x"]
+    with pytest.warns(UserWarning, match="Glyph .* missing"):
+        assert overlaps(pc) == 0
+    assert len(pc.viz["figure"].item().legends) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Superfund right to sue", "Superfund\nright to sue"),
+        ("two  spaces, kept", "two  spaces, kept"),
+        ("a" * 19 + " b", "a" * 19 + "\nb"),
+        ("x" * 45, "\n".join(["x" * 20, "x" * 20, "x" * 5])),
+        ("", ""),
+    ],
+)
+def test_lines_are_about_equally_long(name, text):
+    assert balanced(name) == text
+
+
+def test_many_long_labels_are_numbers_with_a_legend():
+    names = long_names(20)
+    graph = as_graph(nx.complete_graph(names))
+    tree = as_posterior(np.ones((1, 2, graph.n_edges)))
+    pc = plot_edges(tree, "theta", graph=graph)
+    texts = [text.get_text() for text in pc.viz["nodes"]["theta"].values]
+    assert texts == [str(k) for k in range(1, 21)]
+    assert overlaps(pc) == 0
+    legend = pc.viz["figure"].item().legends[-1]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"{k}  {name}" for k, name in enumerate(names, start=1)
+    ]
+    extent = legend.get_window_extent()
+    assert extent.x0 > pc.get_target("theta", {}).get_window_extent().x1
+    assert extent.height < pc.viz["figure"].item().bbox.height
+    pc = plot_edges(tree, "theta", graph=graph, visuals={"names": False})
+    assert len(pc.viz["figure"].item().legends) == 1
+    # one name that three lines do not hold suffices
+    graph = as_graph(nx.path_graph(["a", "b", " ".join(names)]))
+    pc = plot_edges(as_posterior(np.ones((1, 2, 2))), "theta", graph=graph)
+    assert [text.get_text() for text in pc.viz["nodes"]["theta"].values] == ["1", "2", "3"]
+
+
+def said(pc):
+    return pc.viz["figure"].item().legends[0].get_title().get_text()
+
+
+def test_weak_edges_are_left_out_and_the_picture_says_so():
+    """Of 190 edges with the means 1, 2, ... 190 the first 40 are not drawn."""
+    graph = as_graph(nx.complete_graph(20))
+    means = np.arange(1.0, 191.0)
+    tree = as_posterior(np.tile(means, (1, 2, 1)))
+    pc = plot_edges(tree, "theta", graph=graph)
+    assert len(pc.get_viz("edges", "theta").get_segments()) == 150
+    assert said(pc) == (
+        "edges with inclusion of at least 0.25 and |mean theta| of at least 41; 40 weaker ones are not drawn"
+    )
+    pc = plot_edges(tree, "theta", graph=graph, max_edges=1000, min_inclusion=0.0)
+    assert len(pc.get_viz("edges", "theta").get_segments()) == 190
+    assert said(pc) == ""
+    assert said(plot_edges(tree, "theta", graph=graph, max_edges=190)) == (
+        "edges with inclusion of at least 0.25"
+    )
+    # of two networks the one with more edges tells which are too weak in both
+    tree.posterior["other"] = tree.posterior["theta"].where(tree.posterior["theta"] < 180, 0.0)
+    pc = plot_edges(tree, ["theta", "other"], graph=graph, max_edges=100)
+    assert [len(pc.get_viz("edges", name).get_segments()) for name in ("theta", "other")] == [100, 89]
+    assert "|mean| of at least 91; 180 weaker ones" in said(pc)
+    with pytest.raises(ValueError, match="max_edges must be a positive integer, not 0"):
+        plot_edges(tree, "theta", graph=graph, max_edges=0)
+
+
+def test_communities_of_the_posterior_are_categories(tree):
+    labels = np.tile([3, 0, 0, 3], (1, 4, 1))
+    tree.posterior["z"] = xr.DataArray(labels, dims=("chain", "draw", "node"))
+    pc = plot_edges(tree, "theta", graph=GRAPH, node_category="z")
+    (_, legend) = pc.viz["figure"].item().legends
+    assert [text.get_text() for text in legend.get_texts()] == ["community 1", "community 2"]
+    edges = [to_hex(text.get_bbox_patch().get_edgecolor()) for text in pc.viz["nodes"]["theta"].values]
+    assert edges[0] == edges[3] != edges[1] == edges[2]
+    with pytest.raises(ValueError, match="no variable 'y'"):
+        plot_edges(tree, "theta", graph=GRAPH, node_category="y")
+    tree.posterior["short"] = xr.DataArray(labels[..., :3], dims=("chain", "draw", "group"))
+    with pytest.raises(
+        ValueError, match="node_category='short' has 3 entries but the graph has 4 nodes"
+    ):
+        plot_edges(tree, "theta", graph=GRAPH, node_category="short")
 
 
 def test_matrix_shows_inclusion_above_and_means_below(tree, tmp_path):

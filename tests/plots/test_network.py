@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots._network import separate
+from pymc_mrf.plots._layout import separate
 from pymc_mrf.plots.groups import plot_groups
 from tests.analysis.posteriors import as_posterior
 
@@ -36,7 +36,7 @@ def test_edges_show_means_strongest_on_top_and_widest(tree, tmp_path):
     assert [text.get_text() for text in texts] == list("abcde")
     ends = np.array([text.get_position() for text in texts])[GRAPH.edges[order]]
     np.testing.assert_allclose(lines.get_segments(), ends)
-    legend = pc.get_target("theta", {}).get_legend()
+    (legend,) = pc.viz["figure"].item().legends
     assert [text.get_text() for text in legend.get_texts()] == ["R", "D", "I"]
     pc.savefig(tmp_path / "net.png")
     assert (tmp_path / "net.png").stat().st_size > 10_000

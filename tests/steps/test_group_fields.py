@@ -81,9 +81,10 @@ def test_the_brute_force_reference_agrees_with_the_other():
 
 
 @pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo", "monte-carlo"])
-def test_two_fields_of_the_same_parameters(likelihood):
+def test_two_fields_of_the_same_parameters(likelihood, small_samples):
     pseudo = likelihood == "pseudo"
-    theta = sample(shared(likelihood, *two_fields()))["theta"].values
+    draws = 600 if likelihood == "exact" else 1000
+    theta = sample(shared(likelihood, *two_fields()), draws=draws)["theta"].values
     assert gaps_of(theta, posterior_of_two_fields(pseudo)) < Z
     # negative controls: one field alone, and the other likelihood
     assert gaps_of(theta, posterior_of_two_fields(pseudo, first_only=True)) > Z

@@ -46,11 +46,11 @@ def test_agreement_on_a_cycle_of_four_nodes():
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "monte-carlo"])
-def test_nodes_with_states_of_their_own(likelihood):
+def test_nodes_with_states_of_their_own(likelihood, small_samples):
     _, _, statistic, nodes = states.make("ordinal", TRIANGLE)
     x = masked(states.data(TRIANGLE, statistic, nodes))
     model = states.model_of("ordinal", TRIANGLE, x, likelihood)
-    theta = special.expit(sample(model, draws=500 if likelihood == "exact" else 1500)["theta"].values)
+    theta = special.expit(sample(model, draws=500 if likelihood == "exact" else 1000)["theta"].values)
     exact, imputed = posteriors(x, TRIANGLE.edges, statistic, nodes)
     assert gaps_of(theta, exact) < Z
     assert gaps_of(theta, imputed) > Z  # negative control

@@ -78,7 +78,7 @@ CASES = [
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
 @pytest.mark.parametrize(("kind", "graph"), CASES)
-def test_posterior_by_enumeration(kind, graph, likelihood):
+def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
     _, _, statistic, nodes = make(kind, graph)
     pseudo = likelihood == "pseudo"
     model = model_of(kind, graph, data(graph, statistic, nodes), likelihood)

@@ -29,19 +29,19 @@ def boltzmann_model(x, likelihood="monte-carlo", **options):
     return model
 
 
-def largest_gap(model, exact, change=lambda step: None):
+def largest_gap(model, exact, draws=2000, change=lambda step: None):
     """In Monte-Carlo standard errors, of the posterior of theta = sigmoid(weight)."""
     with model:
         step = pmrf.MonteCarloGibbs([model["theta"]])
         change(step)
-        idata = pm.sample(2000, tune=100, chains=2, cores=1, step=step, random_seed=1, **SAMPLE)
+        idata = pm.sample(draws, tune=100, chains=2, cores=1, step=step, random_seed=1, **SAMPLE)
     assert float(idata.sample_stats["monte_carlo_ess"].min()) > 0.2
     assert 0.0 < float(idata.sample_stats["monte_carlo_noise"].max()) < 0.1
     theta = 1.0 / (1.0 + np.exp(-idata.posterior["theta"].values))
     return np.abs(list(standardised_gaps(theta, exact).values())).max()
 
 
-def test_all_partitions_of_five_edges():
+def test_all_partitions_of_five_edges(small_samples):
     """Rows that stand for several observations are as many rows."""
     x = agreement_data(80, seed=2)
     table, weights = np.unique(x, axis=0, return_counts=True)
@@ -51,7 +51,7 @@ def test_all_partitions_of_five_edges():
     def mislead(step):  # negative control: the mean of the longer simulation is another
         step._engines[0]._view.edges.sample.gap[:] += 0.05
 
-    assert largest_gap(boltzmann_model(x), exact, mislead) > Z
+    assert largest_gap(boltzmann_model(x), exact, 700, mislead) > Z
 
 
 def simulate(step, model, n_draws=60):

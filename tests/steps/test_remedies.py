@@ -15,6 +15,7 @@ from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseu
 from pymc_mrf.likelihood.edges.edge_engine import edge_field
 from pymc_mrf.likelihood.edges.reference import Moments
 from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.steps.common.base import MRFStep
 
 SMALL, WIDE = pmrf.graphs.complete(4), pmrf.graphs.complete(26)
 LIKELIHOODS = ("exact", "monte-carlo", "particles", "pseudo", "adjusted-pseudo", "path")
@@ -68,13 +69,9 @@ def hidden_parent(graph, likelihood):
     declare(graph, likelihood, 0.1, (0.2 * z).sum() * np.ones(graph.n_nodes))
 
 
-def smooth(graph, likelihood):
-    declare(graph, likelihood, pm.Normal("w", 0, 1, shape=graph.n_edges))
-
-
 @pytest.fixture(autouse=True)
-def samples_of_independent_nodes(monkeypatch):
-    """Nothing is sampled here: Monte Carlo likelihoods need no search for their references."""
+def nothing_is_simulated(monkeypatch):
+    """Nothing is sampled here: Monte Carlo likelihoods need no search, and steps take none."""
 
     def sample(x, missing, graph, family, seed, tolerance, announce):
         field = edge_field(x, graph, family, True, np.arange(graph.n_edges))
@@ -84,6 +81,7 @@ def samples_of_independent_nodes(monkeypatch):
         return SampledField("", moments.reference(np.zeros(len(field.s) + len(field.t)), states))
 
     monkeypatch.setattr(SampledField, "of", sample)
+    monkeypatch.setattr(MRFStep, "_warm_up", lambda step: None)  # nor is a kernel compiled
 
 
 MODELS = [plain, difference, covariate, biases_of_something_else, discrete, hidden_parent]

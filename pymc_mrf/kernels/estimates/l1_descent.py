@@ -2,7 +2,7 @@
 
 Friedman, Hastie & Tibshirani (2010), for the pseudo-likelihood as in Höfling & Tibshirani (2009): minimise
 
-    quadratic model of - lpl / n  +  ridge / 2 * sum_i b_i^2  +  penalty * sum_a |w_a|
+    quadratic model of - lpl / n  +  ridge / 2 * sum_i b_i^2  +  sum_a penalty_a |w_a|
 
 Coordinate a with ends (i, j) is the weight of node j in the regression of node i and, if `symmetric`, also
 that of i in the regression of j. Logits are c (beta_i + sum_j w_ij Z_j), b_i = beta_i - sum_j w_ij m_j.
@@ -79,7 +79,8 @@ def descend(model, active, penalty, w, beta, b, tolerance, n_passes):
     model : Regressions
     active : (a,) int64 array
         Coordinates that may move.
-    penalty : float
+    penalty : (k,) array
+        Of every coordinate.
     w, beta, b : (k,), (d,), (d,) arrays
         Changed in place.
     tolerance : float
@@ -111,7 +112,7 @@ def descend(model, active, penalty, w, beta, b, tolerance, n_passes):
                 g_j, h_j = score_and_curvature(r[j], V[j], Z[i], c, n)
                 g += g_j + ridge * b[j] * m[i]
                 h += h_j + ridge * m[i] * m[i]
-            step = soft_threshold(w[a] + g / h, penalty / h) - w[a]
+            step = soft_threshold(w[a] + g / h, penalty[a] / h) - w[a]
             if step == 0.0:
                 continue
             w[a] += step

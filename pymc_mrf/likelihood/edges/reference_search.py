@@ -30,6 +30,7 @@ from pymc_mrf.likelihood.edges.edge_engine import (
 )
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
 from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
+from pymc_mrf.threads import one_thread
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
@@ -137,7 +138,8 @@ class SampledField:
         if reference is None:
             announce()
             rng = np.random.default_rng([int(digest[:15], 16), seed])
-            reference = Search(x, missing, graph, family, rng).find(tolerance)
+            with one_thread():
+                reference = Search(x, missing, graph, family, rng).find(tolerance)
             _known[digest] = reference
         return cls(digest, reference)
 

@@ -16,6 +16,7 @@ from rich.table import Column
 from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Declared, Statistics
+from pymc_mrf.threads import one_thread
 
 
 @dataclass_state
@@ -225,7 +226,8 @@ class MRFStep(BlockedStep):
 
     def step(self, point):
         """Move the variables of this step."""
-        new, stats, moved = self._update(point)
+        with one_thread():  # PyMC does not limit them where chains that follow each other could fork
+            new, stats, moved = self._update(point)
         ends = self.count.add(self.tune, moved)
         messages = self._warn_at_end() if ends else []
         stats["warning"] = ChainWarning(messages) if messages else None

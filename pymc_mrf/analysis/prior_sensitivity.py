@@ -1,0 +1,175 @@
+"""What other priors of the edges would find: draws that exist, weighted by the ratio of the priors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, function_of_draws, sampled_vector
+from pymc_mrf.analysis.prior_inclusion import spike_and_slab
+from pymc_mrf.checks import number, numeric_array, warn_user
+
+INCLUSIONS, SCALES = (0.1, 0.25, 0.5, 0.75, 0.9), (0.5, 1.0, 2.0)
+MIN_EFFECTIVE = 100  # effective draws below which nothing is told
+
+
+def prior_sensitivity(
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    model: Any = None,
+    prior_inclusion: Sequence[float] = INCLUSIONS,
+    slab_scale: Sequence[float] = SCALES,
+    group: str = "posterior",
+) -> xr.Dataset:
+    """Reweight the draws to other priors of a `SpikeAndSlab`: no new sampling.
+
+    Each draw gets the ratio of the new prior density of the vector to that under which it was sampled, given
+    the other variables of the draw. The weights spread with the number of edges, so that priors far from that
+    of the model, or networks of hundreds of edges, leave too few draws: nothing is told there.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str
+        A free `SpikeAndSlab` of the model.
+    model : pymc.Model, optional
+        That was sampled; by default that of the context.
+    prior_inclusion : sequence of float
+        Prior probabilities, the same for all edges, strictly between 0 and 1.
+    slab_scale : sequence of float
+        Positive factors of the scale of the model's slab: 2 for the density of twice a draw from it.
+    group : str
+        Group of `idata` to read.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dims "prior_inclusion" and "slab_scale", and for the first three that of the edges:
+
+        - ``inclusion``: probability of each edge under the new prior; ``inclusion_mcse``, its Monte-Carlo
+          error, that of the weights included.
+        - ``bayes_factor``: its odds over the prior odds.
+        - ``effective_share``: (sum of weights)^2 / (n times the sum of their squares), the share of the n
+          draws that remains (Kong, 1992).
+        - ``effective_draws``: n times that. Below 100 the first three are NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the variable is no `SpikeAndSlab` of the model, or a probability or scale outside its domain.
+
+    Warns
+    -----
+    UserWarning
+        If fewer than 100 effective draws remain under some of the priors.
+
+    Notes
+    -----
+    Effective draws are counted among those that exist: they do not tell of structures that no draw has.
+    Sample again where much depends on it.
+
+    See Also
+    --------
+    plot_prior_sensitivity : A picture.
+
+    Examples
+    --------
+    >>> found = pymc_mrf.prior_sensitivity(idata, "weight", model=model)
+    >>> found.inclusion.sel(edge="sleep--mood").to_pandas()
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    inclusions = [
+        number(p, "prior_inclusion", 0.0, 1.0) for p in _vector(prior_inclusion, "prior_inclusion")
+    ]
+    scales = [number(s, "slab_scale", 0.0) for s in _vector(slab_scale, "slab_scale")]
+    values = sampled_vector(idata, var_name, group)
+    model = pm.modelcontext(model)
+    rv = spike_and_slab(model, values)
+    _, p, *parameters = rv.owner.op.shape_and_arguments(rv.owner.inputs)
+    slab = rv.owner.op.scalar
+    is_in = pt.neq(rv, 0.0)
+    densities = [slab.log_density(rv / s, *parameters) - np.log(s) for s in (1.0, *scales)]
+    old = pt.where(is_in, pt.log(p) + densities[0], pt.log1p(-p)).sum()
+    new = [pt.where(is_in, density, 0.0).sum() for density in densities[1:]]
+    f, draws = function_of_draws(pt.stack([old, *new]), idata, model, group)
+    flat = [d.values.reshape(-1, *d.shape[2:]) for d in draws]
+    log_density = np.array([f(*at) for at in zip(*flat, strict=True)])  # (n, 1 + scales)
+    present = (values.values != 0.0).reshape(len(log_density), -1)
+    n_in, r = present.sum(axis=1), present.shape[1]
+    result = _empty(values, inclusions, scales)
+    for i, q in enumerate(inclusions):
+        edges = n_in * np.log(q) + (r - n_in) * np.log1p(-q)
+        for j in range(len(scales)):
+            log_weight = edges + log_density[:, 1 + j] - log_density[:, 0]
+            weight = np.exp(log_weight - log_weight.max())
+            share = weight.mean() ** 2 / np.mean(weight**2)
+            result["effective_share"][i, j] = share
+            result["effective_draws"][i, j] = share * len(weight)
+            if share * len(weight) < MIN_EFFECTIVE:
+                continue
+            # not from the share, which rounding keeps from being 1
+            total_in, total_out = weight @ present, weight @ ~present
+            found = total_in / (total_in + total_out)
+            result["inclusion"][i, j] = found
+            influence = (weight / weight.mean())[:, None] * (present - found)
+            result["inclusion_mcse"][i, j] = _mcse(influence.reshape(values.shape))
+            with np.errstate(divide="ignore"):
+                result["bayes_factor"][i, j] = total_in / total_out / (q / (1.0 - q))
+    _warn(result)
+    return result
+
+
+def _vector(value: Any, name: str) -> np.ndarray:
+    """Return one number or a vector of them as a vector."""
+    array = np.atleast_1d(numeric_array(value, name, "iuf")).astype(np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{name} must be a sequence of numbers, not {value!r}")
+    return array
+
+
+def _empty(values: xr.DataArray, inclusions: list[float], scales: list[float]) -> xr.Dataset:
+    """Set up the result, all NaN."""
+    dim = str(values.dims[-1])
+    dims, shape = ("prior_inclusion", "slab_scale"), (len(inclusions), len(scales))
+    coords: dict[str, Any] = {"prior_inclusion": inclusions, "slab_scale": scales}
+    if dim in values.coords:
+        coords[dim] = values[dim].values
+    of_edges = ((*dims, dim), np.full((*shape, values.shape[-1]), np.nan))
+    of_priors = (dims, np.full(shape, np.nan))
+    names = "inclusion", "inclusion_mcse", "bayes_factor"
+    return xr.Dataset(
+        {name: of_edges for name in names}
+        | {name: of_priors for name in ("effective_share", "effective_draws")},
+        coords=coords,
+        attrs={"variable": values.name},
+    ).copy(deep=True)
+
+
+def _mcse(influence: np.ndarray) -> np.ndarray:
+    """Monte-Carlo errors (r,) of the means of draws (chain, draw, r); 0 for what never changes."""
+    import arviz as az
+
+    error = np.zeros(influence.shape[-1])
+    moves = np.ptp(influence, axis=(0, 1)) > 0.0
+    if moves.any():
+        found = xr.DataArray(influence[..., moves], dims=(*SAMPLE_DIMS, "edge"))
+        error[moves] = az.mcse(found).values
+    return error
+
+
+def _warn(result: xr.Dataset) -> None:
+    few = result["effective_draws"].values < MIN_EFFECTIVE
+    if few.any():
+        i, j = np.argwhere(few)[0]
+        warn_user(
+            f"{result.attrs['variable']}: fewer than {MIN_EFFECTIVE} effective draws remain under "
+            f"{int(few.sum())} of {few.size} priors, such as prior_inclusion="
+            f"{result['prior_inclusion'].values[i]:g} with slab_scale={result['slab_scale'].values[j]:g} "
+            f"({result['effective_draws'].values[i, j]:.0f}): nothing is told of them. Sample more draws, "
+            "or the model under such a prior"
+        )

@@ -1,0 +1,258 @@
+"""The standard model of a network of items: from a table of answers to a `pymc.Model` in one call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
+from pymc_mrf.distributions.mrf import BoltzmannMachine
+from pymc_mrf.distributions.ordinal import OrdinalMRF
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.fields.items import Items, read_items
+from pymc_mrf.fields.tables import as_table
+from pymc_mrf.graph.builders import complete
+from pymc_mrf.graph.coordinates import coords
+from pymc_mrf.graph.structure import PairwiseGraph
+
+KINDS = ("auto", "binary", "ordinal", "blume-capel")
+
+
+def network_model(
+    table: Any,
+    *,
+    columns: Sequence | None = None,
+    groups: Any = None,
+    communities: Mapping | str | None = None,
+    n_states: int | Sequence[int] | None = None,
+    kind: str = "auto",
+    prior_inclusion: Any = None,
+    prior_difference: Any = 0.5,
+    slab: Any = None,
+    likelihood: Any = "auto",
+) -> pm.Model:
+    r"""Declare the standard model of a network of items: which pairs are linked, and how strongly.
+
+    Every pair of items is a candidate edge. With s the scores of the answers, centred for each item,
+
+    .. math::
+
+        p(x \mid w, b) \propto \exp\Big(\sum_{u<v} w_{uv} s_u(x_u) s_v(x_v) + \sum_i b_i(x_i)\Big),
+
+    the priors are
+
+    - ``weight``: `SpikeAndSlab`, zero with probability one half, otherwise Cauchy with scale 2. This is the
+      default of the R package bgms 0.2.0 (Marsman, van den Bergh & Haslbeck, 2025), whose interactions are
+      half of our weights and have scale 1.
+    - ``bias`` (binary items) or ``threshold``: Normal(0, 3), nearly the standard deviation, 3.1, of the
+      default of bgms, the logit of a Beta(1/2, 1/2).
+
+    Scores of items with k answers run from -(k - 1) / 2 to (k - 1) / 2 in steps of one, those of binary
+    items are 0 and 1; the weights are the same for scores from 0. With many answers weights are smaller:
+    a narrower slab then finds weak edges sooner, and `prior_sensitivity` shows what it changes.
+
+    Parameters
+    ----------
+    table : table of pandas, polars, pyarrow or xarray (rows, items), or (n, d) array_like
+        A row for each person. Items hold whole numbers that count from 0 or 1, False and True, or ordered
+        categories; cells without a value are missing and are drawn with the parameters. Text, fractions,
+        dates, unordered categories, numbers that differ in every row and columns with one value are no
+        items: they are left out, and a warning names them.
+    columns : sequence, optional
+        Names of the items. What is no item is then refused.
+    groups : name of a column, or (n,) array_like, optional
+        Two groups of rows. Each has its field, ``x_A`` and ``x_B``, and its thresholds. The weights of the
+        first, in sorted order, are ``weight - 0.5 * delta``, of the second ``weight + 0.5 * delta``, where
+        ``delta`` has a `SpikeAndSlab` of its own: zero where the groups do not differ.
+    communities : mapping or "learn", optional
+        Community of each item, or "learn" for `EdgeCommunities`, a variable ``community``. Edges within
+        communities then exist with probability ``p_within``, Beta(2, 2), those between with ``p_between``,
+        Beta(1, 9): a stochastic block prior (Geng, Bhattacharya & Pati, 2019; Sekulovski et al., 2025).
+    n_states : int, or sequence of d of them, optional
+        Number of answers of all items, or of each; by default the categories, or up to the largest code.
+    kind : {"auto", "binary", "ordinal", "blume-capel"}
+        "binary" is a `BoltzmannMachine`, "ordinal" an `OrdinalMRF` with a threshold for each answer,
+        "blume-capel" one with two terms for each item, ``linear`` and ``quadratic`` about the middle of its
+        answers, both Normal(0, 3). "auto" is binary if all items are, else ordinal.
+    prior_inclusion : float or unregistered distribution, optional
+        Probability of an edge, one half by default. ``pm.Beta.dist(1, 1)`` makes it a variable ``p``
+        (Scott & Berger, 2010).
+    prior_difference : float or unregistered distribution
+        The same of a difference between groups; a distribution makes a variable ``p_delta``.
+    slab : unregistered scalar distribution, optional
+        Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``.
+    likelihood : str or MonteCarlo
+        As for `OrdinalMRF`.
+
+    Returns
+    -------
+    pymc.Model
+        With the dims "node" (items), "edge" (pairs "u--v", in the order of
+        ``pymc_mrf.graphs.complete(model.coords["node"])``), "state" (answers but the first) and "row". The
+        field is ``x``. `pm.sample` finds the steps.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column that `columns` names is no item, codes are negative or start elsewhere than at 0 or 1, or
+        not all items at the same; if there are not two groups, an item lacks a community, or `kind` does not
+        fit.
+
+    Warns
+    -----
+    UserWarning
+        Once, if columns have been left out or codes from 1 counted from 0.
+
+    See Also
+    --------
+    summarize_edges : Strength, probability and Bayes factor of each edge.
+    prior_sensitivity : What other priors would find.
+
+    Examples
+    --------
+    >>> with pymc_mrf.network_model(answers) as model:
+    ...     idata = pm.sample()
+    >>> graph = pymc_mrf.graphs.complete(model.coords["node"])
+    >>> pymc_mrf.plot_edges(idata, "weight", graph=graph)
+
+    What differs between two groups:
+
+    >>> model = pymc_mrf.network_model(answers, groups="shifts")
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
+    if communities is not None and prior_inclusion is not None:
+        raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
+    labels, others = _labels_of_rows(table, groups)
+    items = read_items(table, columns, n_states, others)
+    kind = _kind(kind, items)
+    # the same labels as in `coords`, so that a graph of them fits
+    graph = complete(items.names)
+    slab = pm.Cauchy.dist(0.0, 2.0) if slab is None else slab
+    axes = coords(graph) | ({} if kind == "binary" else {"state": items.labels[1:]})
+    with pm.Model(coords=axes) as model:
+        p = _inclusion(prior_inclusion, communities, graph)
+        weight = SpikeAndSlab("weight", p, slab, dims="edge")
+        if labels is None:
+            _declare(model, "", kind, weight, items, graph, likelihood)
+            return model
+        p_delta = _registered(prior_difference, "p_delta")
+        delta = SpikeAndSlab("delta", p_delta, slab, dims="edge")
+        for group, sign in zip(_two_groups(labels, len(items.x)), (-0.5, 0.5), strict=True):
+            of_group = np.flatnonzero(labels == group)
+            part = items._replace(x=items.x[of_group], rows=[items.rows[k] for k in of_group])
+            _declare(model, f"_{group}", kind, weight + sign * delta, part, graph, likelihood)
+    return model
+
+
+def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:
+    """Group of each row (n,), and the columns that are no items for that."""
+    if groups is None:
+        return None, []
+    found = as_table(table)
+    if not isinstance(groups, str) and np.ndim(groups) == 1:
+        return np.asarray(groups), []
+    if found is None or groups not in found.names:
+        raise ValueError(
+            f"groups must be the name of a column of the table, or a group for each row, not {groups!r}"
+        )
+    column = found.column(found.names.index(groups))
+    if column.is_missing.any():
+        row = found.rows[int(column.is_missing.argmax())]
+        raise ValueError(f"table: row {row!r} has no group in column {groups!r}: drop such rows")
+    return np.asarray(column.values), [groups]
+
+
+def _two_groups(labels: np.ndarray, n_rows: int) -> list:
+    """Check the groups of the rows and return both."""
+    if len(labels) != n_rows:
+        raise ValueError(f"groups has {len(labels)} entries, but the table {n_rows} rows")
+    names = sorted(set(labels.tolist()))
+    if len(names) != 2:
+        raise ValueError(
+            f"groups has {len(names)} different values ({', '.join(map(repr, names[:5]))}), but the model is "
+            "of two groups: select their rows"
+        )
+    return names
+
+
+def _kind(kind: str, items: Items) -> str:
+    """Kind of the field, "auto" decided."""
+    is_binary = max(items.n_states) == 2
+    if kind == "auto":
+        return "binary" if is_binary else "ordinal"
+    if kind == "binary" and not is_binary:
+        most = int(np.argmax(items.n_states))
+        raise ValueError(
+            f'kind="binary", but {items.names[most]!r} has {items.n_states[most]} answers: leave kind out, '
+            "or merge answers with pymc_mrf.recode_states"
+        )
+    return kind
+
+
+def _inclusion(prior: Any, communities: Any, graph: PairwiseGraph) -> Any:
+    """Probability of the edges, a number or a variable of the model."""
+    if communities is None:
+        return _registered(0.5 if prior is None else prior, "p")
+    same: Any
+    if isinstance(communities, str) and communities == "learn":
+        same = same_community(EdgeCommunities("community", dims="node"), graph)
+    elif isinstance(communities, Mapping):
+        absent = [item for item in graph.nodes if item not in communities]
+        if absent:
+            raise ValueError(f"communities has no entry for item {absent[0]!r}; give one for every item")
+        names = list(dict.fromkeys(communities.values()))
+        same = same_community([names.index(communities[item]) for item in graph.nodes], graph)
+    else:
+        raise TypeError(f'communities must be a dictionary by items or "learn", not {communities!r}')
+    return pm.math.switch(same, pm.Beta("p_within", 2.0, 2.0), pm.Beta("p_between", 1.0, 9.0))
+
+
+def _registered(prior: Any, name: str) -> Any:
+    """Return a number as it is, and make an unregistered distribution a variable of the model."""
+    return pm.modelcontext(None).register_rv(prior, name) if isinstance(prior, Variable) else prior
+
+
+def _declare(
+    model: pm.Model,
+    suffix: str,
+    kind: str,
+    weight: Any,
+    items: Items,
+    graph: PairwiseGraph,
+    likelihood: Any,
+) -> None:
+    """Declare thresholds and field of the rows of `items`; names end in `suffix`."""
+    row = f"row{suffix}"
+    has_names = len(set(items.rows)) == len(items.rows)
+    model.add_coord(row, items.rows if has_names else range(len(items.rows)))
+    options = {
+        "graph": graph, "observed": items.x, "likelihood": likelihood, "dims": (row, "node"),
+    }  # fmt: skip
+    if kind == "binary":
+        bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims="node")
+        BoltzmannMachine(f"x{suffix}", weight, bias, **options)
+        return
+    centres = [0.5 * (k - 1) for k in items.n_states]
+    scores = [np.arange(k) - c for k, c in zip(items.n_states, centres, strict=True)]
+    is_alike = len(set(items.n_states)) == 1
+    OrdinalMRF(
+        f"x{suffix}",
+        weight,
+        _threshold(suffix, kind, items.n_states, centres),
+        n_states=items.n_states[0] if is_alike else items.n_states,
+        scores=scores[0] if is_alike else scores,
+        **options,
+    )
+
+
+def _threshold(suffix: str, kind: str, n_states: list[int], centres: list[float]) -> Any:
+    """Thresholds (d, K - 1), free or of Blume and Capel."""
+    if kind == "ordinal":
+        return pm.Normal(f"threshold{suffix}", 0.0, 3.0, dims=("node", "state"))
+    k, c = np.arange(1, max(n_states)), np.array(centres)[:, None]
+    linear = pm.Normal(f"linear{suffix}", 0.0, 3.0, dims="node")
+    quadratic = pm.Normal(f"quadratic{suffix}", 0.0, 3.0, dims="node")
+    return linear[:, None] * k + quadratic[:, None] * ((k - c) ** 2 - c**2)

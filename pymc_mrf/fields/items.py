@@ -1,0 +1,218 @@
+"""Columns of a table that are items: whole numbers or ordered categories, few of them, and not all alike."""
+
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.checks import sequence, warn_user
+from pymc_mrf.fields.tables import Table, as_numbered_table, column_numbers
+
+MAX_STATES = 20  # of an item; more are ages, counts, or codes such as 99 of missing cells
+RECODE = "as with pymc_mrf.recode_states(table, {1: 0, 2: 1, ...}, columns=[...])"
+
+
+class Items(NamedTuple):
+    """Answers to items, as states that count from 0.
+
+    Attributes
+    ----------
+    names : list
+        Of the d columns.
+    x : (n, d) int64 array, or masked array if cells are missing
+    n_states : (d,) list of int
+    labels : list
+        Of the states 0, 1, ... of the items that have most: their categories, if all of these have the same.
+    rows : list
+        Labels of the rows, or their numbers.
+    """
+
+    names: list
+    x: np.ndarray
+    n_states: list[int]
+    labels: list
+    rows: list
+
+
+def read_items(
+    value: Any, columns: Sequence | None, n_states: int | Sequence[int] | None, others: Sequence = ()
+) -> Items:
+    """Read the items of a table, and say what has been left out or recoded.
+
+    Parameters
+    ----------
+    value : table of pandas, polars, pyarrow or xarray, or (n, d) array_like
+    columns : sequence, optional
+        Names of the items; by default every column that can be one.
+    n_states : int, or sequence of int, optional
+        Number of states of all items, or of each; by default they are counted.
+    others : sequence
+        Names of columns that are known to be no items.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column that `columns` names can be no item, there are fewer than two items, or codes do not count
+        from 0 or 1.
+
+    Warns
+    -----
+    UserWarning
+        Once, if columns have been left out or codes from 1 counted from 0.
+    """
+    table = as_numbered_table(value, "table")
+    if len(set(table.names)) < len(table.names):
+        twice = next(label for label in table.names if table.names.count(label) > 1)
+        raise ValueError(f"table has two columns {twice!r}: drop or rename one of them")
+    places, said = _items_of(table, columns, others)
+    names, read = [table.names[k] for k in places], [table.column(k) for k in places]
+    is_missing = np.stack([column.is_missing for column in read], axis=1)
+    codes = np.stack(
+        [
+            column_numbers(column, None, f"table: column {name!r}")
+            for name, column in zip(names, read, strict=True)
+        ],
+        axis=1,
+    ).astype(np.int64)
+    is_coded = np.array([_categories(column) is None for column in read])
+    first = _first_code(codes, is_missing, is_coded, names)
+    if first == 1:
+        said.append("codes that start at 1 are counted from 0")
+        codes[:, is_coded] -= 1
+    x = np.where(is_missing, 0, codes)
+    counts = _counts(x, is_missing, [_categories(column) for column in read], n_states, names)
+    if said:
+        warn_user("table: " + "; ".join(said))
+    labels = [_categories(c) for c, k in zip(read, counts, strict=True) if k == max(counts)]
+    alike = labels[0] is not None and all(other == labels[0] for other in labels)
+    texts = labels[0] if alike else list(range(first, first + max(counts)))
+    return Items(
+        names,
+        np.ma.masked_array(x, is_missing) if is_missing.any() else x,
+        counts,
+        texts or [],
+        table.rows,
+    )
+
+
+def _items_of(table: Table, columns: Sequence | None, others: Sequence) -> tuple[list[int], list[str]]:
+    """Places of the columns that are items, and what is to be said of those that are left out."""
+    if columns is not None:
+        wanted = sequence(columns, "columns", "names")
+        absent = [name for name in wanted if name not in table.names]
+        if absent:
+            raise ValueError(f"table has no column {absent[0]!r}, which `columns` names")
+        if len(set(wanted)) < len(wanted):
+            raise ValueError(f"columns names a column twice: {wanted!r}")
+        places = [table.names.index(name) for name in wanted]
+    else:
+        places = [k for k, name in enumerate(table.names) if name not in others]
+    reasons = {k: reason for k in places if (reason := _why_no_item(table, k))}
+    if columns is not None and reasons:
+        k, reason = next(iter(reasons.items()))
+        raise ValueError(f"table: column {table.names[k]!r} is no item: it holds {reason}")
+    items = [k for k in places if k not in reasons]
+    what = "; ".join(f"{table.names[k]!r} ({reason})" for k, reason in reasons.items())
+    if len(items) < 2:
+        raise ValueError(
+            f"table has {len(items)} columns that are items, but a network has two at least"
+            + (f"; the others are {what}" if what else "")
+        )
+    return items, [f"left out as no items: {what}"] if what else []
+
+
+def _why_no_item(table: Table, k: int) -> str:
+    """Say what a column holds that is no item; nothing if it is one."""
+    column = table.column(k)
+    present = [v for v, gone in zip(column.values, column.is_missing.tolist(), strict=True) if not gone]
+    if not present:
+        return "no value"
+    if column.is_categorical:
+        if column.categories is None and not all(_is_whole(v) for v in present):
+            return f"categories without an order, such as {present[0]!r}: order them as the answers"
+    else:
+        other = next((v for v in present if not isinstance(v, Number | np.bool_)), None)
+        if isinstance(other, str):
+            return f"text, such as {other!r}: make it an ordered categorical if these are answers"
+        if other is not None:
+            return f"values such as {other!r}"
+        fraction = next((v for v in present if v != np.round(v)), None)
+        if fraction is not None:
+            return f"numbers that are not whole, such as {fraction:g}"
+        if len(present) == len(set(present)) > MAX_STATES:
+            return "a number of its own in every row"
+    if len(set(present)) == 1:
+        return f"the same value, {present[0]}, in every row"
+    return ""
+
+
+def _is_whole(text: str) -> bool:
+    return text.strip().lstrip("+-").isdecimal()
+
+
+def _categories(column: Any) -> list | None:
+    """Ordered categories that are no numbers, whose codes are their places; None for other columns."""
+    labels = column.categories
+    return None if not labels or all(map(_is_whole, labels)) else labels
+
+
+def _first_code(codes: np.ndarray, is_missing: np.ndarray, is_coded: np.ndarray, names: list) -> int:
+    """Smallest code of all items that are numbers: 0, or 1, from which all count."""
+    if not is_coded.any():
+        return 0
+    lowest = np.where(is_missing, np.iinfo(np.int64).max, codes).min(axis=0)
+    lowest[~is_coded] = np.iinfo(np.int64).max
+    worst = int(lowest.argmin())
+    first = int(lowest[worst])
+    if first < 0:
+        raise ValueError(
+            f"table: column {names[worst]!r} has the code {first}: replace it by a missing value if it "
+            f"stands for one, as with df.mask(df < 0), or count the answers from 0, {RECODE}"
+        )
+    if first > 1:
+        raise ValueError(
+            f"table: the smallest code of all items is {first}, of {names[worst]!r}, but answers count "
+            f"from 0 or 1: recode them, {RECODE}"
+        )
+    late = np.flatnonzero((lowest > first) & is_coded)
+    if first == 0 and len(late):
+        raise ValueError(
+            f"table: the codes of {names[late[0]]!r} start at {lowest[late[0]]}, those of other items at 0: "
+            f"count the answers of all items from 0, {RECODE}; or, where nobody chose the first answer of an "
+            "item, name its answers by an ordered categorical"
+        )
+    return first
+
+
+def _counts(
+    x: np.ndarray,
+    is_missing: np.ndarray,
+    categories: list[list | None],
+    n_states: int | Sequence[int] | None,
+    names: list,
+) -> list[int]:
+    """Count the states of each item, or check those that are given."""
+    highest = np.where(is_missing, -1, x).max(axis=0) + 1
+    needed = [
+        int(most) if labels is None else len(labels)
+        for most, labels in zip(highest, categories, strict=True)
+    ]
+    if n_states is not None:
+        given = n_states if isinstance(n_states, Sequence | np.ndarray) else [n_states] * len(names)
+        if len(given) != len(names):
+            raise ValueError(f"n_states has {len(given)} numbers, but there are {len(names)} items")
+        for name, most, least in zip(names, given, needed, strict=True):
+            if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < least:
+                raise ValueError(
+                    f"n_states of {name!r} is {most!r}, but its answers need a whole number, at least {least}"
+                )
+        needed = [int(most) for most in given]
+    for name, most in zip(names, needed, strict=True):
+        if most > MAX_STATES:
+            raise ValueError(
+                f"table: column {name!r} would have {most} states, more than {MAX_STATES}: leave it out by "
+                "columns=[...] if it is no item, replace the code of missing values if it has one, or merge "
+                "answers with pymc_mrf.recode_states"
+            )
+    return needed

@@ -1,0 +1,130 @@
+"""Where the nodes of a network are drawn: related ones near each other, labels apart."""
+
+import numpy as np
+
+ASPECT = 1.3  # width over height of a network
+ALONE = (0.7, 0.4)  # room of a node without edges, in units of that of others
+MAX_STRETCH = 1.5  # of one direction, compared with the other
+MAX_BESIDE = 40  # parts in a row
+
+
+def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Layout (d, 2) of Kamada & Kawai (1989) of each connected part, the parts in rows, largest first.
+
+    Nodes are to be as far apart as the shortest way over `edges` (m, 2) of these `lengths` (m,). Each part
+    has an area as it has nodes, and lies on its longer side. Nodes without edges are in rows of their own.
+    """
+    import networkx as nx
+
+    net = nx.empty_graph(n_nodes)
+    net.add_weighted_edges_from(
+        (*pair, length) for pair, length in zip(edges.tolist(), lengths, strict=True)
+    )
+    parts = [
+        sorted(part)
+        for part in sorted(nx.connected_components(net), key=lambda part: (-len(part), min(part)))
+    ]
+    places, sizes = [], []
+    for part in parts:
+        if len(part) == 1:
+            places.append(np.full((1, 2), 0.5) * ALONE)
+            sizes.append(ALONE)
+            continue
+        layout = nx.kamada_kawai_layout(net.subgraph(part))
+        inside = _lying(np.array([layout[i] for i in part]))
+        extent = np.ptp(inside, axis=0)
+        aspect = np.clip(extent[0] / max(extent[1], 1e-9), 1.0, MAX_STRETCH)
+        size = np.sqrt([len(part) * aspect, len(part) / aspect])
+        room = 0.85 * size
+        shape = fit(inside, room)
+        places.append(shape + 0.5 * (size - np.ptp(shape, axis=0)))
+        sizes.append(tuple(size))
+    return _in_rows(parts, places, sizes)
+
+
+def _lying(xy: np.ndarray) -> np.ndarray:
+    """Turn places so that they extend most from left to right."""
+    centred = xy - xy.mean(axis=0)
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # the same on every machine
+    return centred @ axes
+
+
+def _in_rows(parts: list, places: list, sizes: list) -> np.ndarray:
+    """Put parts beside each other in rows that leave little room empty."""
+    widths, heights = np.array(sizes).T
+
+    def side(row_width: float) -> float:
+        """Height of a picture that holds the rows."""
+        rows = _rows(parts, widths, row_width)
+        width = max(widths[row].sum() for row in rows)
+        return max(width / ASPECT, sum(heights[row].max() for row in rows))
+
+    row_width = min(np.cumsum(widths)[:MAX_BESIDE], key=side)
+    xy = np.zeros((sum(map(len, parts)), 2))
+    top = 0.0
+    for row in _rows(parts, widths, row_width):
+        gap = (row_width - widths[row].sum()) / len(row)
+        left, height = 0.5 * gap, heights[row].max()
+        for k in row:
+            xy[parts[k]] = places[k] + [left, top - 0.5 * (height + heights[k])]
+            left += widths[k] + gap
+        top -= height
+    return xy
+
+
+def _rows(parts: list, widths: np.ndarray, row_width: float) -> list[list[int]]:
+    """Fill rows with parts; nodes without edges begin a new one."""
+    rows: list[list[int]] = [[]]
+    for k, width in enumerate(widths):
+        is_full = widths[rows[-1]].sum() + width > row_width * (1.0 + 1e-9)
+        is_first_alone = k > 0 and len(parts[k]) == 1 < len(parts[k - 1])
+        if rows[-1] and (is_full or is_first_alone):
+            rows.append([])
+        rows[-1].append(k)
+    return rows
+
+
+def fit(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Scale places to a picture of this size; shapes are kept, but for a stretch of `MAX_STRETCH`."""
+    extent = np.ptp(xy, axis=0)
+    if not extent.any():
+        return xy - xy.min(axis=0)
+    scale = np.asarray(size) / np.where(extent > 0.0, extent, np.nan)
+    scale = np.fmin(scale, MAX_STRETCH * np.nanmin(scale))
+    return (xy - xy.min(axis=0)) * scale
+
+
+def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.ndarray:
+    """Move centres until boxes around them no longer overlap, each pair along its shorter way out.
+
+    Parameters
+    ----------
+    xy, boxes : (d, 2) arrays
+        Centres, and widths and heights.
+    max_rounds : int
+        Crowded boxes may still overlap after so many rounds.
+
+    Returns
+    -------
+    (d, 2) array
+    """
+    xy = xy.copy()
+    reach = 0.5 * (boxes[:, None] + boxes[None])  # (d, d, 2)
+    # nodes at one place part in the order of their indices
+    index = np.arange(len(xy))
+    side = np.sign(index[:, None] - index[None])[..., None]
+    for _ in range(max_rounds):
+        gap = xy[:, None] - xy[None]
+        overlap = reach - np.abs(gap)
+        overlap[index, index] = 0.0
+        clash = np.all(overlap > 0.0, axis=-1)
+        if not clash.any():
+            break
+        along_x = overlap[..., 0] < overlap[..., 1]
+        # a little farther than needed: chains of boxes would else part ever more slowly
+        push = np.where(gap != 0.0, np.sign(gap), side) * (overlap + 0.05 * reach)
+        push[..., 0] *= clash & along_x
+        push[..., 1] *= clash & ~along_x
+        xy += 0.3 * push.sum(axis=1)
+    return xy

@@ -1,0 +1,103 @@
+"""Reliability diagram of predicted probabilities."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis.prediction import prediction_calibration
+from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection, visual_options
+
+
+def plot_calibration(
+    probabilities: xr.DataArray,
+    data: Any,
+    *,
+    by_node: bool = False,
+    n_bins: int = 10,
+    ci_prob: float | None = None,
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Draw how often states come about over how probable they were said to be, with intervals.
+
+    Points on the diagonal are as probable as said; above it states were more frequent than predicted.
+
+    Parameters
+    ----------
+    probabilities, data, by_node, n_bins, ci_prob
+        As in `prediction_calibration`; `by_node` draws a panel for each node.
+    backend : {"matplotlib"}, optional
+        Only matplotlib is supported.
+    visuals : mapping, optional
+        Keyword arguments, or False to leave it out, for each of "reference" (``Axes.axline``, the diagonal),
+        "intervals" (``Axes.vlines``), "points" (``Axes.plot``), "title", "xlabel" and "ylabel".
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `prediction_calibration`; also for an unknown backend or visual.
+
+    Examples
+    --------
+    >>> p = pymc_mrf.predict_nodes(idata, "x", data=held_out, model=model)
+    >>> pymc_mrf.plot_calibration(p, held_out)
+    """
+    parts = ("reference", "intervals", "points", "title", "xlabel", "ylabel")
+    options = visual_options(visuals, parts)
+    found = prediction_calibration(probabilities, data, by_node=by_node, n_bins=n_bins, ci_prob=ci_prob)
+    bins = found.to_array("quantity").rename("calibration")
+    nodes = bins["node"].values if by_node else [None]
+    n_cols = min(len(nodes), 5)
+    side = 2.2 if by_node else 4.2
+    pc = matplotlib_collection(
+        bins.to_dataset(),
+        function="plot_calibration",
+        backend=backend,
+        figsize=(0.4 + side * n_cols, (0.2 + side) * -(-len(nodes) // n_cols)),
+        **{"cols": ["node"] if by_node else [], "col_wrap": 5, **pc_kwargs},
+    )
+    draw = {"reference": _draw_reference, "intervals": _draw_intervals, "points": _draw_points}
+    for name, function in draw.items():
+        if options[name] is not False:
+            pc.map(function, name, ignore_aes="all", kwargs=options[name])
+    for k, node in enumerate(nodes):
+        target = pc.get_target("calibration", {"node": node} if by_node else {})
+        target.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        words = {"title": literal(node)} if by_node else {}
+        if k >= len(nodes) - n_cols:
+            words["xlabel"] = "predicted"
+        if k % n_cols == 0:
+            words["ylabel"] = "observed"
+        for name, text in words.items():
+            if options[name] is not False:
+                key = "label" if name == "title" else name
+                getattr(target, f"set_{name}")(**{key: text, "fontsize": 10, **options[name]})
+    return pc
+
+
+def _draw_reference(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    style = {"color": "0.75", "linewidth": 0.8, "zorder": 0, **kwargs}
+    return target.axline((0.0, 0.0), slope=1.0, **style)
+
+
+def _draw_intervals(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    x, low, high = (da.sel(quantity=name).values for name in ("predicted", "observed_lb", "observed_ub"))
+    style = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8, **kwargs}
+    known = np.isfinite(x)
+    return target.vlines(x[known], low[known], high[known], **style)
+
+
+def _draw_points(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    style = {"color": CATEGORICAL[0], "marker": "o", "markersize": 4, "linestyle": "", **kwargs}
+    x, y = (da.sel(quantity=name).values for name in ("predicted", "observed"))
+    (points,) = target.plot(x, y, **style)
+    return points

@@ -1,0 +1,306 @@
+"""What the data decide: edges in three classes, the number of edges, and both under other priors."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.evidence import (
+    BOUNDS,
+    CLASSES,
+    checked_bounds,
+    complexity_probabilities,
+    edge_evidence,
+)
+from pymc_mrf.analysis.prior_sensitivity import INCLUSIONS, SCALES, prior_sensitivity
+from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.plots._collection import matplotlib_collection, visual_options
+from pymc_mrf.plots.edges import plot_edges
+
+COLORS = {"for": "#0072B2", "undecided": "#8C8C8C", "against": "#D55E00"}
+FAINT = 0.1  # inclusion by which edges that are not likely are kept from placing the nodes
+
+
+def plot_evidence(
+    dt: xr.DataTree,
+    var_name: str,
+    *,
+    graph: Any,
+    bounds: Sequence[float] = BOUNDS,
+    model: Any = None,
+    prior_inclusion: Any = None,
+    node_category: Mapping[Hashable, str] | None = None,
+    pos: Any = None,
+    group: str = "posterior",
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Draw the edges in three networks: the data speak for them, leave them undecided, or speak against them.
+
+    All edges of a network have one colour and width: how strong they are is the matter of `plot_edges`.
+
+    Parameters
+    ----------
+    dt, var_name, bounds, model, prior_inclusion, group
+        As in `edge_evidence`.
+    graph : networkx.Graph or PairwiseGraph
+        The candidate edges.
+    node_category, pos, backend
+        As in `plot_edges`. By default the edges with evidence place the nodes.
+    visuals : mapping, optional
+        As in `plot_edges`, for each of "edges", "nodes", "legend" and "title".
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With the variables "for", "undecided" and "against".
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `edge_evidence` and `plot_edges`.
+
+    See Also
+    --------
+    edge_evidence : The classes.
+    summarize_edges : The Bayes factors.
+    """
+    check_tree(dt, "dt")
+    options = visual_options(visuals, ("edges", "nodes", "legend", "title"))
+    graph = as_graph(graph)
+    values = edge_values(dt, var_name, graph, group)
+    classes = edge_evidence(
+        dt, var_name, bounds=bounds, model=model, prior_inclusion=prior_inclusion, group=group
+    )
+    size = np.abs(values.mean(("chain", "draw")))
+    pc = plot_edges(
+        _as_networks(classes, size),
+        list(CLASSES),
+        graph=graph,
+        min_inclusion=0.0,
+        node_category=node_category,
+        pos=pos,
+        backend=backend,
+        visuals={**options, "edge_legend": False, "title": False},
+        **pc_kwargs,
+    )
+    low, high = bounds
+    words = {
+        "for": f"above {high:.3g}",
+        "undecided": f"{low:.3g} to {high:.3g}",
+        "against": f"below {low:.3g}",
+    }
+    for name in CLASSES:
+        if options["edges"] is not False:
+            style = {"color": COLORS[name], "alpha": 0.7, "linewidths": 1.3, **options["edges"]}
+            pc.get_viz("edges", name).set(**style)
+        if options["title"] is not False:
+            count = int((classes == name).sum())
+            text = f"{name}: {count} edge{'' if count == 1 else 's'} (Bayes factor {words[name]})"
+            pc.get_target(name, {}).set_title(**{"label": text, "fontsize": 10, **options["title"]})
+    return pc
+
+
+def _as_networks(classes: xr.DataArray, size: Any) -> xr.DataTree:
+    """Put each class into a variable of its own, in which its edges alone are present.
+
+    Edges with evidence are in all draws, others in few, so that the first place the nodes.
+    """
+    dim = classes.dims[-1]
+    n_draws = round(1.0 / FAINT)
+    networks = {}
+    for name in CLASSES:
+        w = (classes == name) * np.maximum(size, 1e-3 * float(size.max()) or 1.0)
+        w = w.expand_dims(chain=1, draw=n_draws).copy()
+        if name != "for":
+            w[:, 1:] = 0.0
+        networks[name] = w.transpose("chain", "draw", dim)
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(networks)})
+
+
+def plot_complexity(
+    dt: xr.DataTree,
+    var_name: str,
+    *,
+    model: Any = None,
+    group: str = "posterior",
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Draw the posterior probabilities of the number of edges, with their Monte-Carlo errors.
+
+    Parameters
+    ----------
+    dt, var_name, model, group
+        As in `complexity_probabilities`; with a model, a line is the prior.
+    backend : {"matplotlib"}, optional
+        Only matplotlib is supported.
+    visuals : mapping, optional
+        Keyword arguments, or False to leave it out, for each of "posterior" (``Axes.bar``), "errors"
+        (``Axes.vlines``), "prior" (``Axes.plot``), "xlabel", "ylabel" and "legend".
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `complexity_probabilities`; also for an unknown backend or visual.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    check_tree(dt, "dt")
+    parts = ("posterior", "errors", "prior", "xlabel", "ylabel", "legend")
+    options = visual_options(visuals, parts)
+    table = complexity_probabilities(dt, var_name, model=model, group=group)
+    data = table.to_xarray().to_array("quantity").rename(var_name)
+    pc = matplotlib_collection(
+        data.to_dataset(), function="plot_complexity", backend=backend, figsize=(6.4, 3.8), **pc_kwargs
+    )
+    draw = {"posterior": _draw_bars, "errors": _draw_errors}
+    if model is not None:
+        draw["prior"] = _draw_prior
+    for name, function in draw.items():
+        if options[name] is not False:
+            pc.map(function, name, ignore_aes="all", kwargs=options[name])
+    target = pc.get_target(var_name, {})
+    target.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _write(target, {"xlabel": f"number of edges of {var_name}", "ylabel": "probability"}, options)
+    if options["legend"] is not False and model is not None:
+        target.margins(y=0.25)  # room for it
+        target.legend(**{"frameon": False, **options["legend"]})
+    return pc
+
+
+def _draw_bars(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    style = {"color": "#B8CDE0", "width": 0.9, "label": "posterior", **kwargs}
+    return target.bar(da["n_edges"].values, da.sel(quantity="probability").values, **style)
+
+
+def _draw_errors(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    style = {"color": COLORS["for"], "linewidth": 1.2, **kwargs}
+    height = da.sel(quantity="probability").values
+    error = da.sel(quantity="probability_mcse").values
+    return target.vlines(da["n_edges"].values, height - error, height + error, **style)
+
+
+def _draw_prior(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+    style = {"color": "0.35", "marker": ".", "linewidth": 1.0, "label": "prior", **kwargs}
+    (line,) = target.plot(da["n_edges"].values, da.sel(quantity="prior").values, **style)
+    return line
+
+
+def plot_prior_sensitivity(
+    dt: xr.DataTree,
+    var_name: str,
+    *,
+    model: Any = None,
+    prior_inclusion: Sequence[float] = INCLUSIONS,
+    slab_scale: Sequence[float] = SCALES,
+    bounds: Sequence[float] = BOUNDS,
+    group: str = "posterior",
+    backend: str | None = None,
+    visuals: Mapping[str, Any] | None = None,
+    **pc_kwargs,
+) -> Any:
+    """Draw how many edges are decided under other priors, a panel for each scale of the slab.
+
+    Lines end where too few draws remain to tell.
+
+    Parameters
+    ----------
+    dt, var_name, model, prior_inclusion, slab_scale, group
+        As in `prior_sensitivity`.
+    bounds : (float, float)
+        As in `edge_evidence`.
+    backend : {"matplotlib"}, optional
+        Only matplotlib is supported.
+    visuals : mapping, optional
+        Keyword arguments, or False to leave it out, for each of "lines" (``Axes.plot``), "title", "xlabel",
+        "ylabel" and "legend".
+    **pc_kwargs
+        Passed to `arviz_plots.PlotCollection.wrap`.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `prior_sensitivity` and `edge_evidence`; also for an unknown backend or visual.
+
+    Warns
+    -----
+    UserWarning
+        As in `prior_sensitivity`.
+
+    References
+    ----------
+    Huth et al. (2024), who draw the shares of the classes over the prior probability.
+    """
+    check_tree(dt, "dt")
+    options = visual_options(visuals, ("lines", "title", "xlabel", "ylabel", "legend"))
+    low, high = checked_bounds(bounds)
+    found = prior_sensitivity(
+        dt, var_name, model=model, prior_inclusion=prior_inclusion, slab_scale=slab_scale, group=group
+    )
+    factor = found["bayes_factor"]
+    dim = str(factor.dims[-1])
+    is_in = {"for": factor > high, "against": factor < low}
+    is_in["undecided"] = (factor >= low) & (factor <= high)
+    known = found["inclusion"].notnull().all(dim)
+    counts = xr.concat(
+        [is_in[name].sum(dim).where(known) for name in CLASSES],
+        dim=xr.Variable("evidence", list(CLASSES)),
+    ).rename(var_name)
+    n_panels = counts.sizes["slab_scale"]
+    pc = matplotlib_collection(
+        counts.to_dataset(),
+        function="plot_prior_sensitivity",
+        backend=backend,
+        figsize=(1.0 + 2.8 * min(n_panels, 4), 3.4 * -(-n_panels // 4)),
+        **{"cols": ["slab_scale"], "col_wrap": 4, **pc_kwargs},
+    )
+    if options["lines"] is not False:
+        dims = {"class": len(CLASSES)}
+        pc.map(_draw_classes, "lines", ignore_aes="all", artist_dims=dims, kwargs=options["lines"])
+    explained = None
+    for k, scale in enumerate(counts["slab_scale"].values):
+        target = pc.get_target(var_name, {"slab_scale": scale})
+        target.set(xlim=(0.0, 1.0), ylim=(-0.02 * factor.sizes[dim], 1.02 * factor.sizes[dim]))
+        words = {"title": f"slab scale times {scale:g}", "xlabel": "prior inclusion probability"}
+        _write(target, words | ({} if k else {"ylabel": "edges"}), options)
+        if known.sel(slab_scale=scale).any():
+            explained = target
+        else:  # of which nothing is drawn
+            target.text(0.5, 0.5, "too few draws", ha="center", transform=target.transAxes)
+    if explained and options["legend"] is not False and options["lines"] is not False:
+        explained.legend(**{"frameon": False, "title": "evidence", **options["legend"]})
+    return pc
+
+
+def _draw_classes(da: xr.DataArray, target: Any, kwargs: dict) -> np.ndarray:
+    lines = np.empty(len(CLASSES), dtype=object)
+    for k, name in enumerate(CLASSES):
+        style = {"color": COLORS[name], "marker": "o", "markersize": 4, "label": name, **kwargs}
+        (lines[k],) = target.plot(da["prior_inclusion"].values, da.sel(evidence=name).values, **style)
+    return lines
+
+
+def _write(target: Any, words: Mapping[str, str], options: Mapping[str, Any]) -> None:
+    """Write title and labels of the axes that are not left out."""
+    for name, text in words.items():
+        if options[name] is not False:
+            key = "label" if name == "title" else name
+            getattr(target, f"set_{name}")(**{key: text, "fontsize": 10, **options[name]})

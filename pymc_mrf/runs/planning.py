@@ -1,0 +1,279 @@
+"""How many rows does it take? Networks simulated, fitted and compared with the truth, at several sizes."""
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values
+from pymc_mrf.analysis.node_measures import node_measures
+from pymc_mrf.checks import sequence, whole_number
+from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
+from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.runs.replicates import replicate
+
+log = logging.getLogger("pymc.pymc_mrf")
+
+SAMPLING = {"draws": 1000, "tune": 500, "chains": 2, "cores": 1, "progressbar": False, "quiet": True}
+OF_TRUTH = {"true_weight": "edge", "true_strength": "node"}
+OF_FITS = {
+    "inclusion": "edge",
+    "bayes_factor": "edge",
+    "mean": "edge",
+    "strength": "node",
+    "seconds": "",
+}
+
+
+class Truth(NamedTuple):
+    """A field with known parameters.
+
+    Attributes
+    ----------
+    graph : PairwiseGraph
+        The candidate edges.
+    weight : (r,) array
+    present : PairwiseField
+        The same field on the edges whose weights are not zero.
+    decode : callable
+        Values of state indices.
+    """
+
+    graph: PairwiseGraph
+    weight: np.ndarray
+    present: PairwiseField
+    decode: Callable[[np.ndarray], np.ndarray]
+
+    def rows(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw rows (n, d): exactly if the edges that are present allow it, else by Gibbs sweeps."""
+        is_exact = self.present.junction_tree.n_cells <= EXACT_DRAW_CELLS
+        return self.decode(self.present.sample(n, "exact" if is_exact else "gibbs", rng=rng))
+
+
+@dataclass(frozen=True)
+class _Study:
+    """What a replicate needs; its text tells one study from another in a store."""
+
+    build: Callable[[np.ndarray], pm.Model]
+    truth: Any
+    sizes: list[int]
+    var_name: str
+    random_seed: int
+    options: dict[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        first = self.draw_truth(np.random.default_rng([self.random_seed, 0]))
+        tables = first.present.log_tables().tobytes()
+        digest = hashlib.sha256(
+            repr((first.weight.tolist(), sorted(self.options.items()))).encode() + tables
+        )
+        return (
+            f"sizes={self.sizes}, random_seed={self.random_seed}, var_name={self.var_name!r}, truth and "
+            f"options {digest.hexdigest()[:12]}"
+        )
+
+    def draw_truth(self, rng: np.random.Generator) -> Truth:
+        """Read the true field, or draw it first."""
+        return _read_truth(self.truth(rng) if callable(self.truth) else self.truth)
+
+
+def plan_study(
+    truth: Any,
+    build: Callable[[np.ndarray], pm.Model],
+    sizes: Sequence[int],
+    *,
+    replicates: int = 20,
+    var_name: str = "weight",
+    random_seed: int | None = None,
+    store: str | PathLike | None = None,
+    client: Any = None,
+    progressbar: bool = True,
+    **kwargs: Any,
+) -> xr.Dataset:
+    """Simulate tables of several sizes from a known network, fit each, and keep what was found.
+
+    The first replicate of every size is run first, and the log then says how long the others will take. With
+    a store the study may be stopped there, or anywhere, and the same call goes on, also with more replicates.
+
+    Parameters
+    ----------
+    truth : field variable, or callable
+        Made by ``pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph)`` or another field with one number
+        per edge. Weights of 0 are absent edges. A function of a `numpy.random.Generator` that makes such a
+        variable gives each replicate a truth of its own, such as a draw from the posterior of earlier data.
+    build : callable
+        Makes the `pymc.Model` of a table (n, d), with the edges of the graph of the truth. A store does not
+        look at what it does.
+    sizes : sequence of int
+        Increasing numbers of rows. In a replicate, smaller tables are the first rows of larger ones.
+    replicates : int
+        Of every size.
+    var_name : str
+        The `SpikeAndSlab` on the edges.
+    random_seed : int, optional
+        Governs everything; needed with a store.
+    store, client, progressbar
+        As in `replicate`, of which each fit is one.
+    **kwargs
+        Of `pymc.sample`; by default 1000 draws after 500 tuning steps, in two chains one after the other.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dimensions "replicate", "n", "edge" and "node": the true ``true_weight`` and
+        ``true_strength``, and of each fit ``inclusion`` and ``bayes_factor`` as of `edge_inclusion`, the
+        posterior ``mean`` of the weights, that of the ``strength`` of nodes, and ``seconds``. NaN where a
+        fit failed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, `truth` is no pairwise field of known parameters, or there is a store of
+        another study.
+    RuntimeError
+        If all fits of the first replicate fail, with the reason of one.
+
+    See Also
+    --------
+    summarize_plan : What can be expected at each size.
+    plot_plan : A picture of it.
+
+    Examples
+    --------
+    >>> truth = pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph)
+    >>> study = pymc_mrf.plan_study(truth, build, [100, 300, 1000], store="plan", random_seed=1)
+    >>> pymc_mrf.summarize_plan(study)
+    """
+    if not callable(build):
+        raise TypeError(f"build must be a function of a table that makes a pymc.Model, not {build!r}")
+    sizes = [whole_number(n, "sizes", 2) for n in sequence(sizes, "sizes", "numbers of rows")]
+    if not sizes or np.any(np.diff(sizes) <= 0):
+        raise ValueError(f"sizes must be one or more increasing numbers of rows, not {sizes}")
+    replicates = whole_number(replicates, "replicates", 1)
+    if random_seed is None:
+        if store is not None:
+            raise ValueError("random_seed must be given with a store, or the study could not go on")
+        random_seed = int(np.random.default_rng().integers(2**31))
+    random_seed = whole_number(random_seed, "random_seed", 0)
+    study = _Study(build, truth, sizes, var_name, random_seed, {**SAMPLING, **kwargs})
+    first = study.draw_truth(np.random.default_rng([random_seed, 0]))
+    run = partial(
+        replicate, partial(_fit, study=study), store=store, client=client, progressbar=progressbar
+    )
+    pilot = run(range(len(sizes)))
+    if not pilot.results:
+        raise RuntimeError(f"no fit of the first replicate succeeded:\n{pilot.failures[0]}")
+    found = dict(pilot.results)
+    if replicates > 1:
+        _tell_time(pilot.results, sizes, replicates - 1, client, store)
+        found |= run(range(len(sizes), replicates * len(sizes))).results
+    return _as_dataset(found, sizes, replicates, first.graph)
+
+
+def _read_truth(variable: Any) -> Truth:
+    """Take the graph and the numbers from a field variable."""
+    op = getattr(getattr(variable, "owner", None), "op", None)
+    if not isinstance(op, MarkovRandomFieldRV) or op.family.edge_axes:
+        raise TypeError(
+            "truth must be a pairwise field with one number per edge, such as "
+            f"pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph), or a function that makes one, not "
+            f"{variable!r}"
+        )
+    if variable.type.ndim > 1:
+        raise ValueError(
+            "truth is many rows of a field: make it without size and shape, as rows are drawn here"
+        )
+    parameters = op.dist_params(variable.owner)
+    if any(v.owner and isinstance(v.owner.op, RandomVariable) for v in ancestors(parameters)):
+        raise ValueError(
+            "truth has random parameters: give numbers, or a function of a numpy.random.Generator that "
+            "draws them"
+        )
+    values = [p.eval() for p in parameters]
+    graph, tables = op.graph, op.log_tables(values)
+    edge_tables = np.broadcast_to(tables[0], (graph.n_edges, *tables[0].shape[-2:]))
+    weight = op.family.natural(np.broadcast_to(values[0], graph.n_edges))
+    kept = np.flatnonzero(weight)
+    # networkx would list them in another order
+    present = PairwiseGraph(
+        graph.nodes, [(graph.nodes[u], graph.nodes[v]) for u, v in graph.edges[kept]]
+    )
+    node_tables = np.broadcast_to(tables[1], (graph.n_nodes, tables[1].shape[-1]))
+    return Truth(graph, weight, PairwiseField(present, edge_tables[kept], node_tables), op.decode)
+
+
+def _fit(seed: int, study: _Study) -> dict[str, Any]:
+    """Simulate one table and fit it; seeds count the sizes of a replicate, and then the replicates."""
+    start = time.perf_counter()
+    number, place = divmod(seed, len(study.sizes))
+    rng = np.random.default_rng([study.random_seed, number])
+    truth = study.draw_truth(rng)
+    rows = truth.rows(study.sizes[-1], rng)[: study.sizes[place]]
+    chain_seed = np.random.SeedSequence([study.random_seed, number, place]).generate_state(1)[0]
+    model = study.build(rows)
+    with model:
+        idata = pm.sample(**{"random_seed": int(chain_seed), **study.options})
+    edge_values(idata, study.var_name, truth.graph, "posterior")
+    edges = edge_inclusion(idata, study.var_name, model=model)
+    measured = node_measures(idata, study.var_name, graph=truth.graph, measures=["strength"])
+    true_strength = np.zeros(truth.graph.n_nodes)
+    np.add.at(true_strength, truth.graph.edges.ravel(), np.repeat(np.abs(truth.weight), 2))
+    return {
+        "true_weight": truth.weight,
+        "true_strength": true_strength,
+        **{name: edges[name].values for name, dim in OF_FITS.items() if dim == "edge"},
+        "strength": measured.strength.mean(("chain", "draw")).values,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _tell_time(
+    pilot: dict[int, Any], sizes: list[int], n_replicates: int, client: Any, store: Any
+) -> None:
+    """Log how long the other replicates will take."""
+    seconds = np.array([pilot[k]["seconds"] if k in pilot else np.nan for k in range(len(sizes))])
+    # more rows take no less time: what is above that is compilation, in the first fit
+    seconds = np.fmin.accumulate(seconds[::-1])[::-1]
+    workers = 1 if client is None else max(1, len(client.nthreads()))
+    total = np.nansum(seconds) * n_replicates / workers
+    log.info(
+        f"plan_study: {n_replicates * len(sizes)} more fits will take about {_duration(total)}"
+        f"{f' on {workers} workers' if workers > 1 else ''}"
+        f"{', less those that the store has' if store is not None else ''}; one takes "
+        + ", ".join(f"{s:.1f} s with {n} rows" for n, s in zip(sizes, seconds, strict=True))
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _as_dataset(
+    found: dict[int, Any], sizes: list[int], replicates: int, graph: PairwiseGraph
+) -> xr.Dataset:
+    """Arrange the fits by replicate and size."""
+    labels = {"edge": list(graph.edge_labels), "node": node_labels(graph)}
+    data = {}
+    for name, dim in {**OF_TRUTH, **OF_FITS}.items():
+        dims = ["replicate"] if name in OF_TRUTH else ["replicate", "n"]
+        shape = [replicates, len(sizes)][: len(dims)] + ([len(labels[dim])] if dim else [])
+        values = np.full(shape, np.nan)
+        for seed, fit in found.items():
+            values[divmod(seed, len(sizes))[: len(dims)]] = fit[name]
+        data[name] = (dims + ([dim] if dim else []), values)
+    return xr.Dataset(data, coords={"replicate": np.arange(replicates), "n": sizes, **labels})

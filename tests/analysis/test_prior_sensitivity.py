@@ -1,0 +1,147 @@
+"""Draws reweighted to other priors, beside posteriors of closed form."""
+
+import warnings
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+from tests.statistics import Z
+
+GRAPH = pmrf.graphs.complete(3)
+N_DRAWS = 4000
+
+
+def model_of(p, sd=1.0):
+    """A prior; the likelihood exp(-w^2 / 2) of each weight is known to the draws below alone."""
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, sd), dims="edge")
+    return model
+
+
+def inclusion(p, sd):
+    """Posterior probability of an edge: the slab's mean likelihood is (1 + sd^2)^(-1/2)."""
+    odds = p / (1.0 - p) / np.sqrt(1.0 + sd**2)
+    return odds / (1.0 + odds)
+
+
+def posterior(rng, p, sd=1.0, **others):
+    shape = (2, N_DRAWS // 2, 3)
+    w = rng.normal(0.0, sd / np.sqrt(1.0 + sd**2), shape)
+    w = np.where(rng.random(shape) < inclusion(p, sd), w, 0.0)
+    return az.from_dict(
+        {"posterior": {"w": w, **others}},
+        dims={"w": ["edge"]},
+        coords={"edge": pmrf.coords(GRAPH)["edge"]},
+    )
+
+
+def z_values(found, expected):
+    return (found.inclusion - expected) / found.inclusion_mcse
+
+
+def test_reweighted_probabilities_are_those_of_the_other_prior(rng):
+    model, idata = model_of(0.5), posterior(rng, 0.5)
+    options = {"prior_inclusion": [0.2, 0.5, 0.8], "slab_scale": [0.5, 1.0, 2.0]}
+    found = pmrf.prior_sensitivity(idata, "w", model=model, **options)
+    p, s = found.prior_inclusion, found.slab_scale
+    assert np.abs(z_values(found, inclusion(p, s))).max() < Z
+    assert np.abs(z_values(found, inclusion(p, 1.0 / s))).max() > Z  # another scale is noticed
+    assert found.effective_share.sel(prior_inclusion=0.5, slab_scale=1.0) == pytest.approx(1.0)
+    assert found.effective_share.min() < 0.9
+    factor = found.bayes_factor.sel(prior_inclusion=0.2, slab_scale=2.0)
+    expected = found.inclusion.sel(prior_inclusion=0.2, slab_scale=2.0)
+    np.testing.assert_allclose(factor, expected / (1 - expected) / 0.25)
+
+
+def test_the_prior_as_sampled_gives_the_inclusion_of_the_draws(rng):
+    model, idata = model_of(0.3), posterior(rng, 0.3)
+    found = pmrf.prior_sensitivity(idata, "w", model=model, prior_inclusion=[0.3], slab_scale=[1.0])
+    plain = pmrf.edge_inclusion(idata, "w")
+    np.testing.assert_allclose(found.inclusion[0, 0], plain.inclusion)
+    np.testing.assert_allclose(found.inclusion_mcse[0, 0], plain.inclusion_mcse)
+    assert found.edge.values.tolist() == pmrf.coords(GRAPH)["edge"]
+
+
+def test_edges_of_all_draws_and_of_none_have_infinite_and_zero_bayes_factors(rng):
+    idata = posterior(rng, 0.5)
+    idata.posterior["w"][..., 0] = rng.normal(size=idata.posterior["w"].shape[:2])
+    idata.posterior["w"][..., 1] = 0.0
+    found = pmrf.prior_sensitivity(idata, "w", model=model_of(0.5))
+    assert (found.bayes_factor[..., 0] == np.inf).all() and (found.inclusion[..., 0] == 1.0).all()
+    assert (found.bayes_factor[..., 1] == 0.0).all() and (found.inclusion_mcse[..., 1] == 0.0).all()
+
+
+def test_a_random_probability_is_read_from_the_draws(rng):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        p = pm.Beta("p", 4, 4)
+        pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), dims="edge")
+    # draws without data: under another probability q of all edges the inclusion is q
+    drawn = rng.beta(40, 40, (2, N_DRAWS // 2))
+    shape = (2, N_DRAWS // 2, 3)
+    w = np.where(rng.random(shape) < drawn[..., None], rng.normal(size=shape), 0.0)
+    idata = az.from_dict({"posterior": {"w": w, "p": drawn}}, dims={"w": ["edge"]},
+                         coords={"edge": pmrf.coords(GRAPH)["edge"]})  # fmt: skip
+    found = pmrf.prior_sensitivity(idata, "w", model=model, prior_inclusion=[0.35], slab_scale=[1.0])
+    assert np.abs(z_values(found, 0.35)).max() < Z
+    assert np.abs(z_values(found, 0.5)).min() > Z
+
+
+def test_priors_that_leave_too_few_draws_are_named_and_left_open(rng):
+    model, idata = model_of(0.5), posterior(rng, 0.5).sel(draw=slice(150))
+    with pytest.warns(UserWarning, match=r"fewer than 100 effective draws .* prior_inclusion=0\.001"):
+        found = pmrf.prior_sensitivity(
+            idata, "w", model=model, prior_inclusion=[0.001, 0.5], slab_scale=[1.0]
+        )
+    assert found.inclusion.isel(prior_inclusion=0).isnull().all()
+    assert found.inclusion.isel(prior_inclusion=1).notnull().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"prior_inclusion": [1.0]}, "prior_inclusion must be .* below 1"),
+        ({"slab_scale": [0.0]}, "slab_scale must be .* above 0"),
+        ({"slab_scale": []}, "slab_scale must be a sequence of numbers"),
+    ],
+)
+def test_bad_priors(rng, options, words):
+    with pytest.raises(ValueError, match=words):
+        pmrf.prior_sensitivity(posterior(rng, 0.5), "w", model=model_of(0.5), **options)
+
+
+def test_another_variable_is_refused(rng):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        pm.Normal("w", 0, 1, dims="edge")
+    with pytest.raises(ValueError, match="no free SpikeAndSlab"):
+        pmrf.prior_sensitivity(posterior(rng, 0.5), "w", model=model)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_reweighted_draws_agree_with_a_sample_under_the_other_prior(rng):
+    x = rng.integers(0, 2, (150, 4))
+    x[:, 1] = np.where(rng.random(150) < 0.3, x[:, 0], x[:, 1])
+
+    def sampled(p, scale):
+        model = pmrf.network_model(x, prior_inclusion=p, slab=pm.Cauchy.dist(0, scale))
+        with model, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few draws
+            return model, pm.sample(
+                1500, tune=300, chains=2, cores=1, random_seed=3, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )  # fmt: skip
+
+    model, idata = sampled(0.5, 2.0)
+    options = {"prior_inclusion": [0.15], "slab_scale": [0.25]}
+    found = pmrf.prior_sensitivity(idata, "weight", model=model, **options).isel(
+        prior_inclusion=0, slab_scale=0
+    )
+    direct = pmrf.edge_inclusion(sampled(0.15, 0.5)[1], "weight")
+    z = (found.inclusion - direct.inclusion) / np.hypot(found.inclusion_mcse, direct.inclusion_mcse)
+    assert np.abs(z).max() < Z
+    as_sampled = pmrf.edge_inclusion(idata, "weight")
+    apart = (as_sampled.inclusion - direct.inclusion) / direct.inclusion_mcse
+    assert np.abs(apart).max() > Z
