@@ -192,6 +192,21 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
     return float(mean)
 
 
+def own_beta(model: Any, rv: Any) -> tuple[float, float] | None:
+    """Find the fixed parameters of the Beta variable that is every probability of a `SpikeAndSlab`.
+
+    None if there is none, or anything else of the model depends on it.
+    """
+    from pytensor.graph.traversal import ancestors
+
+    p = _probability(rv)
+    source = _source(p)
+    others = [v for v in (*model.basic_RVs, *model.potentials) if v is not rv and v is not source]
+    if any(v is source for v in ancestors(others, blockers=[rv])):
+        return None
+    return _common_beta([p])
+
+
 def _common_beta(probabilities: list) -> tuple[float, float] | None:
     """Find the fixed parameters of the one Beta variable that is every entry; None if there is none."""
     from pytensor.graph.basic import Constant
