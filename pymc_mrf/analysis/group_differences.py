@@ -10,7 +10,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.edge_summary import summarize_edges
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
-from pymc_mrf.analysis.prior_inclusion import difference_inclusion
+from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from pymc_mrf.checks import number, sequence, warn_user
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -120,8 +120,9 @@ def compare_networks(
         - ``equal_bound``: where that is so in all draws, or in none, a bound at 95 % on the distance of
           ``equal`` from the probability that it estimates, as in `edge_inclusion`.
         - ``prior_equal``, ``bayes_factor``: prior probability, and posterior odds of equality over prior
-          odds; only there if the prior is known. From random probabilities of `SpikeAndSlab` it is the mean
-          of 10,000 draws.
+          odds; only there if the prior is known. It is exact where the probability of a difference is fixed,
+          or one Beta variable with fixed parameters. From other random probabilities it is the mean of 10,000
+          draws, of which a warning says where they are too few.
         - ``strength_difference``, ``sd``, the ends of the interval and ``mcse_mean``: of the difference of
           global strength, the sum of the absolute weights of a network.
         - ``stronger``: probability that the first has the larger global strength; equal networks count for
@@ -151,7 +152,7 @@ def compare_networks(
     rows = {" - ".join(names[k] for k in pair): pair for pair in pairs}
     if len(names) > 2:
         rows["all"] = list(range(len(names)))
-    prior = None if prior_equal is None else number(prior_equal, "prior_equal", 0.0, 1.0)
+    prior = None if prior_equal is None else np.log(number(prior_equal, "prior_equal", 0.0, 1.0))
     table: dict[str, dict[str, float]] = {}
     dim = str(values.dims[-1])
     strength = abs(values).sum(dim)
@@ -159,8 +160,7 @@ def compare_networks(
         differs = (_spread(values[chosen]) > 0.0).any(dim).astype(np.float64)
         known = prior
         if known is None and model is not None:
-            absent = 1.0 - difference_inclusion(model, [names[k] for k in chosen])
-            known = float(absent.prod(axis=1).mean())
+            known = log_prior_equal(model, [names[k] for k in chosen])
         table[label] = _equality(label, differs, known)
         if len(chosen) > 2:
             continue
@@ -202,18 +202,22 @@ def _as_tree(values: xr.DataArray) -> xr.DataTree:
     return xr.DataTree.from_dict({"posterior": values.to_dataset()})
 
 
-def _equality(label: str, differs: xr.DataArray, prior: float | None) -> dict[str, float]:
-    """Tell the probability that nothing differs from whether something does, (chain, draw)."""
+def _equality(label: str, differs: xr.DataArray, log_prior: float | None) -> dict[str, float]:
+    """Tell the probability that nothing differs from whether something does, (chain, draw).
+
+    `log_prior` is the log of its prior probability, which may be below all floats, as of a thousand edges.
+    """
     import arviz as az
 
     tree = _as_tree(differs.expand_dims("edge", axis=-1).rename("differs"))
-    found = edge_inclusion(tree, "differs", prior_inclusion=None if prior is None else 1.0 - prior)
+    found = edge_inclusion(tree, "differs")
     equal = 1.0 - float(found.inclusion[0])
     result = {"equal": equal, "equal_mcse": float(found.inclusion_mcse[0])}
     result["equal_bound"] = float(found.inclusion_bound[0])
-    if prior is not None:
-        factor = float(found.bayes_factor[0])
-        result |= {"prior_equal": prior, "bayes_factor": np.inf if factor == 0.0 else 1.0 / factor}
+    if log_prior is not None:
+        with np.errstate(divide="ignore", over="ignore"):
+            log_factor = np.log(equal) - np.log1p(-equal) - log_prior + np.log(-np.expm1(log_prior))
+            result |= {"prior_equal": np.exp(log_prior), "bayes_factor": np.exp(log_factor)}
     carried = 0.0
     if 0.0 < equal < 1.0 and differs.sizes["draw"] >= 4:
         carried = float(az.ess(differs, method="mean")) * min(equal, 1.0 - equal)

@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.checks import warn_user
+
 N_DRAWS = 10_000  # standard error of a probability: at most 0.005
+MAX_ERROR = 0.1  # standard error of a small probability, relative to it, beyond which a warning says so
 SEED = 0
 
 
@@ -111,19 +114,27 @@ def _reached(p: Any, model: Any) -> list:
 
 def _expected(rv: Any) -> Any:
     """Probabilities of the entries; in place of a Beta or uniform variable its mean, of any shape."""
-    from pytensor.tensor.basic import Alloc
     from pytensor.tensor.random.basic import BetaRV, UniformRV
 
-    from pymc_mrf.distributions.parents import strip_views
-
-    p = source = strip_views(_probability(rv))
-    if source.owner is not None and isinstance(source.owner.op, Alloc):  # one number for all entries
-        source = strip_views(source.owner.inputs[0])
+    p = _probability(rv)
+    source = _source(p)
     if source.owner is None or not isinstance(source.owner.op, BetaRV | UniformRV):
         return p
     first, second = source.owner.op.dist_params(source.owner)
     beta = isinstance(source.owner.op, BetaRV)
     return first / (first + second) if beta else 0.5 * (first + second)
+
+
+def _source(p: Any) -> Any:
+    """Variable that is `p`, or one number for all of its entries."""
+    from pytensor.tensor.basic import Alloc
+
+    from pymc_mrf.distributions.parents import strip_views
+
+    source = strip_views(p)
+    if source.owner is not None and isinstance(source.owner.op, Alloc):
+        source = strip_views(source.owner.inputs[0])
+    return source
 
 
 def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
@@ -146,7 +157,85 @@ def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
     ValueError
         If the model lacks a vector, or a difference has another form.
     """
+    p = [_probability(rv) for rv in _differences(model, names)]
+    return -np.expm1(_log_absent(p, model))
+
+
+def log_prior_equal(model: Any, names: list[str]) -> float:
+    """Log of the prior probability that vectors of the model, as of `difference_inclusion`, are equal.
+
+    Exact if their `SpikeAndSlab` have fixed probabilities, or one Beta variable with fixed parameters for all
+    entries. Else the mean of `N_DRAWS` draws.
+
+    Warns
+    -----
+    UserWarning
+        If the standard error of that mean is more than a tenth of it.
+    """
+    from scipy.special import betaln, logsumexp
+
+    differences = _differences(model, names)
+    p = [_probability(rv) for rv in differences]
+    if (parameters := _common_beta(p)) is not None:
+        (a, b), n = parameters, sum(rv.owner.op.n for rv in differences)
+        return float(betaln(a, b + n) - betaln(a, b))
+    log_equal = _log_absent(p, model).sum(axis=1)
+    n = len(log_equal)
+    mean = logsumexp(log_equal) - np.log(n)
+    error = np.std(np.exp(log_equal - log_equal.max())) / np.exp(mean - log_equal.max()) / np.sqrt(n)
+    if error > MAX_ERROR:
+        warn_user(
+            f"the prior probability that {' and '.join(names)} are equal, {np.exp(mean):.2g}, is the mean of "
+            f"{n} draws, with a standard error of {error:.0%} of it: Bayes factors of equality are as "
+            "uncertain; give prior_equal if you know it"
+        )
+    return float(mean)
+
+
+def own_beta(model: Any, rv: Any) -> tuple[float, float] | None:
+    """Find the fixed parameters of the Beta variable that is every probability of a `SpikeAndSlab`.
+
+    None if there is none, or anything else of the model depends on it.
+    """
+    from pytensor.graph.traversal import ancestors
+
+    p = _probability(rv)
+    source = _source(p)
+    others = [v for v in (*model.basic_RVs, *model.potentials) if v is not rv and v is not source]
+    if any(v is source for v in ancestors(others, blockers=[rv])):
+        return None
+    return _common_beta([p])
+
+
+def _common_beta(probabilities: list) -> tuple[float, float] | None:
+    """Find the fixed parameters of the one Beta variable that is every entry; None if there is none."""
+    from pytensor.graph.basic import Constant
+    from pytensor.tensor.random.basic import BetaRV
+
+    from pymc_mrf.distributions.parents import strip_views
+
+    sources = [_source(p) for p in probabilities]
+    first = sources[0]
+    if first.owner is None or not isinstance(first.owner.op, BetaRV) or first.type.ndim:
+        return None
+    parameters = [strip_views(v) for v in first.owner.op.dist_params(first.owner)]
+    if any(p is not first for p in sources) or not all(isinstance(v, Constant) for v in parameters):
+        return None
+    a, b = (float(v.data) for v in parameters)
+    return a, b
+
+
+def _log_absent(probabilities: list, model: Any) -> np.ndarray:
+    """Log probability that all of several `SpikeAndSlab` are zero, entry by entry, (n, r)."""
     import pymc as pm
+
+    n_draws = N_DRAWS if any(_reached(p, model) for p in probabilities) else 1
+    drawn = pm.draw(probabilities, draws=n_draws, random_seed=SEED)
+    return np.sum([np.reshape(np.log1p(-np.asarray(p)), (n_draws, -1)) for p in drawn], axis=0)
+
+
+def _differences(model: Any, names: list[str]) -> list:
+    """Every `SpikeAndSlab` that makes vectors of the model differ."""
     import pytensor
     from pytensor.graph.traversal import ancestors
 
@@ -175,8 +264,5 @@ def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
                 f"the prior probability that {' and '.join(names)} differ is not known, as {rv.name} is "
                 "no free SpikeAndSlab whose entries are those of the edges; give prior_inclusion"
             )
-        kept.append(_probability(rv))
-    n_draws = N_DRAWS if any(_reached(p, model) for p in kept) else 1
-    drawn = pm.draw(kept, draws=n_draws, random_seed=SEED)
-    absent = [np.reshape(1.0 - np.asarray(p), (n_draws, -1)) for p in drawn]
-    return 1.0 - np.prod(absent, axis=0)
+        kept.append(rv)
+    return kept

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, function_of_draws, sampled_vector
-from pymc_mrf.analysis.prior_inclusion import spike_and_slab
+from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
 INCLUSIONS, SCALES = (0.1, 0.25, 0.5, 0.75, 0.9), (0.5, 1.0, 2.0)
@@ -71,6 +71,11 @@ def prior_sensitivity(
     Effective draws are counted among those that exist: they do not tell of structures that no draw has.
     Sample again where much depends on it.
 
+    A Beta variable with fixed parameters that is the probability of all edges, and of nothing else, is
+    integrated out. Other random probabilities are those of the draws. These vary little about what the edges
+    say, so that the few that are far off get most of the weight: few effective draws remain, and the errors
+    are themselves uncertain.
+
     See Also
     --------
     plot_prior_sensitivity : A picture.
@@ -82,6 +87,7 @@ def prior_sensitivity(
     """
     import pymc as pm
     import pytensor.tensor as pt
+    from scipy.special import betaln
 
     inclusions = [
         number(p, "prior_inclusion", 0.0, 1.0) for p in _vector(prior_inclusion, "prior_inclusion")
@@ -94,13 +100,18 @@ def prior_sensitivity(
     slab = rv.owner.op.scalar
     is_in = pt.neq(rv, 0.0)
     densities = [slab.log_density(rv / s, *parameters) - np.log(s) for s in (1.0, *scales)]
-    old = pt.where(is_in, pt.log(p) + densities[0], pt.log1p(-p)).sum()
-    new = [pt.where(is_in, density, 0.0).sum() for density in densities[1:]]
+    old, *new = (pt.where(is_in, density, 0.0).sum() for density in densities)
+    beta = own_beta(model, rv)
+    if beta is None:
+        old = old + pt.where(is_in, pt.log(p), pt.log1p(-p)).sum()
     f, draws = function_of_draws(pt.stack([old, *new]), idata, model, group)
     flat = [d.values.reshape(-1, *d.shape[2:]) for d in draws]
     log_density = np.array([f(*at) for at in zip(*flat, strict=True)])  # (n, 1 + scales)
     present = (values.values != 0.0).reshape(len(log_density), -1)
     n_in, r = present.sum(axis=1), present.shape[1]
+    if beta is not None:
+        a, b = beta
+        log_density[:, 0] += betaln(a + n_in, b + r - n_in) - betaln(a, b)
     result = _empty(values, inclusions, scales)
     for i, q in enumerate(inclusions):
         edges = n_in * np.log(q) + (r - n_in) * np.log1p(-q)

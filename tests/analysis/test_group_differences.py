@@ -166,10 +166,40 @@ def test_prior_probability_with_random_inclusion(two):
     two.posterior["w_a"], two.posterior["w_b"] = two.posterior["a"], two.posterior["b"]
     table = pmrf.compare_networks(two, ["w_a", "w_b"], graph=GRAPH, model=model)
     # both edges have the same p: E (1 - p)^2, not (E (1 - p))^2 = 0.5625
-    assert table["prior_equal"].iloc[0] == pytest.approx(3 * 4 / (4 * 5), abs=0.01)
+    assert table["prior_equal"].iloc[0] == pytest.approx(3 * 4 / (4 * 5), rel=1e-12)
     edges = pmrf.summarize_differences(two, ["w_a", "w_b"], graph=GRAPH, model=model)
     odds = edges["inclusion"] / (1 - edges["inclusion"])
     np.testing.assert_allclose(edges["bayes_factor"], 3 * odds, rtol=0.05)
+
+
+@pytest.mark.parametrize("p", [0.5, "beta", "two betas"])
+def test_prior_probability_of_equality_of_many_edges(rng, p):
+    graph = pmrf.graphs.complete(12)  # 66 edges: 1 - 2 ** -66 is 1
+    with pm.Model(coords=pmrf.coords(graph)) as model:
+        probability = {
+            "beta": lambda: pm.Beta("p", 2, 2),
+            "two betas": lambda: 0.5 * (pm.Beta("p", 2, 2) + pm.Beta("q", 2, 2)),
+        }.get(p, lambda: p)()
+        weight = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), dims="edge")
+        pmrf.group_weights(weight, ["a", "b"], probability, pm.Normal.dist(0, 1))
+    w = rng.normal(size=(2, 200, 66))
+    other = w.copy()
+    other[:, ::2, 0] += 1.0
+    idata = az.from_dict(
+        {"posterior": {"w_a": w, "w_b": other}},
+        dims={"w_a": ["edge"], "w_b": ["edge"]},
+        coords={"edge": list(graph.edge_labels)},
+    )
+    if p == "two betas":
+        with pytest.warns(UserWarning, match="the mean of 10000 draws, with a standard error of .*%"):
+            pmrf.compare_networks(idata, ["w_a", "w_b"], graph=graph, model=model)
+        return
+    table = pmrf.compare_networks(idata, ["w_a", "w_b"], graph=graph, model=model)
+    # E (1 - p)^n of p ~ Beta(2, 2) is 6 / ((n + 2) (n + 3))
+    prior = 0.5**66 if p == 0.5 else 6 / (68 * 69)
+    assert table["equal"].iloc[0] == pytest.approx(0.5)
+    np.testing.assert_allclose(table["prior_equal"], prior)
+    np.testing.assert_allclose(table["bayes_factor"], (1 - prior) / prior)
 
 
 def test_refused(two):

@@ -6,6 +6,7 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy import stats
 
 import pymc_mrf as pmrf
 from tests.statistics import Z
@@ -74,12 +75,15 @@ def test_edges_of_all_draws_and_of_none_have_infinite_and_zero_bayes_factors(rng
     assert (found.bayes_factor[..., 1] == 0.0).all() and (found.inclusion_mcse[..., 1] == 0.0).all()
 
 
-def test_a_random_probability_is_read_from_the_draws(rng):
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_random_probability(rng, is_shared):
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         p = pm.Beta("p", 4, 4)
         pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), dims="edge")
-    # draws without data: under another probability q of all edges the inclusion is q
-    drawn = rng.beta(40, 40, (2, N_DRAWS // 2))
+        if is_shared:  # then it cannot be integrated out: Beta(40, 40) given these
+            pm.Binomial("y", 72, p, observed=36)
+    # draws without data on the edges: under another probability q of all edges the inclusion is q
+    drawn = rng.beta(*(40, 40) if is_shared else (4, 4), (2, N_DRAWS // 2))
     shape = (2, N_DRAWS // 2, 3)
     w = np.where(rng.random(shape) < drawn[..., None], rng.normal(size=shape), 0.0)
     idata = az.from_dict({"posterior": {"w": w, "p": drawn}}, dims={"w": ["edge"]},
@@ -87,6 +91,11 @@ def test_a_random_probability_is_read_from_the_draws(rng):
     found = pmrf.prior_sensitivity(idata, "w", model=model, prior_inclusion=[0.35], slab_scale=[1.0])
     assert np.abs(z_values(found, 0.35)).max() < Z
     assert np.abs(z_values(found, 0.5)).min() > Z
+    if not is_shared:  # by the number of edges alone
+        counts = np.arange(4)
+        old = stats.betabinom(3, 4, 4).pmf(counts)
+        ratio = stats.binom(3, 0.35).pmf(counts) / old
+        assert found.effective_share.item() == pytest.approx(1.0 / (ratio**2 @ old), rel=0.05)
 
 
 def test_priors_that_leave_too_few_draws_are_named_and_left_open(rng):
