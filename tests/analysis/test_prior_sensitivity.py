@@ -80,10 +80,10 @@ def test_a_random_probability(rng, is_shared):
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         p = pm.Beta("p", 4, 4)
         pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), dims="edge")
-        if is_shared:  # then it cannot be integrated out: Beta(40, 40) given these
-            pm.Binomial("y", 72, p, observed=36)
+        if is_shared:  # then it cannot be integrated out: Beta(13, 67) given these
+            pm.Binomial("y", 72, p, observed=9)
     # draws without data on the edges: under another probability q of all edges the inclusion is q
-    drawn = rng.beta(*(40, 40) if is_shared else (4, 4), (2, N_DRAWS // 2))
+    drawn = rng.beta(*(13, 67) if is_shared else (4, 4), (2, N_DRAWS // 2))
     shape = (2, N_DRAWS // 2, 3)
     w = np.where(rng.random(shape) < drawn[..., None], rng.normal(size=shape), 0.0)
     idata = az.from_dict({"posterior": {"w": w, "p": drawn}}, dims={"w": ["edge"]},
