@@ -107,7 +107,8 @@ def compare_networks(
     idata, var_names, graph, model, ci_prob, ci_kind, group
         As in `summarize_differences`.
     prior_equal : float, optional
-        Prior probability that two networks are equal, in place of that of the model.
+        Prior probability that two networks are equal, in place of that of the model. It says nothing of
+        ``"all"``, whose is that of the model.
 
     Returns
     -------
@@ -157,7 +158,7 @@ def compare_networks(
     strength = abs(values).sum(dim)
     for label, chosen in rows.items():
         differs = (_spread(values[chosen]) > 0.0).any(dim).astype(np.float64)
-        known = prior
+        known = prior if len(chosen) == 2 else None
         if known is None and model is not None:
             known = log_prior_equal(model, [names[k] for k in chosen])
         table[label] = _equality(label, differs, known)

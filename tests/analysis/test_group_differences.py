@@ -145,6 +145,16 @@ def test_the_value_of_several_groups_is_their_standard_deviation(rng):
     np.testing.assert_allclose(table["inclusion"], 0.6)
 
 
+def test_a_given_prior_is_that_of_pairs(rng):
+    w = rng.normal(size=(3, 1, 200, 2))
+    is_equal = np.isin(np.arange(200) % 5, (0, 2))
+    w[:, :, is_equal] = w[0][:, is_equal]
+    idata = posterior(a=w[0], b=w[1], c=w[2])
+    table = pmrf.compare_networks(idata, ["a", "b", "c"], graph=GRAPH, prior_equal=0.5)
+    np.testing.assert_allclose(table["prior_equal"], [0.5, 0.5, 0.5, np.nan])
+    np.testing.assert_allclose(table["bayes_factor"], [0.4 / 0.6] * 3 + [np.nan])
+
+
 def test_a_rare_answer_is_told(rng):
     w = rng.normal(size=(2, 400, 2))
     other = w + 1.0

@@ -73,6 +73,13 @@ def test_edges_of_all_draws_and_of_none_have_infinite_and_zero_bayes_factors(rng
     found = pmrf.prior_sensitivity(idata, "w", model=model_of(0.5))
     assert (found.bayes_factor[..., 0] == np.inf).all() and (found.inclusion[..., 0] == 1.0).all()
     assert (found.bayes_factor[..., 1] == 0.0).all() and (found.inclusion_mcse[..., 1] == 0.0).all()
+    bound = found.bayes_factor_bound
+    assert bound[..., 2].isnull().all()
+    odds = (bound * found.prior_inclusion / (1.0 - found.prior_inclusion)).transpose(*bound.dims)
+    np.testing.assert_allclose(odds[..., 0] * odds[..., 1], 1.0)
+    variance = found.inclusion[..., 2] * (1.0 - found.inclusion[..., 2])
+    n = np.minimum(variance / found.inclusion_mcse[..., 2] ** 2, found.effective_draws)
+    np.testing.assert_allclose(1.0 / (1.0 + odds[..., 1]), 0.05 ** (1.0 / n))
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
