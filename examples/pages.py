@@ -28,6 +28,8 @@ TUTORIALS = (
     "hierarchical",
     "autologistic",
     "kinetic",
+    "groups",
+    "planning",
 )
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 

@@ -130,7 +130,8 @@ def compare_networks(
           draws, of which a warning says where they are too few.
         - ``strength_difference``, ``sd``, the ends of the interval and ``mcse_mean``: of the difference of
           global strength, the sum of the absolute weights of a network.
-        - ``stronger``: probability that the first has the larger global strength.
+        - ``stronger``: probability that the first has the larger global strength; equal networks count for
+          neither.
 
     Raises
     ------

@@ -163,7 +163,8 @@ class KineticRV(FieldRV):
 
 def lists_rows(graph: LaggedGraph, family: Family, rows: SeriesRows) -> bool:
     """Whether the states of a row are few enough to be listed for all rows."""
-    return len(rows.observations) * family.possible(graph.n_nodes).sum(axis=1).prod() <= MAX_CELLS
+    n_states = family.possible(graph.n_nodes).sum(axis=1).prod(dtype=float)  # integers would wrap around
+    return bool(len(rows.observations) * n_states <= MAX_CELLS)
 
 
 def local_fields(op: KineticRV, indices, eta, first: int = 0):

@@ -9,6 +9,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import is_random
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -20,6 +21,11 @@ from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceErr
 logger = logging.getLogger("pymc_mrf")
 
 FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
+
+DENSE, FEW_ROWS = 4, 0.25
+"""Edges to a node from which on groups of edges are drawn faster from a sample than with particles, and rows
+to an edge from which on the sample is looked for then. Of the 190 edges of 20 nodes with 100 rows effective
+draws a second were 17 times as many, of the 480 edges of a grid with 600 rows less than half as many."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +130,20 @@ def unasked_sample(
     """Sample of a field under ``likelihood="auto"``; None where "particles" does better.
 
     That is where there is none, where it misses the tolerance, where the edges are known, or where they are
-    all present and rows fewer than they are: the weights of the points vary by the ratio of both then.
+    all present and rows fewer than they are: the weights of the points vary by the ratio of both then. Less
+    so if edges are grouped; see `DENSE`.
     """
     if isinstance(observed, Variable) or not is_random(parameters[0]):
         return None
     if _why_not(family, graph, parameters, x):
         return None
-    is_sparse = any(isinstance(v.owner.op, SpikeAndSlabRV) for v in entries_behind(parameters[0]))
+    ops = [v.owner.op for v in entries_behind(parameters[0])]
+    is_sparse = any(isinstance(op, SpikeAndSlabRV) for op in ops)
+    is_grouped = any(isinstance(op, DirichletProcessRV) for op in ops)
+    share = FEW_ROWS if is_grouped and graph.n_edges >= DENSE * graph.n_nodes else 1.0
     assert x is not None
     options = MonteCarlo()
-    if not is_sparse and x.size < graph.n_edges * graph.n_nodes:
+    if not is_sparse and x.size < share * graph.n_edges * graph.n_nodes:
         return None
     try:
         sampled = _simulated(options, family, graph, x)

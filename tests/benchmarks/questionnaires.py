@@ -5,13 +5,15 @@ one core: of the declaration, in which the reference of ``"monte-carlo"`` is fou
 included in the rates; compilation is apart. Chains are short: of a minimum over all weights they say little
 more than its order of magnitude.
 
-As a script, it prints the table. Run from the repository root: python -m tests.benchmarks.questionnaires
+As a script, it also counts the draws after which chains agree, and writes
+docs/_results/questionnaire_speed.md. Run from the repository root: python -m tests.benchmarks.questionnaires
 """
 
-import os
+import argparse
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import arviz as az
@@ -19,7 +21,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
-from examples._report import table
+from examples._report import machine, table, write_fragment
 from pymc_mrf.fields.families import BOLTZMANN, Family, ordinal
 from pymc_mrf.fields.pairwise import PairwiseField
 from tests.benchmarks.structure_learning import QUIET
@@ -27,6 +29,9 @@ from tests.benchmarks.structure_learning import QUIET
 N_ITEMS, SCORES, N_ROWS = 25, [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5], 2500
 CHAINS = {"monte-carlo": (600, 200), "pseudo": (150, 50), "particles": (40, 15)}
 """Draws and tuning, about as many CPU seconds each."""
+
+LENGTHS = (1000, 1500, 2000)
+"""Draws of each of four chains at which they are compared."""
 
 
 class Case(NamedTuple):
@@ -142,13 +147,32 @@ def measured(case: Case, likelihood: str, seed: int = 1) -> Outcome:
     )
 
 
+def agreement(case: Case, seed: int = 1) -> list[tuple[int, float, int]]:
+    """Compare four chains of `pm.sample` under ``"monte-carlo"`` after each of the `LENGTHS`.
+
+    Returns the length, the largest R-hat of the weights, and how many are above 1.01.
+    """
+    with warnings.catch_warnings(), case.declare(case.x, "monte-carlo"):
+        warnings.simplefilter("ignore")  # of R-hat, which is what is asked
+        w = (
+            pm.sample(LENGTHS[-1], tune=1000, random_seed=seed, **{**QUIET, "chains": 4})
+            .posterior["w"]
+            .values
+        )
+    found = []
+    for n in LENGTHS:
+        rhat = np.array(az.rhat(w[:, :n]))
+        found.append((n, float(np.nanmax(rhat)), int((rhat > 1.01).sum())))
+    return found
+
+
 HEADER = [
     "data", "likelihood", "set-up, CPU s", "CPU ms a draw", "median", "minimum", "edges", "false", "claimed",
 ]  # fmt: skip
 
 
-def report() -> None:
-    """Measure everything and print a table."""
+def speeds() -> str:
+    """Measure all cases and return their table."""
     rows = []
     for case in (questionnaire(), binary(30), binary(50)):
         for likelihood in CHAINS:
@@ -166,9 +190,32 @@ def report() -> None:
                     f"{found.n_claimed:.1f}",
                 ]
             )
-    print("\n" + table(HEADER, rows))
-    print(f"load average of a minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    return table(HEADER, rows)
+
+
+def main() -> None:
+    """Measure everything and write the fragment of the documentation."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path("docs"))
+    arguments = parser.parse_args()
+    rows = speeds()  # first: the reference of a model that is still there would be found at once
+    case = questionnaire()
+    lengths = "; ".join(
+        f"after {n} draws {largest:.3f}, {n_above} of {len(case.has_edge)} above 1.01"
+        for n, largest, n_above in agreement(case)
+    )
+    text = (
+        f"{rows}\n"
+        "CPU time of one core with one thread of BLAS, beside other work. Median and minimum: effective "
+        "draws (ArviZ, bulk) of the weights that were ever present per CPU second, set-up and tuning "
+        "included; chains are short, so that a minimum says little more than its order of magnitude. Edges "
+        "of probability above one half, how many of them are false, and how many false ones the chain "
+        "expects.\n\n"
+        f'The {case.name} under "monte-carlo", largest R-hat of a weight, four chains after 1000 tuning '
+        f"steps: {lengths}.\n\nMachine: {machine()}.\n"
+    )
+    write_fragment(text, arguments.output, "questionnaire_speed.md")
 
 
 if __name__ == "__main__":
-    report()
+    main()

@@ -295,6 +295,14 @@ def test_bad_input(options, message):
         pmrf.KineticMRF("x", options.pop("weight"), options.pop("bias"), **options)
 
 
+@pytest.mark.parametrize("d", [22, 64])  # 2^64 is 0 as an integer of 64 bits
+def test_too_many_states_of_a_row(d):
+    graph = pmrf.LaggedGraph(range(d), [(0, 0)], links=[(0, 1)])
+    x = np.random.default_rng(1).integers(2, size=(6, d))
+    with pm.Model(), pytest.raises(ValueError, match=r"more than 4194304 together: use .pseudo."):
+        pmrf.KineticMRF("x", 0.5, 0.0, graph=graph, observed=x, likelihood="exact")
+
+
 def test_states_never_seen_are_warned_of():
     with pm.Model(), pytest.warns(UserWarning, match="no observation in some states: 2 of 0"):
         b = pm.Normal("b", 0, 1, shape=(3, 2))
