@@ -169,7 +169,8 @@ def compare_networks(
         table[label] = _equality(label, differs, known)
         if len(chosen) > 2:
             continue
-        less = (strength[chosen[0]] - strength[chosen[1]]).rename("strength_difference")
+        less = (strength[chosen[0]] - strength[chosen[1]]).where(differs > 0.0, 0.0)
+        less = less.rename("strength_difference")
         summary = az.summary(
             less.to_dataset(), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
         )

@@ -174,6 +174,8 @@ def test_sums_in_another_order_are_equal(rng, dtype):
     with pytest.warns(UserWarning, match="equal in"):
         networks = pmrf.compare_networks(idata, ["a", "b", "c"], graph=GRAPH)
     np.testing.assert_allclose(networks["equal"], [1.0, 0.75, 0.75, 0.75])
+    assert networks["stronger"].iloc[0] == 0.0
+    assert networks["stronger"].iloc[1] <= 0.25
 
 
 def test_a_rare_answer_is_told(rng):
