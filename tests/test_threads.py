@@ -16,6 +16,17 @@ def test_one_thread_is_given_back():
         assert threads() == {2}
 
 
+def test_threads_that_overlap_give_back_what_was_there():
+    first, second = one_thread(), one_thread()
+    with threadpool_limits(2, user_api="blas"):
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}  # the second is still inside
+        second.__exit__(None, None, None)
+        assert threads() == {2}
+
+
 def test_steps_move_on_one_thread(monkeypatch):
     seen, update = [], pmrf.ExactGibbs._update
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
+ROUNDING = (
+    1e3  # machine epsilons by which equal sums of several terms, the largest number being 1, may differ
+)
 FEWEST = 10.0  # effective draws of either answer, below which a probability is a guess
 
 
@@ -41,7 +44,7 @@ def summarize_differences(
         As returned by `pymc.sample`.
     var_names : sequence of str
         The edge parameters of two or more groups, such as the ``weight_GROUP`` of `group_weights`. Groups
-        differ on an edge in a draw unless all have the same number.
+        differ on an edge in a draw unless all have the same number, up to rounding.
     graph : networkx.Graph or PairwiseGraph
         The candidate edges.
     model : pymc.Model, optional
@@ -71,10 +74,11 @@ def summarize_differences(
     >>> pymc_mrf.summarize_differences(idata, ["weight_a", "weight_b"], graph=graph, model=model)
     """
     graph = as_graph(graph)
-    names, values = _group_values(idata, var_names, graph, group)
+    names, values, rounding = _group_values(idata, var_names, graph, group)
     if prior_inclusion is None and model is not None:
         prior_inclusion = difference_inclusion(model, names).mean(axis=0)
-    difference = _size(values) if len(names) > 2 else values[0] - values[1]
+    difference = values.std("network") if len(names) > 2 else values[0] - values[1]
+    difference = difference.where(_spread(values) > rounding, 0.0)
     table = summarize_edges(
         _as_tree(difference.rename("difference")),
         "difference",
@@ -107,7 +111,8 @@ def compare_networks(
     idata, var_names, graph, model, ci_prob, ci_kind, group
         As in `summarize_differences`.
     prior_equal : float, optional
-        Prior probability that two networks are equal, in place of that of the model.
+        Prior probability that two networks are equal, in place of that of the model. It says nothing of
+        ``"all"``, whose is that of the model.
 
     Returns
     -------
@@ -147,7 +152,7 @@ def compare_networks(
     import pandas as pd
 
     graph = as_graph(graph)
-    names, values = _group_values(idata, var_names, graph, group)
+    names, values, rounding = _group_values(idata, var_names, graph, group)
     pairs = [list(pair) for pair in combinations(range(len(names)), 2)]
     rows = {" - ".join(names[k] for k in pair): pair for pair in pairs}
     if len(names) > 2:
@@ -157,14 +162,15 @@ def compare_networks(
     dim = str(values.dims[-1])
     strength = abs(values).sum(dim)
     for label, chosen in rows.items():
-        differs = (_spread(values[chosen]) > 0.0).any(dim).astype(np.float64)
-        known = prior
+        differs = (_spread(values[chosen]) > rounding).any(dim).astype(np.float64)
+        known = prior if len(chosen) == 2 else None
         if known is None and model is not None:
             known = log_prior_equal(model, [names[k] for k in chosen])
         table[label] = _equality(label, differs, known)
         if len(chosen) > 2:
             continue
-        less = (strength[chosen[0]] - strength[chosen[1]]).rename("strength_difference")
+        less = (strength[chosen[0]] - strength[chosen[1]]).where(differs > 0.0, 0.0)
+        less = less.rename("strength_difference")
         summary = az.summary(
             less.to_dataset(), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
         )
@@ -176,26 +182,27 @@ def compare_networks(
 
 def _group_values(
     idata: xr.DataTree, var_names: Any, graph: PairwiseGraph, group: str
-) -> tuple[list[str], xr.DataArray]:
-    """Names, and values (network, chain, draw, edge) of the groups."""
+) -> tuple[list[str], xr.DataArray, xr.DataArray]:
+    """Names and values (network, chain, draw, edge) of the groups, and by how much rounding may change these.
+
+    Compiled sums of equal terms may be in another order for each group.
+    """
     names = sequence(var_names, "var_names", "names")
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"var_names must name the weights of two or more groups, not {names!r}")
-    values = [edge_values(idata, name, graph, group).astype(np.float64) for name in names]
+    values = [edge_values(idata, name, graph, group) for name in names]
+    epsilon = max(np.finfo(np.result_type(v.dtype, np.float32)).eps for v in values)
+    values = [v.astype(np.float64) for v in values]
     dims = {v.dims[-1] for v in values}
     if len(dims) > 1:
         values = [v.rename({v.dims[-1]: values[0].dims[-1]}) for v in values]
-    return names, xr.concat(values, "network", coords="minimal", compat="override")
+    together = xr.concat(values, "network", coords="minimal", compat="override")
+    return names, together, ROUNDING * epsilon * abs(together).max(("network", *SAMPLE_DIMS))
 
 
 def _spread(values: xr.DataArray) -> xr.DataArray:
-    """Range over the groups, exactly 0 where all have the same number."""
+    """Range over the groups."""
     return values.max("network") - values.min("network")
-
-
-def _size(values: xr.DataArray) -> xr.DataArray:
-    """Return the standard deviation between the groups, exactly 0 where all have the same number."""
-    return values.std("network").where(_spread(values) > 0.0, 0.0)
 
 
 def _as_tree(values: xr.DataArray) -> xr.DataTree:

@@ -208,6 +208,8 @@ def prediction_calibration(
         - ``observed``: share of its events that came about, and the ends ``observed_lb`` and ``observed_ub``
           of a Jeffreys interval (Brown, Cai & DasGupta, 2001). Events of one row may depend on each other:
           the interval is that of as many independent ones as have the same variance (Korn & Graubard, 1998).
+          The variance is estimated from the rows: with few of them intervals may be too narrow, and where all
+          events of a bin are of one row they count as independent.
         - ``n``: number of events.
 
     Raises

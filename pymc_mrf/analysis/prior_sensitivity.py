@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, function_of_draws, sampled_vector
+from pymc_mrf.analysis.edges import BOUND_PROBABILITY
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -47,14 +48,16 @@ def prior_sensitivity(
     Returns
     -------
     xarray.Dataset
-        With the dims "prior_inclusion" and "slab_scale", and for the first three that of the edges:
+        With the dims "prior_inclusion" and "slab_scale", and for the first four that of the edges:
 
         - ``inclusion``: probability of each edge under the new prior; ``inclusion_mcse``, its Monte-Carlo
           error, that of the weights included.
-        - ``bayes_factor``: its odds over the prior odds.
+        - ``bayes_factor``: its odds over the prior odds; infinite or 0 where all draws have it, or none.
+        - ``bayes_factor_bound``: what the draws vouch for there, as in `edge_inclusion`, n being the median
+          number of draws that would give ``inclusion_mcse``, at most ``effective_draws``; else NaN.
         - ``effective_share``: (sum of weights)^2 / (n times the sum of their squares), the share of the n
           draws that remains (Kong, 1992).
-        - ``effective_draws``: n times that. Below 100 the first three are NaN.
+        - ``effective_draws``: n times that. Below 100 the others are NaN.
 
     Raises
     ------
@@ -128,9 +131,13 @@ def prior_sensitivity(
             found = total_in / (total_in + total_out)
             result["inclusion"][i, j] = found
             influence = (weight / weight.mean())[:, None] * (present - found)
-            result["inclusion_mcse"][i, j] = _mcse(influence.reshape(values.shape))
+            error = _mcse(influence.reshape(values.shape))
+            result["inclusion_mcse"][i, j] = error
+            prior_odds = q / (1.0 - q)
             with np.errstate(divide="ignore"):
-                result["bayes_factor"][i, j] = total_in / total_out / (q / (1.0 - q))
+                result["bayes_factor"][i, j] = total_in / total_out / prior_odds
+            bound = _bound(found, error, share * len(weight))
+            result["bayes_factor_bound"][i, j] = bound / (1.0 - bound) / prior_odds
     _warn(result)
     return result
 
@@ -152,7 +159,7 @@ def _empty(values: xr.DataArray, inclusions: list[float], scales: list[float]) -
         coords[dim] = values[dim].values
     of_edges = ((*dims, dim), np.full((*shape, values.shape[-1]), np.nan))
     of_priors = (dims, np.full(shape, np.nan))
-    names = "inclusion", "inclusion_mcse", "bayes_factor"
+    names = "inclusion", "inclusion_mcse", "bayes_factor", "bayes_factor_bound"
     return xr.Dataset(
         {name: of_edges for name in names}
         | {name: of_priors for name in ("effective_share", "effective_draws")},
@@ -171,6 +178,14 @@ def _mcse(influence: np.ndarray) -> np.ndarray:
         found = xr.DataArray(influence[..., moves], dims=(*SAMPLE_DIMS, "edge"))
         error[moves] = az.mcse(found).values
     return error
+
+
+def _bound(found: np.ndarray, error: np.ndarray, most: float) -> np.ndarray:
+    """Bound at 95 % what probabilities (r,) of 0 and 1 estimate, by the errors of the others; else NaN."""
+    variance, moves = found * (1.0 - found), error > 0.0
+    n = min([most, *([np.median(variance[moves] / error[moves] ** 2)] if moves.any() else [])])
+    by = 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n)
+    return np.where(found == 0.0, by, np.where(found == 1.0, 1.0 - by, np.nan))
 
 
 def _warn(result: xr.Dataset) -> None:

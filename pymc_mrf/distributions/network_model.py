@@ -100,8 +100,8 @@ def network_model(
     ------
     TypeError, ValueError
         If a column that `columns` names is no item, codes are negative or start elsewhere than at 0 or 1, or
-        not all items at the same; if there is one group only, an item lacks a community, or `kind` does not
-        fit.
+        not all items at the same; if there is one group only, a row has none, or `groups` has other labels
+        of the rows than the table; if an item lacks a community, or `kind` does not fit.
 
     Warns
     -----
@@ -159,7 +159,7 @@ def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:
         return None, []
     found = as_table(table)
     if not isinstance(groups, str) and np.ndim(groups) == 1:
-        return np.asarray(groups), []
+        return _given_labels(groups, found), []
     if found is None or groups not in found.names:
         raise ValueError(
             f"groups must be the name of a column of the table, or a group for each row, not {groups!r}"
@@ -169,6 +169,24 @@ def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:
         row = found.rows[int(column.is_missing.argmax())]
         raise ValueError(f"table: row {row!r} has no group in column {groups!r}: drop such rows")
     return np.asarray(column.values), [groups]
+
+
+def _given_labels(groups: Any, table: Any) -> np.ndarray:
+    """Labels as they are given, one for each row of the table."""
+    import pandas as pd
+
+    index = getattr(groups, "index", None)
+    is_labelled = index is not None and not callable(index) and table is not None
+    if is_labelled and not pd.Index(index).equals(pd.Index(table.rows)):
+        raise ValueError(
+            "groups: its rows are labelled otherwise than those of the table: use groups.loc[table.index], "
+            "or groups.to_numpy(), which goes by position"
+        )
+    labels = np.asarray(groups)
+    missing = np.flatnonzero(pd.isna(labels) | np.ma.getmaskarray(groups))
+    if missing.size:
+        raise ValueError(f"groups has no value in row {missing[0]}: drop such rows of both")
+    return labels
 
 
 def _group_names(labels: np.ndarray, n_rows: int) -> list:

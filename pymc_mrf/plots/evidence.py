@@ -255,7 +255,7 @@ def plot_prior_sensitivity(
     found = prior_sensitivity(
         dt, var_name, model=model, prior_inclusion=prior_inclusion, slab_scale=slab_scale, group=group
     )
-    factor = found["bayes_factor"]
+    factor = found["bayes_factor_bound"].fillna(found["bayes_factor"])  # as of `edge_evidence`
     dim = str(factor.dims[-1])
     is_in = {"for": factor > high, "against": factor < low}
     is_in["undecided"] = (factor >= low) & (factor <= high)

@@ -145,6 +145,39 @@ def test_the_value_of_several_groups_is_their_standard_deviation(rng):
     np.testing.assert_allclose(table["inclusion"], 0.6)
 
 
+def test_a_given_prior_is_that_of_pairs(rng):
+    w = rng.normal(size=(3, 1, 200, 2))
+    is_equal = np.isin(np.arange(200) % 5, (0, 2))
+    w[:, :, is_equal] = w[0][:, is_equal]
+    idata = posterior(a=w[0], b=w[1], c=w[2])
+    table = pmrf.compare_networks(idata, ["a", "b", "c"], graph=GRAPH, prior_equal=0.5)
+    np.testing.assert_allclose(table["prior_equal"], [0.5, 0.5, 0.5, np.nan])
+    np.testing.assert_allclose(table["bayes_factor"], [0.4 / 0.6] * 3 + [np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sums_in_another_order_are_equal(rng, dtype):
+    terms = rng.normal(size=(6, 2, 100, 2)).astype(dtype)
+    forwards, backwards = sum(terms), sum(terms[::-1])
+    assert (forwards != backwards).any()
+    other = forwards.copy()
+    other[:, ::4, 0] += np.array(0.01, dtype=dtype)
+    idata = posterior(a=forwards, b=backwards, c=other)
+    for name in "abc":
+        idata.posterior[name] = idata.posterior[name].astype(dtype)
+    options = {"graph": GRAPH, "sort": "graph"}
+    table = pmrf.summarize_differences(idata, ["a", "b"], **options)
+    assert (table["inclusion"] == 0.0).all() and (table["mean"] == 0.0).all()
+    for names in (["b", "c"], ["a", "b", "c"]):
+        table = pmrf.summarize_differences(idata, names, **options)
+        np.testing.assert_allclose(table["inclusion"], [0.25, 0.0])
+    with pytest.warns(UserWarning, match="equal in"):
+        networks = pmrf.compare_networks(idata, ["a", "b", "c"], graph=GRAPH)
+    np.testing.assert_allclose(networks["equal"], [1.0, 0.75, 0.75, 0.75])
+    assert networks["stronger"].iloc[0] == 0.0
+    assert networks["stronger"].iloc[1] <= 0.25
+
+
 def test_a_rare_answer_is_told(rng):
     w = rng.normal(size=(2, 400, 2))
     other = w + 1.0

@@ -73,6 +73,13 @@ def test_edges_of_all_draws_and_of_none_have_infinite_and_zero_bayes_factors(rng
     found = pmrf.prior_sensitivity(idata, "w", model=model_of(0.5))
     assert (found.bayes_factor[..., 0] == np.inf).all() and (found.inclusion[..., 0] == 1.0).all()
     assert (found.bayes_factor[..., 1] == 0.0).all() and (found.inclusion_mcse[..., 1] == 0.0).all()
+    bound = found.bayes_factor_bound
+    assert bound[..., 2].isnull().all()
+    odds = (bound * found.prior_inclusion / (1.0 - found.prior_inclusion)).transpose(*bound.dims)
+    np.testing.assert_allclose(odds[..., 0] * odds[..., 1], 1.0)
+    variance = found.inclusion[..., 2] * (1.0 - found.inclusion[..., 2])
+    n = np.minimum(variance / found.inclusion_mcse[..., 2] ** 2, found.effective_draws)
+    np.testing.assert_allclose(1.0 / (1.0 + odds[..., 1]), 0.05 ** (1.0 / n))
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -80,10 +87,10 @@ def test_a_random_probability(rng, is_shared):
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         p = pm.Beta("p", 4, 4)
         pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), dims="edge")
-        if is_shared:  # then it cannot be integrated out: Beta(40, 40) given these
-            pm.Binomial("y", 72, p, observed=36)
+        if is_shared:  # then it cannot be integrated out: Beta(13, 67) given these
+            pm.Binomial("y", 72, p, observed=9)
     # draws without data on the edges: under another probability q of all edges the inclusion is q
-    drawn = rng.beta(*(40, 40) if is_shared else (4, 4), (2, N_DRAWS // 2))
+    drawn = rng.beta(*(13, 67) if is_shared else (4, 4), (2, N_DRAWS // 2))
     shape = (2, N_DRAWS // 2, 3)
     w = np.where(rng.random(shape) < drawn[..., None], rng.normal(size=shape), 0.0)
     idata = az.from_dict({"posterior": {"w": w, "p": drawn}}, dims={"w": ["edge"]},
