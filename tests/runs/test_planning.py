@@ -7,6 +7,7 @@ import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.runs.planning import SAMPLING, _fit, _read_truth, _Study
@@ -86,6 +87,16 @@ def test_a_fit_can_be_sent_to_a_worker(stored):
     fit = partial(_fit, study=_Study(build, TRUTH, SIZES, "weight", 7, {**SAMPLING, **SHORT}))
     found = cloudpickle.loads(cloudpickle.dumps(fit))(1)
     np.testing.assert_array_equal(found["mean"], stored[1]["mean"][0, 1])
+
+
+@pytest.mark.slow  # workers compile for themselves
+def test_a_study_on_a_cluster_is_that_of_one_machine(stored):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        study = pmrf.plan_study(TRUTH, build, SIZES, replicates=2, client=client, **OPTIONS)
+    expected = stored[1].isel(replicate=slice(2))
+    xr.testing.assert_equal(study.drop_vars("seconds"), expected.drop_vars("seconds"))
 
 
 def test_one_seed_gives_one_study(stored):
