@@ -74,7 +74,7 @@ class _Study:
     options: dict[str, Any] = field(repr=False)
 
     def __repr__(self) -> str:
-        first = self.draw_truth(np.random.default_rng([self.random_seed, 0]))
+        first = self.draw_truth(np.random.default_rng(self.seeds(0)))
         tables = first.present.log_tables().tobytes()
         digest = hashlib.sha256(
             repr((first.weight.tolist(), sorted(self.options.items()))).encode() + tables
@@ -83,6 +83,13 @@ class _Study:
             f"sizes={self.sizes}, random_seed={self.random_seed}, var_name={self.var_name!r}, truth and "
             f"options {digest.hexdigest()[:12]}"
         )
+
+    def seeds(self, *of: int) -> np.random.SeedSequence:
+        """Return the seeds of a replicate, or of one size of it.
+
+        They are others than those of ``default_rng(random_seed)``, by which the truth may have been drawn.
+        """
+        return np.random.SeedSequence(self.random_seed, spawn_key=of)
 
     def draw_truth(self, rng: np.random.Generator) -> Truth:
         """Read the true field, or draw it first."""
@@ -168,7 +175,7 @@ def plan_study(
         random_seed = int(np.random.default_rng().integers(2**31))
     random_seed = whole_number(random_seed, "random_seed", 0)
     study = _Study(build, truth, sizes, var_name, random_seed, {**SAMPLING, **kwargs})
-    first = study.draw_truth(np.random.default_rng([random_seed, 0]))
+    first = study.draw_truth(np.random.default_rng(study.seeds(0)))
     run = partial(
         replicate, partial(_fit, study=study), store=store, client=client, progressbar=progressbar
     )
@@ -218,10 +225,10 @@ def _fit(seed: int, study: _Study) -> dict[str, Any]:
     """Simulate one table and fit it; seeds count the sizes of a replicate, and then the replicates."""
     start = time.perf_counter()
     number, place = divmod(seed, len(study.sizes))
-    rng = np.random.default_rng([study.random_seed, number])
+    rng = np.random.default_rng(study.seeds(number))
     truth = study.draw_truth(rng)
     rows = truth.rows(study.sizes[-1], rng)[: study.sizes[place]]
-    chain_seed = np.random.SeedSequence([study.random_seed, number, place]).generate_state(1)[0]
+    chain_seed = study.seeds(number, place).generate_state(1)[0]
     model = study.build(rows)
     with model:
         idata = pm.sample(**{"random_seed": int(chain_seed), **study.options})

@@ -145,7 +145,7 @@ def test_truths_may_be_drawn(stored):
     study = pmrf.plan_study(drawn, build, [40], replicates=2, **OPTIONS)
     first, second = study["true_weight"].values
     assert not np.array_equal(first, second)
-    np.testing.assert_array_equal(first, np.random.default_rng([7, 0]).normal(size=6))
+    assert not np.isin(first, np.random.default_rng(7).normal(size=6)).any()  # a user's own truth
 
 
 @pytest.mark.parametrize("states", [(0, 1), (-1, 1)])
