@@ -154,6 +154,18 @@ def function_of_draws(
     return model.compile_fn(variables, inputs=inputs, point_fn=False), draws
 
 
+def errors_of_means(draws: np.ndarray) -> np.ndarray:
+    """Monte-Carlo errors (m,) of the means of draws (chain, draw, m); 0 for what never changes."""
+    import arviz as az
+
+    errors = np.zeros(draws.shape[-1])
+    moves = np.ptp(draws, axis=(0, 1)) > 0.0
+    if moves.any():
+        moved = xr.DataArray(draws[..., moves].astype(np.float64), dims=(*SAMPLE_DIMS, "what"))
+        errors[moves] = az.mcse(moved).values
+    return errors
+
+
 def thinned(n_chains: int, n_draws: int, most: int) -> np.ndarray:
     """Places of draws, evenly apart, of which all chains together have at most `most`, but one each."""
     return np.arange(0, n_draws, -(-n_draws // max(most // n_chains, 1)))

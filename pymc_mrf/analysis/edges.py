@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, sampled_vector
+from pymc_mrf.analysis._posterior import (
+    SAMPLE_DIMS,
+    check_edge_labels,
+    errors_of_means,
+    sampled_vector,
+)
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.checks import check_labels, number, numeric_array
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -102,15 +107,13 @@ def edge_inclusion(
     constant = (inclusion == 0.0) | (inclusion == 1.0)
     n_draws = values.sizes["chain"] * values.sizes["draw"]
     n_effective = float(n_draws)
-    mcse = xr.zeros_like(inclusion)
+    mcse = inclusion.copy(data=errors_of_means(included.values))
     changing = np.flatnonzero(~constant)
-    if changing.size:
-        moved = included.isel({dim: changing})
-        mcse[changing] = az.mcse(moved).values
-        if values.sizes["draw"] >= 4:
-            n_effective = min(n_effective, float(az.ess(moved, method="mean").median()))
     if values.sizes["draw"] < 4:
         mcse[:] = np.nan
+    elif changing.size:
+        of_changing = az.ess(included.isel({dim: changing}), method="mean")
+        n_effective = min(n_effective, float(of_changing.median()))
     bound = 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n_effective)
     present = values.where(values != 0.0)
     result = {

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
+from pymc_mrf.analysis._posterior import errors_of_means, sampled_vector
 from pymc_mrf.analysis.edges import edge_inclusion
+from pymc_mrf.analysis.groups import rank_labels
 from pymc_mrf.checks import number, sequence, warn_user, whole_number
+from pymc_mrf.kernels.groups.partitions import first_appearance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +65,11 @@ def edge_evidence(
             f"the prior probability of {var_name} is not known, without which there is no Bayes factor: give "
             "model, or prior_inclusion"
         )
+    return evidence_classes(found, low, high)
+
+
+def evidence_classes(found: xr.Dataset, low: float, high: float) -> xr.DataArray:
+    """Tell the class of each edge from its ``bayes_factor`` or, if all draws agree, what they vouch for."""
     vouched = found["bayes_factor_bound"].fillna(found["bayes_factor"])
     classes = xr.where(vouched > high, "for", xr.where(vouched < low, "against", "undecided"))
     return classes.rename("evidence")
@@ -323,27 +330,19 @@ def _whole_states(states: np.ndarray, most: int, what: str) -> tuple[np.ndarray,
 
 
 def _shares(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means (m,) of indicators (chain, draw, m), and their Monte-Carlo errors; 0 for what never changes."""
-    import arviz as az
-
-    shares, error = indicators.mean(axis=(0, 1)), np.zeros(indicators.shape[-1])
-    moves = (shares > 0.0) & (shares < 1.0)
-    if moves.any():
-        found = xr.DataArray(indicators[..., moves].astype(float), dims=(*SAMPLE_DIMS, "what"))
-        error[moves] = az.mcse(found).values
-    return shares, error
+    """Means (m,) of indicators (chain, draw, m), and their Monte-Carlo errors."""
+    draws = indicators.astype(np.float64)
+    return draws.mean(axis=(0, 1)), errors_of_means(draws)
 
 
 def _in_order_of_appearance(labels: xr.DataArray) -> xr.DataArray:
     """Relabel clusters 0, 1, ... in the order of their first nodes: equal clusterings, equal vectors."""
     if labels.dtype.kind not in "iub":
         raise TypeError(f"{labels.name} must hold integer labels of the nodes, not {labels.dtype}")
-    flat = labels.values.reshape(-1, labels.shape[-1])
-    same = flat[:, :, None] == flat[:, None, :]
-    first = same.argmax(axis=2)  # first node of the cluster of each node
-    is_first = first == np.arange(flat.shape[1])
-    rank = np.cumsum(is_first, axis=1) - 1
-    return labels.copy(data=np.take_along_axis(rank, first, axis=1).reshape(labels.shape))
+    flat = rank_labels(labels.values).reshape(-1, labels.shape[-1])
+    renumbered = np.empty_like(flat)
+    first_appearance(flat, renumbered)
+    return labels.copy(data=renumbered.astype(np.int64).reshape(labels.shape))
 
 
 def _prior_of_clusterings(model: Any, var_name: str, labels: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, function_of_draws, sampled_vector
+from pymc_mrf.analysis._posterior import errors_of_means, function_of_draws, sampled_vector
 from pymc_mrf.analysis.edges import BOUND_PROBABILITY
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
@@ -131,7 +131,7 @@ def prior_sensitivity(
             found = total_in / (total_in + total_out)
             result["inclusion"][i, j] = found
             influence = (weight / weight.mean())[:, None] * (present - found)
-            error = _mcse(influence.reshape(values.shape))
+            error = errors_of_means(influence.reshape(values.shape))
             result["inclusion_mcse"][i, j] = error
             prior_odds = q / (1.0 - q)
             with np.errstate(divide="ignore"):
@@ -166,18 +166,6 @@ def _empty(values: xr.DataArray, inclusions: list[float], scales: list[float]) -
         coords=coords,
         attrs={"variable": values.name},
     ).copy(deep=True)
-
-
-def _mcse(influence: np.ndarray) -> np.ndarray:
-    """Monte-Carlo errors (r,) of the means of draws (chain, draw, r); 0 for what never changes."""
-    import arviz as az
-
-    error = np.zeros(influence.shape[-1])
-    moves = np.ptp(influence, axis=(0, 1)) > 0.0
-    if moves.any():
-        found = xr.DataArray(influence[..., moves], dims=(*SAMPLE_DIMS, "edge"))
-        error[moves] = az.mcse(found).values
-    return error
 
 
 def _bound(found: np.ndarray, error: np.ndarray, most: float) -> np.ndarray:

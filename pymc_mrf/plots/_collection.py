@@ -111,3 +111,11 @@ def visual_options(visuals: Mapping[str, Any] | None, names: tuple[str, ...]) ->
                 f"{value!r}"
             )
     return {name: visuals.get(name, {}) for name in names}
+
+
+def write_labels(target: Any, words: Mapping[str, str], options: Mapping[str, Any]) -> None:
+    """Write "title", "xlabel" and "ylabel" of matplotlib axes, but for what the options leave out."""
+    for name, text in words.items():
+        if options[name] is not False:
+            key = "label" if name == "title" else name
+            getattr(target, f"set_{name}")(**{key: text, "fontsize": 10, **options[name]})

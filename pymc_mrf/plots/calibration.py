@@ -7,7 +7,13 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis.prediction import prediction_calibration
-from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import (
+    CATEGORICAL,
+    literal,
+    matplotlib_collection,
+    visual_options,
+    write_labels,
+)
 
 
 def plot_calibration(
@@ -79,10 +85,7 @@ def plot_calibration(
             words["xlabel"] = "predicted"
         if k % n_cols == 0:
             words["ylabel"] = "observed"
-        for name, text in words.items():
-            if options[name] is not False:
-                key = "label" if name == "title" else name
-                getattr(target, f"set_{name}")(**{key: text, "fontsize": 10, **options[name]})
+        write_labels(target, words, options)
     return pc
 
 

@@ -14,10 +14,11 @@ from pymc_mrf.analysis.evidence import (
     checked_bounds,
     complexity_probabilities,
     edge_evidence,
+    evidence_classes,
 )
 from pymc_mrf.analysis.prior_sensitivity import INCLUSIONS, SCALES, prior_sensitivity
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots._collection import matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import matplotlib_collection, visual_options, write_labels
 from pymc_mrf.plots.edges import plot_edges
 
 COLORS = {"for": "#0072B2", "undecided": "#8C8C8C", "against": "#D55E00"}
@@ -175,7 +176,7 @@ def plot_complexity(
             pc.map(function, name, ignore_aes="all", kwargs=options[name])
     target = pc.get_target(var_name, {})
     target.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _write(target, {"xlabel": f"number of edges of {var_name}", "ylabel": "probability"}, options)
+    write_labels(target, {"xlabel": f"number of edges of {var_name}", "ylabel": "probability"}, options)
     if options["legend"] is not False and model is not None:
         target.margins(y=0.25)  # room for it
         target.legend(**{"frameon": False, **options["legend"]})
@@ -255,13 +256,11 @@ def plot_prior_sensitivity(
     found = prior_sensitivity(
         dt, var_name, model=model, prior_inclusion=prior_inclusion, slab_scale=slab_scale, group=group
     )
-    factor = found["bayes_factor_bound"].fillna(found["bayes_factor"])  # as of `edge_evidence`
-    dim = str(factor.dims[-1])
-    is_in = {"for": factor > high, "against": factor < low}
-    is_in["undecided"] = (factor >= low) & (factor <= high)
+    classes = evidence_classes(found, low, high)
+    dim = str(classes.dims[-1])
     known = found["inclusion"].notnull().all(dim)
     counts = xr.concat(
-        [is_in[name].sum(dim).where(known) for name in CLASSES],
+        [(classes == name).sum(dim).where(known) for name in CLASSES],
         dim=xr.Variable("evidence", list(CLASSES)),
     ).rename(var_name)
     n_panels = counts.sizes["slab_scale"]
@@ -278,9 +277,9 @@ def plot_prior_sensitivity(
     explained = None
     for k, scale in enumerate(counts["slab_scale"].values):
         target = pc.get_target(var_name, {"slab_scale": scale})
-        target.set(xlim=(0.0, 1.0), ylim=(-0.02 * factor.sizes[dim], 1.02 * factor.sizes[dim]))
+        target.set(xlim=(0.0, 1.0), ylim=(-0.02 * classes.sizes[dim], 1.02 * classes.sizes[dim]))
         words = {"title": f"slab scale times {scale:g}", "xlabel": "prior inclusion probability"}
-        _write(target, words | ({} if k else {"ylabel": "edges"}), options)
+        write_labels(target, words | ({} if k else {"ylabel": "edges"}), options)
         if known.sel(slab_scale=scale).any():
             explained = target
         else:  # of which nothing is drawn
@@ -296,11 +295,3 @@ def _draw_classes(da: xr.DataArray, target: Any, kwargs: dict) -> np.ndarray:
         style = {"color": COLORS[name], "marker": "o", "markersize": 4, "label": name, **kwargs}
         (lines[k],) = target.plot(da["prior_inclusion"].values, da.sel(evidence=name).values, **style)
     return lines
-
-
-def _write(target: Any, words: Mapping[str, str], options: Mapping[str, Any]) -> None:
-    """Write title and labels of the axes that are not left out."""
-    for name, text in words.items():
-        if options[name] is not False:
-            key = "label" if name == "title" else name
-            getattr(target, f"set_{name}")(**{key: text, "fontsize": 10, **options[name]})

@@ -21,7 +21,7 @@ from pymc_mrf.kernels.edges.hamiltonian import (
 )
 from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
-from pymc_mrf.likelihood.edges.columns import columns_of
+from pymc_mrf.likelihood.edges.columns import Columns, columns_of
 
 SINGULAR = 1e-9  # eigenvalues of covariances below this share of the largest are zero
 CELLS_AT_ONCE = 1_000_000  # of tables of pairs
@@ -236,6 +236,7 @@ class EdgeEngine:
     correlations: np.ndarray
     is_pseudo: ClassVar[bool] = False
     _counts: DataCounts | None = None  # of data that change
+    _columns: Columns | None = None  # of data with earlier rows beside the present ones
 
     def __init__(
         self,
@@ -262,12 +263,12 @@ class EdgeEngine:
     @property
     def _ends(self) -> np.ndarray:
         """Columns of the data that are the ends of the edges, (r, 2)."""
-        return self.view.field.edges
+        return self.view.field.edges if self._columns is None else self._columns.ends
 
     @property
     def _present(self) -> np.ndarray:
         """Columns of the data that are the nodes, (d,)."""
-        return np.arange(len(self.view.field.n))
+        return np.arange(len(self.view.field.n)) if self._columns is None else self._columns.present
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
         """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""

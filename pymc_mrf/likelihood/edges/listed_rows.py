@@ -9,7 +9,7 @@ from pymc_mrf.fields.series import row_states
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.views.listed_rows import ListedRows, fill_probabilities
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.columns import columns_of, present_rows
+from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import (
     EdgeEngine,
     data_information,
@@ -38,6 +38,8 @@ class ListedRowEdges(EdgeEngine):
     information : (r + d q,) array
         Of `data_information`, as if sources were nodes of the same row.
     """
+
+    _columns: Columns
 
     def __init__(self, x: Data, graph: LaggedGraph, family: Family, moves_biases: bool) -> None:
         d, r = graph.n_nodes, graph.n_edges
@@ -92,14 +94,6 @@ class ListedRowEdges(EdgeEngine):
             view.histories[k], view.n[start:end] = (start, end), counts
             view.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
             start += len(block.x)
-
-    @property
-    def _ends(self) -> np.ndarray:
-        return self._columns.ends
-
-    @property
-    def _present(self) -> np.ndarray:
-        return self._columns.present
 
     def set_data(self, x: Data) -> None:
         """Histories as well."""

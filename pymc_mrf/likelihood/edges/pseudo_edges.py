@@ -15,7 +15,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.columns import columns_of, present_rows
+from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import (
     EdgeEngine,
     edge_field,
@@ -53,6 +53,8 @@ class PseudoEdges(EdgeEngine):
     """
 
     is_pseudo: ClassVar[bool] = True
+
+    _columns: Columns
 
     def __init__(
         self,
@@ -104,14 +106,6 @@ class PseudoEdges(EdgeEngine):
         gap = mean[ends] - field.centre  # (r, 2, M)
         self.view.Z2[:] = C[ends] + gap[:, :, :, None] * gap[:, :, None]
         self.view.Z2[columns.is_arrow, 0] = 0.0
-
-    @property
-    def _ends(self) -> np.ndarray:
-        return self._columns.ends
-
-    @property
-    def _present(self) -> np.ndarray:
-        return self._columns.present
 
     def set_data(self, x: Data) -> None:
         """Rows of the view as well."""
