@@ -1,39 +1,11 @@
-"""Views of exact likelihoods for `group_labels`: by junction tree, and in closed form."""
+"""View of edges whose likelihoods do not depend on each other, for `group_labels`."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import part
-from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term
+from pymc_mrf.kernels.groups.edge_terms import add_term
 from pymc_mrf.kernels.groups.group_labels import describe, follow
-from pymc_mrf.kernels.log_scores import log_add
-from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
-
-
-class ExactView(NamedTuple):
-    """A field of which some entries of a vector are the edges.
-
-    Attributes
-    ----------
-    edge_of : (r,) int64 array
-        Edge of the field that each entry parametrises, -1 for none.
-    edges : TreeEdges
-        Its edges one by one; node parameters do not move with them.
-    levels : (L,) array
-        Different values of the statistic, increasing.
-    level : (K * K,) int64 array
-        Which of them each pair of states has.
-    log_mass : (L,) array
-        Room for work.
-    """
-
-    edge_of: np.ndarray
-    edges: TreeEdges
-    levels: np.ndarray
-    level: np.ndarray
-    log_mass: np.ndarray
 
 
 class FixedView(NamedTuple):
@@ -42,41 +14,6 @@ class FixedView(NamedTuple):
     s: np.ndarray
     n: np.ndarray
     lam: np.ndarray
-
-
-@part
-def log_masses(log_table, level, out):
-    """Sum the log marginal table `log_table` (K * K,) over the pairs of each level, into `out` (L,).
-
-    In logs, because the rest of the field may force the edge. `level` (K * K,) is that of `ExactView`.
-    """
-    for k in range(out.shape[0]):
-        out[k] = -np.inf
-    for c in range(level.shape[0]):
-        out[level[c]] = log_add(out[level[c]], log_table[c])
-
-
-@describe.register(ExactView)
-def describe_exact(view, e, x, terms):
-    """Identity (A1), from the pair's table without the edge."""
-    edge = view.edge_of[e]
-    if edge < 0:
-        return
-    field = view.edges.field
-    questions.look_at(view.edges, edge, x)
-    log_masses(view.edges.log_p, view.level, view.log_mass)
-    terms.total[0] += field.s[edge]
-    add_levels(terms, rows_of(field, edge), view.log_mass, view.levels, 0.0, 0.0)
-
-
-@follow.register(ExactView)
-def follow_exact(view, e, x, value):
-    """Follow the move as that of a single edge."""
-    edge = view.edge_of[e]
-    if edge >= 0:
-        view.edges.w[edge] = value
-        questions.follow(view.edges, edge, x, value)
-    return False
 
 
 @describe.register(FixedView)

@@ -165,6 +165,13 @@ def rows_of(field, e):
     return field.n[field.edges[e, 0]]
 
 
+@questions.pair_table.register(TreeEdges)
+def exact_table(view, e, x):
+    """Look at the edge."""
+    questions.look_at(view, e, x)
+    return view.log_p, 0.0
+
+
 @questions.without_edge.register(TreeEdges, ListedEdges)
 def table_without_edge(view, e):
     """Compute both from the pair's table."""
@@ -235,6 +242,7 @@ def follow_in_tree(view, e, old, new):
     for k in range(view.delta.shape[0]):
         view.delta[k] = (new - old) * view.field.cells[e, k]
     update_factor(view.tree, view.focus, e, view.delta)
+    return False
 
 
 @lean
