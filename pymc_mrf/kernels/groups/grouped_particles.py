@@ -10,7 +10,7 @@ import numpy as np
 from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.groups.table_groups import log_masses
-from pymc_mrf.kernels.views.questions import pair_table
+from pymc_mrf.kernels.views.questions import fill_log_table
 
 
 class GroupedParticles(NamedTuple):
@@ -86,8 +86,8 @@ def fill_shares(view, edges, out):
     """Probabilities of the levels of the `edges` (k,) of a `TableView`, into `out` (k, L)."""
     for k in range(edges.shape[0]):
         w = view.edges.w[edges[k]]
-        log_p, _ = pair_table(view.edges, edges[k], w)
-        log_masses(log_p, view.level, view.log_mass)
+        fill_log_table(view.edges, edges[k], w, view.log_table)
+        log_masses(view.log_table, view.level, view.log_mass)
         top, total = -np.inf, 0.0
         for l in range(out.shape[1]):
             out[k, l] = view.log_mass[l] + w * view.scale * view.levels[l]

@@ -1,4 +1,4 @@
-"""View of likelihoods that know the table of a pair, for `group_labels`: by junction tree, or by particles."""
+"""View of likelihoods that know the table of a pair, for `group_labels`: by junction tree, by particles."""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ class TableView(NamedTuple):
         Different values of the statistic, increasing.
     level : (K * K,) int64 array
         Which of them each pair of states has.
-    log_mass : (L,) array
+    log_table : (K * K,) array, log_mass : (L,) array
         Room for work.
     """
 
@@ -39,6 +39,7 @@ class TableView(NamedTuple):
     scale: float
     levels: np.ndarray
     level: np.ndarray
+    log_table: np.ndarray
     log_mass: np.ndarray
 
 
@@ -60,8 +61,8 @@ def describe_table(view, e, x, terms):
     edge = view.edge_of[e]
     if edge < 0:
         return
-    log_p, more = questions.pair_table(view.edges, edge, x / view.scale)
-    log_masses(log_p, view.level, view.log_mass)
+    more = questions.fill_log_table(view.edges, edge, x / view.scale, view.log_table)
+    log_masses(view.log_table, view.level, view.log_mass)
     terms.total[0] += view.s[edge]
     add_levels(terms, rows_of(view.edges.field, edge), view.log_mass, view.levels, 0.0, more)
 

@@ -165,11 +165,12 @@ def rows_of(field, e):
     return field.n[field.edges[e, 0]]
 
 
-@questions.pair_table.register(TreeEdges)
-def exact_table(view, e, x):
-    """Look at the edge."""
+@questions.fill_log_table.register(TreeEdges)
+def fill_exact_table(view, e, x, out):
+    """Look at the edge, for logs `out` (K K,)."""
     questions.look_at(view, e, x)
-    return view.log_p, 0.0
+    copy(view.log_p, out)
+    return 0.0
 
 
 @questions.without_edge.register(TreeEdges, ListedEdges)

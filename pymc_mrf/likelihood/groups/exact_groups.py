@@ -36,6 +36,7 @@ class ExactLikelihood(ComputedLikelihood):
             scale=1.0,
             levels=self.levels,
             level=self.level.ravel(),
+            log_table=np.empty(self.level.size),
             log_mass=np.empty(self.n_levels),
         )
         self._node_score = self._score_nodes()

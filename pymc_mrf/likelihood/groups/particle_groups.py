@@ -83,6 +83,7 @@ class ParticleLikelihood(GroupEngine):
             scale=float(np.ptp(family.edge_statistic) / np.ptp(statistic)),
             levels=self.levels,
             level=self.level.ravel(),
+            log_table=np.empty(self.level.size),
             log_mass=np.empty(self.n_levels),
         )
         self._n_sweeps = n_sweeps
@@ -153,7 +154,7 @@ class ParticleLikelihood(GroupEngine):
         return self._z
 
     def get_state(self) -> tuple[np.ndarray, ...]:
-        """States (d, m) int8 and weights (m,) of the particles; the w (edges,) and b (d q,) they stand for."""
+        """States (d, m) int8 and weights (m,) of the particles; their parameters w (edges,) and b (d q,)."""
         particles, m = self._particles, self.n_particles
         return (
             self._read_states().copy(),
