@@ -302,14 +302,16 @@ def reweight(W, D, size, out):
 def carry_over(view, active, least):
     """Let the particles stand for the view's parameters, the edges `active` (k,) having changed.
 
-    By weights, unless their effective size would be less than `least`. Returns the effective size.
+    By weights; where their effective size, which is returned, would be less than `least`, as they are.
     """
     particles, joint = view.particles, view.joint
     add_move(particles, view.field, view.w, view.beta, active, joint.D)
     reweight(particles.W, joint.D, particles.size, joint.W)
-    if effective_size(joint.W) >= least:
+    size = effective_size(joint.W)
+    if size >= least:
         copy(joint.W, particles.W)
+        normalise(particles.W, particles.size)
     copy(view.w, particles.w)
     copy(view.beta, particles.beta)
     refresh(particles, view.field)
-    return normalise(particles.W, particles.size)
+    return size

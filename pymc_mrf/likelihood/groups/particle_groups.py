@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.groups import grouped_particles
@@ -68,6 +69,8 @@ class ParticleLikelihood(GroupEngine):
         n_sweeps: int,
     ) -> None:
         super().__init__(x, graph, statistic, node_tables, entries, n_entries)
+        if np.array_equal(statistic, np.eye(2)):
+            family = ISING  # the same fields, with particles that keep log odds in place of tables
         field = edge_field(x, graph, family, False, np.arange(graph.n_edges))
         indptr, m = graph.arrays.indptr, n_particles
         self._particles: Any = (
@@ -256,16 +259,20 @@ class ParticleLikelihood(GroupEngine):
         float
             Signed root of the mean square over up to 100 edges, in units of the standard deviation of the
             mean of f in the data, sqrt(p (1 - p) / n) if f is 0 or 1. Negative where the particles move less
-            than their noise: squares with signs have mean zero if there is no drift.
+            than their noise: squares with signs have mean zero if there is no drift. 0 with fewer particles
+            than rows, which are too noisy to tell.
         """
+        if self.n_particles < self.n:
+            return 0.0
         n_edges = min(len(self.s), DRIFT_EDGES)
         edges = np.linspace(0, len(self.s) - 1, n_edges).astype(np.int64)
         weights = self._particles.W[: self.n_particles] / self.n_particles
         before = self._statistics_of(edges, self._read_states())
         self._sweep(n_sweeps, rng)
-        shift = (self._statistics_of(edges, self._z) - before) * weights
-        mean = before @ weights
-        spread = before**2 @ weights - mean**2
+        after = self._statistics_of(edges, self._z)
+        mean = 0.5 * (before + after) @ weights
+        spread = 0.5 * (before**2 + after**2) @ weights - mean**2
+        shift = (after - before) * weights
         blocks = np.arange(DRIFT_BLOCKS) * self.n_particles // DRIFT_BLOCKS
         shift = np.add.reduceat(shift, blocks, axis=1)
         noise = DRIFT_BLOCKS * shift.var(axis=1, ddof=1)
