@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
-from pymc_mrf.kernels.groups.exact_groups import FixedView
+from pymc_mrf.kernels.groups.independent_edges import FixedView
 from pymc_mrf.kernels.groups.table_groups import TableView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.views.exact_edges import calibrate_tree
