@@ -23,7 +23,7 @@ logger = logging.getLogger("pymc_mrf")
 FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
 
 DENSE, MANY_ROWS = 4, 10.0
-"""Edges to a node, and rows to an edge, from which on groups of edges are drawn faster from a sample than with
+"""Edges to a node, and rows to an edge, from which on groups are drawn faster from a sample than with
 particles. Of the 190 edges of 20 nodes effective draws of the worst entry a second were half as many with
 1,000 rows, 2.5 times as many with 5,000; of the 480 edges of a grid with 600 rows a fifth."""
 

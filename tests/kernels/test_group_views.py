@@ -13,8 +13,8 @@ from pymc_mrf.kernels.groups.edge_terms import (
     clear,
     log_likelihood,
 )
-from pymc_mrf.kernels.groups.independent_edges import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.grouped_particles import fill_shares
+from pymc_mrf.kernels.groups.independent_edges import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.pseudo_groups import describe_pseudo, follow_pseudo
 from pymc_mrf.kernels.groups.table_groups import describe_table, follow_table
 from pymc_mrf.kernels.views import noise

@@ -73,7 +73,7 @@ def sum_over_groups(z, edges, statistic, groups, out):
 
 @jit
 def count_levels(z, edges, level, out):
-    """Count the particles by the `level` (K, K) of every edge, into `out` (edges, L); `z` (d, m)."""
+    """Count the states `z` (d, m) by the `level` (K, K) of the `edges` (edges, 2), into `out` (edges, L)."""
     out[:] = 0.0
     for e in range(edges.shape[0]):
         z_u, z_v = z[edges[e, 0]], z[edges[e, 1]]
