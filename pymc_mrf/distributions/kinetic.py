@@ -32,7 +32,6 @@ from pymc_mrf.distributions.mrf import (
 from pymc_mrf.distributions.state_axes import by_node_and_state, by_unit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.ordinal import ordinal
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
 from pymc_mrf.fields.tables import as_table, count_states
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
@@ -246,21 +245,14 @@ class KineticMRF(DiscreteField):
 
 def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Family:
     """Find the family, whose parameters are called weight and bias."""
-    if family == "ordinal":
-        if n_states is None:
-            raise TypeError(
-                "n_states is missing: give the number of states of the ordinal family, or one for each node, "
-                "which are counted only in `observed`"
-            )
-        found = ordinal(n_states, scores, graph.nodes)
-    elif family not in ("boltzmann", "ising"):
+    if family not in ("boltzmann", "ising", "ordinal"):
         raise ValueError(f'family must be "boltzmann", "ising" or "ordinal", not {family!r}')
-    else:
-        if scores is not None:
-            raise ValueError(
-                f'scores={scores!r} are those of ordered states: declare family="ordinal", or leave them out'
-            )
-        found = get_family(family, 2 if n_states is None else n_states)
+    if family == "ordinal" and n_states is None:
+        raise TypeError(
+            "n_states is missing: give the number of states of the ordinal family, or one for each node, "
+            "which are counted only in `observed`"
+        )
+    found = get_family(family, 2 if n_states is None else n_states, scores, graph.nodes)
     found.check_nodes(graph.n_nodes)
     return replace(found, edge_parameter="weight", node_parameter="bias")
 

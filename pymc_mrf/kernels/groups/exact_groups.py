@@ -1,10 +1,11 @@
-"""Views of exact likelihoods for `group_labels`: by junction tree, and in closed form."""
+"""Views of exact likelihoods for `group_labels`: by a view for single edges, and in closed form."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import part
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term
 from pymc_mrf.kernels.groups.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import log_add
@@ -19,7 +20,7 @@ class ExactView(NamedTuple):
     ----------
     edge_of : (r,) int64 array
         Edge of the field that each entry parametrises, -1 for none.
-    edges : TreeEdges
+    edges : TreeEdges or ListedRows
         Its edges one by one; node parameters do not move with them.
     levels : (L,) array
         Different values of the statistic, increasing.
@@ -30,7 +31,7 @@ class ExactView(NamedTuple):
     """
 
     edge_of: np.ndarray
-    edges: TreeEdges
+    edges: Any
     levels: np.ndarray
     level: np.ndarray
     log_mass: np.ndarray
@@ -56,17 +57,27 @@ def log_masses(log_table, level, out):
         out[level[c]] = log_add(out[level[c]], log_table[c])
 
 
+@by_type
+def add_edge(edges, e, levels, level, log_mass, terms):
+    """Add the terms of edge e, that was looked at; `levels`, `level` and `log_mass` as of `ExactView`."""
+
+
+@add_edge.register(TreeEdges)
+def add_edge_of_tree(edges, e, levels, level, log_mass, terms):
+    """Identity (A1), from the pair's table without the edge."""
+    log_masses(edges.log_p, level, log_mass)
+    add_levels(terms, rows_of(edges.field, e), log_mass, levels, 0.0, 0.0)
+
+
 @describe.register(ExactView)
 def describe_exact(view, e, x, terms):
-    """Identity (A1), from the pair's table without the edge."""
+    """Look at the edge."""
     edge = view.edge_of[e]
     if edge < 0:
         return
-    field = view.edges.field
     questions.look_at(view.edges, edge, x)
-    log_masses(view.edges.log_p, view.level, view.log_mass)
-    terms.total[0] += field.s[edge]
-    add_levels(terms, rows_of(field, edge), view.log_mass, view.levels, 0.0, 0.0)
+    terms.total[0] += view.edges.field.s[edge]
+    add_edge(view.edges, edge, view.levels, view.level, view.log_mass, terms)
 
 
 @follow.register(ExactView)
