@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import xarray as xr
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_axes, check_labels, whole_number
@@ -74,8 +75,9 @@ class KineticMRF(DiscreteField):
     n_states, scores : optional
         Of the ordinal family, as for `OrdinalMRF`.
     series : (T,) labels, or str, optional
-        Which series, such as a person, each row belongs to, or the column of `observed` that tells: no row
-        depends on one of another series. Rows of a series are in their order.
+        Which series, such as a person, each row belongs to, or the column of `observed` that tells, of a
+        DataArray the coordinate of its rows: no row depends on one of another series. Rows of a series are in
+        their order.
     time : (T,) whole numbers, or str, optional
         Times of the rows of each series, or the column that tells, increasing: where they are more than one
         apart, rows are inserted all of whose cells are missing. Parameters that differ between rows, and
@@ -302,7 +304,7 @@ def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):
     if length not in (None, rows.n_rows):
         raise ValueError(
             f"{name} has {length} rows, but the table has {rows.n_rows}, those of missing times included: "
-            "give values of the same rows"
+            "give values of the same rows, or put rows of missing cells for these times into the table first"
         )
     return pt.specify_shape(parameter, (rows.n_rows, *[None] * n_core))
 
@@ -313,11 +315,15 @@ def _column(
     """Values of `series` or `time` that name a column of the table, and the columns that are nodes."""
     if not isinstance(given, str):
         return given, columns
+    if isinstance(observed, xr.DataArray) and given in observed.coords:
+        along = observed.coords[given]
+        if along.dims == observed.dims[:1]:
+            return along.values, columns
     table = as_table(observed)
     if table is None or given not in table.names:
         raise ValueError(
-            f"{name}: {option}={given!r} names no column of `observed`: give the name of one, or a vector "
-            "with an entry for each row"
+            f"{name}: {option}={given!r} names no column of `observed`, nor a coordinate of its rows: give "
+            "the name of one, or a vector with an entry for each row"
         )
     found = table.column(table.names.index(given))
     values = np.array(

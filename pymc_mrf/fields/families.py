@@ -97,10 +97,10 @@ def get_family(
     if not isinstance(name, str) or name not in FAMILIES:
         *others, last = (f'"{known}"' for known in FAMILIES)
         raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}")
-    if scores is None:
-        return FAMILIES[name](n_states)
-    if FAMILIES[name] is not ordinal:
+    if FAMILIES[name] is ordinal:
+        return ordinal(n_states, scores, nodes)
+    if scores is not None:
         raise ValueError(
             f'scores={scores!r} are those of ordered states: say family="ordinal", or leave them out'
         )
-    return ordinal(n_states, scores, nodes)
+    return FAMILIES[name](n_states)
