@@ -8,7 +8,6 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
 from pymc_mrf.checks import axes_of_values, check_axes, check_labels, flag, numeric_array
-from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -22,8 +21,7 @@ def score_draws(
     graph: PairwiseGraph,
     parameters: Any,
     *,
-    family: str,
-    n_states: Any,
+    kind: Family,
     var_name: str,
     node: Any,
     group: str,
@@ -32,15 +30,14 @@ def score_draws(
 ) -> xr.DataArray:
     """Call ``score(indices, edge_tables, node_tables, out)`` once per draw; `out` (n,) is overwritten.
 
-    `indices` (n, d) are the states of `x`. The other arguments, the result and the errors are those of
-    `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result.
+    `indices` (n, d) are the states of `x`, of the family `kind`. The other arguments, the result and the
+    errors are those of `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result.
     """
-    kind = get_family(family, n_states)
     kind.check_nodes(graph.n_nodes)
     per_observation = flag(per_observation, "per_observation")
     indices = kind.encode_table(x, graph.nodes)
     if node is not None and kind.node_parameter is None:
-        raise ValueError(f"node does not apply: the {family} family has no node parameter")
+        raise ValueError(f"node does not apply: the {kind.name} family has no node parameter")
     if node is None and kind.node_parameter is not None and isinstance(parameters, xr.DataTree):
         _refuse_node_variables(parameters, kind, var_name, group, graph)
     edge_name = var_name if isinstance(parameters, xr.DataTree) else "parameters"

@@ -25,6 +25,7 @@ def conditional_log_likelihood(
     *,
     family: str = "agreement",
     n_states: Any = 2,
+    scores: Any = None,
     var_name: str = "theta",
     node: Any = None,
     group: str = "posterior",
@@ -44,7 +45,7 @@ def conditional_log_likelihood(
         Edge parameters, as in `log_pseudo_likelihood`.
     group_of_nodes : sequence of node labels
         The group G: 1 to 12 nodes of the graph, with at most 2^22 states.
-    family, n_states, var_name, node, group, per_observation
+    family, n_states, scores, var_name, node, group, per_observation
         As in `log_pseudo_likelihood`.
 
     Returns
@@ -64,8 +65,9 @@ def conditional_log_likelihood(
     log_predictive : The same of held-out data, averaged over the posterior.
     """
     graph = as_undirected(graph, IN_TIME)
+    kind = get_family(family, n_states, scores, graph.nodes)
     members = _members(group_of_nodes, graph)
-    size = get_family(family, n_states).n_states ** len(members)
+    size = kind.n_states ** len(members)
     if len(members) > MAX_GROUP_NODES or size > MAX_GROUP_STATES:
         raise ValueError(
             f"group_of_nodes has {len(members)} nodes and {size} states; all are listed, which is "
@@ -73,11 +75,11 @@ def conditional_log_likelihood(
         )
     place = np.full(graph.n_nodes, -1, dtype=np.int64)
     place[members] = np.arange(len(members))
-    inside, scores = np.empty(size), np.empty(size)
+    inside, room = np.empty(size), np.empty(size)
 
     def score(indices, edge_tables, node_tables, out):
         group_log_conditional(
-            indices, members, place, edge_tables, node_tables, graph.arrays, inside, scores, out
+            indices, members, place, edge_tables, node_tables, graph.arrays, inside, room, out
         )
 
     return score_draws(
@@ -85,8 +87,7 @@ def conditional_log_likelihood(
         x,
         graph,
         parameters,
-        family=family,
-        n_states=n_states,
+        kind=kind,
         var_name=var_name,
         node=node,
         group=group,

@@ -256,7 +256,8 @@ def cluster_evidence(
         columns ``probability`` and ``probability_mcse``; ``prior``, of 1 by the formula of the prior, of
         others from 10,000 draws of it; and ``bayes_factor`` against 1 (Sekulovski et al., 2025): posterior
         odds over prior odds. Infinite where no draw has one cluster, whose probability is then below about
-        3 / n, n the number of draws; NaN for a number that no draw of the prior has.
+        3 / n, n the number of draws; NaN for a number that no draw of the prior has, and for one that, like
+        one cluster, no draw has.
 
     Raises
     ------
@@ -287,6 +288,7 @@ def cluster_evidence(
     prior = np.array([one, *((drawn == k).mean() for k in support[1:]), 1.0 - one])
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = (shares / shares[0]) / np.where(prior > 0.0, prior / one, np.nan)
+    factor[0] = 1.0  # also if no draw has one cluster
     return pd.DataFrame(
         {
             "probability": shares,

@@ -12,7 +12,8 @@ from pymc_mrf.analysis.edge_summary import summarize_edges
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from pymc_mrf.checks import number, sequence, warn_user
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import PairwiseGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ def summarize_differences(
     var_names : sequence of str
         The edge parameters of two or more groups, such as the ``weight_GROUP`` of `group_weights`. Groups
         differ on an edge in a draw unless all have the same number, up to rounding.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
     model : pymc.Model, optional
         The model that was sampled, from which the prior probabilities are taken. It must have `var_names`,
@@ -73,7 +74,7 @@ def summarize_differences(
     --------
     >>> pymc_mrf.summarize_differences(idata, ["weight_a", "weight_b"], graph=graph, model=model)
     """
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     names, values, rounding = _group_values(idata, var_names, graph, group)
     if prior_inclusion is None and model is not None:
         prior_inclusion = difference_inclusion(model, names).mean(axis=0)
@@ -88,8 +89,9 @@ def summarize_differences(
         ci_prob=ci_prob,
         ci_kind=ci_kind,
     )
+    place = table.columns.get_loc("mean")
     for k, (name, of_group) in enumerate(zip(names, values, strict=True)):
-        table.insert(2 + k, name, of_group.mean(SAMPLE_DIMS).to_series())
+        table.insert(place + k, name, of_group.mean(SAMPLE_DIMS).to_series())
     return table
 
 
@@ -151,7 +153,7 @@ def compare_networks(
     import arviz as az
     import pandas as pd
 
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     names, values, rounding = _group_values(idata, var_names, graph, group)
     pairs = [list(pair) for pair in combinations(range(len(names)), 2)]
     rows = {" - ".join(names[k] for k in pair): pair for pair in pairs}
@@ -181,7 +183,7 @@ def compare_networks(
 
 
 def _group_values(
-    idata: xr.DataTree, var_names: Any, graph: PairwiseGraph, group: str
+    idata: xr.DataTree, var_names: Any, graph: PairwiseGraph | LaggedGraph, group: str
 ) -> tuple[list[str], xr.DataArray, xr.DataArray]:
     """Names and values (network, chain, draw, edge) of the groups, and by how much rounding may change these.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis.evidence import evidence_classes
 from pymc_mrf.checks import number
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ def summarize_plan(study: xr.Dataset, *, bayes_factor: float = 10.0) -> "pd.Data
     study : xarray.Dataset
         As returned by `plan_study`.
     bayes_factor : float
-        Above 1: evidence for an edge is a factor of at least this, evidence against one at most its inverse.
+        Above 1: evidence for an edge is a factor above this, evidence against one a factor below its
+        inverse, as of `edge_evidence`: of an edge that is present, or absent, in every draw of a fit, what
+        the draws vouch for.
 
     Returns
     -------
@@ -51,9 +54,9 @@ def summarize_plan(study: xr.Dataset, *, bayes_factor: float = 10.0) -> "pd.Data
         raise TypeError(f"study must be what plan_study returns, not {type(study).__name__}")
     bound = number(bayes_factor, "bayes_factor", 1.0)
     fitted = np.isfinite(study["seconds"])
-    present, factor = study["true_weight"] != 0.0, study["bayes_factor"]
-    # a factor of 0 is that of an edge that no draw has
-    is_for, is_against = factor >= bound, factor <= 1.0 / bound
+    present = study["true_weight"] != 0.0
+    evidence = evidence_classes(study, 1.0 / bound, bound)
+    is_for, is_against = evidence == "for", evidence == "against"
     strength, true_strength = study["strength"], study["true_strength"]
     ranks = [values.copy(data=rankdata(values, axis=-1)) for values in (strength, true_strength)]
     measures = {

@@ -5,6 +5,7 @@ from typing import Any
 import xarray as xr
 
 from pymc_mrf.analysis._parameters import IN_TIME, score_draws
+from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
 
@@ -16,6 +17,7 @@ def log_pseudo_likelihood(
     *,
     family: str = "agreement",
     n_states: Any = 2,
+    scores: Any = None,
     var_name: str = "theta",
     node: Any = None,
     group: str = "posterior",
@@ -36,6 +38,8 @@ def log_pseudo_likelihood(
     family : {"agreement", "ising", "boltzmann", "ordinal"}
     n_states : int, or sequence of d of them
         Number of states of the agreement or ordinal family, of the ordinal one also for each node.
+    scores : (K,) increasing numbers, or d vectors of them, optional
+        Of the ordinal family, as for `OrdinalMRF`: those of the model.
     var_name : str
         Variable of the edge parameters if `parameters` is a DataTree.
     node : str, xarray.DataArray or array_like, optional
@@ -61,6 +65,7 @@ def log_pseudo_likelihood(
         posterior has a variable on the nodes.
     """
     graph = as_undirected(graph, IN_TIME)
+    kind = get_family(family, n_states, scores, graph.nodes)
 
     def score(indices, edge_tables, node_tables, out):
         lpl_kernel(indices, edge_tables, node_tables, graph.arrays, out)
@@ -70,8 +75,7 @@ def log_pseudo_likelihood(
         x,
         graph,
         parameters,
-        family=family,
-        n_states=n_states,
+        kind=kind,
         var_name=var_name,
         node=node,
         group=group,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import xarray as xr
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_axes, check_labels, whole_number
@@ -32,7 +33,6 @@ from pymc_mrf.distributions.mrf import (
 from pymc_mrf.distributions.state_axes import by_node_and_state, by_unit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.ordinal import ordinal
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
 from pymc_mrf.fields.tables import as_table, count_states
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
@@ -75,8 +75,9 @@ class KineticMRF(DiscreteField):
     n_states, scores : optional
         Of the ordinal family, as for `OrdinalMRF`.
     series : (T,) labels, or str, optional
-        Which series, such as a person, each row belongs to, or the column of `observed` that tells: no row
-        depends on one of another series. Rows of a series are in their order.
+        Which series, such as a person, each row belongs to, or the column of `observed` that tells, of a
+        DataArray the coordinate of its rows: no row depends on one of another series. Rows of a series are in
+        their order.
     time : (T,) whole numbers, or str, optional
         Times of the rows of each series, or the column that tells, increasing: where they are more than one
         apart, rows are inserted all of whose cells are missing. Parameters that differ between rows, and
@@ -246,21 +247,14 @@ class KineticMRF(DiscreteField):
 
 def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Family:
     """Find the family, whose parameters are called weight and bias."""
-    if family == "ordinal":
-        if n_states is None:
-            raise TypeError(
-                "n_states is missing: give the number of states of the ordinal family, or one for each node, "
-                "which are counted only in `observed`"
-            )
-        found = ordinal(n_states, scores, graph.nodes)
-    elif family not in ("boltzmann", "ising"):
+    if family not in ("boltzmann", "ising", "ordinal"):
         raise ValueError(f'family must be "boltzmann", "ising" or "ordinal", not {family!r}')
-    else:
-        if scores is not None:
-            raise ValueError(
-                f'scores={scores!r} are those of ordered states: declare family="ordinal", or leave them out'
-            )
-        found = get_family(family, 2 if n_states is None else n_states)
+    if family == "ordinal" and n_states is None:
+        raise TypeError(
+            "n_states is missing: give the number of states of the ordinal family, or one for each node, "
+            "which are counted only in `observed`"
+        )
+    found = get_family(family, 2 if n_states is None else n_states, scores, graph.nodes)
     found.check_nodes(graph.n_nodes)
     return replace(found, edge_parameter="weight", node_parameter="bias")
 
@@ -310,7 +304,7 @@ def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):
     if length not in (None, rows.n_rows):
         raise ValueError(
             f"{name} has {length} rows, but the table has {rows.n_rows}, those of missing times included: "
-            "give values of the same rows"
+            "give values of the same rows, or put rows of missing cells for these times into the table first"
         )
     return pt.specify_shape(parameter, (rows.n_rows, *[None] * n_core))
 
@@ -321,11 +315,15 @@ def _column(
     """Values of `series` or `time` that name a column of the table, and the columns that are nodes."""
     if not isinstance(given, str):
         return given, columns
+    if isinstance(observed, xr.DataArray) and given in observed.coords:
+        along = observed.coords[given]
+        if along.dims == observed.dims[:1]:
+            return along.values, columns
     table = as_table(observed)
     if table is None or given not in table.names:
         raise ValueError(
-            f"{name}: {option}={given!r} names no column of `observed`: give the name of one, or a vector "
-            "with an entry for each row"
+            f"{name}: {option}={given!r} names no column of `observed`, nor a coordinate of its rows: give "
+            "the name of one, or a vector with an entry for each row"
         )
     found = table.column(table.names.index(given))
     values = np.array(

@@ -101,6 +101,7 @@ class OrdinalMRF(MarkovRandomField):
         if observed is None or isinstance(observed, Variable):
             return {}
         counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
+        ordinal(counts, None, graph.nodes)  # refuses a node of one state by its name
         return {"n_states": counts if len(set(counts)) > 1 else counts[0]}
 
     @classmethod

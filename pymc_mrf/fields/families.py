@@ -19,7 +19,7 @@ A new family is a function that returns a `Family`, in a file of its own where i
 ones here, and an entry of `FAMILIES`; nothing asks for the name of a family.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pymc_mrf.fields.family import Family, states_of
@@ -90,9 +90,17 @@ FAMILIES: dict[str, Callable[[Any], Family]] = {
 """Families that functions know by name, from their number of states."""
 
 
-def get_family(name: str, n_states: Any = 2) -> Family:
-    """Look a family up by its name in `FAMILIES`."""
+def get_family(
+    name: str, n_states: Any = 2, scores: Any = None, nodes: Sequence | None = None
+) -> Family:
+    """Look a family up by its name in `FAMILIES`; `scores`, of `nodes`, as of `ordinal`."""
     if not isinstance(name, str) or name not in FAMILIES:
         *others, last = (f'"{known}"' for known in FAMILIES)
         raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}")
+    if FAMILIES[name] is ordinal:
+        return ordinal(n_states, scores, nodes)
+    if scores is not None:
+        raise ValueError(
+            f'scores={scores!r} are those of ordered states: say family="ordinal", or leave them out'
+        )
     return FAMILIES[name](n_states)

@@ -20,7 +20,8 @@ def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) ->
             raise ValueError(
                 f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
             )
-        cards = tuple(len(states_of(k, f"n_states[{i}]")) for i, k in enumerate(n_states))
+        names = _names("n_states", len(n_states), nodes)
+        cards = tuple(len(states_of(*own)) for own in zip(n_states, names, strict=True))
         states = states_of(max(cards, default=0))
     else:
         cards, states = (), states_of(n_states)
@@ -45,6 +46,13 @@ def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) ->
     )
 
 
+def _names(name: str, n: int, nodes: Sequence | None) -> list[str]:
+    """Tell what errors call the entries of a vector `name`, with their nodes if there are as many."""
+    if nodes is None or len(nodes) != n:
+        return [f"{name}[{i}]" for i in range(n)]
+    return [f"{name}[{i}], of node {node!r}," for i, node in enumerate(nodes)]
+
+
 def _increasing(scores: Any, name: str, n_states: int) -> tuple[float, ...]:
     values = numeric_array(scores, name, "iuf").astype(np.float64)
     if values.shape != (n_states,) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
@@ -64,10 +72,9 @@ def _scores_of_nodes(
             f"scores has {len(scores)} vectors but there are {len(cards)} nodes; give one vector of scores "
             "for all nodes, or one for each in node order"
         )
-    names = [f"scores[{i}]" for i in range(len(cards))]
-    if nodes is not None:
-        names = [f"{name}, of node {node!r}," for name, node in zip(names, nodes, strict=True)]
-    rows = [_increasing(*own) for own in zip(scores, names, cards, strict=True)]
+    rows = [
+        _increasing(*own) for own in zip(scores, _names("scores", len(cards), nodes), cards, strict=True)
+    ]
     longest = max(rows, key=len)
     if all(row == longest[: len(row)] for row in rows):
         return longest

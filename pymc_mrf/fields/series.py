@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from pymc_mrf.checks import numeric_array
 from pymc_mrf.graph.frozen import Frozen
+
+MOST_MISSING = 100
+"""Rows that are put in for each row of the table: times that ask for more do not count rows."""
 
 
 class SeriesRows(Frozen):
@@ -116,7 +120,8 @@ def read_order(
     Raises
     ------
     ValueError
-        If there is not one label, or one whole number, for each row, or times of a series do not increase.
+        If there is not one label, or one whole number, for each row, times of a series do not increase, or
+        nearly all rows would be missing.
     """
     labels = _labels(series, n_rows, name)
     times = None if time is None else _times(time, n_rows, name)
@@ -134,9 +139,16 @@ def read_order(
                     f"{name}: time {now}{which} {kind}, in row {row}: sort the rows of each series by time, "
                     "with one row for each time, and tell series apart by `series`"
                 )
-            for _ in range(now - last.get(label, now - 1) - 1):
-                own.append(len(source))
-                source.append(-1)
+            gap = now - last.get(label, now - 1) - 1
+            if len(source) - row + gap > MOST_MISSING * n_rows:
+                raise ValueError(
+                    f"{name}: time {now}, in row {row}, comes {gap + 1} intervals after the row before, and "
+                    f"missing rows would be put in for them, in all more than {MOST_MISSING} for each row of "
+                    "the table: count time in intervals between rows, or let another of the `series` "
+                    "begin after the gap"
+                )
+            own.extend(range(len(source), len(source) + gap))
+            source.extend([-1] * gap)
             last[label] = now
         own.append(len(source))
         source.append(row)
@@ -189,6 +201,13 @@ def _labels(series: Any, n_rows: int, name: str) -> list:
 
 def _times(time: Any, n_rows: int, name: str) -> np.ndarray:
     """Whole numbers, one for each row."""
+    values = np.asarray(time)
+    first = values.ravel()[0] if values.size else 0
+    if isinstance(first, np.datetime64 | np.timedelta64 | date | timedelta):
+        raise ValueError(
+            f"{name}: time holds dates or durations, such as {first}, which do not tell how long an interval "
+            "is: give whole numbers, such as days from the first, (day - day.min()).dt.days of pandas"
+        )
     times = numeric_array(time, f"{name}: time", "iuf")
     if times.shape != (n_rows,):
         raise ValueError(

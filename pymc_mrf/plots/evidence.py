@@ -17,7 +17,7 @@ from pymc_mrf.analysis.evidence import (
     evidence_classes,
 )
 from pymc_mrf.analysis.prior_sensitivity import INCLUSIONS, SCALES, prior_sensitivity
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.lagged import as_directed_or_not
 from pymc_mrf.plots._collection import matplotlib_collection, visual_options, write_labels
 from pymc_mrf.plots.edges import plot_edges
 
@@ -48,7 +48,7 @@ def plot_evidence(
     ----------
     dt, var_name, bounds, model, prior_inclusion, group
         As in `edge_evidence`.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
     node_category, pos, backend
         As in `plot_edges`. By default the edges with evidence place the nodes.
@@ -74,7 +74,7 @@ def plot_evidence(
     """
     check_tree(dt, "dt")
     options = visual_options(visuals, ("edges", "nodes", "legend", "title"))
-    graph = as_graph(graph)
+    graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
     classes = edge_evidence(
         dt, var_name, bounds=bounds, model=model, prior_inclusion=prior_inclusion, group=group

@@ -31,6 +31,7 @@ OF_TRUTH = {"true_weight": "edge", "true_strength": "node"}
 OF_FITS = {
     "inclusion": "edge",
     "bayes_factor": "edge",
+    "bayes_factor_bound": "edge",
     "mean": "edge",
     "strength": "node",
     "seconds": "",
@@ -140,9 +141,9 @@ def plan_study(
     -------
     xarray.Dataset
         With the dimensions "replicate", "n", "edge" and "node": the true ``true_weight`` and
-        ``true_strength``, and of each fit ``inclusion`` and ``bayes_factor`` as of `edge_inclusion`, the
-        posterior ``mean`` of the weights, that of the ``strength`` of nodes, and ``seconds``. NaN where a
-        fit failed.
+        ``true_strength``, and of each fit ``inclusion``, ``bayes_factor`` and ``bayes_factor_bound`` as of
+        `edge_inclusion`, the posterior ``mean`` of the weights, that of the ``strength`` of nodes, and
+        ``seconds``. NaN where a fit failed.
 
     Raises
     ------

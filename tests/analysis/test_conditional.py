@@ -59,6 +59,22 @@ def test_all_nodes_give_the_likelihood_and_single_nodes_the_pseudo_likelihood(rn
     np.testing.assert_allclose(alone, log_pseudo_likelihood(x, GRAPH, w, **options))
 
 
+def test_scores_of_an_ordinal_family(rng):
+    """Of one node, and the pseudo-likelihood, against the tables; other scores give something else."""
+    scores, w, b = np.array([-1.0, 0.5, 2.0]), rng.normal(size=6), rng.normal(size=(5, 2))
+    x, nodes = rng.integers(0, 3, (4, 5)), np.column_stack([np.zeros(5), b])
+    options = {"family": "ordinal", "n_states": 3, "node": b, "per_observation": True}
+    tables = w[:, None, None] * np.outer(scores, scores)
+    expected = [log_conditional(x, [i], GRAPH.edges, tables, nodes) for i in range(5)]
+    rows = conditional_log_likelihood(x, GRAPH, w, ["a"], scores=scores, **options)
+    np.testing.assert_allclose(rows, expected[GRAPH.nodes.index("a")])
+    whole = log_pseudo_likelihood(x, GRAPH, w, scores=scores, **options)
+    np.testing.assert_allclose(whole, sum(expected))
+    assert np.abs(whole - log_pseudo_likelihood(x, GRAPH, w, **options)).max() > 0.1
+    with pytest.raises(ValueError, match=r"scores=\[0, 1\] are those of ordered states"):
+        log_pseudo_likelihood(x % 2, GRAPH, w, family="boltzmann", scores=[0, 1])
+
+
 def test_strong_couplings_do_not_overflow(rng):
     """Scores between -6000 and 6000: a chain of equal signs, where only two states count."""
     chain = nx.path_graph(12)

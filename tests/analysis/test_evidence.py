@@ -146,6 +146,7 @@ def test_no_draw_with_one_cluster_is_told(rng):
     with pytest.warns(UserWarning, match="no draw has one cluster"):
         found = pmrf.cluster_evidence(idata, "z", model=community_model())
     assert found.loc["more than 1", "bayes_factor"] == np.inf
+    assert found.loc[1, "bayes_factor"] == 1.0
 
 
 def test_a_random_rate_is_averaged(rng):

@@ -108,12 +108,12 @@ def test_difference_of_global_strength(sampled, exact):
     assert np.isnan(table.loc["all", "strength_difference"])
 
 
-def posterior(**weights):
+def posterior(edges=None, **weights):
     variables = {name: np.asarray(w, dtype=float) for name, w in weights.items()}
     return az.from_dict(
         {"posterior": variables},
         dims={name: ["edge"] for name in variables},
-        coords={"edge": list(GRAPH.edge_labels)},
+        coords={"edge": list(edges or GRAPH.edge_labels)},
     )
 
 
@@ -133,6 +133,18 @@ def test_two_groups_have_a_signed_difference(two):
     equal = (less == 0).all(axis=-1).mean()
     np.testing.assert_allclose(networks["equal"], equal)
     np.testing.assert_allclose(networks["bayes_factor"], 3 * equal / (1 - equal))
+
+
+def test_arrows_differ_as_edges_do(rng):
+    graph = pmrf.graphs.lagged(list("ab"), links=True)
+    w = rng.normal(size=(2, 40, 5))
+    shift = rng.normal(size=w.shape) * (rng.random(w.shape) < 0.2)
+    idata = posterior(graph.edge_labels, a=w, b=w + shift)
+    table = pmrf.summarize_differences(idata, ["a", "b"], graph=graph, sort="graph")
+    assert table.columns[:6].tolist() == ["source", "target", "lag", "a", "b", "mean"]
+    np.testing.assert_allclose(table["inclusion"], (shift != 0).mean(axis=(0, 1)))
+    equal = pmrf.compare_networks(idata, ["a", "b"], graph=graph).loc["a - b", "equal"]
+    np.testing.assert_allclose(equal, (shift == 0).all(axis=-1).mean())
 
 
 def test_the_value_of_several_groups_is_their_standard_deviation(rng):

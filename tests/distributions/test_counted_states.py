@@ -66,7 +66,7 @@ def test_ordered_categories_count_where_no_cell_has_them():
         ),
         (
             np.where([True, True, False], X, 0),
-            r"n_states\[2\] must be between 2 and 127, not 1; leave nodes",
+            r"n_states\[2\], of node .*, must be between 2 and 127, not 1; leave nodes",
         ),
         (
             np.ma.masked_array(X, [[0, 0, 1]] * 5),

@@ -132,6 +132,12 @@ def test_tables_and_their_columns(rng):
         (frame[names], {"series": frame["who"]}),
         (pl.from_pandas(frame), {"series": "who"}),
         (xr.DataArray(x, dims=("day", "item"), coords={"item": names}), {"series": list(SERIES)}),
+        (
+            xr.DataArray(
+                x, dims=("t", "item"), coords={"item": names, "who": ("t", SERIES), "day": ("t", day)}
+            ),
+            {"series": "who", "time": "day"},
+        ),
     ]
     found = []
     for observed, options in cases:
@@ -243,6 +249,7 @@ def test_pointwise_log_likelihoods_are_those_of_complete_rows(rng):
 
 GRAPH = digraph()
 X = np.random.default_rng(1).integers(2, size=(6, 3))
+DAYS = pd.date_range("2024-01-01", periods=6)
 HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
 
 
@@ -263,6 +270,11 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"time": [0, 1, 2, 3, 3, 4], "series": list("aabbbb")}, "of series 'b' occurs twice"),
         ({"time": [0, 1, 2, 2.5, 3, 4]}, r"time\[3\] is 2.5"),
         ({"time": [0, 1, 2]}, "time has shape"),
+        ({"time": DAYS}, r"time holds dates or durations, such as 2024-01-01.* days from the first"),
+        ({"time": pd.Series(DAYS)}, "time holds dates or durations"),
+        ({"time": DAYS - DAYS[0]}, "time holds dates or durations, such as 0 "),
+        ({"time": pl.Series(list(DAYS)).dt.date().to_list()}, "time holds dates or durations"),
+        ({"time": [0, 1, 2, 3, 4, 10**12]}, r"time 1000000000000, in row 5, comes 9\d* intervals after"),
         ({"lag": 0}, "lag must be a positive integer"),
         ({"lag": (2, 1)}, "increasing"),
         ({"observed": X + 1}, "not a state"),
@@ -271,6 +283,10 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"family": "potts"}, "family must be"),
         ({"n_states": 3}, "two states"),
         ({"scores": [0, 1]}, "ordered states"),
+        (
+            {"observed": X * [1, 0, 1], "family": "ordinal"},
+            r"n_states\[1\], of node 1, must be between 2",
+        ),
         ({"weights": np.ones(5)}, r"weights has shape \(5,\)"),
         ({"weights": [1, 1, 0.5, 1, 1, 1]}, r"weights\[2\] is 0.5"),
         ({"weights": [3, 0, 0, 0, 0, 0]}, "weights are 0 in all rows that have earlier ones"),
@@ -281,7 +297,10 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"likelihood": "path", "links": nx.path_graph(3)}, 'likelihood must be "pseudo" or "exact"'),
         ({"links": nx.Graph([(0, 1)])}, "links has other nodes"),
         ({"weight": np.zeros(3)}, "weight has length 3"),
-        ({"weight": np.zeros((5, 4))}, "weight has 5 rows, but the table has 6"),
+        (
+            {"weight": np.zeros((5, 4))},
+            "weight has 5 rows, but the table has 6.*put rows of missing cells",
+        ),
         ({"bias": np.zeros((5, 3))}, "bias has 5 rows, but the table has 6"),
         ({"bias": np.zeros((2, 6, 3))}, "rows have one"),
         ({"bias": [0.0, np.nan, 0.0]}, "bias must be finite"),

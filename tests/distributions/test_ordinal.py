@@ -498,11 +498,11 @@ def two_fields(shift):
         (lambda: ordinal(0.1, n_states=1), ValueError, "n_states must be between 2 and 127, not 1"),
         (
             lambda: ordinal(0.1, n_states=[3, 1, 3, 2]), ValueError,
-            r"n_states\[1\] must be between 2 and 127, not 1; leave nodes with one state out of the graph",
+            r"n_states\[1\], of node .*, must be between 2 and 127, not 1; leave nodes with",
         ),
         (lambda: ordinal(0.1, n_states=128), ValueError, "not 128"),
         (lambda: ordinal(0.1, n_states=3.0), TypeError, "n_states must be an integer, not 3.0"),
-        (lambda: ordinal(0.1, n_states=[3, 2.0, 3, 2]), TypeError, r"n_states\[1\] must be an .* not 2.0"),
+        (lambda: ordinal(0.1, n_states=[3, 2.0, 3, 2]), TypeError, r"n_states\[1\], of .* an .* not 2.0"),
         (lambda: ordinal(0.1, n_states=True), TypeError, "n_states must be an integer, not True"),
         (lambda: ordinal(0.1, n_states="3"), TypeError, "n_states must be an integer, not '3'"),
         (lambda: ordinal(0.1, n_states=None), TypeError, "n_states is missing: give .* or one for each node"),

@@ -13,10 +13,10 @@ from pymc_mrf.kernels.groups.edge_terms import (
     clear,
     log_likelihood,
 )
+from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.kernels.groups.grouped_particles import fill_shares
 from pymc_mrf.kernels.groups.independent_edges import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.pseudo_groups import describe_pseudo, follow_pseudo
-from pymc_mrf.kernels.groups.table_groups import describe_table, follow_table
 from pymc_mrf.kernels.views import noise
 from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
@@ -59,7 +59,7 @@ def room_for_terms(likelihood):
 
 
 ENGINES = {
-    "exact": (ExactLikelihood, describe_table, follow_table, reference.log_likelihood),
+    "exact": (ExactLikelihood, describe_edgewise, follow_edgewise, reference.log_likelihood),
     "pseudo": (PseudoLikelihood, describe_pseudo, follow_pseudo, reference.log_pseudo_likelihood),
 }
 
@@ -147,7 +147,7 @@ def described(engine, edge, eta):
     """Terms of an edge, for its present value."""
     terms = room_for_terms(engine)
     clear(terms)
-    describe_table(engine.view(eta), edge, eta[edge], terms)
+    describe_edgewise(engine.view(eta), edge, eta[edge], terms)
     return terms
 
 
@@ -199,7 +199,7 @@ def test_particles_follow_changes(name, rng):
     view, shares = engine.view(eta), np.empty((5, engine.n_levels))
     for e, value in ((0, -0.4), (2, 0.9), (4, 0.1), (0, 0.6)):
         described(engine, e, eta)
-        follow_table(view, e, eta[e], value)
+        follow_edgewise(view, e, eta[e], value)
         eta[e] = value
     pairs = enumeration.marginals(SQUARE.edges, eta[:, None, None] * statistic, node_tables)[1]
     expected = np.stack([pairs[:, statistic == f].sum(axis=1) for f in engine.levels], axis=1)
@@ -236,12 +236,12 @@ def test_uneven_weights_ask_for_new_particles(rng):
     engine.change(eta, rng)
     view = engine.view(eta)
     described(engine, 0, eta)
-    assert not follow_table(view, 0, 0.0, 0.1)
+    assert not follow_edgewise(view, 0, 0.0, 0.1)
     assert engine.least_size > 0.9
     asked = False
     for e in range(1, 7):
         described(engine, e, eta)
-        asked |= follow_table(view, e, 0.0, 2.0)
+        asked |= follow_edgewise(view, e, 0.0, 2.0)
     assert engine.least_size < 1.0
     # on a chain both ends of an edge are drawn anew exactly: nothing else depends on it
     assert not asked
@@ -252,7 +252,7 @@ def test_uneven_weights_ask_for_new_particles(rng):
     view, asked = engine.view(np.zeros(4)), []
     for e in range(4):
         described(engine, e, np.zeros(4))
-        asked.append(follow_table(view, e, 0.0, 5.0 if e < 3 else -5.0))
+        asked.append(follow_edgewise(view, e, 0.0, 5.0 if e < 3 else -5.0))
     assert asked[-1]
     assert engine.least_size < 0.5
 

@@ -52,6 +52,19 @@ def test_every_edge_is_in_the_network_of_its_class(tree):
     assert len(wide.get_viz("edges", "undecided").get_segments()) == 6
 
 
+def test_arrows_have_heads_and_colours_of_their_class(rng, tmp_path):
+    graph = pmrf.LaggedGraph("ab", [("a", "a"), ("a", "b"), ("b", "a")], links=[("a", "b")])
+    w = np.zeros((2, 300, 4))
+    w[..., 2], w[..., 1] = 1.0, np.where(rng.random((2, 300)) < 0.5, -0.2, 0.0)
+    tree = as_posterior(w, graph.edge_labels)
+    pc = pmrf.plot_evidence(tree, "theta", graph=graph, prior_inclusion=0.5)
+    pc.savefig(tmp_path / "arrows.png")
+    for name, count in (("for", 1), ("undecided", 1), ("against", 2)):
+        arrows = pc.get_viz("edges", name)
+        assert len(arrows.get_segments()) == count
+        assert all(same_color(color[:3], COLORS[name]) for color in arrows.get_colors())
+
+
 def test_places_colours_and_visuals_are_given(tree):
     pos = {node: (k, k % 2) for k, node in enumerate("abcd")}
     pc = pmrf.plot_evidence(

@@ -124,7 +124,8 @@ def test_the_log_tells_the_time_before_the_others_begin(caplog, monkeypatch):
         return pmrf.runs.replicates.Replicates(results, {})
 
     def fit(seconds):
-        of_edges = dict.fromkeys(("true_weight", "inclusion", "bayes_factor", "mean"), WEIGHT)
+        names = "true_weight", "inclusion", "bayes_factor", "bayes_factor_bound", "mean"
+        of_edges = dict.fromkeys(names, WEIGHT)
         return of_edges | dict.fromkeys(("true_strength", "strength"), np.ones(4)) | {"seconds": seconds}
 
     monkeypatch.setattr("pymc_mrf.runs.planning.replicate", told)

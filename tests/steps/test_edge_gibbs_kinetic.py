@@ -235,16 +235,6 @@ def test_weights_are_rows_told_more_than_once(prior):
     assert not np.allclose(weighted, draws(z))
 
 
-def test_groups_of_links_have_no_exact_step():
-    z = np.random.default_rng(1).integers(2, size=(20, 2))
-    graph = pmrf.graphs.lagged(2, links=True)
-    with pm.Model():
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=5)
-        pmrf.KineticMRF("x", theta, 0.0, graph=graph, observed=z, likelihood="exact")
-        with pytest.raises(ValueError, match=r'x has links .* declare it with likelihood="pseudo"'):
-            pm.sample(1, tune=1, chains=1, cores=1, progressbar=False)
-
-
 def small_model():
     z, labels, _, family, _ = series("boltzmann", PAIR, np.array([0.9, 0.0, -0.7, 0.0]), (30, 9), 4)
     with pm.Model() as model:

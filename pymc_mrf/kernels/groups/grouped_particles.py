@@ -9,8 +9,8 @@ import numpy as np
 
 from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels._jit import jit, lean
-from pymc_mrf.kernels.groups.table_groups import log_masses
-from pymc_mrf.kernels.views.questions import fill_log_table
+from pymc_mrf.kernels.groups.edgewise_groups import log_masses
+from pymc_mrf.kernels.views.particle_edges import estimate_pair
 
 
 class GroupedParticles(NamedTuple):
@@ -83,11 +83,11 @@ def count_levels(z, edges, level, out):
 
 @jit
 def fill_shares(view, edges, out):
-    """Probabilities of the levels of the `edges` (k,) of a `TableView`, into `out` (k, L)."""
+    """Probabilities of the levels of the `edges` (k,) of an `EdgewiseView`, into `out` (k, L)."""
     for k in range(edges.shape[0]):
         w = view.edges.w[edges[k]]
-        fill_log_table(view.edges, edges[k], w, view.log_table)
-        log_masses(view.log_table, view.level, view.log_mass)
+        estimate_pair(view.edges, edges[k], w)
+        log_masses(view.edges.pair.log_p, view.level, view.log_mass)
         top, total = -np.inf, 0.0
         for l in range(out.shape[1]):
             out[k, l] = view.log_mass[l] + w * view.scale * view.levels[l]

@@ -93,8 +93,7 @@ def range_of(view, e):
 @lean
 def fill_probabilities(view):
     """List the probabilities at the view's parameters; return the sum over rows of the log normaliser."""
-    field, F, total = view.field, view.field.features, 0.0
-    K = field.basis.shape[1]
+    field, K, total = view.field, view.field.basis.shape[1], 0.0
     fill_node_tables(field, view.b, view.tables)
     for block in range(view.size.shape[0]):
         S, base = view.size[block], view.base
@@ -114,9 +113,9 @@ def fill_probabilities(view):
             u, v, x = field.edges[e, 0], field.edges[e, 1], view.w[e]
             if view.block[u] == block and view.source[e] >= 0 and x != 0.0:
                 for h in range(view.histories[block, 0], view.histories[block, 1]):
-                    y = x * F[v, 0, view.past[view.source[e], h]]
+                    b = view.past[view.source[e], h]
                     for s in range(S):
-                        view.P[h, s] += y * F[u, 0, view.states[u, s]]
+                        view.P[h, s] += x * field.statistic[e, view.states[u, s] * K + b]
         for h in range(view.histories[block, 0], view.histories[block, 1]):
             top, mass = -np.inf, 0.0
             for s in range(S):
@@ -238,7 +237,7 @@ def follow_listed_rows(view, e, old, new):
     """Multiply the probabilities by exp((new - old) c), and normalise them."""
     if abs(new - old) * view.spread[e] > UNDERFLOW:
         fill_probabilities(view)
-        return
+        return False
     field, K, growth = view.field, view.field.basis.shape[1], view.growth
     u, v = field.edges[e, 0], field.edges[e, 1]
     start, end, S = range_of(view, e)
@@ -252,6 +251,7 @@ def follow_listed_rows(view, e, old, new):
             mass += view.P[h, s]
         for s in range(S):
             view.P[h, s] /= mass
+    return False
 
 
 @questions.add_slopes.register(ListedRows)

@@ -246,16 +246,19 @@ def particle_gain(view, e, x):
     return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
 
 
-@questions.fill_log_table.register(ParticleEdges)
-def fill_particle_table(view, e, x, out):
-    """Estimate the table, its logs into `out` (K K,); its noise is that of the mean of the statistic at x."""
+@lean
+def estimate_pair(view, e, x):
+    """Estimate the table of the pair of edge e, whose value is x, without it, into ``view.pair``.
+
+    Returns the further observations that the noise of the mean of the statistic at x calls for.
+    """
     pair, c = view.pair, view.field.cells[e]
     p, h = pair.p, pair.h
     fill_pair(view.particles, view.field, e, x, p)
     fill_factors(x, c, h)
     norm, mean, variance = 0.0, 0.0, 0.0
     for k in range(c.shape[0]):
-        out[k] = np.log(p[k]) if p[k] > 0.0 else -np.inf
+        pair.log_p[k] = np.log(p[k]) if p[k] > 0.0 else -np.inf
         norm += p[k] * h[k]
         mean += p[k] * h[k] * c[k]
     mean /= norm

@@ -8,6 +8,7 @@ from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import row_states
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.views.listed_rows import ListedRows, fill_probabilities
+from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import (
@@ -47,58 +48,14 @@ class ListedRowEdges(EdgeEngine):
         rows = present_rows(x, graph)
         self.information = data_information(rows, field)
         self.correlations = node_correlations(rows, field)
-        self._columns = columns = columns_of(x, graph)
-        arrays, d_of = (
-            (x if isinstance(x, list) else [x]),
-            [len(b.x.T) for b in blocks_of(rows, field.edges)],
-        )
+        self._columns = columns_of(x, graph)
         cards = family.possible(d).sum(axis=1)
-        nodes = np.cumsum([0, *d_of])
-        states = [row_states(cards[i:j]) for i, j in pairwise(nodes.tolist())]
-        size = np.array([len(own) for own in states])
-        every = np.zeros((d, size.max()), dtype=np.int8)
-        for i, own in zip(nodes, states, strict=False):
-            every[i : i + own.shape[1], : len(own)] = own.T
-        H, S, K = sum(map(len, arrays)), size.max(), family.n_states
-        self.view = ListedRows(
-            field=field,
-            w=np.zeros(r),
-            b=np.zeros(len(field.t)),
-            beta=np.zeros(len(field.t)),
-            n_biases=len(field.t) if moves_biases else 0,
-            block=np.repeat(np.arange(len(size)), d_of),
-            nodes=nodes,
-            size=size,
-            states=every,
-            histories=np.zeros((len(size), 2), dtype=np.int64),
-            n=np.zeros(H),
-            past=np.zeros((len(columns.nodes), H), dtype=np.int8),
-            source=np.where(columns.is_arrow, columns.ends[:, 1], -1),
-            P=np.zeros((H, S)),
-            q=np.zeros((H, K * K)),
-            tables=np.zeros((d, K)),
-            base=np.zeros(S),
-            spread=np.ptp(field.cells, axis=1),
-            p=np.zeros((H, d, K)),
-            growth=np.zeros(K * K),
-        )
-        self._fill_histories(x)
-
-    def _fill_histories(self, x: Data) -> None:
-        """Find the rows that have the same history, and count them."""
-        view, start = self.view, 0
-        for k, block in enumerate(blocks_of(x, self._columns.ends)):
-            n_nodes = view.nodes[k + 1] - view.nodes[k]
-            past, counts = np.unique(block.x[:, n_nodes:], axis=0, return_counts=True)
-            end = start + len(past)
-            view.histories[k], view.n[start:end] = (start, end), counts
-            view.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
-            start += len(block.x)
+        self.view = listed_row_view(x, self._columns, field, cards, len(field.t) if moves_biases else 0)
 
     def set_data(self, x: Data) -> None:
         """Histories as well."""
         super().set_data(x)
-        self._fill_histories(x)
+        fill_histories(self.view, x, self._columns)
 
     def stretch(self, rng) -> float:
         """Draw it as under the exact likelihood of fields."""
@@ -107,3 +64,68 @@ class ListedRowEdges(EdgeEngine):
     def refresh(self, rng) -> None:
         """List all probabilities anew."""
         fill_probabilities(self.view)
+
+
+def listed_row_view(
+    x: Data, columns: Columns, field: Field, cards: np.ndarray, n_biases: int
+) -> ListedRows:
+    """Make the view of a field in time whose rows are listed; probabilities are still to be filled in.
+
+    Parameters
+    ----------
+    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
+        As of `columns`.
+    columns : Columns
+    field : Field
+    cards : (d,) int64 array
+        Number of states of each node.
+    n_biases : int
+        d q if the biases move, else 0.
+    """
+    arrays = x if isinstance(x, list) else [x]
+    d, r, K = len(cards), len(field.edges), field.basis.shape[1]
+    n_times = len(columns.nodes) // d
+    d_of = [own.shape[1] // n_times for own in arrays]
+    nodes = np.cumsum([0, *d_of])
+    states = [row_states(cards[i:j]) for i, j in pairwise(nodes.tolist())]
+    size = np.array([len(own) for own in states])
+    every = np.zeros((d, size.max()), dtype=np.int8)
+    for i, own in zip(nodes, states, strict=False):
+        every[i : i + own.shape[1], : len(own)] = own.T
+    H, S = sum(map(len, arrays)), size.max()
+    view = ListedRows(
+        field=field,
+        w=np.zeros(r),
+        b=np.zeros(len(field.t)),
+        beta=np.zeros(len(field.t)),
+        n_biases=n_biases,
+        block=np.repeat(np.arange(len(size)), d_of),
+        nodes=nodes,
+        size=size,
+        states=every,
+        histories=np.zeros((len(size), 2), dtype=np.int64),
+        n=np.zeros(H),
+        past=np.zeros((len(columns.nodes), H), dtype=np.int8),
+        source=np.where(columns.is_arrow, columns.ends[:, 1], -1),
+        P=np.zeros((H, S)),
+        q=np.zeros((H, K * K)),
+        tables=np.zeros((d, K)),
+        base=np.zeros(S),
+        spread=np.ptp(field.cells, axis=1),
+        p=np.zeros((H, d, K)),
+        growth=np.zeros(K * K),
+    )
+    fill_histories(view, x, columns)
+    return view
+
+
+def fill_histories(view: ListedRows, x: Data, columns: Columns) -> None:
+    """Find the rows of data `x`, as of `listed_row_view`, that have the same history, and count them."""
+    start = 0
+    for k, block in enumerate(blocks_of(x, columns.ends)):
+        n_nodes = view.nodes[k + 1] - view.nodes[k]
+        past, counts = np.unique(block.x[:, n_nodes:], axis=0, return_counts=True)
+        end = start + len(past)
+        view.histories[k], view.n[start:end] = (start, end), counts
+        view.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
+        start += len(block.x)

@@ -14,7 +14,7 @@ from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.groups import grouped_particles
-from pymc_mrf.kernels.groups.table_groups import TableView
+from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
@@ -79,14 +79,13 @@ class ParticleLikelihood(GroupEngine):
             else state_particles.allocate(m, indptr, field)
         )
         edges = particle_edges.allocate_view(field, 0, self._particles, LEAST_SIZE * m, 0)
-        self._view = TableView(
+        self._view = EdgewiseView(
             edge_of=self.edge_of,
             edges=edges,
             s=self.s,
             scale=float(np.ptp(family.edge_statistic) / np.ptp(statistic)),
             levels=self.levels,
             level=self.level.ravel(),
-            log_table=np.empty(self.level.size),
             log_mass=np.empty(self.n_levels),
         )
         self._n_sweeps = n_sweeps

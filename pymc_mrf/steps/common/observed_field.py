@@ -192,6 +192,22 @@ def observed_fields(
     return read
 
 
+def check_links(fields: list["ObservedField"]) -> None:
+    """Refuse fields in time some of which have links and some have none: engines differ.
+
+    Raises
+    ------
+    ValueError
+        If there are such.
+    """
+    for field in fields[1:]:
+        if bool(field.graph.n_links) != bool(fields[0].graph.n_links):
+            raise ValueError(
+                f"fields in time that share a vector all need links, or none, but {fields[0].name} and "
+                f"{field.name} differ: give each a vector of its own"
+            )
+
+
 def observed_field(rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> "ObservedField":
     """`observed_fields` where there may be one only."""
     child, *others = fields = _fields_fed(rv, model, step)

@@ -20,6 +20,7 @@ from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.steps.common.observed_field import (
     FAR,
     ObservedField,
+    check_links,
     children,
     observed_field,
     observed_fields,
@@ -228,11 +229,7 @@ def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedG
                     f"fields in time that share a vector need the same lags, but {fields[0].name} has "
                     f"{graphs[0].lags} and {field.name} {field.graph.lags}: give each a vector of its own"
                 )
-            if bool(field.graph.n_links) != bool(graphs[0].n_links):
-                raise ValueError(
-                    f"fields in time that share a vector all need links, or none, but {fields[0].name} and "
-                    f"{field.name} differ: give each a vector of its own"
-                )
+        check_links(fields)
         return x, LaggedGraph.side_by_side(graphs), family
     starts = np.cumsum([0, *sizes[:-1]])
     edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])

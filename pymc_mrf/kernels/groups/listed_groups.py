@@ -1,0 +1,71 @@
+"""Fields in time with links for `group_labels`: all states of a row are listed."""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.groups.edge_terms import add_levels
+from pymc_mrf.kernels.groups.edgewise_groups import add_edge
+from pymc_mrf.kernels.log_scores import log_add
+from pymc_mrf.kernels.views.listed_rows import ListedRows, first_cell, range_of
+from pymc_mrf.kernels.views.questions import look_at
+
+
+@add_edge.register(ListedRows)
+def add_edge_of_rows(edges, e, x, levels, level, log_mass, terms):
+    """Add one term for each history; what has one level in a history, whatever the edge, adds to the sum."""
+    look_at(edges, e, x)
+    K, (start, end, _) = edges.field.basis.shape[1], range_of(edges, e)
+    n_cells = K if edges.source[e] >= 0 else K * K
+    for h in range(start, end):
+        cell, step = first_cell(edges, e, h)
+        for l in range(levels.shape[0]):
+            log_mass[l] = -np.inf
+        for k in range(n_cells):
+            at = level[cell + k * step]
+            log_mass[at] = log_add(log_mass[at], np.log(edges.q[h, k]))
+        n_possible, last = 0, 0
+        for l in range(levels.shape[0]):
+            if log_mass[l] > -np.inf:
+                n_possible, last = n_possible + 1, l
+        if n_possible > 1:
+            add_levels(terms, edges.n[h], log_mass, levels, 0.0, 0.0)
+        else:
+            terms.total[0] -= edges.n[h] * levels[last]
+
+
+@jit
+def add_group_information(edges, groups, out):
+    """Add minus the Hessian of the log-likelihood by the values of groups, at the listed probabilities.
+
+    Parameters
+    ----------
+    edges : ListedRows
+    groups : (edges,) int64 array
+    out : (G, G) array
+    """
+    G, (n_most, K) = out.shape[0], (edges.states.shape[1], edges.field.basis.shape[1])
+    f, mean = np.empty((G, n_most)), np.empty(G)
+    for block in range(edges.size.shape[0]):
+        S = edges.size[block]
+        for h in range(edges.histories[block, 0], edges.histories[block, 1]):
+            f[:, :S] = 0.0
+            for e in range(groups.shape[0]):
+                u, v, g = edges.field.edges[e, 0], edges.field.edges[e, 1], groups[e]
+                if edges.block[u] == block:
+                    for s in range(S):
+                        b = edges.states[v, s]
+                        if edges.source[e] >= 0:
+                            b = edges.past[edges.source[e], h]
+                        f[g, s] += edges.field.statistic[e, edges.states[u, s] * K + b]
+            for g in range(G):
+                mean[g] = 0.0
+                for s in range(S):
+                    mean[g] += edges.P[h, s] * f[g, s]
+            for g in range(G):
+                for j in range(g + 1):
+                    covariance = 0.0
+                    for s in range(S):
+                        covariance += edges.P[h, s] * (f[g, s] - mean[g]) * (f[j, s] - mean[j])
+                    out[g, j] += edges.n[h] * covariance
+                    if j < g:
+                        out[j, g] += edges.n[h] * covariance
