@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.gaussian import GaussianMRF
     from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
@@ -128,6 +129,7 @@ __all__ = [
     "FactorGraph",
     "FactorGraphField",
     "FactorGraphMRF",
+    "GaussianMRF",
     "Ising",
     "KineticMRF",
     "LaggedGraph",
@@ -237,6 +239,7 @@ _HOMES = {
     "FactorGraph": "pymc_mrf.graph.factor_graph",
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
+    "GaussianMRF": "pymc_mrf.distributions.gaussian",
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",

@@ -18,13 +18,14 @@ DRAW_SWEEPS = 100
 
 
 class FieldRV(NumbaRV, RandomVariable):
-    """Random variable over the d variables of a field; subclasses say what its parameters mean."""
+    """Random variable over the d variables of a field; subclasses say what its parameters mean.
+
+    The first parameter is that of the edges.
+    """
 
     likelihood: str
-    n_sweeps: int
-
-    table_ndims: tuple[int, ...]
-    """Dimensions of each of the `log_tables` without batch dimensions."""
+    moves_biases = True
+    """Whether steps for edges may move its second parameter, that of the nodes, along with them."""
 
     @property
     @abstractmethod
@@ -47,8 +48,20 @@ class FieldRV(NumbaRV, RandomVariable):
         return slice(None)
 
     def arrange(self, x: np.ndarray) -> np.ndarray:
-        """State indices as the engines of steps take them, from those (n, d) of the data."""
+        """Data as the engines of steps take them, from those (n, d) of a `ModelField`."""
         return x
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return (pt.as_tensor(self.n_variables, dtype="int64"),)
+
+
+class DiscreteFieldRV(FieldRV):
+    """Random variable over a field whose variables have states."""
+
+    n_sweeps: int
+
+    table_ndims: tuple[int, ...]
+    """Dimensions of each of the `log_tables` without batch dimensions."""
 
     @abstractmethod
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
@@ -74,9 +87,6 @@ class FieldRV(NumbaRV, RandomVariable):
         node = super().make_node(rng, size, *dist_params)
         rng, x = (output.type for output in node.outputs)
         return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
-
-    def _supp_shape_from_params(self, dist_params, param_shapes=None):
-        return (pt.as_tensor(self.n_variables, dtype="int64"),)
 
 
 def encode_states(family: Family, value):

@@ -230,9 +230,8 @@ def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGrap
     return by_unit(symbolic, graph.n_edges, name, "edge")
 
 
-def _node_parameter(value: Any, family: Family, graph: PairwiseGraph):
-    """Symbolic node parameters (..., d), numbers checked."""
-    name = str(family.node_parameter)
+def node_parameter(value: Any, family: Family, graph: PairwiseGraph, name: str):
+    """Symbolic node parameters (..., d) called `name`, numbers checked."""
     check_labels(value, graph.nodes, name, "node")
     symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
@@ -314,7 +313,7 @@ class MarkovRandomField(DiscreteField):
         graph = as_graph(graph)
         parameters = [edge_parameter(edge, family, graph)]
         if family.node_parameter is not None:
-            parameters.append(_node_parameter(node, family, graph))
+            parameters.append(node_parameter(node, family, graph, family.node_parameter))
         return cls._variable(family, parameters, graph, **kwargs)
 
     @classmethod

@@ -50,7 +50,7 @@ def tag_parents(node, model: pm.Model) -> None:
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
     edge, *nodes = node.op.dist_params(node)
     terms = [rv for rv in ancestors([edge], blockers=model.free_RVs) if rv in model.free_RVs]
-    if nodes and any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
+    if nodes and node.op.moves_biases and any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
         bias = free_bias(nodes[0], model)
         for rv in free_terms(nodes[0], model) if bias is None else [bias.rv]:
             rv.tag.mrf_edge_gibbs_bias = True

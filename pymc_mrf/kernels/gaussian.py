@@ -1,0 +1,119 @@
+"""Dense symmetric matrices of Gaussian fields: precision, its triangular factor, inverse, and draws.
+
+All arrays are float64 and as large as the field, (d, d) or (d,), but for edges (r, 2) and weights (r,).
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import lean
+
+
+@lean
+def fill_precision(edges, w, diagonal, K):
+    """Fill the precision `K` (d, d) of weights `w` (r,) and the `diagonal` (d,): K_uv = -w_uv."""
+    d = K.shape[0]
+    for i in range(d):
+        for j in range(d):
+            K[i, j] = 0.0
+        K[i, i] = diagonal[i]
+    for e in range(w.shape[0]):
+        u, v = edges[e, 0], edges[e, 1]
+        K[u, v] -= w[e]
+        K[v, u] -= w[e]
+
+
+@lean
+def factorise(K):
+    """Overwrite the lower triangle of `K` (d, d) by L, L L' = K; return log det K, NaN if it has none."""
+    value = 0.0
+    for i in range(K.shape[0]):
+        for j in range(i + 1):
+            x = K[i, j]
+            for k in range(j):
+                x -= K[i, k] * K[j, k]
+            if j < i:
+                K[i, j] = x / K[j, j]
+            elif x > 0.0:
+                K[i, i] = np.sqrt(x)
+                value += np.log(x)
+            else:
+                return np.nan
+    return value
+
+
+@lean
+def invert_factorised(L, S):
+    """Fill `S` (d, d) with the inverse of L L', from the lower triangle of `L` (d, d), which is lost."""
+    d = L.shape[0]
+    for j in range(d):  # L^-1, column by column
+        L[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, d):
+            x = 0.0
+            for k in range(j, i):
+                x -= L[i, k] * L[k, j]
+            L[i, j] = x / L[i, i]
+    for i in range(d):
+        for j in range(i + 1):
+            x = 0.0
+            for k in range(i, d):
+                x += L[k, i] * L[k, j]
+            S[i, j] = x
+            S[j, i] = x
+
+
+@lean
+def draw_centred(L, x, rng):
+    """Fill `x` (d,) with a normal draw of precision L L', from the lower triangle of `L` (d, d)."""
+    d = L.shape[0]
+    for i in range(d):
+        x[i] = rng.standard_normal()
+    for i in range(d - 1, -1, -1):  # L' x = z
+        value = x[i]
+        for k in range(i + 1, d):
+            value -= L[k, i] * x[k]
+        x[i] = value / L[i, i]
+
+
+@lean
+def fill_conditional(K, which, x, block):
+    """Precision `block` (m, m) of the nodes `which` (m,) given all others of `x` (d,), centred.
+
+    Into `x` at `which`: what that precision multiplies the conditional mean to.
+    """
+    m = which.shape[0]
+    for a in range(m):
+        x[which[a]] = 0.0
+    for a in range(m):
+        for b in range(m):
+            block[a, b] = K[which[a], which[b]]
+    for a in range(m):
+        value = 0.0
+        for j in range(K.shape[0]):
+            value -= K[which[a], j] * x[j]
+        block[a, a] = value  # not yet in x, which others read
+    for a in range(m):
+        x[which[a]] = block[a, a]
+        block[a, a] = K[which[a], which[a]]
+
+
+@lean
+def solve_factorised(L, which, x):
+    """Solve L L' y = x at `which` (m,), in place, from the lower triangle of `L` (m, m); `x` (d,)."""
+    m = which.shape[0]
+    for a in range(m):
+        value = x[which[a]]
+        for b in range(a):
+            value -= L[a, b] * x[which[b]]
+        x[which[a]] = value / L[a, a]
+    solve_transposed(L, which, x)
+
+
+@lean
+def solve_transposed(L, which, x):
+    """Solve L' y = x at `which` (m,), in place, as `solve_factorised` does."""
+    m = which.shape[0]
+    for a in range(m - 1, -1, -1):
+        value = x[which[a]]
+        for b in range(a + 1, m):
+            value -= L[b, a] * x[which[b]]
+        x[which[a]] = value / L[a, a]
