@@ -48,8 +48,12 @@ class FieldRV(NumbaRV, RandomVariable):
         return slice(None)
 
     def arrange(self, x: np.ndarray) -> np.ndarray:
-        """Data as the engines of steps take them, from those (n, d) of a `ModelField`."""
+        """State indices as the engines of steps take them, from those (n, d) of the data."""
         return x
+
+    def edge_and_node_parameters(self, node: Apply) -> list:
+        """Parameters of the edges and, if there are any, of the nodes: those that engines take as numbers."""
+        return list(self.dist_params(node))
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n_variables, dtype="int64"),)

@@ -53,6 +53,10 @@ class GaussianFieldRV(FieldRV):
         """Number of nodes d."""
         return self.graph.n_nodes
 
+    def edge_and_node_parameters(self, node: Apply) -> list:
+        """Weights and diagonal: engines take deviations from the means for data."""
+        return list(self.dist_params(node)[:2])
+
     def implementation(self, jit):
         """Draw one row."""
         edges, d = self.graph.edges, self.graph.n_nodes

@@ -16,6 +16,7 @@ from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseu
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
@@ -51,6 +52,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "monte-carlo": MonteCarloEdges,
     "particles": ParticleEdges,
     "conditional": ConditionalEdges,
+    "gaussian": GaussianLikelihood,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -218,6 +220,7 @@ class EdgeGibbs(EdgeStep):
     invariant: ClassVar = {
         "exact": EXACT,
         "conditional": EXACT,
+        "gaussian": EXACT,
         "pseudo": OF_PSEUDO,
         "monte-carlo": OF_SAMPLE,
         "particles": APPROXIMATE,
@@ -414,7 +417,7 @@ class EdgeGibbs(EdgeStep):
         return Competence.INCOMPATIBLE
 
     def _begin(self, point, w, b, prior):
-        if not self._starts_at_default(point, [self._name]):
+        if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):
             return w, b
         return self._start.draw(prior, b, self._offset(point), self.rng)
 
@@ -425,7 +428,7 @@ class EdgeGibbs(EdgeStep):
     def _update(self, point):
         if isinstance(self._engine, SharedEdges):
             self._engine.offset = self._offset(point)
-        if any(field.has_missing for field in self._fields):
+        if any(field.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)

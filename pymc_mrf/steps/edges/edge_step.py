@@ -65,7 +65,10 @@ class EdgeStep(MRFStep):
         if what:
             remedy = "use pymc_mrf.EdgeGibbs"
             if serves:
-                remedy = f"declare with likelihood={listed(self._possible(serves))}"
+                left = self._possible(serves)
+                remedy = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
+                if left:
+                    remedy = f"declare with likelihood={listed(left)}"
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
             )

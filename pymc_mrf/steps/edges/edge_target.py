@@ -57,7 +57,10 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     """Find the free variables behind the biases of all fields of `rv`, if edge samplers can move them."""
     nodes = [field_node(child) for child in children(rv, model) if child not in model.free_RVs]
     nodes = [node for node in nodes if node is not None]
-    if not nodes or any(len(node.op.dist_params(node)) < 2 or varies_by_row(node) for node in nodes):
+    if not nodes or any(
+        not node.op.moves_biases or len(node.op.dist_params(node)) < 2 or varies_by_row(node)
+        for node in nodes
+    ):
         return NO_BIASES
     parameters = [node.op.dist_params(node)[1] for node in nodes]
     found, factors = [free_bias(parameter, model) for parameter in parameters], None
