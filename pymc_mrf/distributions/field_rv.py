@@ -24,8 +24,6 @@ class FieldRV(NumbaRV, RandomVariable):
     """
 
     likelihood: str
-    moves_biases = True
-    """Whether steps for edges may move its second parameter, that of the nodes, along with them."""
 
     @property
     @abstractmethod
@@ -52,7 +50,7 @@ class FieldRV(NumbaRV, RandomVariable):
         return x
 
     def edge_and_node_parameters(self, node: Apply) -> list:
-        """Parameters of the edges and, if there are any, of the nodes: those that engines take as numbers."""
+        """Parameters of the edges and, if there are any, of the nodes, as the engines of steps take them."""
         return list(self.dist_params(node))
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):

@@ -12,7 +12,7 @@ from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.field_rv import FieldRV
-from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
+from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows, strip_views
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
@@ -32,7 +32,6 @@ class GaussianFieldRV(FieldRV):
     likelihood = "gaussian"
     family = GAUSSIAN
     groups_edges = False
-    moves_biases = False
     alternatives = ()
 
     def __init__(
@@ -54,8 +53,11 @@ class GaussianFieldRV(FieldRV):
         return self.graph.n_nodes
 
     def edge_and_node_parameters(self, node: Apply) -> list:
-        """Weights and diagonal: engines take deviations from the means for data."""
-        return list(self.dist_params(node)[:2])
+        """Weights and the log of the diagonal; deviations from the means are data."""
+        weight, diagonal, _ = self.dist_params(node)
+        inner = strip_views(diagonal)
+        is_exp = inner.owner is not None and inner.owner.op == pt.exp
+        return [weight, inner.owner.inputs[0] if is_exp else pt.log(inner)]
 
     def implementation(self, jit):
         """Draw one row."""

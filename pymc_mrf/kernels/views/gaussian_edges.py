@@ -1,4 +1,4 @@
-"""Edges of a Gaussian field under its exact likelihood, for given diagonal of the precision.
+"""Edges of a Gaussian field under its exact likelihood, and the log of the diagonal of its precision.
 
 As a function of one weight, w_uv = -K_uv, the others fixed, the log-likelihood of n rows with scatter T about
 their means is, at a distance y from the present weight,
@@ -11,13 +11,17 @@ where an update would lose digits. Its relative error then stays below some 1e-1
 
 An edge whose absence, given all others, would leave the cone is present for certain. Its ratios to absence are
 infinite: in their place stands `ABSENT`, a number, so that ratios of two values of the edge are as they are.
+
+Moves of single edges leave the diagonal where it is. Joint moves have the weights and the log of the diagonal
+for coordinates, about the normal approximation of the posterior, because both are strongly correlated where
+partial correlations are strong.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.gaussian import factorise, fill_precision, invert_factorised
 from pymc_mrf.kernels.views import questions
 
@@ -57,10 +61,11 @@ class GaussianEdges(NamedTuple):
     field : GaussianField
     w : (r,) array
     b : (d,) array
-        Diagonal of the precision, which no move changes.
-    beta : (0,) array
+        Log of the diagonal of the precision.
+    beta : (d,) array, or (0,)
+        The same, if it is moved.
     n_biases : int
-        0.
+        d if it is moved, else 0.
     n : float
         Rows.
     scatter : (d, d) array
@@ -91,6 +96,8 @@ X, A, C, T, LOW, HIGH, MAY_END = range(7)
 def invert(view):
     """Fill S (d, d) of the view's parameters; return log det K, NaN if K is not positive definite."""
     fill_precision(view.field.edges, view.w, view.b, view.L)
+    for i in range(view.b.shape[0]):
+        view.L[i, i] = np.exp(view.b[i])
     log_det = factorise(view.L)
     if np.isfinite(log_det):
         invert_factorised(view.L, view.S)
@@ -162,7 +169,7 @@ def pair_gain(view, e, x):
 
 @questions.bias_terms.register(GaussianEdges)
 def cone_terms(view, e, x, bias):
-    """Return what the cone says of absence: the diagonal has its prior from others."""
+    """Return what the cone says of absence; the diagonal stays, and so does its prior."""
     return (ABSENT if x == 0.0 and view.look[MAY_END] == 0.0 else 0.0), 0.0, 0.0
 
 
@@ -193,19 +200,28 @@ def follow_inverse(view, e, old, new):
 
 
 @questions.set_parameters.register(GaussianEdges)
-def set_weights(view, active, place):
-    """Write the weights of the edges `active` (k,)."""
-    for a in range(active.shape[0]):
+def set_weights_and_diagonal(view, active, place):
+    """Write the weights of the edges `active` (k,) and, if it is moved, the log of the diagonal (d,)."""
+    k = active.shape[0]
+    for a in range(k):
         view.w[active[a]] = place[a]
+    for i in range(view.n_biases):
+        view.b[i] = place[k + i]
+        view.beta[i] = place[k + i]
 
 
 @questions.add_slopes.register(GaussianEdges)
-def add_slopes_of_weights(view, active, slope):
+def add_gaussian_slopes(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
     log_det = invert(view)
     if not np.isfinite(log_det):
         return -np.inf
-    value = 0.5 * view.n * log_det
+    value, k = 0.5 * view.n * log_det, active.shape[0]
+    for i in range(view.b.shape[0]):
+        half = 0.5 * np.exp(view.b[i])
+        value -= half * view.scatter[i, i]
+        if view.n_biases > 0:
+            slope[k + i] += half * (view.n * view.S[i, i] - view.scatter[i, i])
     for a in range(active.shape[0]):
         u, v = view.field.edges[active[a], 0], view.field.edges[active[a], 1]
         value += view.w[active[a]] * view.scatter[u, v]
@@ -214,11 +230,14 @@ def add_slopes_of_weights(view, active, slope):
 
 
 @questions.without_slab.register(GaussianEdges)
-def likelihood_without_slab(view, active, bias, slope):
-    """There are no biases to move."""
-    for a in range(active.shape[0]):
+def gaussian_without_slab(view, active, bias, slope):
+    """Add the prior of the log of the diagonal, which depends on no weight."""
+    k, value = active.shape[0], 0.0
+    if view.n_biases > 0:
+        value = questions.bias_prior(bias, view.b, slope[k:])
+    for a in range(k):
         slope[a] = 0.0
-    return questions.add_slopes(view, active, slope)
+    return value + questions.add_slopes(view, active, slope)
 
 
 @questions.is_trusted.register(GaussianEdges)
@@ -227,9 +246,20 @@ def all_is_trusted(view):
     return True
 
 
-@lean
-def fill_information(view, out):
-    """Information of the likelihood about every weight at the view's S, into `out` (r,)."""
-    for e in range(out.shape[0]):
-        u, v = view.field.edges[e, 0], view.field.edges[e, 1]
-        out[e] = view.n * (view.S[u, u] * view.S[v, v] + view.S[u, v] ** 2)
+@jit
+def fill_curvature(edges, K, S, rows, out):
+    """Fisher information of one row about weights (r,) and the log of the diagonal (d,), `out` (m, r + d).
+
+    Its `rows` (m,) only, at a precision `K` (d, d) with the inverse `S` (d, d): tr(S dK S dK') / 2.
+    """
+    r, d = edges.shape[0], K.shape[0]
+    for a in range(rows.shape[0]):
+        i = rows[a]
+        p, q, by = i - r, i - r, 0.5 * K[i - r, i - r]  # dK = by (e_p e_q' + e_q e_p')
+        if i < r:
+            p, q, by = edges[i, 0], edges[i, 1], -1.0
+        for j in range(r):
+            u, v = edges[j, 0], edges[j, 1]
+            out[a, j] = -by * (S[p, u] * S[q, v] + S[p, v] * S[q, u])
+        for u in range(d):
+            out[a, r + u] = by * K[u, u] * S[p, u] * S[q, u]

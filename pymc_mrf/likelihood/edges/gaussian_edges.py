@@ -1,18 +1,22 @@
-"""The exact likelihood of a Gaussian field as a function of its weights."""
+"""The exact likelihood of a Gaussian field as a function of its weights and the diagonal of its precision."""
 
 from typing import Any
 
 import numpy as np
 
 from pymc_mrf.fields.family import Family
-from pymc_mrf.kernels.edges.hamiltonian import Coordinates, allocate_coordinates
-from pymc_mrf.kernels.priors.densities import slope_and_precision
-from pymc_mrf.kernels.views import gaussian_edges as view_kernels
-from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
+from pymc_mrf.kernels.views import gaussian_edges as kernels
+from pymc_mrf.kernels.views.questions import bias_prior
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
 
 
 class GaussianLikelihood(EdgeEngine):
-    """Moves of the weights of a Gaussian field, given the diagonal of its precision and its means.
+    """Moves of a Gaussian field, given its means.
+
+    Joint moves follow the normal approximation of the posterior at a reference, the mean of the precisions that
+    tuning has seen. It is no place where chains must stay: it shapes moves, which are corrected.
 
     Parameters
     ----------
@@ -21,26 +25,28 @@ class GaussianLikelihood(EdgeEngine):
     graph : PairwiseGraph
     family : Family
     moves_biases : bool
-        False: what belongs to the nodes is moved by others.
+        Whether the diagonal of the precision is this engine's to move.
+
+    Attributes
+    ----------
+    information : (r + d,) array
+        Weights of the reference, and its diagonal.
     """
 
-    view: view_kernels.GaussianEdges
+    view: kernels.GaussianEdges
     starts_empty = True
 
     def __init__(self, x: Any, graph: Any, family: Family, moves_biases: bool) -> None:
         r, d, n = graph.n_edges, graph.n_nodes, len(x)
-        spread = np.sqrt((x**2).sum(axis=0) / n)
+        variance = ((x**2).sum(axis=0) + HALF_ROW) / (n + HALF_ROW)
         u, v = graph.edges.T
-        field = view_kernels.GaussianField(
-            graph.edges, np.arange(r), float((spread[u] * spread[v]).min(initial=np.inf))
-        )
-        self.view = view_kernels.GaussianEdges(
-            field, np.zeros(r), np.ones(d), np.zeros(0), 0, float(n), np.zeros((d, d)),
-            np.diag(spread**2), np.zeros((d, d)), np.zeros(7),
+        contrast = float(np.sqrt(variance[u] * variance[v]).min(initial=1.0))
+        self.view = kernels.GaussianEdges(
+            kernels.GaussianField(graph.edges, np.arange(r), contrast),
+            np.zeros(r), np.zeros(d), np.zeros(d if moves_biases else 0), d if moves_biases else 0, float(n),
+            x.T @ x, np.zeros((d, d)), np.zeros((d, d)), np.zeros(7),
         )  # fmt: skip
-        self.set_data(x)
-        self.information = np.zeros(r)
-        view_kernels.fill_information(self.view, self.information)
+        self.information = np.concatenate([np.zeros(r), 1.0 / variance])
 
     def set_data(self, x) -> None:
         """Take other deviations (n, d)."""
@@ -48,7 +54,9 @@ class GaussianLikelihood(EdgeEngine):
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""
-        self.view.w[:], self.view.b[:] = w, b
+        view = self.view
+        view.w[:], view.b[:] = w, b
+        view.beta[:] = b[: len(view.beta)]
 
     def refresh(self, rng) -> None:
         """Compute the inverse of the precision anew.
@@ -58,28 +66,40 @@ class GaussianLikelihood(EdgeEngine):
         ValueError
             If the precision is not positive definite, as only that of a start can be.
         """
-        if not np.isfinite(view_kernels.invert(self.view)):
+        if not np.isfinite(kernels.invert(self.view)):
             raise ValueError(
                 "the precision of a GaussianMRF is not positive definite at the start of a chain: start from "
                 "smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
             )
 
-    def joint(self, w, b, prior, step, n_steps, rng, enters=False) -> float:
-        """Move present edges jointly; the diagonal `b` stays."""
-        active = np.flatnonzero(w)
-        if not len(active):
-            return np.nan
-        accept = self.trajectory(active, prior, step, n_steps, rng, enters)
-        w[:] = self.view.w
-        return accept
-
-    def coordinates(self, active, prior) -> Coordinates:
-        """Masses by what has been learnt of the information about each weight."""
-        of_slab = slope_and_precision(prior.slab, prior.slab.location)[1]
-        return allocate_coordinates(1.0 / (self.information[active] + of_slab))
+    def coordinates(self, active: np.ndarray, prior: EdgePrior) -> NormalCoordinates:  # type: ignore[override]
+        """Centre on the normal approximation at the reference."""
+        view, r, d = self.view, len(self.view.w), len(self.view.b)
+        edges, (u, v) = view.field.edges, view.field.edges.T
+        w, diagonal = np.split(self.information, [r])
+        place = np.concatenate([w, np.log(diagonal)])
+        K = np.diag(diagonal)
+        K[u, v] = K[v, u] = -w
+        S = np.linalg.inv(K)
+        slope = np.concatenate(
+            [view.scatter[u, v] - view.n * S[u, v], 0.5 * diagonal * np.diag(view.n * S - view.scatter)]
+        )
+        of_prior, by_prior, fixed = np.zeros((3, r + d))
+        of_prior[:r] = prior_precisions(prior, of_prior[r:])
+        bias_prior(prior.bias, place[r:], by_prior[r:])
+        by_prior[:r] = of_prior[:r] * (prior.slab.location - w)
+        moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
+        if not view.n_biases:
+            fixed[r:] = view.b
+        curvature = np.empty((len(moved), r + d))
+        kernels.fill_curvature(edges, K, S, moved, curvature)
+        curvature *= view.n
+        curvature[np.arange(len(moved)), moved] += of_prior[moved]
+        precision = np.ascontiguousarray(curvature[:, moved])
+        shift = curvature @ (place - fixed) + (slope + by_prior)[moved]
+        return normal_coordinates(np.linalg.solve(precision, shift), precision)
 
     def learn(self, weight: float) -> None:
-        """Learn the information, which depends on the weights and the diagonal."""
-        now = np.empty(len(self.information))
-        view_kernels.fill_information(self.view, now)
+        """Let the reference follow the chain; a mean of positive definite matrices is one."""
+        now = np.concatenate([self.view.w, np.exp(self.view.b)])
         self.information += weight * (now - self.information)
