@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+    from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
     from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
@@ -129,6 +130,7 @@ __all__ = [
     "FactorGraph",
     "FactorGraphField",
     "FactorGraphMRF",
+    "GaussianGibbs",
     "GaussianMRF",
     "Ising",
     "KineticMRF",
@@ -239,6 +241,7 @@ _HOMES = {
     "FactorGraph": "pymc_mrf.graph.factor_graph",
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
+    "GaussianGibbs": "pymc_mrf.steps.latent.gaussian_gibbs",
     "GaussianMRF": "pymc_mrf.distributions.gaussian",
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",

@@ -5,7 +5,7 @@ All arrays are float64 and as large as the field, (d, d) or (d,), but for edges 
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import jit, lean
 
 
 @lean
@@ -99,8 +99,7 @@ def fill_conditional(K, which, x, block):
 @lean
 def solve_factorised(L, which, x):
     """Solve L L' y = x at `which` (m,), in place, from the lower triangle of `L` (m, m); `x` (d,)."""
-    m = which.shape[0]
-    for a in range(m):
+    for a in range(which.shape[0]):
         value = x[which[a]]
         for b in range(a):
             value -= L[a, b] * x[which[b]]
@@ -117,3 +116,28 @@ def solve_transposed(L, which, x):
         for b in range(a + 1, m):
             value -= L[b, a] * x[which[b]]
         x[which[a]] = value / L[a, a]
+
+
+@jit
+def draw_missing(x, edges, w, diagonal, rng):
+    """Draw the missing cells of every row of `x` (n, d), NaN, given the others; deviations from the means.
+
+    Weights `w` (m, r) and `diagonal` (m, d) are those of all rows, m = 1, or of each, m = n.
+    """
+    n, d = x.shape
+    K, block, z = np.empty((d, d)), np.empty((d, d)), np.empty(d)
+    for i in range(n):
+        if i == 0 or w.shape[0] > 1 or diagonal.shape[0] > 1:
+            fill_precision(
+                edges, w[min(i, w.shape[0] - 1)], diagonal[min(i, diagonal.shape[0] - 1)], K
+            )
+        missing = np.flatnonzero(np.isnan(x[i]))
+        own = block[: len(missing), : len(missing)]
+        fill_conditional(K, missing, x[i], own)
+        factorise(own)
+        solve_factorised(own, missing, x[i])  # the conditional mean
+        for a in missing:
+            z[a] = rng.standard_normal()
+        solve_transposed(own, missing, z)
+        for a in missing:
+            x[i, a] += z[a]
