@@ -5,7 +5,7 @@ parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC d
 `pm.sample()` and read the result with ArviZ. Names are loaded
 when they are first used; the first field or prior that is made registers the step methods.
 
-Directed graphs other than those in time, continuous variables in a field, learning the graph of a
+Directed graphs other than those in time, fields of states and measurements together, learning the graph of a
 `DirichletProcess`, and computing on GPUs are not implemented.
 """
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
+    from pymc_mrf.analysis.partial_correlations import partial_correlations
     from pymc_mrf.analysis.plan_summary import summarize_plan
     from pymc_mrf.analysis.prediction import (
         predict_nodes,
@@ -181,6 +182,7 @@ __all__ = [
     "neighborhood_selection",
     "network_model",
     "node_measures",
+    "partial_correlations",
     "plan_study",
     "plot_calibration",
     "plot_co_clustering",
@@ -290,6 +292,7 @@ _HOMES = {
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
     "network_model": "pymc_mrf.distributions.network_model",
     "node_measures": "pymc_mrf.analysis.node_measures",
+    "partial_correlations": "pymc_mrf.analysis.partial_correlations",
     "plan_study": "pymc_mrf.runs.planning",
     "plot_calibration": "pymc_mrf.plots.calibration",
     "plot_co_clustering": "pymc_mrf.plots.groups",

@@ -126,7 +126,7 @@ class GaussianMRF(RegisteredField, Continuous):
         if isinstance(observed, SharedVariable):
             check_dims(str(observed.name), name, graph)
         if x is not None and observed is not None:
-            check_rows(registered_node(rv), x, name)
+            check_rows(registered_node(rv), x, name, "mean")
         return rv
 
     @classmethod
@@ -156,11 +156,6 @@ def _check_observed(observed: Any, graph: PairwiseGraph, name: str) -> np.ndarra
     """Refuse what are no measurements of the nodes; return them as floats, masked where cells are missing."""
     if isinstance(observed, Variable):
         observed = observed.get_value() if isinstance(observed, SharedVariable) else value_of(observed)
-        if np.isnan(observed).any():
-            raise ValueError(
-                f"{name}: the pm.Data given as `observed` have NaN; data that may be set anew cannot have missing "
-                "cells: give the array itself"
-            )
     mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
     data = np.ma.getdata(observed)
     values = numeric_array(data, f"{name}: observed", "iuf").astype(np.float64)
@@ -174,7 +169,10 @@ def _check_observed(observed: Any, graph: PairwiseGraph, name: str) -> np.ndarra
     is_missing = np.isnan(values) | (False if mask is None else mask)
     values = np.where(is_missing, 0.0, values)
     twins = check_measurements(
-        values.reshape(-1, graph.n_nodes), is_missing.reshape(-1, graph.n_nodes), graph.nodes, name
+        values.reshape(-1, graph.n_nodes),
+        is_missing.reshape(-1, graph.n_nodes),
+        graph.nodes,
+        f"{name}: observed",
     )
     if twins:
         u, v = twins[0]

@@ -13,7 +13,12 @@ from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
-from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, DiscreteFieldRV, encode_states, node_table_filler
+from pymc_mrf.distributions.field_rv import (
+    DRAW_SWEEPS,
+    DiscreteFieldRV,
+    encode_states,
+    node_table_filler,
+)
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.family import Family

@@ -56,10 +56,14 @@ def check_observed(
     return np.ma.masked_array(values, mask=np.ma.getmask(observed))
 
 
-def check_rows(node, x: np.ndarray, name: str) -> None:
-    """Refuse parameters that differ between rows of another number than those of the data `x` (..., d)."""
+def check_rows(node, x: np.ndarray, name: str, *others: str) -> None:
+    """Refuse parameters that differ between rows of another number than those of the data `x` (..., d).
+
+    `others` are the names of parameters of nodes beside the family's.
+    """
     family = node.op.family
-    labels = (family.edge_parameter, family.edge_axes), (family.node_parameter, family.node_axes)
+    labels = [(family.edge_parameter, family.edge_axes), (family.node_parameter, family.node_axes)]
+    labels += [(other, 0) for other in others]
     for (label, n_axes), given in zip(labels, node.op.dist_params(node), strict=False):
         batch = given.type.shape[: given.type.ndim - 1 - n_axes]
         for n, m in zip(batch[::-1], x.shape[-2::-1], strict=False):

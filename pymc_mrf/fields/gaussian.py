@@ -56,9 +56,12 @@ def read_measurements(
 def _refuse_others(present: np.ndarray, is_categorical: bool, what: str) -> None:
     """Refuse a column whose values that are `present` are no measurements."""
     first = present[0] if len(present) else None
+    first = str(first) if isinstance(first, str) else first
     wrong = ""
     if is_categorical:
-        wrong = f"categories, such as {first!r}: these are answers, which pymc_mrf.OrdinalMRF or Potts takes"
+        wrong = (
+            f"categories, such as {first!r}: these are answers, which pymc_mrf.OrdinalMRF or Potts takes"
+        )
     elif isinstance(first, bool | np.bool_):
         wrong = "truth values: these are states, which pymc_mrf.Ising or BoltzmannMachine takes"
     elif isinstance(first, str):

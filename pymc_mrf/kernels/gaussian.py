@@ -10,7 +10,7 @@ from pymc_mrf.kernels._jit import jit, lean
 
 @lean
 def fill_precision(edges, w, diagonal, K):
-    """Fill the precision `K` (d, d) of weights `w` (r,) and the `diagonal` (d,): K_uv = -w_uv."""
+    """Fill the precision `K` (d, d) of `edges` (r, 2) of weights `w` (r,): K_uv = -w_uv, K_uu = `diagonal` (d,)."""
     d = K.shape[0]
     for i in range(d):
         for j in range(d):
@@ -76,9 +76,9 @@ def draw_centred(L, x, rng):
 
 @lean
 def fill_conditional(K, which, x, block):
-    """Precision `block` (m, m) of the nodes `which` (m,) given all others of `x` (d,), centred.
+    """Fill `block` (m, m), the part of `K` (d, d) of the nodes `which` (m,): their precision given all others.
 
-    Into `x` at `which`: what that precision multiplies the conditional mean to.
+    Into `x` (d,), deviations from the means, at `which`: what that precision makes of the conditional mean.
     """
     m = which.shape[0]
     for a in range(m):
@@ -109,7 +109,7 @@ def solve_factorised(L, which, x):
 
 @lean
 def solve_transposed(L, which, x):
-    """Solve L' y = x at `which` (m,), in place, as `solve_factorised` does."""
+    """Solve L' y = x at `which` (m,), in place, from the lower triangle of `L` (m, m); `x` (d,)."""
     m = which.shape[0]
     for a in range(m - 1, -1, -1):
         value = x[which[a]]
@@ -122,15 +122,13 @@ def solve_transposed(L, which, x):
 def draw_missing(x, edges, w, diagonal, rng):
     """Draw the missing cells of every row of `x` (n, d), NaN, given the others; deviations from the means.
 
-    Weights `w` (m, r) and `diagonal` (m, d) are those of all rows, m = 1, or of each, m = n.
+    Of `edges` (r, 2); weights `w` (m, r) and `diagonal` (m, d) are those of all rows, m = 1, or of each, m = n.
     """
     n, d = x.shape
     K, block, z = np.empty((d, d)), np.empty((d, d)), np.empty(d)
     for i in range(n):
         if i == 0 or w.shape[0] > 1 or diagonal.shape[0] > 1:
-            fill_precision(
-                edges, w[min(i, w.shape[0] - 1)], diagonal[min(i, diagonal.shape[0] - 1)], K
-            )
+            fill_precision(edges, w[min(i, w.shape[0] - 1)], diagonal[min(i, diagonal.shape[0] - 1)], K)
         missing = np.flatnonzero(np.isnan(x[i]))
         own = block[: len(missing), : len(missing)]
         fill_conditional(K, missing, x[i], own)

@@ -250,7 +250,7 @@ def all_is_trusted(view):
 def fill_curvature(edges, K, S, rows, out):
     """Fisher information of one row about weights (r,) and the log of the diagonal (d,), `out` (m, r + d).
 
-    Its `rows` (m,) only, at a precision `K` (d, d) with the inverse `S` (d, d): tr(S dK S dK') / 2.
+    Its `rows` (m,) only, of `edges` (r, 2) at a precision `K` (d, d) with the inverse `S` (d, d): tr(S dK S dK') / 2.
     """
     r, d = edges.shape[0], K.shape[0]
     for a in range(rows.shape[0]):
