@@ -21,9 +21,9 @@ def partial_correlations(
 ) -> xr.DataArray:
     """Partial correlation of both ends of every edge of a `GaussianMRF`, given all other nodes.
 
-    It is weight / sqrt(diagonal_u diagonal_v) = -K_uv / sqrt(K_uu K_vv), of the sign of the weight: positive where
-    high values of both nodes go together, all others being equal; exactly 0 where the edge is absent. It has no
-    unit, and does not change if a column is multiplied by a positive number.
+    It is weight / sqrt(diagonal_u diagonal_v) = -K_uv / sqrt(K_uu K_vv), of the sign of the weight:
+    positive where high values of both nodes go together, all others being equal; exactly 0 where the edge
+    is absent. It has no unit, and does not change if a column is multiplied by a positive number.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def partial_correlations(
     var_name : str
         Variable of the weights.
     diagonal : str or array_like
-        Variable of the diagonal of the precision, one entry for each node or one for all; or the numbers, if it
-        is known.
+        Variable of the diagonal of the precision, one entry for each node or one for all; or the numbers,
+        if it is known.
     graph : networkx.Graph or PairwiseGraph
         Of the field.
     group : str
@@ -42,8 +42,8 @@ def partial_correlations(
     Returns
     -------
     xarray.DataArray
-        (chain, draw, edge), with the dimensions and labels of the weights. Put into the results it is a variable
-        like any other, which `summarize_edges` and the plots of edges read::
+        (chain, draw, edge), with the dimensions and labels of the weights. Put into the results it is a
+        variable like any other, which `summarize_edges` and the plots of edges read::
 
             idata["posterior"]["partial"] = pymc_mrf.partial_correlations(idata, "weight", "diagonal", graph)
 
@@ -76,8 +76,8 @@ def partial_correlations(
         )
     if not (numbers > 0).all():
         raise ValueError(
-            f"{name} has the value {numbers[~(numbers > 0)][0]:g}, but the diagonal of a precision is positive: "
-            "name the variable that GaussianMRF has for its diagonal"
+            f"{name} has the value {numbers[~(numbers > 0)][0]:g}, but the diagonal of a precision is "
+            "positive: name the variable that GaussianMRF has for its diagonal"
         )
     numbers = np.broadcast_to(numbers, (*numbers.shape[:-1], graph.n_nodes))
     u, v = graph.edges.T

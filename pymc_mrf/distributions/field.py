@@ -214,6 +214,8 @@ def registered_node(rv):
 class RegisteredField:
     """How fields of all kinds are registered: beside PyMC's class of their kind of values."""
 
+    dist: Any
+
     def __new__(cls, name, *args, total_size=None, **kwargs):
         """Register the field with the model on the context stack, and tag its parents and its data."""
         if total_size is not None:
@@ -225,7 +227,7 @@ class RegisteredField:
         if isinstance(observed, np.ma.MaskedArray) and np.ma.getmaskarray(observed).any():
             rv = cls._partly(name, *args, **kwargs)
         else:
-            rv = super().__new__(cls, name, *args, **kwargs)
+            rv = super().__new__(cls, name, *args, **kwargs)  # type: ignore[call-arg]
         model = pm.modelcontext(None)
         tag_parents(registered_node(rv), model)
         mark_observed(model[rv.name], model)

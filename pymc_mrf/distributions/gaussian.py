@@ -31,17 +31,17 @@ class GaussianMRF(RegisteredField, Continuous):
         p(x \mid w, \kappa, \mu) \propto \exp\Big(\sum_{(u,v)} w_{uv} (x_u - \mu_u)(x_v - \mu_v)
         - \tfrac12 \sum_u \kappa_u (x_u - \mu_u)^2\Big)
 
-    This is the normal distribution with the precision matrix K, K_uu = kappa_u and K_uv = -w_uv, 0 where the
-    graph has no edge. Two nodes are independent given all others if and only if w_uv = 0; their partial
-    correlation, w_uv / sqrt(kappa_u kappa_v), has the sign of the weight (`partial_correlations`). Means of the
-    nodes given all others are linear: mu_u + sum_v w_uv (x_v - mu_v) / kappa_u.
+    This is the normal distribution with the precision matrix K, K_uu = kappa_u and K_uv = -w_uv, 0 where
+    the graph has no edge. Two nodes are independent given all others if and only if w_uv = 0; their partial
+    correlation, w_uv / sqrt(kappa_u kappa_v), has the sign of the weight (`partial_correlations`). Means of
+    the nodes given all others are linear: mu_u + sum_v w_uv (x_v - mu_v) / kappa_u.
 
     Parameters
     ----------
     name : str
     weight : tensor_like of float, shape (..., r), (..., 1) or scalar
-        One value w per edge, in graph order, or one for all, in units of one over those of both ends: positive
-        values make high values of both go together, and zero is no edge.
+        One value w per edge, in graph order, or one for all, in units of one over those of both ends:
+        positive values make high values of both go together, and zero is no edge.
     diagonal : tensor_like of float, shape (..., d), (..., 1) or scalar
         Diagonal kappa of the precision, in graph order, or one number for all: one over the variance of each
         node given all others. Any positive prior, such as pm.Gamma.
@@ -50,8 +50,9 @@ class GaussianMRF(RegisteredField, Continuous):
         ``intercept + z[:, None] * slope``.
     graph : networkx.Graph or PairwiseGraph
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
-        Measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN and cells of
-        tables without a value are missing: `GaussianGibbs` draws them. There may be fewer rows than nodes.
+        Measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN and cells
+        of tables without a value are missing: `GaussianGibbs` draws them. There may be fewer rows than
+        nodes.
     columns : sequence, optional
         Names of the columns of a table that are the nodes, in node order, if they are others.
     weights : (n,) array_like of int, optional
@@ -62,29 +63,31 @@ class GaussianMRF(RegisteredField, Continuous):
     Raises
     ------
     ValueError, TypeError
-        If graph, data and parameters do not fit together, a parameter is not finite, numbers of `diagonal` are
-        not positive, a column holds text, dates, categories, truth values or infinite values, or the same value
-        in all of two or more rows.
+        If graph, data and parameters do not fit together, a parameter is not finite, numbers of `diagonal`
+        are not positive, a column holds text, dates, categories, truth values or infinite values, or the
+        same value in all of two or more rows.
 
     Warns
     -----
     UserWarning
-        If a column is a multiple of another one, up to a constant, in more complete rows than there are nodes.
+        If a column is a multiple of another one, up to a constant, in more complete rows than there are
+        nodes.
 
     Notes
     -----
     **The prior.** The log density is -inf where K is not positive definite, so that prior and likelihood
     together know such parameters only: the prior of weights and diagonal is what you declare, times an
-    indicator of the cone of positive definite matrices, up to a constant. A `SpikeAndSlab` on the weights thus
-    means p(S, w, kappa) proportional to p^|S| (1 - p)^(r - |S|) slab(w) prior(kappa) 1[K > 0], the prior of
-    bgms and, with other slabs, of Wang (2015). Structures with many edges are in the cone for fewer of their
-    values, so that the prior probability of an edge is below p, the more so the wider the slab and the larger
-    the field. Draws from the prior, as of ``pm.sample_prior_predictive``, do not know of the cone: rows whose
-    precision is not positive definite are NaN, and all other draws are those of the prior.
+    indicator of the cone of positive definite matrices, up to a constant. A `SpikeAndSlab` on the weights
+    thus means p(S, w, kappa) proportional to p^|S| (1 - p)^(r - |S|) slab(w) prior(kappa) 1[K > 0], as in
+    Wang (2015); where the prior of K given S is normalised for every S, as in BDgraph, p(S) is the binomial
+    one. Here structures with many edges are in the cone for fewer of their values, so that the prior
+    probability of an edge is below p, the more so the wider the slab and the larger the field. Draws from
+    the prior, as of ``pm.sample_prior_predictive``, do not know of the cone: rows whose precision is not
+    positive definite are NaN, and all other draws are those of the prior.
 
-    **Units.** One slab for all edges means what it says if the nodes have similar units: divide columns by their
-    standard deviations before, and multiply means and weights back after. A column divided by s has a weight s
-    times as large; partial correlations stay.
+    **Units.** One slab for all edges means what it says if the nodes have similar units: divide columns by
+    their standard deviations before, and multiply means and weights back after. A column divided by s has a
+    weight s times as large; partial correlations stay.
 
     The likelihood is exact, and log-likelihoods are those of the observed cells, row by row.
 

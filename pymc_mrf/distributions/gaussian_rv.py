@@ -1,7 +1,7 @@
 """The random variable behind Gaussian fields: its draws and its log density.
 
-x ~ N(mean, K^-1), K_uv = -weight of the edge between u and v, 0 where there is none, and K_uu = diagonal. Where
-K is not positive definite the log density is -inf.
+x ~ N(mean, K^-1), K_uv = -weight of the edge between u and v, 0 where there is none, and K_uu = diagonal.
+Where K is not positive definite the log density is -inf.
 """
 
 import numpy as np
@@ -108,7 +108,8 @@ def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
 class LogDensityOfSeen(NumbaOp, Op):
     """Log density of the observed cells of each row: (n,), of rows (n, d), NaN where missing, and parameters.
 
-    These are (m, r), (m, d) and (m, d) arrays, m being 1 or n each. No gradient: samplers draw the missing cells.
+    These are (m, r), (m, d) and (m, d) arrays, m being 1 or n each. No gradient: samplers draw the missing
+    cells.
     """
 
     __props__ = ("graph",)

@@ -82,8 +82,8 @@ def check_measurements(
     Returns
     -------
     list of pairs of nodes
-        Whose columns are multiples of each other, up to a constant, so that only the prior keeps the precision
-        of their nodes finite.
+        Whose columns are multiples of each other, up to a constant, so that only the prior keeps the
+        precision of their nodes finite.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_measurements(
         )
     x = np.ma.masked_array(values, is_missing)
     seen = (~is_missing).sum(axis=0)
-    for i in np.flatnonzero(seen > 1):
+    for i in np.flatnonzero(seen > 1).tolist():
         if x[:, i].max() == x[:, i].min():
             raise ValueError(
                 f"{name}: {nodes[i]!r} is {x[:, i].max():g} in all rows, of which its precision would be "
@@ -109,4 +109,4 @@ def check_measurements(
     if len(complete) <= max(2, len(nodes)):
         return []
     C = np.triu(np.corrcoef(complete, rowvar=False), 1) if len(nodes) > 1 else np.zeros((1, 1))
-    return [(nodes[i], nodes[j]) for i, j in np.argwhere(np.abs(C) > 1.0 - 1e-10)]
+    return [(nodes[i], nodes[j]) for i, j in np.argwhere(np.abs(C) > 1.0 - 1e-10).tolist()]

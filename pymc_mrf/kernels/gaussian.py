@@ -10,7 +10,7 @@ from pymc_mrf.kernels._jit import jit, lean
 
 @lean
 def fill_precision(edges, w, diagonal, K):
-    """Fill the precision `K` (d, d) of `edges` (r, 2) of weights `w` (r,): K_uv = -w_uv, K_uu = `diagonal` (d,)."""
+    """Fill the precision `K` (d, d) of `edges` (r, 2): K_uv = -`w` (r,), K_uu = `diagonal` (d,)."""
     d = K.shape[0]
     for i in range(d):
         for j in range(d):
@@ -76,7 +76,7 @@ def draw_centred(L, x, rng):
 
 @lean
 def fill_conditional(K, which, x, block):
-    """Fill `block` (m, m), the part of `K` (d, d) of the nodes `which` (m,): their precision given all others.
+    """Fill `block` (m, m), the part of `K` (d, d) of the nodes `which` (m,), their precision given others.
 
     Into `x` (d,), deviations from the means, at `which`: what that precision makes of the conditional mean.
     """
@@ -122,7 +122,8 @@ def solve_transposed(L, which, x):
 def draw_missing(x, edges, w, diagonal, rng):
     """Draw the missing cells of every row of `x` (n, d), NaN, given the others; deviations from the means.
 
-    Of `edges` (r, 2); weights `w` (m, r) and `diagonal` (m, d) are those of all rows, m = 1, or of each, m = n.
+    Of `edges` (r, 2); weights `w` (m, r) and `diagonal` (m, d) are those of all rows, m = 1, or of each, m
+    = n.
     """
     n, d = x.shape
     K, block, z = np.empty((d, d)), np.empty((d, d)), np.empty(d)

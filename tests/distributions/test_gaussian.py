@@ -216,7 +216,7 @@ def test_bad_data(x, message):
 def test_bad_parameters():
     with pm.Model():
         with pytest.raises(
-            ValueError, match="diagonal must be positive, .* the value -1: give positive"
+            ValueError, match=r"diagonal must be positive, .* the value -1: give positive"
         ):
             pmrf.GaussianMRF("x", WEIGHT, -1.0, graph=GRAPH)
         with pytest.raises(ValueError, match="weight has length 2 but the graph has 3 edges"):

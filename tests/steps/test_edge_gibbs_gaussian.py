@@ -202,7 +202,7 @@ def test_missing_cells():
     )
     x[::2, 0], x[5::3, 1] = np.nan, np.nan
     x = x[~np.isnan(x).all(axis=1)]
-    with pm.Model() as model, warnings.catch_warnings():
+    with pm.Model(), warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.5), shape=1)
         pmrf.GaussianMRF("x", w, 1.0, graph=pmrf.graphs.complete(2), observed=x)
@@ -233,7 +233,7 @@ def test_pm_sample_finds_the_steps():
 
 @pytest.mark.parametrize("prior", ["scalar", "rate", "exp"])
 def test_other_diagonals_are_left_to_nuts_or_moved(prior):
-    with pm.Model() as model:
+    with pm.Model():
         w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
         diagonal = {
             "scalar": lambda: pm.Gamma("diagonal", 2, 1),
@@ -263,7 +263,7 @@ def test_refusals():
     with pm.Model():
         w = pm.Normal("w", 0, 0.1, shape=3)
         with pytest.raises(
-            TypeError, match="GaussianGibbs samples the missing cells of a pymc_mrf.GaussianMRF"
+            TypeError, match=r"GaussianGibbs samples the missing cells of a pymc_mrf\.GaussianMRF"
         ):
             pmrf.GaussianGibbs([w])
         pmrf.DirichletProcess("g", 1.0, pm.Normal.dist(0, 0.1), shape=3)

@@ -5,12 +5,14 @@ their means is, at a distance y from the present weight,
 
     n/2 log f(y) + y T_uv,  f(y) = (1 - y S_uv)^2 - y^2 S_uu S_vv = (1 - a y)(1 - c y),
 
-a, c = S_uv +- sqrt(S_uu S_vv), S = K^-1: the determinant of K is quadratic in one entry. K is positive definite
-for y in (1/c, 1/a). S follows a change by a rank-2 update; it is computed anew at the start of every sweep, and
-where an update would lose digits. Its relative error then stays below some 1e-10, as a test asks.
+a, c = S_uv +- sqrt(S_uu S_vv), S = K^-1: the determinant of K is quadratic in one entry. K is positive
+definite for y in (1/c, 1/a). S follows a change by a rank-2 update; it is computed anew at the start of
+every sweep, and where an update would lose digits. Its relative error then stays below some 1e-10, as a
+test asks.
 
-An edge whose absence, given all others, would leave the cone is present for certain. Its ratios to absence are
-infinite: in their place stands `ABSENT`, a number, so that ratios of two values of the edge are as they are.
+An edge whose absence, given all others, would leave the cone is present for certain. Its ratios to absence
+are infinite: in their place stands `ABSENT`, a number, so that ratios of two values of the edge are as they
+are.
 
 Moves of single edges leave the diagonal where it is. Joint moves have the weights and the log of the diagonal
 for coordinates, about the normal approximation of the posterior, because both are strongly correlated where
@@ -29,8 +31,8 @@ ABSENT = -1e9
 """Log prior of absence outside the cone; two log ratios that it is part of differ right to some 1e-7."""
 
 INNER = 0.95
-"""Share of the way from the middle of the cone to its ends within which proposals follow the likelihood; beyond
-they follow the parabola that touches it there."""
+"""Share of the way from the middle of the cone to its ends within which proposals follow the likelihood;
+beyond they follow the parabola that touches it there."""
 
 ILL = 1e-4
 """Changes of the determinant by a smaller factor call for the inverse anew."""
@@ -73,8 +75,8 @@ class GaussianEdges(NamedTuple):
     S, L : (d, d) arrays
         Inverse of the precision, and room for a factor.
     look : (7,) array
-        Of the edge looked at: weight x, a, c, T_uv, lowest and highest weight within the cone, whether absence
-        is.
+        Of the edge looked at: weight x, a, c, T_uv, lowest and highest weight within the cone, whether
+        absence is.
     """
 
     field: GaussianField
@@ -135,7 +137,7 @@ def look_at_pair(view, e, x):
 
 @lean
 def terms_within(view, x):
-    """Log-likelihood at weight x against `origin`, its slope and information; of the parabola beyond INNER."""
+    """Log-likelihood at weight x against `origin`, its slope and information; beyond INNER a parabola's."""
     look = view.look
     middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
     inside = min(max(x, middle - reach), middle + reach)
@@ -242,7 +244,7 @@ def gaussian_without_slab(view, active, bias, slope):
 
 @questions.is_trusted.register(GaussianEdges)
 def all_is_trusted(view):
-    """The likelihood is exact."""
+    """Trust the likelihood, which is exact."""
     return True
 
 
@@ -250,7 +252,8 @@ def all_is_trusted(view):
 def fill_curvature(edges, K, S, rows, out):
     """Fisher information of one row about weights (r,) and the log of the diagonal (d,), `out` (m, r + d).
 
-    Its `rows` (m,) only, of `edges` (r, 2) at a precision `K` (d, d) with the inverse `S` (d, d): tr(S dK S dK') / 2.
+    Its `rows` (m,) only, of `edges` (r, 2) at a precision `K` (d, d) with the inverse `S` (d, d): tr(S dK S
+    dK') / 2.
     """
     r, d = edges.shape[0], K.shape[0]
     for a in range(rows.shape[0]):

@@ -15,8 +15,8 @@ from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
 class GaussianLikelihood(EdgeEngine):
     """Moves of a Gaussian field, given its means.
 
-    Joint moves follow the normal approximation of the posterior at a reference, the mean of the precisions that
-    tuning has seen. It is no place where chains must stay: it shapes moves, which are corrected.
+    Joint moves follow the normal approximation of the posterior at a reference, the mean of the precisions
+    that tuning has seen. It is no place where chains must stay: it shapes moves, which are corrected.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ class GaussianLikelihood(EdgeEngine):
                 "smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
             )
 
-    def coordinates(self, active: np.ndarray, prior: EdgePrior) -> NormalCoordinates:  # type: ignore[override]
+    def coordinates(  # type: ignore[override]
+        self, active: np.ndarray, prior: EdgePrior
+    ) -> NormalCoordinates:
         """Centre on the normal approximation at the reference."""
         view, r, d = self.view, len(self.view.w), len(self.view.b)
         edges, (u, v) = view.field.edges, view.field.edges.T

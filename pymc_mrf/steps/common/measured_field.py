@@ -54,7 +54,7 @@ class MeasuredField(FieldCells):
         return self.values(point) - self.means(point)
 
     def first(self) -> np.ndarray:
-        """Deviations (n, d) where the model starts; missing cells are the means of the others of their nodes."""
+        """Deviations (n, d) where the model starts; missing cells are means of the others of their nodes."""
         x = self.table.copy()
         for column, free in zip(x.T, self.free.T, strict=True):
             column[free] = column[~free].mean() if not free.all() else 0.0

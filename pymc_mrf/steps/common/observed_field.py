@@ -341,7 +341,7 @@ class ObservedField:
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *op.dist_params(node)])
 
     def present(self, point: dict) -> np.ndarray:
-        """Data `x` at `point`, which holds those of missing cells."""
+        """Return the data `x` at `point`, which holds those of missing cells."""
         return self._cells.present(point) if self.changes else self.x
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:

@@ -66,9 +66,8 @@ class EdgeStep(MRFStep):
             remedy = "use pymc_mrf.EdgeGibbs"
             if serves:
                 left = self._possible(serves)
-                remedy = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
-                if left:
-                    remedy = f"declare with likelihood={listed(left)}"
+                own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
+                remedy = f"declare with likelihood={listed(left)}" if left else own
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
             )

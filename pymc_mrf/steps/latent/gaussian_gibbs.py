@@ -52,15 +52,15 @@ class GaussianGibbs(MRFStep):
         rv = model.values_to_rvs[value]
         if not _is_missing_part(rv):
             raise TypeError(
-                f"GaussianGibbs samples the missing cells of a pymc_mrf.GaussianMRF, but {rv.name} is something "
-                "else: leave the choice of the step to pm.sample()"
+                f"GaussianGibbs samples the missing cells of a pymc_mrf.GaussianMRF, but {rv.name} is "
+                "something else: leave the choice of the step to pm.sample()"
             )
         node = field_node(rv)
         others = [child.name for child in children(rv, model) if field_node(child) is not node]
         if others:
             raise ValueError(
-                f"GaussianGibbs draws {rv.name} given the Gaussian field alone, but {', '.join(others)} depends "
-                f"on it, too: leave {rv.name} to NUTS, as in step=pm.NUTS([{rv.name}])"
+                f"GaussianGibbs draws {rv.name} given the Gaussian field alone, but {', '.join(others)} "
+                f"depends on it, too: leave {rv.name} to NUTS, as in step=pm.NUTS([{rv.name}])"
             )
         parameters = list(node.op.dist_params(node))
         self._held = [HeldData(rv.name, "GaussianGibbs", parameters)]
