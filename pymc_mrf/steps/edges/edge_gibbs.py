@@ -97,8 +97,8 @@ def _belongs_to_nuts(rv) -> bool:
 class EdgeGibbs(EdgeStep):
     """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
 
-    Leaves invariant: the posterior, exactly, under ``likelihood="exact"`` and of a `KineticMRF` without
-    links; the distribution proportional to prior times pseudo-likelihood, exactly, under
+    Leaves invariant: the posterior, exactly, under ``likelihood="exact"``, of a `GaussianMRF` and of a
+    `KineticMRF` without links; the distribution proportional to prior times pseudo-likelihood, exactly, under
     ``likelihood="pseudo"``; that proportional to prior times Monte Carlo likelihood, exactly, under
     ``likelihood="monte-carlo"``, which is the posterior but for the error of one simulation, made when the
     field is declared; in all these cases up to 1e-11 in the log density of a slab that is not pm.Normal,
@@ -123,9 +123,14 @@ class EdgeGibbs(EdgeStep):
     parameters are treated as a field of their own, and the time of a step is proportional to their
     number. Other steps move what such biases are computed from.
 
-    Cells of the data may be missing: `TreeGibbs`, or `SeriesGibbs` of a `KineticMRF`, draws them in turn with
-    this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs` and this step together are
-    an approximation.
+    Of a `GaussianMRF` an edge moves within the limits between which the precision is positive definite, its
+    determinant being quadratic in one weight, and the joint move has the weights and the log of the
+    diagonal for coordinates, about a normal approximation of the posterior at the mean of the precisions
+    that tuning has seen.
+
+    Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, or `GaussianGibbs`,
+    draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs`
+    and this step together are an approximation.
 
     Arrows of a `KineticMRF` have one end that they change, and move the biases of that end only. With links
     within rows its likelihood is ``"pseudo"``, with all that is said of this below, or exact: the states
@@ -147,14 +152,15 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or `KineticMRF`,
-        the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
-        ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
-        that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it
-        feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
-        pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
-        biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read,
-        and left to other steps; under ``likelihood="particles"`` they must be constants.
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`
+        or `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or,
+        in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free
+        variable that is the bias (field, threshold, diagonal) of the same field, as it is or as the logit
+        of a pm.Beta, if it feeds nothing else and its entries all have the same continuous prior, or one of
+        pm.Normal, pm.Cauchy, pm.StudentT and pm.Laplace; or, where there are several fields, as many such
+        variables of which their biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 *
+        d``. Other biases are read, and left to other steps; under ``likelihood="particles"`` they must be
+        constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
