@@ -35,7 +35,7 @@ def prior_of(tree, model):
 
 
 def test_a_gaussian_field_has_another_prior(tree):
-    graph = pmrf.graphs.complete("abc")
+    graph = pmrf.graphs.complete(list("abc"))
     with pm.Model(coords=pmrf.coords(graph)) as model:
         theta = pmrf.SpikeAndSlab("theta", 0.2, pm.Normal.dist(0, 1), dims="edge")
         pmrf.GaussianMRF("x", theta, 1.0, graph=graph, observed=np.eye(3))

@@ -179,6 +179,16 @@ def test_fewer_rows_than_nodes_and_predictive_draws():
     assert "x ~ GaussianMRF(" in model.str_repr()
 
 
+def test_a_hidden_field_has_a_gradient():
+    with pm.Model() as model:
+        z = pmrf.GaussianMRF("z", WEIGHT, DIAGONAL, MEAN, graph=GRAPH, shape=(3, 4))
+        pm.Normal("y", z, 1.0, observed=np.zeros((3, 4)))
+    point = {"z": rows(3)}
+    np.testing.assert_allclose(model.initial_point()["z"], np.tile(MEAN, (3, 1)))
+    slope = model.compile_dlogp()(point)
+    np.testing.assert_allclose(slope, (-(point["z"] - MEAN) @ K - point["z"]).ravel())
+
+
 FRAME = pd.DataFrame(rows(12), columns=list("abcd"))
 
 

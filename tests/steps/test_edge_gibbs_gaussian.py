@@ -246,6 +246,26 @@ def test_other_diagonals_are_left_to_nuts_or_moved(prior):
     assert np.ptp(idata.posterior["diagonal"].values, axis=1).min() > 0.1
 
 
+def test_means_may_differ_between_rows():
+    x, z = measurements(12, 1), np.linspace(-1, 1, 12)
+    x[3, 1] = np.nan
+    with pm.Model() as model, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
+        slope = pm.Normal("slope", 0, 1, shape=3)
+        pmrf.GaussianMRF("x", w, DIAGONAL, 1.0 + z[:, None] * slope, graph=TRIANGLE, observed=x)
+    step = EdgeGibbs([w], model=model)
+    point = {
+        **model.initial_point(),
+        "slope": np.array([1.0, 2.0, 3.0]),
+        "x_unobserved": np.array([7.0]),
+    }
+    step.step(point)
+    filled = np.where(np.isnan(x), 7.0, x)
+    deviations = filled - 1.0 - z[:, None] * point["slope"]
+    np.testing.assert_allclose(step._engine.view.scatter, deviations.T @ deviations)
+
+
 def test_refusals():
     x = measurements(10, 1)
     with pm.Model() as model:

@@ -9,7 +9,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
 from pymc_mrf.kernels.views import gaussian_edges as kernels
 from pymc_mrf.kernels.views.questions import bias_prior
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 
 
 class GaussianLikelihood(EdgeEngine):
@@ -38,9 +38,10 @@ class GaussianLikelihood(EdgeEngine):
 
     def __init__(self, x: Any, graph: Any, family: Family, moves_biases: bool) -> None:
         r, d, n = graph.n_edges, graph.n_nodes, len(x)
-        variance = ((x**2).sum(axis=0) + HALF_ROW) / (n + HALF_ROW)
+        variance = x.var(axis=0)
+        variance[variance == 0.0] = 1.0  # as of one row
         u, v = graph.edges.T
-        contrast = float(np.sqrt(variance[u] * variance[v]).min(initial=1.0))
+        contrast = float(np.sqrt(variance[u] * variance[v]).min(initial=np.inf))
         self.view = kernels.GaussianEdges(
             kernels.GaussianField(graph.edges, np.arange(r), contrast),
             np.zeros(r), np.zeros(d), np.zeros(d if moves_biases else 0), d if moves_biases else 0, float(n),

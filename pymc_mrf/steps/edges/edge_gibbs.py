@@ -155,12 +155,12 @@ class EdgeGibbs(EdgeStep):
         A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`
         or `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or,
         in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free
-        variable that is the bias (field, threshold, diagonal) of the same field, as it is or as the logit
-        of a pm.Beta, if it feeds nothing else and its entries all have the same continuous prior, or one of
-        pm.Normal, pm.Cauchy, pm.StudentT and pm.Laplace; or, where there are several fields, as many such
-        variables of which their biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 *
-        d``. Other biases are read, and left to other steps; under ``likelihood="particles"`` they must be
-        constants.
+        variable that is the bias (field, threshold, or the log of the diagonal) of the same field, as it is
+        or as the logit of a pm.Beta or the log of a positive variable, if it feeds nothing else and its
+        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
+        pm.Laplace; or, where there are several fields, as many such variables of which their biases are
+        sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left
+        to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
