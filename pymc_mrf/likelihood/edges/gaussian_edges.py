@@ -102,6 +102,10 @@ class GaussianLikelihood(EdgeEngine):
         shift = curvature @ (place - fixed) + (slope + by_prior)[moved]
         return normal_coordinates(np.linalg.solve(precision, shift), precision)
 
+    def stretch(self, rng) -> float:
+        """Two steps at least: one alone, as long as the normal approximation allows, is too short a way."""
+        return rng.uniform(1.5, 2.0)
+
     def learn(self, weight: float) -> None:
         """Let the reference follow the chain; a mean of positive definite matrices is one."""
         now = np.concatenate([self.view.w, np.exp(self.view.b)])
