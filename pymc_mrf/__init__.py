@@ -5,7 +5,7 @@ parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC d
 `pm.sample()` and read the result with ArviZ. Names are loaded
 when they are first used; the first field or prior that is made registers the step methods.
 
-Directed graphs other than those in time, continuous variables in a field, learning the graph of a
+Directed graphs other than those in time, fields of states and measurements together, learning the graph of a
 `DirichletProcess`, and computing on GPUs are not implemented.
 """
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
+    from pymc_mrf.analysis.partial_correlations import partial_correlations
     from pymc_mrf.analysis.plan_summary import summarize_plan
     from pymc_mrf.analysis.prediction import (
         predict_nodes,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
     from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
+    from pymc_mrf.distributions.gaussian import GaussianMRF
     from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+    from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
     from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
@@ -128,6 +131,8 @@ __all__ = [
     "FactorGraph",
     "FactorGraphField",
     "FactorGraphMRF",
+    "GaussianGibbs",
+    "GaussianMRF",
     "Ising",
     "KineticMRF",
     "LaggedGraph",
@@ -177,6 +182,7 @@ __all__ = [
     "neighborhood_selection",
     "network_model",
     "node_measures",
+    "partial_correlations",
     "plan_study",
     "plot_calibration",
     "plot_co_clustering",
@@ -237,6 +243,8 @@ _HOMES = {
     "FactorGraph": "pymc_mrf.graph.factor_graph",
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
+    "GaussianGibbs": "pymc_mrf.steps.latent.gaussian_gibbs",
+    "GaussianMRF": "pymc_mrf.distributions.gaussian",
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
@@ -284,6 +292,7 @@ _HOMES = {
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
     "network_model": "pymc_mrf.distributions.network_model",
     "node_measures": "pymc_mrf.analysis.node_measures",
+    "partial_correlations": "pymc_mrf.analysis.partial_correlations",
     "plan_study": "pymc_mrf.runs.planning",
     "plot_calibration": "pymc_mrf.plots.calibration",
     "plot_co_clustering": "pymc_mrf.plots.groups",

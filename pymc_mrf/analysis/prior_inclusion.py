@@ -75,6 +75,7 @@ def spike_and_slab(model: Any, values: xr.DataArray) -> Any:
 
 def _why_unknown(model: Any, name: Any) -> str:
     """Why the model tells no prior probability; nothing if it does."""
+    from pymc_mrf.distributions.parents import likelihoods_fed
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 
     known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, SpikeAndSlabRV)]
@@ -82,6 +83,12 @@ def _why_unknown(model: Any, name: Any) -> str:
     if rv is None:
         names = ", ".join(repr(other.name) for other in known) or "none"
         return f"{name} is no free SpikeAndSlab of the model, which has {names}"
+    if "gaussian" in likelihoods_fed(rv):
+        return (
+            f"{name} is the weight of a GaussianMRF, whose precision is positive definite, so that the prior "
+            f"probability of an edge is not that of {name}: it is the share of draws with the edge among "
+            "those of pm.sample_prior_predictive in which the field is not NaN"
+        )
     observed = [v.name for v in _reached(_probability(rv), model) if v in model.observed_RVs]
     return f"the prior of {name} depends on observed data, {', '.join(observed)}" if observed else ""
 

@@ -81,6 +81,7 @@ class NumbaOp(_Registered):
 class NumbaRV(_Registered):
     """Random variable whose `implementation` draws once, from a generator and the parameters."""
 
+    dtype: str
     ndims_params: Any
     _supp_shape_from_params: Any
 
@@ -99,4 +100,4 @@ class NumbaRV(_Registered):
         ]
         drawn = [draw(rng, *(p[row].copy() for p in rows)) for row in np.ndindex(batch)]
         lengths = [int(length.data) for length in self._supp_shape_from_params(parameters)]
-        return np.array(drawn, dtype=np.int64).reshape(*batch, *lengths)
+        return np.array(drawn, dtype=self.dtype).reshape(*batch, *lengths)

@@ -14,10 +14,11 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import numeric_array, whole_number
 from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.fields.gaussian import read_measurements
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
 
@@ -35,11 +36,17 @@ REMEDIES = {
 
 
 def read_observed(
-    observed: Any, nodes: Sequence, states: Sequence[tuple], name: str, *, columns: Any, weights: Any
+    observed: Any,
+    nodes: Sequence,
+    states: Sequence[tuple] | None,
+    name: str,
+    *,
+    columns: Any,
+    weights: Any,
 ) -> Any:
     """Make arrays of tables, masked if cells are missing, with the columns of the nodes in their order.
 
-    Rows are repeated by their `weights`.
+    Without `states` these are measurements. Rows are repeated by their `weights`.
     """
     if observed is None or isinstance(observed, Variable):
         for option, given in (("columns", columns), ("weights", weights)):
@@ -50,7 +57,10 @@ def read_observed(
                     f"{REMEDIES[option]}"
                 )
         return observed
-    answers = read_answers(observed, nodes, states, f"{name}: observed", columns)
+    if states is None:
+        answers = read_measurements(observed, nodes, f"{name}: observed", columns)
+    else:
+        answers = read_answers(observed, nodes, states, f"{name}: observed", columns)
     if answers is not None:
         observed = answers.values
         if answers.is_missing.any():
@@ -201,8 +211,10 @@ def registered_node(rv):
     return field_node(pm.modelcontext(None)[rv.name])
 
 
-class DiscreteField(Discrete):
-    """Core of all fields; not used directly."""
+class RegisteredField:
+    """How fields of all kinds are registered: beside PyMC's class of their kind of values."""
+
+    dist: Any
 
     def __new__(cls, name, *args, total_size=None, **kwargs):
         """Register the field with the model on the context stack, and tag its parents and its data."""
@@ -211,16 +223,11 @@ class DiscreteField(Discrete):
                 f"{name}: total_size={total_size!r} is for minibatches, which steps and estimates of fields "
                 "do not take: give all rows as `observed`; equal rows cost little under the exact likelihood"
             )
-        if "dtype" in kwargs and kwargs.get("observed") is not None:
-            raise ValueError(
-                f"{name}: dtype={kwargs['dtype']!r} is for hidden fields, whose draws take memory, but "
-                "`observed` is given, and later data that are no states would wrap around: leave dtype out"
-            )
         observed = kwargs.get("observed")
         if isinstance(observed, np.ma.MaskedArray) and np.ma.getmaskarray(observed).any():
             rv = cls._partly(name, *args, **kwargs)
         else:
-            rv = super().__new__(cls, name, *args, **kwargs)
+            rv = super().__new__(cls, name, *args, **kwargs)  # type: ignore[call-arg]
         model = pm.modelcontext(None)
         tag_parents(registered_node(rv), model)
         mark_observed(model[rv.name], model)
@@ -242,7 +249,20 @@ class DiscreteField(Discrete):
         return register_partly(cls.dist(*args, **kwargs), observed, name, dims, initval)
 
 
-@_support_point.register(FieldRV)
+class DiscreteField(RegisteredField, Discrete):
+    """Core of the fields whose variables have states; not used directly."""
+
+    def __new__(cls, name, *args, **kwargs):
+        """Register the field, as `RegisteredField` does."""
+        if "dtype" in kwargs and kwargs.get("observed") is not None:
+            raise ValueError(
+                f"{name}: dtype={kwargs['dtype']!r} is for hidden fields, whose draws take memory, but "
+                "`observed` is given, and later data that are no states would wrap around: leave dtype out"
+            )
+        return super().__new__(cls, name, *args, **kwargs)
+
+
+@_support_point.register(DiscreteFieldRV)
 def _field_support_point(op, rv, rng, size, *parameters):
     """All variables in their first state, in as many rows as the size or the parameters ask for."""
     first = op.decode(np.zeros(op.n_variables, dtype=np.int64))

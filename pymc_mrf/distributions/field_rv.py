@@ -18,13 +18,12 @@ DRAW_SWEEPS = 100
 
 
 class FieldRV(NumbaRV, RandomVariable):
-    """Random variable over the d variables of a field; subclasses say what its parameters mean."""
+    """Random variable over the d variables of a field; subclasses say what its parameters mean.
+
+    The first parameter is that of the edges.
+    """
 
     likelihood: str
-    n_sweeps: int
-
-    table_ndims: tuple[int, ...]
-    """Dimensions of each of the `log_tables` without batch dimensions."""
 
     @property
     @abstractmethod
@@ -50,6 +49,22 @@ class FieldRV(NumbaRV, RandomVariable):
         """State indices as the engines of steps take them, from those (n, d) of the data."""
         return x
 
+    def edge_and_node_parameters(self, node: Apply) -> list:
+        """Parameters of the edges and, if there are any, of the nodes, as the engines of steps take them."""
+        return list(self.dist_params(node))
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return (pt.as_tensor(self.n_variables, dtype="int64"),)
+
+
+class DiscreteFieldRV(FieldRV):
+    """Random variable over a field whose variables have states."""
+
+    n_sweeps: int
+
+    table_ndims: tuple[int, ...]
+    """Dimensions of each of the `log_tables` without batch dimensions."""
+
     @abstractmethod
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Log tables from the parameters, with the batch dimensions of these.
@@ -74,9 +89,6 @@ class FieldRV(NumbaRV, RandomVariable):
         node = super().make_node(rng, size, *dist_params)
         rng, x = (output.type for output in node.outputs)
         return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
-
-    def _supp_shape_from_params(self, dist_params, param_shapes=None):
-        return (pt.as_tensor(self.n_variables, dtype="int64"),)
 
 
 def encode_states(family: Family, value):

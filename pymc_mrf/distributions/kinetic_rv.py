@@ -13,7 +13,12 @@ from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
-from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, FieldRV, encode_states, node_table_filler
+from pymc_mrf.distributions.field_rv import (
+    DRAW_SWEEPS,
+    DiscreteFieldRV,
+    encode_states,
+    node_table_filler,
+)
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.family import Family
@@ -27,7 +32,7 @@ MAX_CELLS = 2**22
 LISTED = 'declare it with likelihood="exact" if the states of a row are few, or without links'
 
 
-class KineticRV(FieldRV):
+class KineticRV(DiscreteFieldRV):
     """Random variable over a table (T, d) whose rows depend on earlier ones; all of it is one draw."""
 
     dtype = "int64"

@@ -56,10 +56,14 @@ def check_observed(
     return np.ma.masked_array(values, mask=np.ma.getmask(observed))
 
 
-def check_rows(node, x: np.ndarray, name: str) -> None:
-    """Refuse parameters that differ between rows of another number than those of the data `x` (..., d)."""
+def check_rows(node, x: np.ndarray, name: str, *others: str) -> None:
+    """Refuse parameters that differ between rows of another number than those of the data `x` (..., d).
+
+    `others` are the names of parameters of nodes beside the family's.
+    """
     family = node.op.family
-    labels = (family.edge_parameter, family.edge_axes), (family.node_parameter, family.node_axes)
+    labels = [(family.edge_parameter, family.edge_axes), (family.node_parameter, family.node_axes)]
+    labels += [(other, 0) for other in others]
     for (label, n_axes), given in zip(labels, node.op.dist_params(node), strict=False):
         batch = given.type.shape[: given.type.ndim - 1 - n_axes]
         for n, m in zip(batch[::-1], x.shape[-2::-1], strict=False):
@@ -230,9 +234,8 @@ def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGrap
     return by_unit(symbolic, graph.n_edges, name, "edge")
 
 
-def _node_parameter(value: Any, family: Family, graph: PairwiseGraph):
-    """Symbolic node parameters (..., d), numbers checked."""
-    name = str(family.node_parameter)
+def node_parameter(value: Any, family: Family, graph: PairwiseGraph, name: str):
+    """Symbolic node parameters (..., d) called `name`, numbers checked."""
     check_labels(value, graph.nodes, name, "node")
     symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
@@ -314,7 +317,7 @@ class MarkovRandomField(DiscreteField):
         graph = as_graph(graph)
         parameters = [edge_parameter(edge, family, graph)]
         if family.node_parameter is not None:
-            parameters.append(_node_parameter(node, family, graph))
+            parameters.append(node_parameter(node, family, graph, family.node_parameter))
         return cls._variable(family, parameters, graph, **kwargs)
 
     @classmethod

@@ -19,7 +19,12 @@ from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
-from pymc_mrf.distributions.field_rv import DRAW_SWEEPS, FieldRV, encode_states, node_table_filler
+from pymc_mrf.distributions.field_rv import (
+    DRAW_SWEEPS,
+    DiscreteFieldRV,
+    encode_states,
+    node_table_filler,
+)
 from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
@@ -52,7 +57,7 @@ IMPOSSIBLE = (
 )
 
 
-class UndirectedFieldRV(FieldRV):
+class UndirectedFieldRV(DiscreteFieldRV):
     """Random variable over the d variables of a field whose probabilities need a partition function.
 
     Random draws are exact and independent if ``likelihood="exact"`` and the junction tree has at most
@@ -333,7 +338,7 @@ def _pseudo(op: UndirectedFieldRV, indices, tables):
     return Blockwise(log_pseudo_likelihood)(indices[..., None, :], *tables)[..., 0]
 
 
-def _with_columns(op: FieldRV, value):
+def _with_columns(op: DiscreteFieldRV, value):
     """`value`, refused where its last dimension is not the variables of the field."""
     if value.type.shape[-1] == op.n_variables:
         return value
@@ -344,7 +349,7 @@ def _with_columns(op: FieldRV, value):
     return Assert(message)(value, pt.eq(value.shape[-1], op.n_variables))
 
 
-def _distinct_rows(op: FieldRV, value, parameters):
+def _distinct_rows(op: DiscreteFieldRV, value, parameters):
     """Make one row of data of all that are equal, and tell where each row is found; `value` and None if not.
 
     Under the same parameters they have the same log probability, which need not be evaluated for each of

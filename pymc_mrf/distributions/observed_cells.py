@@ -23,6 +23,7 @@ from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.checks import PACKAGE
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm, probability_or_nan
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.log_partition import ClampedLogPartition
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV, log_partition
@@ -51,17 +52,16 @@ def register_partly(field, observed: np.ma.MaskedArray, name: str, dims: Any, in
     Returns
     -------
     TensorVariable
-        All cells, integers, the name of which is that of the field: an expression of both variables, which
+        All cells, the name of which is that of the field: an expression of both variables, which
         the model does not know, so that draws do not hold the cells that never change.
     """
     model, mask = pm.modelcontext(None), np.ma.getmaskarray(observed)
     whole, missing = field.type(), pt.constant(mask).type()
-    gaps = pt.switch(missing, np.float32(np.nan), whole.astype("float32"))
     split = PartlyObservedFieldRV(
-        [whole, missing], [gaps, whole[missing].astype("int8")], ndim_supp=field.owner.op.ndim_supp
+        [whole, missing], _parts(whole, missing), ndim_supp=field.owner.op.ndim_supp
     )
     table, cells = split(field, pt.constant(mask))
-    data = np.where(mask, np.nan, observed.data).astype(np.float32)
+    data = np.where(mask, np.nan, observed.data).astype(table.dtype)
     if dims is not None and mask.all(axis=-1).any():  # of which there is no log-likelihood
         dims = (*(f"{name}_dim_{k}" for k in range(mask.ndim - 1)), dims[-1])
     model.register_rv(table, name, observed=pt.constant(data), dims=dims)
@@ -76,6 +76,16 @@ def register_partly(field, observed: np.ma.MaskedArray, name: str, dims: Any, in
     return filled
 
 
+def _parts(whole, missing) -> list:
+    """Return the values `whole` of a field with NaN where cells are missing, and the missing cells alone.
+
+    States are as short as they can be, measurements as they are.
+    """
+    of_table, of_cells = ("float32", "int8") if whole.dtype.startswith("int") else (whole.dtype,) * 2
+    gaps = pt.switch(missing, np.array(np.nan, dtype=of_table), whole.astype(of_table))
+    return [gaps, whole[missing].astype(of_cells)]
+
+
 def mark_observed(rv, model: pm.Model) -> None:
     """Tag the data of `rv`, a field or its observed part, with its name."""
     if rv in model.observed_RVs:
@@ -84,9 +94,7 @@ def mark_observed(rv, model: pm.Model) -> None:
 
 @_support_point.register(PartlyObservedFieldRV)
 def _start(op, rv, field, missing):
-    whole = support_point(field)
-    gaps = pt.switch(missing, np.float32(np.nan), whole.astype("float32"))
-    return [gaps, whole[missing].astype("int8")][rv.owner.outputs.index(rv)]
+    return _parts(support_point(field), missing)[rv.owner.outputs.index(rv)]
 
 
 @_logprob.register(PartlyObservedFieldRV)
@@ -99,6 +107,8 @@ def partly_observed_logprob(op, values, dist, mask, **kwargs):
     joint = logp(dist, pt.set_subtensor(table[mask], cells))
     nothing = pt.zeros((0,), dtype=joint.dtype)
     field = dist.owner.op
+    if isinstance(field, GaussianFieldRV):
+        return ElementwiseTerm()(joint, _of_measured(field, table, mask, dist)), nothing
     if isinstance(field, KineticRV) and field.likelihood == "conditional":
         missing = constant_fold([mask])[0].any(axis=1)
         complete = np.flatnonzero(~missing[field.rows.observations].any(axis=1))
@@ -112,6 +122,20 @@ def partly_observed_logprob(op, values, dist, mask, **kwargs):
     return ElementwiseTerm()(
         joint, _of_observed(field, z, joint, field.dist_params(dist.owner))
     ), nothing
+
+
+def _of_measured(op: GaussianFieldRV, table, mask, dist):
+    """Log density of the observed cells of every row that has one, in one axis for all rows."""
+    d, [missing] = op.n_variables, constant_fold([mask])
+    parameters = [
+        v.reshape((1, -1))
+        if shared_by_rows([v], [1])
+        else pt.broadcast_to(v, (*table.shape[:-1], v.shape[-1])).reshape((-1, v.shape[-1]))
+        for v in op.dist_params(dist.owner)
+    ]
+    of_rows = LogDensityOfSeen(op.graph)(table.reshape((-1, d)), *parameters)
+    is_seen = ~missing.reshape(-1, d).all(axis=1)
+    return of_rows.reshape(missing.shape[:-1]) if is_seen.all() else of_rows[np.flatnonzero(is_seen)]
 
 
 def _of_observed(op: UndirectedFieldRV, z: np.ndarray, joint, parameters):

@@ -6,14 +6,12 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.basic import tensor_copy
-from pytensor.tensor.elemwise import DimShuffle
-from pytensor.tensor.shape import SpecifyShape
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.observed_cells import PartlyObservedFieldRV
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.distributions.symbolic_tables import strip_views
 
 
 def free_parents(node, model: pm.Model) -> list:
@@ -48,7 +46,7 @@ def tag_parents(node, model: pm.Model) -> None:
                 "BoltzmannMachine or OrdinalMRF, or to Potts as a vector with one coupling per edge"
             )
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
-    edge, *nodes = node.op.dist_params(node)
+    edge, *nodes = node.op.edge_and_node_parameters(node)
     terms = [rv for rv in ancestors([edge], blockers=model.free_RVs) if rv in model.free_RVs]
     if nodes and any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
         bias = free_bias(nodes[0], model)
@@ -137,12 +135,3 @@ def fields_under(likelihood: str, model: pm.Model) -> list[tuple]:
 def rows_of_field(node) -> int:
     """Count the rows of the field of an apply node."""
     return int(np.prod(pm.draw(node.outputs[1].shape, mode="FAST_COMPILE")[:-1]))
-
-
-def strip_views(variable):
-    """Return the variable behind added dimensions, shape assertions and named copies."""
-    while variable.owner is not None and (
-        isinstance(variable.owner.op, DimShuffle | SpecifyShape) or variable.owner.op == tensor_copy
-    ):
-        variable = variable.owner.inputs[0]
-    return variable

@@ -6,7 +6,9 @@ once for all of them.
 """
 
 import pytensor.tensor as pt
-from pytensor.tensor.basic import Alloc
+from pytensor.tensor.basic import Alloc, tensor_copy
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.shape import SpecifyShape
 
 
 def filling_number(array):
@@ -64,3 +66,12 @@ def shared_by_rows(parameters, cores) -> bool:
     return all(
         all(p.type.broadcastable[: p.type.ndim - k]) for p, k in zip(parameters, cores, strict=True)
     )
+
+
+def strip_views(variable):
+    """Return the variable behind added dimensions, shape assertions and named copies."""
+    while variable.owner is not None and (
+        isinstance(variable.owner.op, DimShuffle | SpecifyShape) or variable.owner.op == tensor_copy
+    ):
+        variable = variable.owner.inputs[0]
+    return variable

@@ -170,7 +170,7 @@ def read_answers(
     if len(set(found.names)) < len(found.names):
         twice = next(label for label in found.names if found.names.count(label) > 1)
         raise ValueError(f"{name} has two columns {twice!r}: drop or rename one of them")
-    where = _positions(found, list(nodes), columns, name)
+    where = positions(found, list(nodes), columns, name)
     read = [found.column(k) for k in where]
     numbers = [
         column_numbers(
@@ -209,7 +209,7 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
         fewest = [0] * len(nodes)
     else:
         values, is_missing = answers.values, answers.is_missing
-        where = _positions(table, list(nodes), columns, name)
+        where = positions(table, list(nodes), columns, name)
         fewest = [_n_categories(table.column(k)) for k in where]
     if values.ndim == 0 or values.shape[-1] != len(nodes):
         return [2] * len(nodes)  # of data that `observed_values` refuses
@@ -312,7 +312,7 @@ def _of_labelled_array(value: Any) -> Table | None:
     return Table(labels, rows, column)
 
 
-def _positions(table: Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:
+def positions(table: Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:
     """Which column is that of each node."""
     names = table.names
     if columns is not None:

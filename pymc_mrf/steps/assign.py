@@ -31,6 +31,7 @@ from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
 from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
@@ -52,6 +53,7 @@ AUTOMATIC = (
     Exchange,
     TreeGibbs,
     SeriesGibbs,
+    GaussianGibbs,
 )
 STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ReversibleJump, PersistentLangevin)
 """All steps; those that are not `AUTOMATIC` are made on request only."""

@@ -34,6 +34,19 @@ def prior_of(tree, model):
     return odds / (1 + odds)
 
 
+def test_a_gaussian_field_has_another_prior(tree):
+    graph = pmrf.graphs.complete(list("abc"))
+    with pm.Model(coords=pmrf.coords(graph)) as model:
+        theta = pmrf.SpikeAndSlab("theta", 0.2, pm.Normal.dist(0, 1), dims="edge")
+        pmrf.GaussianMRF("x", theta, 1.0, graph=graph, observed=np.eye(3))
+        assert "bayes_factor" not in pmrf.edge_inclusion(tree, "theta")
+    with pytest.raises(
+        ValueError, match=r"the share of draws with the edge among those .*; give prior_incl"
+    ):
+        pmrf.edge_inclusion(tree, "theta", model=model)
+    assert "bayes_factor" in pmrf.edge_inclusion(tree, "theta", model=model, prior_inclusion=0.1)
+
+
 EXACT = {
     "number": (lambda: 0.2, 0.2),
     "numbers": (lambda: CONSTANT, CONSTANT),

@@ -23,6 +23,7 @@ from tests.marks import slow
 from tests.steps import test_community_gibbs as communities
 from tests.steps import test_conjugate_hyperparameters as conjugate
 from tests.steps import test_edge_gibbs_contract as edges
+from tests.steps import test_edge_gibbs_gaussian as gaussian
 from tests.steps import test_edge_gibbs_kinetic as arrows
 from tests.steps import test_edge_gibbs_particles as particles
 from tests.steps import test_edge_gibbs_state_particles as states
@@ -109,6 +110,10 @@ CASES = {
     "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
     "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
     "cells of series": Case(pmrf.SeriesGibbs, series.small_model, ("x_unobserved",)),
+    "Gaussian edges": Case(pmrf.EdgeGibbs, gaussian.small_model, ("w", "diagonal")),
+    "Gaussian cells": Case(
+        pmrf.GaussianGibbs, functools.partial(gaussian.small_model, gaps=True), ("x_unobserved",)
+    ),
     "communities": Case(
         pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
     ),

@@ -68,6 +68,7 @@ def draws_of(model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_cha
     if not corrected:
         sweep = step._engine.sweep
         step._engine.sweep = lambda *args: sweep(*args, corrected=False)
+    values = [model.rvs_to_values[model[name]].name for name in names]
     chains = []
     for chain in range(n_chains):
         step.setup_chain(np.random.default_rng([seed, chain]), tune, n_draws)
@@ -77,7 +78,7 @@ def draws_of(model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_cha
             if i == tune:
                 step.stop_tuning()
             point, _ = step.step(point)
-            rows.append([point[name] for name in names])
+            rows.append([point[value] for value in values])
         chains.append(rows[tune:])
     return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
 

@@ -229,12 +229,15 @@ class EdgeEngine:
     is_pseudo : bool
         Whether it is that of a pseudo-likelihood, of which the step warns where the draws are far from the
         posterior.
+    starts_empty : bool
+        Whether chains start without edges, which then come in the first sweeps; else at estimates.
     """
 
     view: Any
     information: np.ndarray
     correlations: np.ndarray
     is_pseudo: ClassVar[bool] = False
+    starts_empty: ClassVar[bool] = False
     _counts: DataCounts | None = None  # of data that change
     _columns: Columns | None = None  # of data with earlier rows beside the present ones
 

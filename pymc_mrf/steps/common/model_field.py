@@ -1,4 +1,4 @@
-"""A field of a model, observed, latent or in part: its free cells, and states and log tables at a point."""
+"""A field of a model, observed, latent or in part: its free cells, and values and log tables at a point."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,8 +12,8 @@ from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.parents import field_node
 
 
-class ModelField:
-    """Rows of a field: which cells are free, and what is known of the others.
+class FieldCells:
+    """Rows of a field of any kind: which cells are free, and the values of the others.
 
     A field over d variables has n rows, however many dimensions its values have.
 
@@ -30,31 +30,22 @@ class ModelField:
         Whether any cell is.
     name : str
         Entry of a point that holds the values of the free cells; the data if there are none.
-    nodes : sequence
-        Labels of the variables.
-    cards : (d,) array
-        Number of states of each.
     batch : tuple of int
         Shape of the rows.
     free : (n, d) bool array
         Cells that are not observed.
-    known : (n, d) int8 array
-        State indices of the observed cells, 0 in free ones.
+    table : (n, d) array
+        Values, NaN in free cells.
 
     Raises
     ------
     ValueError
-        If data are not of the field's variables, which `pymc.set_data` lets pass, or are no states.
+        If data are not of the field's variables, which `pymc.set_data` lets pass.
     """
 
     def __init__(self, node, model: pm.Model) -> None:
         self.op = op = node.op
         d = op.n_variables
-        is_pairwise = not isinstance(op, FactorGraphRV)
-        self.nodes: Sequence[Any] = op.graph.nodes if is_pairwise else range(d)
-        cards = op.family.cards or [op.family.n_states] * d if is_pairwise else op.graph.cardinalities
-        self.cards = np.array(cards)
-        self._values, self._last = op.decode(np.arange(self.cards.max())), self.cards - 1
         parts = {rv in model.free_RVs: rv for rv in model.basic_RVs if field_node(rv) is node}
         self.is_free = True in parts
         self.name: str = model.rvs_to_values[parts[True]].name if self.is_free else parts[False].name
@@ -68,12 +59,47 @@ class ModelField:
         else:
             table = np.full(model.initial_point()[self.name].shape, np.nan)
         self.batch = table.shape[:-1]
-        table = table.reshape(-1, d)
+        self.table = table = table.reshape(-1, d)
         self.free = np.isnan(table) if self.is_free else np.zeros(table.shape, dtype=bool)
+
+
+class ModelField(FieldCells):
+    """Rows of a field whose variables have states.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field.
+    model : pymc.Model
+
+    Attributes
+    ----------
+    nodes : sequence
+        Labels of the variables.
+    cards : (d,) array
+        Number of states of each.
+    known : (n, d) int8 array
+        State indices of the observed cells, 0 in free ones.
+
+    Raises
+    ------
+    ValueError
+        As `FieldCells`, or if data are no states.
+    """
+
+    def __init__(self, node, model: pm.Model) -> None:
+        super().__init__(node, model)
+        op, table = self.op, self.table
+        d = op.n_variables
+        is_pairwise = not isinstance(op, FactorGraphRV)
+        self.nodes: Sequence[Any] = op.graph.nodes if is_pairwise else range(d)
+        cards = op.family.cards or [op.family.n_states] * d if is_pairwise else op.graph.cardinalities
+        self.cards = np.array(cards)
+        self._values, self._last = op.decode(np.arange(self.cards.max())), self.cards - 1
         self._free_places = np.flatnonzero(self.free)
         self.known = np.zeros(table.shape, dtype=np.int8)
         if is_pairwise and not self.is_free:
-            self.known[:] = op.family.encode(table, n_nodes=d, name=parts[False].name)
+            self.known[:] = op.family.encode(table, n_nodes=d, name=self.name)
         else:
             self.known[~self.free] = self._indices(
                 table[~self.free], np.flatnonzero(~self.free), is_start=False
@@ -116,6 +142,19 @@ class ModelField:
         x = self.known.copy()
         x.reshape(-1)[self._free_places] = self.free_states(point[self.name])
         return x
+
+    @property
+    def changes(self) -> bool:
+        """Whether states do from draw to draw."""
+        return self.is_free
+
+    def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """State indices int8 at `point`, as engines take them."""
+        return self.op.arrange(self.states(point))
+
+    def first(self) -> np.ndarray:
+        """State indices int8 as engines take them, `plausible` ones in missing cells."""
+        return self.op.arrange(self.plausible())
 
     def plausible(self, rng: np.random.Generator | None = None) -> np.ndarray:
         """State indices (n, d) int8, in missing cells those of other rows; without `rng` always the same."""

@@ -16,10 +16,12 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.model_field import ModelField
+from pymc_mrf.steps.common.measured_field import MeasuredField
+from pymc_mrf.steps.common.model_field import FieldCells, ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 FAR = (
@@ -48,7 +50,7 @@ def _not_observed(field, model: pm.Model) -> str:
     """Tell why a free field has no complete data, and what to do about it."""
     name = field.name.removesuffix("_unobserved")
     if missing_part(field, model) is field:
-        rows = ModelField(field_node(field), model).free.any(axis=1)
+        rows = FieldCells(field_node(field), model).free.any(axis=1)
         return (
             f"{name} has missing cells, which this step does not take: leave the choice of the step to "
             f"pm.sample(), or do without the {int(rows.sum())} of {len(rows)} rows that have them"
@@ -57,6 +59,11 @@ def _not_observed(field, model: pm.Model) -> str:
         f"{field.name} has no data: pass them as `observed`; for draws from the prior use "
         "pm.sample_prior_predictive"
     )
+
+
+def cells_of(node, model: pm.Model) -> ModelField | MeasuredField:
+    """Read the cells of a field of any kind."""
+    return (MeasuredField if node.op.family is GAUSSIAN else ModelField)(node, model)
 
 
 def entries_of(parameter, rv) -> np.ndarray | None:
@@ -115,7 +122,7 @@ def constant_share(parameter, rv, model: pm.Model) -> Share | None:
 
 def varies_by_row(node) -> bool:
     """Whether the parameters of a field may differ between its rows, as far as their types tell."""
-    edge, *others = node.op.dist_params(node)
+    edge, *others = node.op.edge_and_node_parameters(node)
     family = node.op.family
     cores = [edge.type.shape[: edge.type.ndim - 1 - family.edge_axes]]
     cores += [p.type.shape[: p.type.ndim - 1 - family.node_axes] for p in others]
@@ -244,11 +251,11 @@ class ObservedField:
     family : Family
     sampled : SampledField or None
         Of a Monte Carlo likelihood.
-    x : (n, d) int8 array
+    x : (n, d) int8 array, or float64 array
         Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
-        earlier ones beside each.
-    has_missing : bool
-        Whether there are any, whose values change.
+        earlier ones beside each; of a Gaussian field deviations from the means.
+    changes : bool
+        Whether these do from draw to draw, with missing cells or random means.
     blocks : list of int64 arrays
         Rows of `x` with the same parameters, whatever these are.
     first : list of int
@@ -275,7 +282,7 @@ class ObservedField:
     ) -> None:
         node = field_node(child)
         op = node.op
-        parameters = op.dist_params(node)
+        parameters = op.edge_and_node_parameters(node)
         self.name: str = child.name
         self.likelihood: str = op.likelihood
         self._step = step
@@ -315,12 +322,12 @@ class ObservedField:
                 f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
                 f"expression of {rv.name}; {remedy}"
             )
-        self._cells, self._arrange = ModelField(node, model), op.arrange
-        self.has_missing, x = self._cells.is_free, self._cells.plausible()
-        self.x, rows = op.arrange(x), np.arange(len(x))[op.table_rows]
+        self._cells = cells_of(node, model)
+        self.changes, self.x = self._cells.changes, self._cells.first()
+        rows = np.arange(len(self._cells.free))[op.table_rows]
         self.blocks = [np.arange(len(rows))]
         if mixes and varies_by_row(node):
-            self.blocks = self._rows_alike(len(x), rows)
+            self.blocks = self._rows_alike(len(self._cells.free), rows)
         self.first = [int(rows[block[0]]) for block in self.blocks]
         self.entries = share.entries
         self.factors = self._by_block(share.factors)
@@ -340,18 +347,18 @@ class ObservedField:
                 f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; {remedy}'
             )
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
-        if rv in set(ancestors(parameters[1:], blockers=model.free_RVs)):
+        if rv in set(ancestors(op.dist_params(node)[1:], blockers=model.free_RVs)):
             raise ValueError(
                 f"{step} moves {rv.name} with the node parameters held fixed, but the "
                 f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on "
                 "something else, or give the edge parameters a prior that NUTS can move"
             )
         # with the prior of `rv`, which is an ancestor of the field
-        self.held = HeldData(self.name, step, [model.rvs_to_values[child], *parameters])
+        self.held = HeldData(self.name, step, [model.rvs_to_values[child], *op.dist_params(node)])
 
     def present(self, point: dict) -> np.ndarray:
-        """State indices (n, d) int8 at `point`, which holds those of missing cells."""
-        return self._arrange(self._cells.states(point)) if self.has_missing else self.x
+        """Return the data `x` at `point`, which holds those of missing cells."""
+        return self._cells.present(point) if self.changes else self.x
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""

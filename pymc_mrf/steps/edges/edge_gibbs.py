@@ -16,6 +16,7 @@ from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseu
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
@@ -51,6 +52,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "monte-carlo": MonteCarloEdges,
     "particles": ParticleEdges,
     "conditional": ConditionalEdges,
+    "gaussian": GaussianLikelihood,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -95,8 +97,8 @@ def _belongs_to_nuts(rv) -> bool:
 class EdgeGibbs(EdgeStep):
     """Edges, weights and biases of an observed field with a `SpikeAndSlab` prior on its weights.
 
-    Leaves invariant: the posterior, exactly, under ``likelihood="exact"`` and of a `KineticMRF` without
-    links; the distribution proportional to prior times pseudo-likelihood, exactly, under
+    Leaves invariant: the posterior, exactly, under ``likelihood="exact"``, of a `GaussianMRF` and of a
+    `KineticMRF` without links; the distribution proportional to prior times pseudo-likelihood, exactly, under
     ``likelihood="pseudo"``; that proportional to prior times Monte Carlo likelihood, exactly, under
     ``likelihood="monte-carlo"``, which is the posterior but for the error of one simulation, made when the
     field is declared; in all these cases up to 1e-11 in the log density of a slab that is not pm.Normal,
@@ -121,9 +123,14 @@ class EdgeGibbs(EdgeStep):
     parameters are treated as a field of their own, and the time of a step is proportional to their
     number. Other steps move what such biases are computed from.
 
-    Cells of the data may be missing: `TreeGibbs`, or `SeriesGibbs` of a `KineticMRF`, draws them in turn with
-    this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs` and this step together are
-    an approximation.
+    Of a `GaussianMRF` an edge moves within the limits between which the precision is positive definite, its
+    determinant being quadratic in one weight, and the joint move has the weights and the log of the
+    diagonal for coordinates, about a normal approximation of the posterior at the mean of the precisions
+    that tuning has seen.
+
+    Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, or `GaussianGibbs`,
+    draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs`
+    and this step together are an approximation.
 
     Arrows of a `KineticMRF` have one end that they change, and move the biases of that end only. With links
     within rows its likelihood is ``"pseudo"``, with all that is said of this below, or exact: the states
@@ -145,14 +152,15 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or `KineticMRF`,
-        the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
-        ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
-        that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it
-        feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
-        pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
-        biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read,
-        and left to other steps; under ``likelihood="particles"`` they must be constants.
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`
+        or `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or,
+        in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free
+        variable that is the bias (field, threshold, or the log of the diagonal) of the same field, as it is
+        or as the logit of a pm.Beta or the log of a positive variable, if it feeds nothing else and its
+        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
+        pm.Laplace; or, where there are several fields, as many such variables of which their biases are
+        sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left
+        to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
@@ -218,6 +226,7 @@ class EdgeGibbs(EdgeStep):
     invariant: ClassVar = {
         "exact": EXACT,
         "conditional": EXACT,
+        "gaussian": EXACT,
         "pseudo": OF_PSEUDO,
         "monte-carlo": OF_SAMPLE,
         "particles": APPROXIMATE,
@@ -414,7 +423,7 @@ class EdgeGibbs(EdgeStep):
         return Competence.INCOMPATIBLE
 
     def _begin(self, point, w, b, prior):
-        if not self._starts_at_default(point, [self._name]):
+        if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):
             return w, b
         return self._start.draw(prior, b, self._offset(point), self.rng)
 
@@ -425,7 +434,7 @@ class EdgeGibbs(EdgeStep):
     def _update(self, point):
         if isinstance(self._engine, SharedEdges):
             self._engine.offset = self._offset(point)
-        if any(field.has_missing for field in self._fields):
+        if any(field.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)

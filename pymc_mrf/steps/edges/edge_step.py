@@ -65,7 +65,9 @@ class EdgeStep(MRFStep):
         if what:
             remedy = "use pymc_mrf.EdgeGibbs"
             if serves:
-                remedy = f"declare with likelihood={listed(self._possible(serves))}"
+                left = self._possible(serves)
+                own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
+                remedy = f"declare with likelihood={listed(left)}" if left else own
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
             )

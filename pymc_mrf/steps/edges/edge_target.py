@@ -58,9 +58,10 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     """Find the free variables behind the biases of all fields of `rv`, if edge samplers can move them."""
     nodes = [field_node(child) for child in children(rv, model) if child not in model.free_RVs]
     nodes = [node for node in nodes if node is not None]
-    if not nodes or any(len(node.op.dist_params(node)) < 2 or varies_by_row(node) for node in nodes):
+    read = [node.op.edge_and_node_parameters(node) for node in nodes]
+    if not nodes or any(len(of_field) < 2 for of_field in read) or any(map(varies_by_row, nodes)):
         return NO_BIASES
-    parameters = [node.op.dist_params(node)[1] for node in nodes]
+    parameters = [of_field[1] for of_field in read]
     found, factors = [free_bias(parameter, model) for parameter in parameters], None
     free = [bias for bias in found if bias is not None]
     if len(free) < len(nodes):

@@ -82,7 +82,7 @@ class EngineGibbs(GroupGibbs):
 
     def _read_data(self, point) -> None:
         for engine, field in zip(self._engines, self._fields, strict=True):
-            if field.has_missing:
+            if field.changes:
                 engine.set_data(field.present(point))
 
     def _begin(self, eta, base: BaseMeasure):

@@ -1,0 +1,151 @@
+"""The random variable behind Gaussian fields: its draws and its log density.
+
+x ~ N(mean, K^-1), K_uv = -weight of the edge between u and v, 0 where there is none, and K_uu = diagonal.
+Where K is not positive definite the log density is -inf.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import _support_point
+from pymc.logprob.abstract import _logprob
+from pytensor.graph import Apply, Op
+
+from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows, strip_views
+from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import gaussian as kernels
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+class GaussianFieldRV(FieldRV):
+    """Random variable over the d nodes of `graph`, of parameters weight (r,), diagonal (d,) and mean (d,).
+
+    A draw is NaN where the precision is not positive definite.
+    """
+
+    dtype = "float64"
+    __props__ = ("name", "signature", "dtype", "inplace", "graph")
+    _print_name = ("GaussianMRF", r"\operatorname{GaussianMRF}")
+    likelihood = "gaussian"
+    family = GAUSSIAN
+    groups_edges = False
+    alternatives = ()
+
+    def __init__(
+        self,
+        graph: PairwiseGraph | None = None,
+        name: str = "GaussianMRF",
+        signature: str = "(r),(d),(d)->(d)",
+        dtype: str = "float64",
+        inplace: bool = False,
+    ) -> None:
+        if graph is None:
+            raise TypeError("GaussianFieldRV needs a graph")
+        self.graph = graph
+        super().__init__(name=name, signature=signature, dtype=dtype, inplace=inplace)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of nodes d."""
+        return self.graph.n_nodes
+
+    def edge_and_node_parameters(self, node: Apply) -> list:
+        """Weights and the log of the diagonal; deviations from the means are data."""
+        weight, diagonal, _ = self.dist_params(node)
+        inner = strip_views(diagonal)
+        is_exp = inner.owner is not None and inner.owner.op == pt.exp
+        return [weight, inner.owner.inputs[0] if is_exp else pt.log(inner)]
+
+    def implementation(self, jit):
+        """Draw one row."""
+        edges, d = self.graph.edges, self.graph.n_nodes
+
+        def draw(rng, weight, diagonal, mean):
+            K, x = np.empty((d, d)), np.empty(d)
+            kernels.fill_precision(edges, weight.astype(np.float64), diagonal.astype(np.float64), K)
+            if np.isnan(kernels.factorise(K)):
+                x[:] = np.nan
+            else:
+                kernels.draw_centred(K, x, rng)
+            return x + mean
+
+        return draw
+
+    def precision(self, weight, diagonal):
+        """Precision K (..., d, d) of parameters (..., r) and (..., d); symbolic."""
+        d, (u, v) = self.graph.n_nodes, self.graph.edges.T
+        place = np.full((d, d), d + self.graph.n_edges)  # of zeros
+        place[np.arange(d), np.arange(d)] = np.arange(d)
+        place[u, v] = place[v, u] = d + np.arange(self.graph.n_edges)
+        zero = pt.zeros_like(weight.sum(axis=-1, keepdims=True) + diagonal.sum(axis=-1, keepdims=True))
+        return pt.concatenate([diagonal + zero, -weight + zero, zero], axis=-1)[..., place]
+
+
+@_support_point.register(GaussianFieldRV)
+def _means(op, rv, rng, size, weight, diagonal, mean):
+    """All variables at their means."""
+    return pt.broadcast_to(mean, op._infer_shape(size, (weight, diagonal, mean)))
+
+
+@_logprob.register(GaussianFieldRV)
+def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
+    [x] = values
+    K, deviation = op.precision(weight, diagonal), x - mean
+    if shared_by_rows([K], [2]):
+        K = core(K, 2)
+        quadratic = (deviation * (deviation @ K)).sum(axis=-1)
+    else:
+        quadratic = (deviation * (K @ deviation[..., None])[..., 0]).sum(axis=-1)
+    factor = pt.linalg.cholesky(K, lower=True, on_error="nan")
+    half = pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    logp = half - 0.5 * (quadratic + op.n_variables * LOG_2PI)
+    return pt.switch(pt.isnan(half), -np.inf, logp)
+
+
+class LogDensityOfSeen(NumbaOp, Op):
+    """Log density of the observed cells of each row: (n,), of rows (n, d), NaN where missing, and parameters.
+
+    These are (m, r), (m, d) and (m, d) arrays, m being 1 or n each. No gradient: samplers draw the missing
+    cells.
+    """
+
+    __props__ = ("graph",)
+
+    def __init__(self, graph: PairwiseGraph) -> None:
+        self.graph = graph
+
+    def make_node(self, x, weight, diagonal, mean):
+        """Build the node."""
+        inputs = [pt.as_tensor(v).astype("float64") for v in (x, weight, diagonal, mean)]
+        return Apply(self, inputs, [pt.dvector()])
+
+    def infer_shape(self, node, shapes):
+        """One number for each row."""
+        return [(shapes[0][0],)]
+
+    def implementation(self, jit):
+        """Integrate the missing cells out: what their conditional density is at its mode."""
+        edges = self.graph.edges
+
+        def log_density_of_seen(x, weight, diagonal, mean):
+            n, d = x.shape
+            K, L, of_missing, out = np.empty((d, d)), np.empty((d, d)), np.empty((d, d)), np.empty(n)
+            for i in range(n):
+                w, a = weight[min(i, len(weight) - 1)], diagonal[min(i, len(diagonal) - 1)]
+                kernels.fill_precision(edges, w, a, K)
+                L[:] = K
+                log_det = kernels.factorise(L)
+                row = x[i] - mean[min(i, len(mean) - 1)]
+                missing = np.flatnonzero(np.isnan(x[i]))
+                m = len(missing)
+                block = of_missing[:m, :m]
+                kernels.fill_conditional(K, missing, row, block)
+                log_det -= kernels.factorise(block)
+                kernels.solve_factorised(block, missing, row)
+                out[i] = 0.5 * (log_det - row @ (K @ row) - (d - m) * LOG_2PI)
+            return out
+
+        return log_density_of_seen

@@ -1,0 +1,112 @@
+"""The Gaussian family: what its parameters are called, and columns of measurements, continuous numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.tables import Answers, as_table, column_numbers, positions
+
+GAUSSIAN = Family("gaussian", (), "weight", "diagonal", title="GaussianMRF")
+"""A field without states: its log density is quadratic, -x' K x / 2 with K_uv = -weight, K_uu = diagonal."""
+
+
+def read_measurements(
+    table: Any, nodes: Sequence, name: str, columns: Sequence | None = None
+) -> Answers | None:
+    """Read the columns of the nodes from a table; None if `table` is none whose columns can have names.
+
+    Columns are found as by `pymc_mrf.fields.tables.read_answers`, and cells without a value are missing, but
+    all others are numbers.
+
+    Parameters
+    ----------
+    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
+    nodes : sequence of d hashables
+    name : str
+        Of the argument, for messages.
+    columns : sequence, optional
+        Names of the columns that are the nodes, in node order, if they are others.
+
+    Raises
+    ------
+    ValueError
+        If a node has no column or a column no node, or a column holds anything but numbers: text, dates,
+        truth values or categories.
+    """
+    found = as_table(table)
+    if found is None:
+        if columns is not None:
+            raise ValueError(
+                f"{name} is no table whose columns have names, so that columns={columns!r} has no meaning: "
+                "leave it out, or give a data frame"
+            )
+        return None
+    values, is_missing = [], []
+    for k in positions(found, list(nodes), columns, name):
+        column, what = found.column(k), f"{name}: column {found.names[k]!r}"
+        present = np.asarray(column.values)[~column.is_missing]
+        _refuse_others(present, column.is_categorical, what)
+        values.append(column_numbers(column, None, what).astype(np.float64))
+        is_missing.append(column.is_missing)
+    return Answers(np.stack(values, axis=1), np.stack(is_missing, axis=1), found.rows)
+
+
+def _refuse_others(present: np.ndarray, is_categorical: bool, what: str) -> None:
+    """Refuse a column whose values that are `present` are no measurements."""
+    first = present[0] if len(present) else None
+    first = str(first) if isinstance(first, str) else first
+    wrong = ""
+    if is_categorical:
+        wrong = (
+            f"categories, such as {first!r}: these are answers, which pymc_mrf.OrdinalMRF or Potts takes"
+        )
+    elif isinstance(first, bool | np.bool_):
+        wrong = "truth values: these are states, which pymc_mrf.Ising or BoltzmannMachine takes"
+    elif isinstance(first, str):
+        wrong = f"text, such as {first!r}: make it numbers, as with pandas.to_numeric, or leave it out"
+    elif hasattr(first, "year") or isinstance(first, np.datetime64):
+        wrong = f"dates, such as {first}: make them numbers, as the days since the first of them"
+    elif hasattr(first, "total_seconds") or isinstance(first, np.timedelta64):
+        wrong = f"durations, such as {first}: make them numbers, as with .dt.total_seconds()"
+    if wrong:
+        raise ValueError(f"{what} holds {wrong}")
+
+
+def check_measurements(
+    values: np.ndarray, is_missing: np.ndarray, nodes: Sequence, name: str
+) -> list[tuple[Any, Any]]:
+    """Refuse measurements (n, d) of which a Gaussian field can have no precision.
+
+    Returns
+    -------
+    list of pairs of nodes
+        Whose columns are multiples of each other, up to a constant, so that only the prior keeps the
+        precision of their nodes finite.
+
+    Raises
+    ------
+    ValueError
+        If a cell is infinite, or a node has the same value in all rows, of which there are two or more.
+    """
+    wrong = ~np.isfinite(values) & ~is_missing
+    if wrong.any():
+        row, node = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"{name} has {values[row, node]} in row {row} of {nodes[node]!r}, and {int(wrong.sum())} such "
+            "cells: replace them by finite numbers, or by missing cells if they stand for these"
+        )
+    x = np.ma.masked_array(values, is_missing)
+    seen = (~is_missing).sum(axis=0)
+    for i in np.flatnonzero(seen > 1).tolist():
+        if x[:, i].max() == x[:, i].min():
+            raise ValueError(
+                f"{name}: {nodes[i]!r} is {x[:, i].max():g} in all rows, of which its precision would be "
+                "infinite: leave this node out of the graph, and its column out of the data"
+            )
+    complete = x[~is_missing.any(axis=1)].data
+    if len(complete) <= max(2, len(nodes)):
+        return []
+    C = np.triu(np.corrcoef(complete, rowvar=False), 1) if len(nodes) > 1 else np.zeros((1, 1))
+    return [(nodes[i], nodes[j]) for i, j in np.argwhere(np.abs(C) > 1.0 - 1e-10).tolist()]

@@ -1,0 +1,142 @@
+"""Dense symmetric matrices of Gaussian fields: precision, its triangular factor, inverse, and draws.
+
+All arrays are float64 and as large as the field, (d, d) or (d,), but for edges (r, 2) and weights (r,).
+"""
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit, lean
+
+
+@lean
+def fill_precision(edges, w, diagonal, K):
+    """Fill the precision `K` (d, d) of `edges` (r, 2): K_uv = -`w` (r,), K_uu = `diagonal` (d,)."""
+    d = K.shape[0]
+    for i in range(d):
+        for j in range(d):
+            K[i, j] = 0.0
+        K[i, i] = diagonal[i]
+    for e in range(w.shape[0]):
+        u, v = edges[e, 0], edges[e, 1]
+        K[u, v] -= w[e]
+        K[v, u] -= w[e]
+
+
+@lean
+def factorise(K):
+    """Overwrite the lower triangle of `K` (d, d) by L, L L' = K; return log det K, NaN if it has none."""
+    value = 0.0
+    for i in range(K.shape[0]):
+        for j in range(i + 1):
+            x = K[i, j]
+            for k in range(j):
+                x -= K[i, k] * K[j, k]
+            if j < i:
+                K[i, j] = x / K[j, j]
+            elif x > 0.0:
+                K[i, i] = np.sqrt(x)
+                value += np.log(x)
+            else:
+                return np.nan
+    return value
+
+
+@lean
+def invert_factorised(L, S):
+    """Fill `S` (d, d) with the inverse of L L', from the lower triangle of `L` (d, d), which is lost."""
+    d = L.shape[0]
+    for j in range(d):  # L^-1, column by column
+        L[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, d):
+            x = 0.0
+            for k in range(j, i):
+                x -= L[i, k] * L[k, j]
+            L[i, j] = x / L[i, i]
+    for i in range(d):
+        for j in range(i + 1):
+            x = 0.0
+            for k in range(i, d):
+                x += L[k, i] * L[k, j]
+            S[i, j] = x
+            S[j, i] = x
+
+
+@lean
+def draw_centred(L, x, rng):
+    """Fill `x` (d,) with a normal draw of precision L L', from the lower triangle of `L` (d, d)."""
+    d = L.shape[0]
+    for i in range(d):
+        x[i] = rng.standard_normal()
+    for i in range(d - 1, -1, -1):  # L' x = z
+        value = x[i]
+        for k in range(i + 1, d):
+            value -= L[k, i] * x[k]
+        x[i] = value / L[i, i]
+
+
+@lean
+def fill_conditional(K, which, x, block):
+    """Fill `block` (m, m), the part of `K` (d, d) of the nodes `which` (m,), their precision given others.
+
+    Into `x` (d,), deviations from the means, at `which`: what that precision makes of the conditional mean.
+    """
+    m = which.shape[0]
+    for a in range(m):
+        x[which[a]] = 0.0
+    for a in range(m):
+        for b in range(m):
+            block[a, b] = K[which[a], which[b]]
+    for a in range(m):
+        value = 0.0
+        for j in range(K.shape[0]):
+            value -= K[which[a], j] * x[j]
+        block[a, a] = value  # not yet in x, which others read
+    for a in range(m):
+        x[which[a]] = block[a, a]
+        block[a, a] = K[which[a], which[a]]
+
+
+@lean
+def solve_factorised(L, which, x):
+    """Solve L L' y = x at `which` (m,), in place, from the lower triangle of `L` (m, m); `x` (d,)."""
+    for a in range(which.shape[0]):
+        value = x[which[a]]
+        for b in range(a):
+            value -= L[a, b] * x[which[b]]
+        x[which[a]] = value / L[a, a]
+    solve_transposed(L, which, x)
+
+
+@lean
+def solve_transposed(L, which, x):
+    """Solve L' y = x at `which` (m,), in place, from the lower triangle of `L` (m, m); `x` (d,)."""
+    m = which.shape[0]
+    for a in range(m - 1, -1, -1):
+        value = x[which[a]]
+        for b in range(a + 1, m):
+            value -= L[b, a] * x[which[b]]
+        x[which[a]] = value / L[a, a]
+
+
+@jit
+def draw_missing(x, edges, w, diagonal, rng):
+    """Draw the missing cells of every row of `x` (n, d), NaN, given the others; deviations from the means.
+
+    Of `edges` (r, 2); weights `w` (m, r) and `diagonal` (m, d) are those of all rows, m = 1, or of each, m
+    = n.
+    """
+    n, d = x.shape
+    K, block, z = np.empty((d, d)), np.empty((d, d)), np.empty(d)
+    for i in range(n):
+        if i == 0 or w.shape[0] > 1 or diagonal.shape[0] > 1:
+            fill_precision(edges, w[min(i, w.shape[0] - 1)], diagonal[min(i, diagonal.shape[0] - 1)], K)
+        missing = np.flatnonzero(np.isnan(x[i]))
+        own = block[: len(missing), : len(missing)]
+        fill_conditional(K, missing, x[i], own)
+        factorise(own)
+        solve_factorised(own, missing, x[i])  # the conditional mean
+        for a in missing:
+            z[a] = rng.standard_normal()
+        solve_transposed(own, missing, z)
+        for a in missing:
+            x[i, a] += z[a]

@@ -1,0 +1,61 @@
+"""A Gaussian field of a model: its measurements, and their deviations from the means, at a point."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pymc as pm
+
+from pymc_mrf.steps.common.model_field import FieldCells
+from pymc_mrf.steps.common.point_inputs import PointFunction
+
+
+class MeasuredField(FieldCells):
+    """Rows of a Gaussian field, of which the engines take deviations from the means.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field.
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+        As `FieldCells`.
+    """
+
+    def __init__(self, node, model: pm.Model) -> None:
+        super().__init__(node, model)
+        self._read = PointFunction(node.op.dist_params(node)[2], model)
+        self._start = model.initial_point()
+
+    @property
+    def changes(self) -> bool:
+        """Whether the deviations do: with missing cells, or with random means."""
+        return self.is_free or bool(self._read.names)
+
+    def values(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Values (n, d) of all cells at `point`."""
+        if not self.is_free:
+            return self.table
+        x = self.table.copy()
+        x[self.free] = np.asarray(point[self.name]).ravel()
+        return x
+
+    def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Means (1 or n, d) at `point`."""
+        mean, d = np.asarray(self._read(point), dtype=np.float64), self.table.shape[1]
+        if mean.size == d:
+            return mean.reshape(1, d)
+        return np.broadcast_to(mean, (*self.batch, d)).reshape(-1, d)
+
+    def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Deviations (n, d) at `point`."""
+        return self.values(point) - self.means(point)
+
+    def first(self) -> np.ndarray:
+        """Deviations (n, d) where the model starts; missing cells are means of the others of their nodes."""
+        x = self.table.copy()
+        for column, free in zip(x.T, self.free.T, strict=True):
+            column[free] = column[~free].mean() if not free.all() else 0.0
+        return x - self.means(self._start)

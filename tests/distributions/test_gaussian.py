@@ -1,0 +1,246 @@
+"""GaussianMRF: density, gradient, draws, missing cells, tables, and what is refused."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+import xarray as xr
+from pytensor.gradient import verify_grad
+
+import pymc_mrf as pmrf
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
+from tests.reference.gaussian import log_density, precision
+from tests.statistics import Z
+
+GRAPH = pmrf.PairwiseGraph("abcd", [("a", "b"), ("b", "c"), ("d", "a")])
+EDGES = [tuple(e) for e in GRAPH.edges.tolist()]
+WEIGHT, DIAGONAL = np.array([0.5, -0.4, 0.3]), np.array([1.0, 1.5, 0.8, 2.0])
+MEAN = np.array([1.0, 0.0, -2.0, 5.0])
+K = precision(EDGES, WEIGHT, DIAGONAL)
+MISSING = pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+FAST = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 3}
+
+
+def rows(n, seed=1):
+    return np.random.default_rng(seed).multivariate_normal(MEAN, np.linalg.inv(K), size=n)
+
+
+def holes(x):
+    gaps = x.copy()
+    gaps[np.random.default_rng(2).random(x.shape) < 0.3] = np.nan
+    gaps[0], gaps[1] = x[0], np.nan
+    return gaps
+
+
+def model_of(x, **options):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        w = pm.Normal("w", 0, 0.5, dims="edge")
+        diagonal = pm.Gamma("diagonal", 2, 1, dims="node")
+        mean = pm.Normal("mean", 0, 5, dims="node")
+        pmrf.GaussianMRF("x", w, diagonal, mean, graph=GRAPH, observed=x, **options)
+    return model
+
+
+def point_of(model):
+    truth = {"w": WEIGHT, "diagonal_log__": np.log(DIAGONAL), "mean": MEAN}
+    return {**model.initial_point(), **truth}
+
+
+def density_of(x, *parameters, **options):
+    d = pmrf.GaussianMRF.dist(*parameters, graph=GRAPH, **options)
+    return pm.logp(d, x).eval(mode="FAST_COMPILE")
+
+
+def test_log_density():
+    x = rows(6)
+    np.testing.assert_allclose(density_of(x, WEIGHT, DIAGONAL, MEAN), log_density(x, K, MEAN))
+    np.testing.assert_allclose(density_of(x, WEIGHT, DIAGONAL), log_density(x, K, np.zeros(4)))
+    alike = precision(EDGES, np.full(3, 0.2), np.full(4, 1.5))
+    np.testing.assert_allclose(density_of(x, 0.2, 1.5, MEAN), log_density(x, alike, MEAN))
+
+
+def test_parameters_that_differ_between_rows():
+    x, scale = rows(3), np.array([0.5, 1.0, -1.0])[:, None]
+    found = density_of(x, scale * WEIGHT, DIAGONAL, scale * MEAN)
+    expected = [
+        log_density(x[i], precision(EDGES, scale[i] * WEIGHT, DIAGONAL), scale[i] * MEAN)
+        for i in range(3)
+    ]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_outside_of_the_cone_there_is_no_density():
+    outside = np.array([1.0, -0.9, 0.9])  # with every pair inside
+    assert np.linalg.eigvalsh(precision(EDGES, outside, DIAGONAL))[0] < 0
+    assert (density_of(rows(2), outside, DIAGONAL, MEAN) == -np.inf).all()
+
+
+def test_gradient(rng):
+    x = rows(5)
+
+    def total(w, log_diagonal, mean):
+        return pm.logp(pmrf.GaussianMRF.dist(w, pt.exp(log_diagonal), mean, graph=GRAPH), x).sum()
+
+    verify_grad(total, [WEIGHT, np.log(DIAGONAL), MEAN], rng=rng, mode="FAST_COMPILE")
+
+
+def test_draws():
+    d = pmrf.GaussianMRF.dist(WEIGHT, DIAGONAL, MEAN, graph=GRAPH, size=(4000,))
+    x = pm.draw(d, random_seed=1, mode="FAST_COMPILE")
+    S, n = np.linalg.inv(K), 4000
+    assert (np.abs(x.mean(axis=0) - MEAN) < Z * np.sqrt(np.diag(S) / n)).all()
+    variance = np.outer(np.diag(S), np.diag(S)) + S**2
+    assert (np.abs(np.cov(x.T) - S) < Z * np.sqrt(variance / n)).all()
+    # negative control: the covariance is not that without the second edge
+    other = np.linalg.inv(precision(EDGES, WEIGHT * [1, 0, 1], DIAGONAL))
+    assert (np.abs(np.cov(x.T) - other) > Z * np.sqrt(variance / n)).any()
+
+
+def test_draws_outside_of_the_cone_are_nan():
+    weights = np.array([[0.5, 0.0, 0.0], [3.0, 0.0, 0.0]])
+    x = pm.draw(
+        pmrf.GaussianMRF.dist(weights, DIAGONAL, graph=GRAPH), random_seed=1, mode="FAST_COMPILE"
+    )
+    np.testing.assert_array_equal(np.isnan(x).any(axis=1), [False, True])
+
+
+@pytest.mark.compiled
+def test_compiled_functions_are_those_of_python():
+    x, op = holes(rows(6)), LogDensityOfSeen(GRAPH)
+    out = op(x, WEIGHT[None], DIAGONAL[None], MEAN[None])
+    drawn = GaussianFieldRV(GRAPH)(
+        WEIGHT, DIAGONAL, MEAN, rng=pt.random.shared_rng(seed=1), return_next_rng=True
+    )[1]
+    one, two = (pytensor.function([], [out, drawn], mode=mode)() for mode in ("NUMBA", "FAST_COMPILE"))
+    np.testing.assert_allclose(one[0], two[0])
+    assert one[1].shape == two[1].shape == (4,)
+
+
+@MISSING
+def test_log_likelihoods_are_those_of_the_observed_cells():
+    x = holes(rows(12))
+    model, S = model_of(x), np.linalg.inv(K)
+    assert [rv.name for rv in model.free_RVs] == ["w", "diagonal", "mean", "x_unobserved"]
+    [found] = model.compile_fn(
+        model.logp(vars=[model["x"]], sum=False), inputs=model.value_vars, point_fn=True
+    )(point_of(model))
+    expected = []
+    for row in x[~np.isnan(x).all(axis=1)]:
+        seen = ~np.isnan(row)
+        expected.append(log_density(row[seen], np.linalg.inv(S[np.ix_(seen, seen)]), MEAN[seen]))
+    np.testing.assert_allclose(found, expected)
+    whole = np.where(np.isnan(x), 0.7, x)
+    cells = np.full(int(np.isnan(x).sum()), 0.7)
+    density = model.compile_logp(vars=[model["x"], model["x_unobserved"]])
+    both = density({**point_of(model), "x_unobserved": cells})
+    np.testing.assert_allclose(both, log_density(whole, K, MEAN).sum())
+
+
+@MISSING
+@pytest.mark.parametrize("kind", ["masked", "pandas", "polars", "xarray"])
+def test_tables(kind):
+    x = holes(rows(12))
+    order = [2, 0, 3, 1]
+    names = ["abcd"[k] for k in order]
+    table = {
+        "masked": lambda: np.ma.masked_invalid(x),
+        "pandas": lambda: pd.DataFrame(x[:, order], columns=names),
+        "polars": lambda: pl.DataFrame(dict(zip(names, x[:, order].T, strict=True)), nan_to_null=True),
+        "xarray": lambda: xr.DataArray(x[:, order], dims=("row", "node"), coords={"node": names}),
+    }[kind]()
+    model = model_of(table)
+    np.testing.assert_array_equal(value_of(model.rvs_to_values[model["x"]]), x)
+
+
+def test_integers_are_measurements_and_weights_repeat_rows():
+    x = np.round(10 * rows(6)).astype(int)
+    model = model_of(pd.DataFrame(x, columns=list("abcd")), weights=[2, 0, 1, 1, 1, 3])
+    expected = np.repeat(x, [2, 0, 1, 1, 1, 3], axis=0).astype(float)
+    np.testing.assert_array_equal(value_of(model.rvs_to_values[model["x"]]), expected)
+
+
+def test_fewer_rows_than_nodes_and_predictive_draws():
+    with model_of(rows(2)) as model:
+        idata = pm.sample(20, tune=20, chains=2, cores=1, **FAST)
+        drawn = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
+        prior = pm.sample_prior_predictive(20, random_seed=1)
+    assert drawn.posterior_predictive["x"].shape == (2, 20, 2, 4)
+    assert np.isfinite(drawn.posterior_predictive["x"]).all()
+    outside = np.isnan(prior.prior_predictive["x"].values[0]).any(axis=(1, 2))
+    K_prior = precision(EDGES, prior.prior["w"].values[0], prior.prior["diagonal"].values[0])
+    np.testing.assert_array_equal(outside, np.linalg.eigvalsh(K_prior)[:, 0] < 0)
+    assert 0 < outside.sum() < 20
+    assert "x ~ GaussianMRF(" in model.str_repr()
+
+
+def test_a_hidden_field_has_a_gradient():
+    with pm.Model() as model:
+        z = pmrf.GaussianMRF("z", WEIGHT, DIAGONAL, MEAN, graph=GRAPH, shape=(3, 4))
+        pm.Normal("y", z, 1.0, observed=np.zeros((3, 4)))
+    point = {"z": rows(3)}
+    np.testing.assert_allclose(model.initial_point()["z"], np.tile(MEAN, (3, 1)))
+    slope = model.compile_dlogp()(point)
+    np.testing.assert_allclose(slope, (-(point["z"] - MEAN) @ K - point["z"]).ravel())
+
+
+FRAME = pd.DataFrame(rows(12), columns=list("abcd"))
+
+
+def column(values):
+    return FRAME.assign(b=values)
+
+
+BAD = [
+    (column("x"), "column 'b' holds text, such as 'x': make it numbers"),
+    (column(pd.date_range("2020-01-01", periods=12)), "column 'b' holds dates, such as 2020-01-01"),
+    (column(pd.to_timedelta(np.arange(12), "D")), "column 'b' holds durations, such as 0 days"),
+    (column(FRAME["b"] > 0), "column 'b' holds truth values: these are states"),
+    (column(pd.Categorical(["lo", "hi"] * 6)), "column 'b' holds categories, such as 'lo'"),
+    (
+        column(3.5),
+        "'b' is 3.5 in all rows, of which its precision would be infinite: leave this node out",
+    ),
+    (
+        column(np.r_[np.inf, FRAME["b"][1:]]),
+        "observed has inf in row 0 of 'b', and 1 such cells: replace",
+    ),
+    (FRAME[["a", "b", "c"]], "has no column 'd', which is a node of the graph"),
+    (FRAME.to_numpy()[:, :3], "its last dimension must be the 4 nodes of the graph"),
+    (np.zeros((0, 4)), "`observed` has no rows"),
+    (np.full((3, 4), "x"), "observed must be numeric"),
+]
+
+
+@pytest.mark.parametrize(("x", "message"), BAD)
+def test_bad_data(x, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model_of(x)
+
+
+def test_bad_parameters():
+    with pm.Model():
+        with pytest.raises(
+            ValueError, match=r"diagonal must be positive, .* the value -1: give positive"
+        ):
+            pmrf.GaussianMRF("x", WEIGHT, -1.0, graph=GRAPH)
+        with pytest.raises(ValueError, match="weight has length 2 but the graph has 3 edges"):
+            pmrf.GaussianMRF("x", WEIGHT[:2], 1.0, graph=GRAPH)
+        with pytest.raises(ValueError, match="mean has length 3 but the graph has 4 nodes"):
+            pmrf.GaussianMRF("x", WEIGHT, 1.0, MEAN[:3], graph=GRAPH)
+        with pytest.raises(ValueError, match="weight must be finite"):
+            pmrf.GaussianMRF("x", np.nan, 1.0, graph=GRAPH)
+        with pytest.raises(TypeError, match="GaussianMRF 'x' needs graph="):
+            pmrf.GaussianMRF("x", WEIGHT, 1.0)
+        with pytest.raises(ValueError, match="mean has 3 rows, but `observed` has 12"):
+            pmrf.GaussianMRF("x", WEIGHT, 1.0, np.zeros((3, 4)), graph=GRAPH, observed=FRAME)
+
+
+def test_a_column_that_is_a_multiple_of_another():
+    with pytest.warns(UserWarning, match="x: b is a multiple of a, up to a constant, in all rows"):
+        model_of(column(3 - 2 * FRAME["a"]))

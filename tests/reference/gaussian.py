@@ -1,0 +1,65 @@
+"""Gaussian fields by their covariance, and posteriors over all structures of three nodes, by quadrature."""
+
+import itertools
+
+import numpy as np
+from scipy import special, stats
+
+from tests.reference.spike_and_slab import StructurePosterior
+
+
+def precision(edges, weight, diagonal):
+    """K (..., d, d) from weights (..., r) and the diagonal (..., d)."""
+    weight, diagonal = np.asarray(weight), np.asarray(diagonal)
+    d = diagonal.shape[-1]
+    K = np.zeros((*np.broadcast_shapes(weight.shape[:-1], diagonal.shape[:-1]), d, d))
+    K += diagonal[..., None] * np.eye(d)
+    for e, (u, v) in enumerate(edges):
+        K[..., u, v] -= weight[..., e]
+        K[..., v, u] -= weight[..., e]
+    return K
+
+
+def log_density(x, K, mean):
+    """Log density of every row of `x` (n, d), by scipy, which takes the covariance."""
+    return stats.multivariate_normal(mean, np.linalg.inv(K)).logpdf(x)
+
+
+def log_likelihood_of(deviations, edges):
+    """Log-likelihood up to a constant, of parameters (Q, r + d): weights, then the log of the diagonal."""
+    n, T = len(deviations), deviations.T @ deviations
+
+    def value(parameters):
+        r = len(edges)
+        K = precision(edges, parameters[:, :r], np.exp(parameters[:, r:]))
+        least = np.linalg.eigvalsh(K)[:, 0]
+        sign, log_det = np.linalg.slogdet(K)
+        assert (sign[least > 0] > 0).all()
+        # outside of the cone nothing, for whoever climbs there from inside
+        inside = 0.5 * (n * log_det - np.sum(K * T, axis=(1, 2)))
+        return np.where(least > 0, inside, 1e4 * (least - 1.0))
+
+    return value
+
+
+def fixed_diagonal_posterior(deviations, edges, diagonal, p, log_slab, n_nodes=50):
+    """Sum over all 2^r structures, of weights on a grid that covers the cone, the diagonal being known."""
+    value, r = log_likelihood_of(deviations, edges), len(edges)
+    t, weights = np.polynomial.legendre.leggauss(n_nodes)
+    limit = np.sqrt([diagonal[u] * diagonal[v] for u, v in edges])  # beyond, a pair alone is outside
+    log_masses, parts = [], []
+    for structure in itertools.product((False, True), repeat=r):
+        present = np.flatnonzero(structure)
+        index = np.indices((n_nodes,) * len(present)).reshape(len(present), n_nodes ** len(present)).T
+        w = np.zeros((len(index), r))
+        w[:, present] = t[index] * limit[present]
+        log_w = np.log(weights)[index].sum(axis=1) + np.log(limit[present]).sum()
+        full = np.concatenate([w, np.broadcast_to(np.log(diagonal), (len(w), len(diagonal)))], axis=1)
+        log_w = log_w + log_slab(w[:, present]).sum(axis=1) + value(full)
+        log_masses.append(special.logsumexp(log_w) + len(present) * np.log(p / (1 - p)))
+        share = np.exp(log_w - special.logsumexp(log_w))
+        parts.append((np.array(structure, dtype=float), share @ w))
+    q = special.softmax(log_masses)
+    inclusion, weight = (sum(q[j] * part[k] for j, part in enumerate(parts)) for k in range(2))
+    sizes = np.array([int(part[0].sum()) for part in parts])
+    return StructurePosterior(inclusion, weight, np.zeros(0), np.bincount(sizes, q, minlength=r + 1))
