@@ -32,7 +32,7 @@ def chow_liu(
     Parameters
     ----------
     x : (n, d) array_like
-        Observations; every distinct value is a state.
+        Observations, whole numbers; every distinct value is a state.
     nodes : sequence of d hashables, optional
         Node labels; by default 0..d-1.
     n_states : int, optional
@@ -53,8 +53,8 @@ def chow_liu(
     Raises
     ------
     ValueError
-        If `x` is not a complete matrix, `n_states` is less than the number of distinct values,
-        `pseudo_count` is negative or the labels do not fit.
+        If `x` is not a complete matrix of whole numbers, `n_states` is less than the number of distinct
+        values, `pseudo_count` is negative or the labels do not fit.
     """
     import networkx as nx
 
