@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import numeric_array
-from pymc_mrf.fields.family import Family, states_of
+from pymc_mrf.fields.family import Family, states_of_nodes
 
 
 def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) -> Family:
@@ -15,15 +15,7 @@ def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) ->
     `scores` (K,) increase; by default they are the states. There may be a vector (K_i,) for each of the
     `nodes`, whose labels errors name.
     """
-    if isinstance(n_states, np.ndarray | Sequence) and np.ndim(n_states):
-        if any(np.ndim(k) for k in n_states):
-            raise ValueError(
-                f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
-            )
-        cards = tuple(len(states_of(k, f"n_states[{i}]")) for i, k in enumerate(n_states))
-        states = states_of(max(cards, default=0))
-    else:
-        cards, states = (), states_of(n_states)
+    states, cards = states_of_nodes(n_states)
     given: tuple[Any, ...] = ()
     if scores is None:
         pass

@@ -19,7 +19,7 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     update_factor,
 )
 from pymc_mrf.kernels.vector_sums import copy
-from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views import blocks, questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
 from pymc_mrf.kernels.views.questions import Field, set_edge
 from pymc_mrf.kernels.views.split_field import (
@@ -38,6 +38,7 @@ class TreeEdges(NamedTuple):
     Attributes
     ----------
     field : Field
+        Pairs of nodes are the first factors of the tree.
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -200,11 +201,15 @@ def recall_pair(view, slot):
 
 @lean
 def pack(field, w, b, tables):
-    """Log tables of all factors, `tables` (r K K + d K,), from weights `w` (r,) and biases `b` (d q,)."""
-    (r, size), (d, K), q = field.cells.shape, field.floor.shape, field.basis.shape[0]
-    for e in range(r):
+    """Log tables of all factors, `tables` (pairs K K + d K,), from weights `w` (r,) and biases `b` (d q,)."""
+    size, (d, K), q = field.cells.shape[1], field.floor.shape, field.basis.shape[0]
+    r, last = (tables.shape[0] - K * d) // size, -1
+    for e in range(w.shape[0]):
+        first = size * field.pair[e]
         for k in range(size):
-            tables[size * e + k] = w[e] * field.statistic[e, k]
+            before = tables[first + k] if field.pair[e] == last else 0.0
+            tables[first + k] = before + w[e] * field.statistic[e, k]
+        last = field.pair[e]
     for i in range(d):
         for k in range(K):
             value = field.floor[i, k]
@@ -235,6 +240,41 @@ def follow_in_tree(view, e, old, new):
     for k in range(view.delta.shape[0]):
         view.delta[k] = (new - old) * view.field.cells[e, k]
     update_factor(view.tree, view.focus, e, view.delta)
+
+
+@blocks.take_out.register(TreeEdges)
+def take_block_out_of_tree(whole, view, e, x):
+    """Read the marginal table of the pair, and take the block's table off."""
+    factor_log_table(whole.tree, whole.focus, e, whole.log_p)
+    blocks.take_table_off(whole, view, e, x)
+
+
+@blocks.block_terms.register(TreeEdges)
+def block_terms_of_table(whole, view, e, x, g, H):
+    """Compute the terms from the pair's table."""
+    field, first = whole.field, view.field.first[e]
+    s, n = field.s[first : first + x.shape[0]], rows_of(field, first)
+    value = blocks.pair_gain(field, first, x, whole.log_p, s, n, view.room)
+    blocks.fill_pair_moments(field, first, x.shape[0], s, n, view.room, g, H)
+    return value
+
+
+@blocks.block_gain.register(TreeEdges)
+def block_gain_of_table(whole, view, e, x):
+    """Compute the gain from the pair's table."""
+    field, first = whole.field, view.field.first[e]
+    s = field.s[first : first + x.shape[0]]
+    return blocks.pair_gain(field, first, x, whole.log_p, s, rows_of(field, first), view.room)
+
+
+@blocks.follow_block.register(TreeEdges)
+def follow_block_in_tree(whole, view, e, old, new):
+    """Change the clique in focus."""
+    room, move = view.room, view.room.move[: new.shape[0]]
+    for i in range(new.shape[0]):
+        move[i] = new[i] - old[i]
+    blocks.fill_table(whole.field, view.field.first[e], move, room.table)
+    update_factor(whole.tree, whole.focus, e, room.table)
 
 
 @lean
@@ -299,13 +339,13 @@ def add_expectations(view, active, total, slope):
     These, from `view.marginals`, are added to `slope` (k + n_biases,), by the edges `active` (k,) first.
     """
     field, marginals = view.field, view.marginals
-    (r, size), K, q = field.cells.shape, field.floor.shape[1], field.basis.shape[0]
-    k, value = active.shape[0], -total
+    size, (d, K), q = field.cells.shape[1], field.floor.shape, field.basis.shape[0]
+    k, r, value = active.shape[0], (marginals.shape[0] - K * d) // size, -total
     for a in range(k):
         e, mean = active[a], 0.0
         value += view.w[e] * field.sums[e]
         for j in range(size):
-            mean += marginals[size * e + j] * field.cells[e, j]
+            mean += marginals[size * field.pair[e] + j] * field.cells[e, j]
         slope[a] += field.s[e] - rows_of(field, e) * mean
     for i in range(view.b.shape[0]):
         value += view.b[i] * field.t[i]

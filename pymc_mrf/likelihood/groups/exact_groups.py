@@ -43,6 +43,8 @@ class ExactLikelihood(ComputedLikelihood):
         cells = np.tile(self.statistic.ravel(), (self.graph.n_edges, 1))
         return Field(
             edges=self.graph.edges,
+            pair=np.arange(self.graph.n_edges),
+            products=np.zeros((self.graph.n_edges, 0, 2), dtype=np.int64),
             order=order,
             n=np.full(d, float(self.n)),
             features=np.zeros((self.graph.n_nodes, 0, K)),
