@@ -217,7 +217,16 @@ class Family:
     def axis_labels(self, graph: PairwiseGraph | LaggedGraph) -> dict[str, Sequence]:
         """Labels of the nodes, edges and states of parameters, the latter of families with state axes."""
         states = {"state": self.states[-len(self.node_basis) :]} if self.node_axes else {}
-        return {"node": graph.nodes, "edge": graph.edge_labels, **states}
+        entries = {"entry": self.entry_labels(graph)} if self.has_blocks else {}
+        return {"node": graph.nodes, "edge": graph.edge_labels, **states, **entries}
+
+    def entry_labels(self, graph: PairwiseGraph | LaggedGraph) -> list[str]:
+        """Labels "u--v[k,l]" of the parameters of edges that have blocks, k and l counted from 1."""
+        pair, products = self.edge_products(graph.edges)
+        return [
+            f"{graph.edge_labels[e]}[{k + 1},{l + 1}]"
+            for e, (k, l) in zip(pair, products[:, 0], strict=True)
+        ]
 
     def node_entries(self, n_nodes: int) -> np.ndarray:
         """Which of the q numbers of each node have a meaning, (d, q)."""

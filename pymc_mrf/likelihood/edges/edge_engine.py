@@ -376,6 +376,10 @@ class EdgeEngine:
         """Parameters of the edges (r,), after the last move."""
         return self.view.w.copy()
 
+    def present(self, w: np.ndarray) -> np.ndarray:
+        """Whether each edge (r,) is present at parameters `w`."""
+        return w != 0.0
+
     def learn_sweep(self) -> None:
         """Learn from the last `sweep`; called in tuning only."""
 
