@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.network_model import network_model
+    from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
@@ -134,6 +135,7 @@ __all__ = [
     "LatentMarginals",
     "MonteCarlo",
     "MonteCarloGibbs",
+    "NominalMRF",
     "OrdinalMRF",
     "PairwiseField",
     "PairwiseGraph",
@@ -215,6 +217,7 @@ __all__ = [
     "summarize_edges",
     "summarize_nodes",
     "summarize_plan",
+    "table_sizes",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -242,6 +245,7 @@ _HOMES = {
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
+    "NominalMRF": "pymc_mrf.distributions.nominal",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "LaggedGraph": "pymc_mrf.graph.lagged",
@@ -322,6 +326,7 @@ _HOMES = {
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",
     "summarize_plan": "pymc_mrf.analysis.plan_summary",
+    "table_sizes": "pymc_mrf.distributions.nominal",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",

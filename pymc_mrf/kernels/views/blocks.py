@@ -63,6 +63,8 @@ class Room(NamedTuple):
         At 0; at any other value, with the slab; its lower triangular factor.
     table, p : (K K,) arrays
         Log table x c, and probabilities of the states of the pair.
+    moments : (2, M + 1, M) array
+        Means of the products of M features of either end, and of the features.
     """
 
     old: np.ndarray
@@ -80,6 +82,7 @@ class Room(NamedTuple):
     root: np.ndarray
     table: np.ndarray
     p: np.ndarray
+    moments: np.ndarray
 
 
 class BlockEdges(NamedTuple):
@@ -104,10 +107,11 @@ class BlockEdges(NamedTuple):
     room: Room
 
 
-def allocate_room(width: int, n_cells: int) -> Room:
-    """Room for blocks of up to `width` parameters and tables of `n_cells`."""
+def allocate_room(width: int, n_cells: int, n_features: int) -> Room:
+    """Room for blocks of up to `width` parameters, and tables of `n_cells`, of nodes with `n_features`."""
     vectors, squares = np.zeros((10, width)), np.zeros((3, width, width))
-    return Room(*vectors, *squares, np.zeros(n_cells), np.zeros(n_cells))
+    moments = np.zeros((2, n_features + 1, n_features))
+    return Room(*vectors, *squares, np.zeros(n_cells), np.zeros(n_cells), moments)
 
 
 @lean

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (its answers are those of the view)
+from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
 from pymc_mrf.kernels.views import blocks as kernels
+from pymc_mrf.kernels.views import pseudo_blocks  # noqa: F401  (registers answers by rows)
 from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 
@@ -43,7 +44,9 @@ class BlockEdges(EdgeEngine):
             b=inner.b,
             beta=inner.beta,
             n_biases=inner.n_biases,
-            room=kernels.allocate_room(int(sizes.max()), inner.field.cells.shape[1]),
+            room=kernels.allocate_room(
+                int(sizes.max()), inner.field.cells.shape[1], inner.field.features.shape[1]
+            ),
         )
 
     def present(self, w: np.ndarray) -> np.ndarray:
