@@ -162,6 +162,11 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         return self.family.edge_axes == 0 and not self.family.has_blocks
 
     @property
+    def may_be_sampled(self) -> bool:
+        """Whether an edge has one number, or a block of them."""
+        return self.family.edge_axes == 0
+
+    @property
     def n_variables(self) -> int:
         """Number of nodes d."""
         return self.graph.n_nodes

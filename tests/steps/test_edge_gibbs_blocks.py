@@ -41,6 +41,7 @@ def model_of(x, n_states, graph, *, likelihood="exact", bias=None, p=0.4, slab=N
 
 def exact_posterior(x, n_states, graph, likelihood="exact", bias=None, p=0.4, log_slab=None, n_nodes=7):
     family, r = nominal(n_states), graph.n_edges
+    likelihood = "exact" if likelihood == "monte-carlo" else likelihood
     log_likelihood = field_log_likelihood(x, graph.edges, family, likelihood)
     slab = stats.norm(0, 1).logpdf if log_slab is None else log_slab
     options = {"log_bias": stats.norm(0, 1.5).logpdf} if bias is None else {"bias": bias.ravel()}
@@ -63,7 +64,7 @@ def gaps(w, blocks, exact):
     return np.abs(found)
 
 
-LIKELIHOODS = pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+LIKELIHOODS = pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
 
 
 @LIKELIHOODS

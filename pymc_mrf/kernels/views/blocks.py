@@ -59,6 +59,8 @@ class Room(NamedTuple):
         Of the proposal; standardised deviation from it.
     score, slope : (W,) arrays
         At 0 and at any other value.
+    sums : (W,) array
+        Of the statistics over rows, less what a sample says of their means.
     information, precision, root : (W, W) arrays
         At 0; at any other value, with the slab; its lower triangular factor.
     table, p : (K K,) arrays
@@ -77,6 +79,7 @@ class Room(NamedTuple):
     z: np.ndarray
     score: np.ndarray
     slope: np.ndarray
+    sums: np.ndarray
     information: np.ndarray
     precision: np.ndarray
     root: np.ndarray
@@ -109,7 +112,7 @@ class BlockEdges(NamedTuple):
 
 def allocate_room(width: int, n_cells: int, n_features: int) -> Room:
     """Room for blocks of up to `width` parameters, and tables of `n_cells`, of nodes with `n_features`."""
-    vectors, squares = np.zeros((10, width)), np.zeros((3, width, width))
+    vectors, squares = np.zeros((11, width)), np.zeros((3, width, width))
     moments = np.zeros((2, n_features + 1, n_features))
     return Room(*vectors, *squares, np.zeros(n_cells), np.zeros(n_cells), moments)
 
