@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
+    from pymc_mrf.analysis.edge_tables import edge_strength, edge_table
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
     from pymc_mrf.analysis.evidence import (
         cluster_evidence,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
     from pymc_mrf.plots.calibration import plot_calibration
     from pymc_mrf.plots.diagnostics import plot_diagnostics
+    from pymc_mrf.plots.edge_table import plot_edge_table
     from pymc_mrf.plots.edges import plot_edges
     from pymc_mrf.plots.evidence import (
         plot_complexity,
@@ -165,6 +167,8 @@ __all__ = [
     "edge_density",
     "edge_evidence",
     "edge_inclusion",
+    "edge_strength",
+    "edge_table",
     "elasso",
     "fit",
     "forecast",
@@ -184,6 +188,7 @@ __all__ = [
     "plot_co_clustering",
     "plot_complexity",
     "plot_diagnostics",
+    "plot_edge_table",
     "plot_edges",
     "plot_evidence",
     "plot_groups",
@@ -275,6 +280,8 @@ _HOMES = {
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_evidence": "pymc_mrf.analysis.evidence",
     "edge_inclusion": "pymc_mrf.analysis.edges",
+    "edge_strength": "pymc_mrf.analysis.edge_tables",
+    "edge_table": "pymc_mrf.analysis.edge_tables",
     "elasso": "pymc_mrf.estimation.elasso",
     "fit": "pymc_mrf.estimation.fit",
     "forecast": "pymc_mrf.analysis.forecast",
@@ -293,6 +300,7 @@ _HOMES = {
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_complexity": "pymc_mrf.plots.evidence",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
+    "plot_edge_table": "pymc_mrf.plots.edge_table",
     "plot_edges": "pymc_mrf.plots.edges",
     "plot_evidence": "pymc_mrf.plots.evidence",
     "plot_groups": "pymc_mrf.plots.groups",

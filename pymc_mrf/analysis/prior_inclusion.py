@@ -56,6 +56,8 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     n_draws = N_DRAWS if _reached(p, model) else 1
     drawn = pm.draw(p, draws=n_draws, random_seed=SEED)
     mean = np.mean(drawn, axis=0) if n_draws > 1 else drawn
+    if blocks := model[values.name].owner.op.blocks:
+        mean = np.repeat(np.broadcast_to(mean, len(blocks)), blocks)
     return np.broadcast_to(mean, values.shape[-1:])
 
 

@@ -30,16 +30,16 @@ class NominalMRF(MarkovRandomField):
         T_{uv} = U_u^\top W_{uv} U_v
 
     An edge has :math:`(K_u - 1)(K_v - 1)` parameters, :math:`W_{uv}`, in sum-to-zero coding: :math:`U_i`,
-    (K_i - 1, K_i), are orthonormal contrasts of the states of node i (Helmert), so that the rows and the columns
-    of the table :math:`T_{uv}` sum to zero, and its Frobenius norm is that of :math:`W_{uv}`.
+    (K_i - 1, K_i), are orthonormal contrasts of the states of node i (Helmert), so that the rows and the
+    columns of the table :math:`T_{uv}` sum to zero, and its Frobenius norm is that of :math:`W_{uv}`.
 
     Parameters
     ----------
     name : str
     weight : tensor_like of float, shape (..., P) or (r, W)
-        Parameters W of all edges, one edge after the other in graph order, those of an edge row by row: P of them,
-        `table_sizes` of each edge. A matrix (r, W) if all nodes have the same number of states, W = (K - 1)^2.
-        An edge whose parameters are all zero is absent.
+        Parameters W of all edges, one edge after the other in graph order, those of an edge row by row: P of
+        them, `table_sizes` of each edge. A matrix (r, W) if all nodes have the same number of states, W = (K
+        - 1)^2. An edge whose parameters are all zero is absent.
     bias : tensor_like of float, shape (..., d, K), (..., 1, K), (K,) or 0
         Log weight of each state; per node, or the same for all. Beyond the states of a node entries have no
         meaning: they keep their prior.
@@ -48,8 +48,8 @@ class NominalMRF(MarkovRandomField):
         Number of states of every node, or of each; K is the largest. If it is left out, those of each node
         are counted: 0 to the largest state in its column of `observed`, or its ordered categories.
     likelihood, n_sweeps, dtype, **kwargs
-        As for `AgreementMRF`, but "path", "adjusted-pseudo" and, with a `SpikeAndSlab`, "particles", which do not
-        serve tables.
+        As for `AgreementMRF`, but "path", "adjusted-pseudo" and, with a `SpikeAndSlab`, "particles", which do
+        not serve tables.
 
     Raises
     ------
@@ -64,14 +64,15 @@ class NominalMRF(MarkovRandomField):
 
     Notes
     -----
-    With ``SpikeAndSlab(..., blocks=table_sizes(graph, n_states))`` as the weight, tables are present or absent as a
-    whole, and `EdgeGibbs` moves them. The prior is the same whatever the states are called if the slab is
-    ``pm.Normal.dist(0, sigma)`` and the biases of a node are alike: its density depends on the norm of the table
-    only. Other slabs depend on the contrasts.
+    With ``SpikeAndSlab(..., blocks=table_sizes(graph, n_states))`` as the weight, tables are present or
+    absent as a whole, and `EdgeGibbs` moves them. The prior is the same whatever the states are called if the
+    slab is ``pm.Normal.dist(0, sigma)`` and the biases of a node are alike: its density depends on the norm
+    of the table only. Other slabs depend on the contrasts.
 
     With two states this is an Ising field with couplings w / 2, and the fields (b[1] - b[0]) / 2.
 
-    Adding a constant to a row of `bias` changes nothing: biases need a prior under which their posterior is proper.
+    Adding a constant to a row of `bias` changes nothing: biases need a prior under which their posterior is
+    proper.
 
     References
     ----------
@@ -117,7 +118,9 @@ class NominalMRF(MarkovRandomField):
         check_labels(bias, graph.nodes, "bias", "node", axis=-2)
         node, numbers, axes = named_parameter(bias, 2, "bias")
         if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
-            numbers = np.where(family.node_entries(graph.n_nodes), numbers, 0.0)  # others have no meaning
+            numbers = np.where(
+                family.node_entries(graph.n_nodes), numbers, 0.0
+            )  # others have no meaning
             node = pt.as_tensor(numbers)
         check_numbers(numbers, family, "bias")
         check_axes(axes, ["node", "state"], family.axis_labels(graph), "bias")

@@ -46,7 +46,7 @@ def by_blocks(parameter, sizes, label: str):
     if len(shape) == 0 or shape[-1] not in (None, P):
         rows = f", or ({len(sizes)}, {sizes[0]})" if is_even else ""
         raise ValueError(
-            f"{label} has shape {shape} but the edges have {P} parameters, (K_u - 1) (K_v - 1) each, one edge "
+            f"{label} has shape {shape} but edges have {P} parameters, (K_u - 1) (K_v - 1) each, one edge "
             f"after the other: give shape ({P},){rows}"
         )
     return with_units(parameter, 1, P)

@@ -52,8 +52,8 @@ class Family:
     has_reference_state : bool
         Whether state 0 has no node parameter, all others being relative to it.
     has_blocks : bool
-        Whether an edge has a *block* of parameters, one for each product of a feature of one end and a feature
-        of the other; else it has one, which multiplies the sum of the products of equal features.
+        Whether an edge has a *block* of parameters, one for each product of a feature of one end and a
+        feature of the other; else it has one, which multiplies the sum of the products of equal features.
     extremes : tuple of str
         What is true of the ends of an edge whose statistic is the largest in every row, and the least.
     """
@@ -96,7 +96,8 @@ class Family:
     def edge_statistics(self, edges: np.ndarray | None) -> np.ndarray:
         """Statistics (r, K, K) of the parameters of `edges`, or (K, K) if they have one in common.
 
-        `edges` (r, 2) are the ends of every edge; if it has a block, there are as many statistics as parameters.
+        `edges` (r, 2) are the ends of every edge; if it has a block, there are as many statistics as
+        parameters.
         """
         if self.has_blocks:
             assert edges is not None
@@ -118,13 +119,16 @@ class Family:
         """Numbers of parameters (r,) of `edges` (r, 2)."""
         if not self.has_blocks:
             return np.ones(len(edges), dtype=np.int64)
-        return np.prod(np.array(self.cards)[edges] - 1 if self.cards else np.full(edges.shape, self.n_states - 1), axis=1)
+        return np.prod(
+            np.array(self.cards)[edges] - 1 if self.cards else np.full(edges.shape, self.n_states - 1),
+            axis=1,
+        )
 
     def edge_products(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which edge each parameter is one of, (P,), and the products of features that it multiplies, (P, L, 2).
+        """Which edge each parameter is one of, (P,), and products of features that it multiplies, (P, L, 2).
 
-        Those of one of `edges` (r, 2) follow each other, the features of its second end varying fastest. Without
-        blocks P is r and L is M, the number of features.
+        Those of one of `edges` (r, 2) follow each other, the features of its second end varying fastest.
+        Without blocks P is r and L is M, the number of features.
         """
         r, M = len(edges), self.edge_features.shape[-2]
         if not self.has_blocks:

@@ -111,8 +111,8 @@ def structure_posteriors(
     """Sum over all 2^r structures, as a function of their prior.
 
     `log_slab` elementwise; `log_bias` elementwise if the biases are random, else `bias` (d,) gives them. The
-    prior is a function of the number of edges k: the log probability of a structure that has them. `blocks` (r,)
-    are the numbers of parameters of the edges, if they have several.
+    prior is a function of the number of edges k: the log probability of a structure that has them. `blocks`
+    (r,) are the numbers of parameters of the edges, if they have several.
     """
     log_masses, parts = [], []
     blocks = np.ones(r, dtype=int) if blocks is None else np.asarray(blocks)

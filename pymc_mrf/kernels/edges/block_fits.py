@@ -1,7 +1,7 @@
 """Proposals of the values of edges that have a block of parameters: the answers for vectors to `edge_moves`.
 
-Laplace's method in W dimensions, the slab being the same for each parameter. A value is drawn from Student's t
-with 5 degrees of freedom about the mode, now and then from a Cauchy distribution, as a number is.
+Laplace's method in W dimensions, the slab being the same for each parameter. A value is drawn from Student's
+t with 5 W degrees of freedom about the mode, now and then from a Cauchy distribution, as a number is.
 """
 
 from math import lgamma
@@ -45,7 +45,10 @@ from pymc_mrf.kernels.views.blocks import (
     width_of,
 )
 
-NU = 5.0  # degrees of freedom of most proposals
+NU = 5.0
+"""Degrees of freedom of most proposals, for each parameter. With 5 for a block of 16 the length of a proposal
+is another than that of the posterior: of 500 rows of 5 nodes with 5 states 49 % were accepted, and 78 % with
+50."""
 
 
 class BlockFit(NamedTuple):
@@ -214,7 +217,8 @@ def propose_block(view, slab, fit, rng):
     if rng.random() < WIDE:
         scale = WIDTH / np.sqrt(2.0 * rng.standard_gamma(0.5))
     else:
-        scale = 1.0 / np.sqrt(rng.standard_gamma(0.5 * NU) / (0.5 * NU))
+        half = 0.5 * NU * width
+        scale = 1.0 / np.sqrt(rng.standard_gamma(half) / half)
     for i in range(width):
         new[i] = rng.standard_normal()
     solve_upper(fit.root, new)
@@ -232,7 +236,7 @@ def log_proposed_block(view, slab, fit, value):
         for i in range(j, width):
             z += fit.root[i, j] * (x[i] - fit.mode[i])
         squared += z * z
-    narrow = np.log1p(-WIDE) + log_student(squared, NU, width)
+    narrow = np.log1p(-WIDE) + log_student(squared, NU * width, width)
     wide = np.log(WIDE) + log_student(squared / WIDTH**2, 1.0, width) - width * np.log(WIDTH)
     return np.logaddexp(narrow, wide) + 0.5 * fit.log_det
 

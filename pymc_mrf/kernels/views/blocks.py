@@ -1,9 +1,9 @@
 """View of edges with a block of parameters each, for `edge_moves`, around a view of the single parameters.
 
-Edge e has the parameters first[e] to first[e + 1], x (W,), whose statistics c (W, K K) add up to a table of the
-states of both ends, x c. To the view inside, `whole`, each of them is an edge of its own, one of several between
-the same nodes: joint moves ask it, single edges are moved as blocks by this view. What it asks of `whole` are
-the questions below, which views answer by the table of the pair, as `exact_edges`, or by rows.
+Edge e has the parameters first[e] to first[e + 1], x (W,), whose statistics c (W, K K) add up to a table of
+the states of both ends, x c. To the view inside, `whole`, each of them is an edge of its own, one of several
+between the same nodes: joint moves ask it, single edges are moved as blocks by this view. What it asks of
+`whole` are the questions below, which views answer by the table of the pair, as `exact_edges`, or by rows.
 
 In all functions x (W,) is that of a `Value`, and g (at least W,) and H (at least W by W) are filled.
 """
@@ -215,7 +215,7 @@ def fill_pair_moments(field, first, width, s, n, room, g, H):
 
 @lean
 def take_table_off(whole, view, e, x):
-    """Take the block's table off the log probabilities `whole.log_p` of the pair; score and information at 0."""
+    """Take the block's table off the pair's log probabilities, `whole.log_p`; score and information at 0."""
     field, room, first, log_p = whole.field, view.room, view.field.first[e], whole.log_p
     fill_table(field, first, x, room.table)
     top, mass = -np.inf, 0.0
@@ -234,7 +234,7 @@ def take_table_off(whole, view, e, x):
 
 @lean
 def width_of(view, e):
-    """Number of parameters of edge e."""
+    """Count the parameters of edge e."""
     return view.field.first[e + 1] - view.field.first[e]
 
 

@@ -390,8 +390,15 @@ def sampled_block_gain(whole, view, e, x):
 @blocks.block_terms.register(MonteCarloEdges)
 def sampled_block_terms(whole, view, e, x, g, H):
     """Compute the terms from the pair's table; the information is that of the sample alone."""
-    field, room, first, n = whole.field, view.room, view.field.first[e], rows_of(whole.field, view.field.first[e])
-    value = blocks.pair_gain(field, first, x, whole.log_p, room.sums, n, room) + correction(whole, first, x)
+    field, room, first, n = (
+        whole.field,
+        view.room,
+        view.field.first[e],
+        rows_of(whole.field, view.field.first[e]),
+    )
+    value = blocks.pair_gain(field, first, x, whole.log_p, room.sums, n, room) + correction(
+        whole, first, x
+    )
     blocks.fill_pair_moments(field, first, x.shape[0], room.sums, n, room, g, H)
     for i in range(x.shape[0]):
         _, bend, stiffness = wall(whole, first + i, x[i])
@@ -672,8 +679,8 @@ def log_partition_by_sample(
     one, no_edges, no_nodes = np.ones(d), np.zeros(r), np.zeros(d * q)
     cells = np.zeros((r, K * K))
     field = Field(
-        edges, np.arange(r), products, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2, M)),
-        np.zeros((d * q, M)), no_edges, no_edges, no_nodes, cells, cells, 0.0,
+        edges, np.arange(r), products, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2,
+        M)), np.zeros((d * q, M)), no_edges, no_edges, no_nodes, cells, cells, 0.0,
     )  # fmt: skip
     sample = Sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,

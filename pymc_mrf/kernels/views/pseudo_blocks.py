@@ -1,8 +1,8 @@
 """Blocks of parameters under products of full conditionals: answers of `pseudo_edges` to `blocks`, by rows.
 
-A block changes the local field of feature k of one end by x_kl Z_l, Z the centred features of the other end, for
-each of its parameters. The information is that of conditional covariances and features of the other end that
-vary independently of each other, which proposals are made with; the acceptance step corrects.
+A block changes the local field of feature k of one end by x_kl Z_l, Z the centred features of the other end,
+for each of its parameters. The information is that of conditional covariances and features of the other end
+that vary independently of each other, which proposals are made with; the acceptance step corrects.
 """
 
 from pymc_mrf.kernels._jit import lean
@@ -20,7 +20,7 @@ from pymc_mrf.kernels.views.pseudo_edges import (
 
 @lean
 def fill_end(whole, first, end, L, x, sign, out):
-    """Terms of one end at local fields L (M, N) and those of the block, x times `sign`; sum of its normaliser."""
+    """Terms of one end at local fields L (M, N) and the block's, x times `sign`; sum of its log normaliser."""
     field, base = whole.field, whole.rows.base
     i, source = field.edges[first, end], whole.sources[first, end]
     fill_base(whole, L)
@@ -46,7 +46,7 @@ def fill_both_ends(whole, first, L_u, L_v, x, sign, out):
 
 @lean
 def fill_source_moments(whole, first, room):
-    """Means over rows of the features of both ends and of their products, into `room.moments` (2, M + 1, M)."""
+    """Means over rows of the features of both ends and of their products, into `room.moments`."""
     M = whole.T.shape[1]
     for end in range(2):
         i, n = whole.sources[first, 1 - end], whole.field.n[whole.field.edges[first, 0]]
@@ -86,7 +86,12 @@ def fill_scores_of_block(whole, first, width, R_u, R_v, g):
 def take_block_out_of_rows(whole, view, e, x):
     """Score from the residuals, without a pass if the block is absent."""
     first, width, now, without = view.field.first[e], x.shape[0], whole.now, whole.without
-    u, v, room, sums = whole.field.edges[first, 0], whole.field.edges[first, 1], view.room, without.sums[0]
+    u, v, room, sums = (
+        whole.field.edges[first, 0],
+        whole.field.edges[first, 1],
+        view.room,
+        without.sums[0],
+    )
     fill_source_moments(whole, first, room)
     if whole.w[first] == 0.0:
         sums.A_u, sums.A_v = present_normalisers(whole, first)

@@ -54,7 +54,9 @@ PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
 MOST_PILOTS = 12
 LARGEST_PILOT = 32_000  # points, of those that follow on draws which the points before did not cover
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
-START_DRAWS = 60  # by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
+START_DRAWS = (
+    60  # by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
+)
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
 MOST_PASSES, MOST_DRAWN = (
     200,

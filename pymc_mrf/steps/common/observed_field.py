@@ -238,8 +238,8 @@ class ObservedField:
     first : list of int
         The first of the rows of each block, in the data of the model.
     entries : (edges,) int64 array
-        Entry of `rv` that is the parameter of each edge, or a part of it. Parameters of an edge that has a block
-        of them count as edges.
+        Entry of `rv` that is the parameter of each edge, or a part of it. Parameters of an edge that has a
+        block of them count as edges.
     factors : (blocks, edges) array
         By which that entry is multiplied.
     is_plain : bool

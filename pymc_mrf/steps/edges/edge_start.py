@@ -1,7 +1,7 @@
 """Where chains of edge samplers start: ridge pseudo-likelihood estimates without their uncertain edges.
 
-Fields in time, and those whose edges have blocks of parameters, start without edges: given their biases, these
-are found by the first sweeps.
+Fields in time, and those whose edges have blocks of parameters, start without edges: given their biases,
+these are found by the first sweeps.
 """
 
 from functools import cached_property
