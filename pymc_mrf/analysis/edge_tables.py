@@ -7,8 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import sampled_vector
 from pymc_mrf.fields.nominal import nominal
-from pymc_mrf.graph.lagged import as_undirected
-from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def edge_strength(
@@ -58,7 +57,7 @@ def edge_strength(
     ... )
     >>> pymc_mrf.plot_edges(idata, "strength", graph=graph)
     """
-    graph = as_undirected(graph)
+    graph = as_graph(graph)
     values, sizes = _parameters(idata, var_name, graph, n_states, group)
     first = np.cumsum(sizes) - sizes
     squares = np.add.reduceat(values.values**2, first, axis=-1)
@@ -99,7 +98,7 @@ def edge_table(
     TypeError, ValueError
         As in `edge_strength`; also if there is no such edge.
     """
-    graph = as_undirected(graph)
+    graph = as_graph(graph)
     values, sizes = _parameters(idata, var_name, graph, n_states, group)
     e, is_turned = _find_edge(graph, edge)
     family, stop = nominal(n_states), np.cumsum(sizes)[e]

@@ -186,13 +186,14 @@ class SpikeAndSlab(EntriesPrior):
             kwargs.setdefault("shape", sum(_sizes(kwargs["blocks"])))
         rv = super().__new__(cls, name, p, *args, **kwargs)
         own = pm.modelcontext(None).named_vars_to_dims.get(rv.name)
-        own = None if rv.owner.op.blocks else own  # p has one entry for each block, whatever its name
-        for axis in axes_of_variable(p)[-1] if own and isinstance(p, Variable) and p.type.ndim else []:
-            if axis.dim != own[-1]:
-                raise ValueError(
-                    f"{name}: p has dimension {axis.dim!r} (of {axis.owner}), but {name} has {own[-1]!r}: "
-                    "give it one probability for all entries, or one for each of them"
-                )
+        is_vector = isinstance(p, Variable) and p.type.ndim > 0
+        if own and is_vector and not rv.owner.op.blocks:  # to blocks no dimension belongs
+            for axis in axes_of_variable(p)[-1]:
+                if axis.dim != own[-1]:
+                    raise ValueError(
+                        f"{name}: p has dimension {axis.dim!r} (of {axis.owner}), but {name} has "
+                        f"{own[-1]!r}: give it one probability for all entries, or one for each of them"
+                    )
         return rv
 
     @classmethod
@@ -200,8 +201,8 @@ class SpikeAndSlab(EntriesPrior):
         """Unregistered variable; see the class."""
         slab = ScalarDistribution(slab, "slab")
         blocks = () if blocks is None else _sizes(blocks)
-        shape = entries_of_shape(sum(blocks) if blocks and shape is None else shape)
-        n = shape[-1]
+        lengths = entries_of_shape(sum(blocks) if blocks and shape is None else shape)
+        n = lengths[-1]
         if blocks and sum(blocks) != n:
             raise ValueError(
                 f"blocks add up to {sum(blocks)} entries, but the vector has {n}: leave shape out, or give "
@@ -222,7 +223,7 @@ class SpikeAndSlab(EntriesPrior):
                 f"{p.type.shape}"
             )
         p = pt.full((m,), p) if p.type.ndim == 0 else pt.specify_shape(p, (m,))
-        inputs, size = [p, *slab.arguments], shape[:-1] or None
+        inputs, size = [p, *slab.arguments], lengths[:-1] or None
         return super().dist(inputs, scalar=slab, n=n, blocks=blocks, size=size, **kwargs)
 
 

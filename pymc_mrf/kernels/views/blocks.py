@@ -112,9 +112,8 @@ class BlockEdges(NamedTuple):
 
 def allocate_room(width: int, n_cells: int, n_features: int) -> Room:
     """Room for blocks of up to `width` parameters, and tables of `n_cells`, of nodes with `n_features`."""
-    vectors, squares = np.zeros((11, width)), np.zeros((3, width, width))
-    moments = np.zeros((2, n_features + 1, n_features))
-    return Room(*vectors, *squares, np.zeros(n_cells), np.zeros(n_cells), moments)
+    vectors, squares, cells = np.zeros((11, width)), np.zeros((3, width, width)), np.zeros((2, n_cells))
+    return Room._make([*vectors, *squares, *cells, np.zeros((2, n_features + 1, n_features))])
 
 
 @lean

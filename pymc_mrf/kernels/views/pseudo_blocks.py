@@ -20,7 +20,7 @@ from pymc_mrf.kernels.views.pseudo_edges import (
 
 @lean
 def fill_end(whole, first, end, L, x, sign, out):
-    """Terms of one end at local fields L (M, N) and the block's, x times `sign`; sum of its log normaliser."""
+    """Terms of one end at local fields L (M, N) and the block's, x times `sign`; sum of its normaliser."""
     field, base = whole.field, whole.rows.base
     i, source = field.edges[first, end], whole.sources[first, end]
     fill_base(whole, L)

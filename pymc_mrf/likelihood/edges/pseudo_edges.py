@@ -107,10 +107,10 @@ class PseudoEdges(EdgeEngine):
         C = np.einsum("ilc,ikc->ilk", S, S) / n_rows[:, None, None] - mean[:, :, None] * mean[:, None]
         ends, each = columns.place[columns.ends][field.pair], np.arange(len(field.pair))[:, None, None]
         for end in range(2):  # the source; features of the target are those that its own multiply
-            source, of_target, of_source = ends[:, end, None, None], *field.products.T[[1 - end, end]]
-            of_target, of_source = of_target.T, of_source.T  # (r, L)
-            gap = mean[source[..., 0], of_source] - field.centre[each[..., 0], end, of_target]
-            spread = C[source, of_source[:, :, None], of_source[:, None]]
+            of_target, of_source = field.products[:, :, 1 - end], field.products[:, :, end]  # (r, L)
+            source = ends[:, end, None]
+            gap = mean[source, of_source] - field.centre[each[:, 0], end, of_target]
+            spread = C[source[:, None], of_source[:, :, None], of_source[:, None]]
             spread += gap[:, :, None] * gap[:, None]
             self.view.Z2[each, end, of_target[:, :, None], of_target[:, None]] = spread
         self.view.Z2[is_arrow, 0] = 0.0
