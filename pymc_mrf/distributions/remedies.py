@@ -92,7 +92,9 @@ def _serves_particles(parameters: Sequence, model: pm.Model) -> bool:
     if any(not v.type.dtype.startswith("float") for v in free):
         return False
     return not any(
-        isinstance(v.owner.op, SpikeAndSlabRV) and not _is_plain(v, parameters, model) for v in free
+        isinstance(v.owner.op, SpikeAndSlabRV)
+        and (v.owner.op.blocks or not _is_plain(v, parameters, model))
+        for v in free
     )
 
 

@@ -79,7 +79,7 @@ class ExactEdges(EdgeEngine):
             fits = (
                 family.n_states == 2 and LEAST_NODES <= d <= MAX_ENUMERATED and not isinstance(x, list)
             )
-            fits = fits and not family.has_own_scores
+            fits = fits and not (family.has_own_scores or family.has_blocks)
             enumerates = fits and 2**d <= CELL_COST * tree.n_cells
         order = tree.factor_order[tree.factor_order < graph.n_edges]
         field = edge_field(x, graph, family, is_centred, order)

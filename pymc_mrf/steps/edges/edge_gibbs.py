@@ -112,6 +112,10 @@ class EdgeGibbs(EdgeStep):
     independent, make weights and biases about independent in the posterior. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
+    Edges of a `NominalMRF` have a block of parameters each, under the first three likelihoods: the same sweep
+    moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same
+    correction. Where both ends have five states half or more of the proposals are accepted.
+
     Under the first three likelihoods the vector may be one term, times constant factors, of the edge
     parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``,
     each sparse vector having a step of its own that moves the biases as well. Under "exact" and "pseudo"
@@ -143,8 +147,8 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF` or `KineticMRF`,
-        the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `NominalMRF` (with
+        `blocks`) or `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
         ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
         that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it
         feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
