@@ -3,7 +3,8 @@
 Edge e has the parameters first[e] to first[e + 1], x (W,), whose statistics c (W, K K) add up to a table of
 the states of both ends, x c. To the view inside, `whole`, each of them is an edge of its own, one of several
 between the same nodes: joint moves ask it, single edges are moved as blocks by this view. What it asks of
-`whole` are the questions below, which views answer by the table of the pair, as `exact_edges`, or by rows.
+`whole` are the questions below, which views answer by the table of the pair (`table_blocks`) or by rows
+(`pseudo_blocks`).
 
 In all functions x (W,) is that of a `Value`, and g (at least W,) and H (at least W by W) are filled.
 """
@@ -117,17 +118,6 @@ def allocate_room(width: int, n_cells: int, n_features: int) -> Room:
 
 
 @lean
-def fill_table(field, first, x, table):
-    """Log table x c of the block that begins at parameter `first`, into `table` (K K,)."""
-    for k in range(table.shape[0]):
-        table[k] = 0.0
-    for i in range(x.shape[0]):
-        if x[i] != 0.0:
-            for k in range(table.shape[0]):
-                table[k] += x[i] * field.cells[first + i, k]
-
-
-@lean
 def factorise(A, width, L):
     """Lower triangular factor of A, `width` rows of it, into L; the log determinant of A.
 
@@ -172,63 +162,6 @@ def solve_upper(L, z):
         for k in range(i + 1, z.shape[0]):
             value -= L[k, i] * z[k]
         z[i] = value / L[i, i]
-
-
-@lean
-def pair_gain(field, first, x, log_p, s, n, room):
-    """Log-likelihood gained by moving a block from 0 to x; `room.p` are the pair's probabilities then.
-
-    `log_p` (K K,): log probabilities of the pair at 0; `s` (W,): sums of the statistics over n rows.
-    """
-    fill_table(field, first, x, room.table)
-    top, z, value = -np.inf, 0.0, 0.0
-    for k in range(log_p.shape[0]):
-        top = max(top, log_p[k] + room.table[k])
-    for k in range(log_p.shape[0]):
-        room.p[k] = np.exp(log_p[k] + room.table[k] - top)
-        z += room.p[k]
-    for k in range(log_p.shape[0]):
-        room.p[k] /= z
-    for i in range(x.shape[0]):
-        value += x[i] * s[i]
-    return value - n * (top + np.log(z))
-
-
-@lean
-def fill_pair_moments(field, first, width, s, n, room, g, H):
-    """Score and information of a block where the pair has the probabilities `room.p`."""
-    for i in range(width):
-        g[i] = 0.0
-        for k in range(room.p.shape[0]):
-            g[i] += room.p[k] * field.cells[first + i, k]
-    for i in range(width):
-        for j in range(i + 1):
-            value = 0.0
-            for k in range(room.p.shape[0]):
-                value += room.p[k] * field.cells[first + i, k] * field.cells[first + j, k]
-            H[i, j] = n * (value - g[i] * g[j])
-            H[j, i] = H[i, j]
-    for i in range(width):
-        g[i] = s[i] - n * g[i]
-
-
-@lean
-def take_table_off(whole, view, e, x):
-    """Take the block's table off the pair's log probabilities, `whole.log_p`; score and information at 0."""
-    field, room, first, log_p = whole.field, view.room, view.field.first[e], whole.log_p
-    fill_table(field, first, x, room.table)
-    top, mass = -np.inf, 0.0
-    for k in range(log_p.shape[0]):
-        log_p[k] -= room.table[k]
-        top = max(top, log_p[k])
-    for k in range(log_p.shape[0]):
-        mass += np.exp(log_p[k] - top)
-    top += np.log(mass)
-    for k in range(log_p.shape[0]):
-        log_p[k] -= top
-        room.p[k] = np.exp(log_p[k])
-    s, n = field.s[first : first + x.shape[0]], field.n[field.edges[first, 0]]
-    fill_pair_moments(field, first, x.shape[0], s, n, room, room.score, room.information)
 
 
 @lean

@@ -19,7 +19,7 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     update_factor,
 )
 from pymc_mrf.kernels.vector_sums import copy
-from pymc_mrf.kernels.views import blocks, questions
+from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
 from pymc_mrf.kernels.views.questions import Field, set_edge
 from pymc_mrf.kernels.views.split_field import (
@@ -240,41 +240,6 @@ def follow_in_tree(view, e, old, new):
     for k in range(view.delta.shape[0]):
         view.delta[k] = (new - old) * view.field.cells[e, k]
     update_factor(view.tree, view.focus, e, view.delta)
-
-
-@blocks.take_out.register(TreeEdges)
-def take_block_out_of_tree(whole, view, e, x):
-    """Read the marginal table of the pair, and take the block's table off."""
-    factor_log_table(whole.tree, whole.focus, e, whole.log_p)
-    blocks.take_table_off(whole, view, e, x)
-
-
-@blocks.block_terms.register(TreeEdges)
-def block_terms_of_table(whole, view, e, x, g, H):
-    """Compute the terms from the pair's table."""
-    field, first = whole.field, view.field.first[e]
-    s, n = field.s[first : first + x.shape[0]], rows_of(field, first)
-    value = blocks.pair_gain(field, first, x, whole.log_p, s, n, view.room)
-    blocks.fill_pair_moments(field, first, x.shape[0], s, n, view.room, g, H)
-    return value
-
-
-@blocks.block_gain.register(TreeEdges)
-def block_gain_of_table(whole, view, e, x):
-    """Compute the gain from the pair's table."""
-    field, first = whole.field, view.field.first[e]
-    s = field.s[first : first + x.shape[0]]
-    return blocks.pair_gain(field, first, x, whole.log_p, s, rows_of(field, first), view.room)
-
-
-@blocks.follow_block.register(TreeEdges)
-def follow_block_in_tree(whole, view, e, old, new):
-    """Change the clique in focus."""
-    room, move = view.room, view.room.move[: new.shape[0]]
-    for i in range(new.shape[0]):
-        move[i] = new[i] - old[i]
-    blocks.fill_table(whole.field, view.field.first[e], move, room.table)
-    update_factor(whole.tree, whole.focus, e, room.table)
 
 
 @lean

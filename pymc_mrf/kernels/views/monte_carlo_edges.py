@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
-from pymc_mrf.kernels.views import blocks, questions
+from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms, rows_of, subtract_edge
 from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.kernels.views.sample_sums import (
@@ -346,87 +346,6 @@ def follow_in_sample(view, e, old, new):
     view.total[k] = multiply_all(sample.states[u], sample.states[v], K, view, k)
     if sample.excess.shape[0] > 0:
         add_row(sample.excess[e], new - old, view.slope)
-
-
-@blocks.take_out.register(MonteCarloEdges)
-def take_block_out_of_sample(whole, view, e, x):
-    """Count the weighted states of the pair, and take the block's table off; slopes of the cumulants at 0."""
-    sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]
-    whole.looked[0], whole.looked[1] = first, 0
-    tabulate_pair(whole, 0.0)
-    blocks.take_table_off(whole, view, e, x)
-    n = rows_of(field, first)
-    for i in range(x.shape[0]):
-        tilt = whole.slope[first + i]
-        if sample.excess.shape[0] > 0:
-            for j in range(x.shape[0]):
-                tilt -= np.float64(sample.excess[first + i, first + j]) * x[j]
-        room.sums[i] = field.s[first + i] - n * tilt
-        _, bend, stiffness = wall(whole, first + i, 0.0)
-        room.score[i] -= n * tilt + bend
-        room.information[i, i] += stiffness
-
-
-@lean
-def correction(whole, first, x):
-    """Log-likelihood that the second cumulants and the walls of a block add at x, relative to 0."""
-    sample, value, n = whole.sample, 0.0, rows_of(whole.field, first)
-    for i in range(x.shape[0]):
-        value -= wall(whole, first + i, x[i])[0] - wall(whole, first + i, 0.0)[0]
-        if sample.excess.shape[0] > 0:
-            for j in range(x.shape[0]):
-                value -= 0.5 * n * x[i] * x[j] * np.float64(sample.excess[first + i, first + j])
-    return value
-
-
-@blocks.block_gain.register(MonteCarloEdges)
-def sampled_block_gain(whole, view, e, x):
-    """Compute the gain from the pair's table."""
-    field, room, first = whole.field, view.room, view.field.first[e]
-    value = blocks.pair_gain(field, first, x, whole.log_p, room.sums, rows_of(field, first), room)
-    return value + correction(whole, first, x)
-
-
-@blocks.block_terms.register(MonteCarloEdges)
-def sampled_block_terms(whole, view, e, x, g, H):
-    """Compute the terms from the pair's table; the information is that of the sample alone."""
-    field, room, first, n = (
-        whole.field,
-        view.room,
-        view.field.first[e],
-        rows_of(whole.field, view.field.first[e]),
-    )
-    value = blocks.pair_gain(field, first, x, whole.log_p, room.sums, n, room) + correction(
-        whole, first, x
-    )
-    blocks.fill_pair_moments(field, first, x.shape[0], room.sums, n, room, g, H)
-    for i in range(x.shape[0]):
-        _, bend, stiffness = wall(whole, first + i, x[i])
-        g[i] -= bend
-        H[i, i] += stiffness
-        if whole.sample.excess.shape[0] > 0:
-            for j in range(x.shape[0]):
-                g[i] -= n * np.float64(whole.sample.excess[first + i, first + j]) * x[j]
-    return value
-
-
-@blocks.follow_block.register(MonteCarloEdges)
-def follow_block_in_sample(whole, view, e, old, new):
-    """Multiply the weights, by factors with mean one, and move the slopes."""
-    sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]
-    k, u, v = block_of(whole, first), field.edges[first, 0], field.edges[first, 1]
-    move = room.move[: new.shape[0]]
-    for i in range(new.shape[0]):
-        move[i] = new[i] - old[i]
-    after = blocks.pair_gain(field, first, new, whole.log_p, room.zero, 1.0, room)
-    before = blocks.pair_gain(field, first, old, whole.log_p, room.zero, 1.0, room)
-    blocks.fill_table(field, first, move, room.table)
-    for i in range(room.table.shape[0]):
-        whole.factor[i] = np.float32(np.exp(room.table[i] + after - before))
-    whole.total[k] = multiply_all(sample.states[u], sample.states[v], field.floor.shape[1], whole, k)
-    if sample.excess.shape[0] > 0:
-        for i in range(new.shape[0]):
-            add_row(sample.excess[first + i], move[i], whole.slope)
 
 
 @lean

@@ -147,9 +147,10 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `NominalMRF` (with
-        `blocks`) or `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or, in
-        ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free variable
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `KineticMRF` or,
+        with `blocks`, `NominalMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each
+        edge, or, in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the
+        free variable
         that is the bias (field, threshold) of the same field, as it is or as the logit of a pm.Beta, if it
         feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
         pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
