@@ -94,7 +94,7 @@ def picture(weights: np.ndarray, folder: Path) -> None:
         {"posterior": xr.Dataset({"weight": (("chain", "draw", "entry"), weights[None])})}
     )
     strength = pmrf.edge_strength(idata, "weight", graph=GRAPH, n_states=K).mean(("chain", "draw"))
-    u, v = GRAPH.edges[int(strength.argmax())]
+    u, v = GRAPH.edges[int(strength.values.argmax())]
     edge = GRAPH.nodes[u], GRAPH.nodes[v]
     pc = pmrf.plot_edge_table(idata, "weight", edge, graph=GRAPH, n_states=K)
     save_figure(pc.get_viz("heatmap", "weight").figure, folder, "nominal_table.png")
