@@ -291,7 +291,8 @@ def edge_values(
     if values.shape[-1] != graph.n_edges:
         raise ValueError(
             f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges; pass "
-            "the graph of the field that it was sampled for"
+            "the graph of the field that it was sampled for, and the strengths of tables "
+            "(pymc_mrf.edge_strength) in place of their parameters"
         )
     check_edge_labels(values, graph, var_name)
     return values

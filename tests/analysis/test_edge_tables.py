@@ -59,6 +59,16 @@ def test_bad_arguments(rng):
         pmrf.edge_table(idata, "w", ("a", "c"), graph=GRAPH, n_states=N_STATES)
 
 
+def test_parameters_are_no_edges(rng):
+    idata = posterior(rng)
+    with pytest.raises(ValueError, match="strengths of tables"):
+        pmrf.summarize_edges(idata, "w", graph=GRAPH)
+    with pm.Model() as model:
+        pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[2, 2])
+    with pytest.raises(ValueError, match="w has blocks of entries, which this takes one by one"):
+        pmrf.complexity_probabilities(idata, "w", model=model)
+
+
 def test_picture_of_a_table(rng):
     plt = pytest.importorskip("matplotlib.pyplot")
     idata = posterior(rng)

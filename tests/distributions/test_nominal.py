@@ -83,6 +83,26 @@ def test_plain_priors_have_gradients(rng):
     np.testing.assert_allclose(gradient(point)[np.ravel_multi_index((1, 2), (3, 4))], slope, rtol=1e-5)
 
 
+def test_monte_carlo_likelihood(rng, small_samples):
+    """Differences of the log density, and its slopes, near the reference beside the exact ones."""
+    x = np.stack([rng.integers(k, size=150) for k in N_STATES], axis=1)
+    x[:40, 2] = x[:40, 0]
+    values, slopes = [], []
+    w, b = rng.normal(0, 0.1, (2, 11)), rng.normal(0, 0.1, (3, 4))
+    for likelihood in ("exact", "monte-carlo"):
+        with pm.Model() as model:
+            weight = pm.Normal("w", 0, 1, shape=11)
+            pmrf.NominalMRF(
+                "x", weight, b, graph=GRAPH, n_states=N_STATES, observed=x, likelihood=likelihood
+            )
+            value = model.compile_logp(mode="FAST_COMPILE")
+            values.append(value({"w": w[0]}) - value({"w": w[1]}))
+            slopes.append(model.compile_dlogp(mode="FAST_COMPILE")({"w": w[0]}))
+    np.testing.assert_allclose(*values, atol=0.3)
+    np.testing.assert_allclose(*slopes, atol=1.0)
+    assert np.abs(slopes[0]).max() > 5.0
+
+
 def test_states_are_counted(rng):
     x = np.stack([rng.integers(k, size=40) for k in N_STATES], axis=1)
     with pm.Model() as model:

@@ -39,6 +39,10 @@ def model_of(x, n_states, graph, *, likelihood="exact", bias=None, p=0.4, slab=N
     return model
 
 
+def small_model():
+    return model_of(states(40, [3, 2, 2]), [3, 2, 2], TRIANGLE, likelihood="pseudo")
+
+
 def exact_posterior(x, n_states, graph, likelihood="exact", bias=None, p=0.4, log_slab=None, n_nodes=7):
     family, r = nominal(n_states), graph.n_edges
     likelihood = "exact" if likelihood == "monte-carlo" else likelihood
