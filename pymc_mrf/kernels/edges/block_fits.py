@@ -1,7 +1,8 @@
 """Proposals of the values of edges that have a block of parameters: the answers for vectors to `edge_moves`.
 
 Laplace's method in W dimensions, the slab being the same for each parameter. A value is drawn from Student's
-t with 5 W degrees of freedom about the mode, now and then from a Cauchy distribution, as a number is.
+t with 5 W degrees of freedom about the mode, now and then from a Cauchy distribution, as a number is. In all
+functions values `x` (W,) and slopes `g` (W,) are parts of arrays.
 """
 
 from math import lgamma
@@ -33,7 +34,7 @@ from pymc_mrf.kernels.priors.densities import (
     log_density,
     slope_and_precision,
 )
-from pymc_mrf.kernels.views.blocks import (
+from pymc_mrf.kernels.views.block_edges import (
     BlockEdges,
     Value,
     add_bias_terms,

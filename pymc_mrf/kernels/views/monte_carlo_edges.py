@@ -323,7 +323,10 @@ def recall_tilted_pair(view, slot):
 
 @lean
 def multiply_all(states_u, states_v, K, view, k):
-    """Multiply the weights of block k by the factor of the states of a pair, (m,) both; their new sum."""
+    """Multiply the weights of block k by `view.factor`; their new sum.
+
+    `states_u` and `states_v` (m,): states of the pair.
+    """
     total, m = 0.0, view.sample.size[k]
     for start in range(0, m, PIECE):
         stop = min(start + PIECE, m)

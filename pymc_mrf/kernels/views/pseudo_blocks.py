@@ -1,13 +1,17 @@
-"""Blocks of parameters under products of full conditionals: answers of `pseudo_edges` to `blocks`, by rows.
+"""Blocks of parameters under products of full conditionals: answers by rows to `block_edges`.
 
 A block changes the local field of feature k of one end by x_kl Z_l, Z the centred features of the other end,
 for each of its parameters. The information is that of conditional covariances and features of the other end
 that vary independently of each other, which proposals are made with; the acceptance step corrects.
+
+In all functions values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and information `H` (W, W) are as in
+`block_edges`, local fields `L` (M, N) those of a node, residuals `R_u` and `R_v` (M, N) and conditional
+covariances `C_u` and `C_v` (M, M) those of the ends.
 """
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import dot, total
-from pymc_mrf.kernels.views import blocks
+from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views.pseudo_edges import (
     PseudoEdges,
     fill_base,

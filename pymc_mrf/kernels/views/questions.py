@@ -35,8 +35,8 @@ class Field(NamedTuple):
     """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
 
     The statistic of edge (u, v) is f(a, b) = sum_l F_ul(a) F_vl(b), M *features* F of each node, one of them
-    for products of scores. Where an edge has a block of parameters (`blocks`), each of them is an edge of its
-    own here, one of several between the same nodes, with one product F_uk(a) F_vl(b). A node has q
+    for products of scores. Where an edge has a block of parameters (`block_edges`), each of them is an edge
+    of its own here, one of several between the same nodes, with one product F_uk(a) F_vl(b). A node has q
     parameters, each multiplying a row of the basis G: b_i(a) = sum_k b_ik G_k(a). Vectors over nodes and
     features, or nodes and parameters, have the entries of a node side by side.
 

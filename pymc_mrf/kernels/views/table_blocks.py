@@ -1,15 +1,19 @@
-"""Blocks of parameters where a view knows the table of the pair of nodes: answers to `blocks`.
+"""Blocks of parameters where a view knows the table of the pair of nodes: answers to `block_edges`.
 
 A block multiplies the probabilities of the states of the pair by exp(x c), c (W, K K) the tables of its
 centred statistics, so that the pair's marginal without the block gives the likelihood over the whole range of
 x. It is that of the junction tree (`exact_edges`), or of weighted points of a sample (`monte_carlo_edges`).
+
+In all functions values `x` (W,), `old` and `new` (W,), sums of statistics `s` (W,), slopes `g` (W,) and
+information `H` (W, W) are as in `block_edges`, and log probabilities `log_p` (K K,) and tables `table` (K
+K,) those of a pair.
 """
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import factor_log_table, update_factor
-from pymc_mrf.kernels.views import blocks
+from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
 from pymc_mrf.kernels.views.monte_carlo_edges import (
     MonteCarloEdges,

@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
-from pymc_mrf.kernels.views import blocks as kernels
+from pymc_mrf.kernels.views import block_edges as kernels
 from pymc_mrf.kernels.views import pseudo_blocks, table_blocks  # noqa: F401  (register answers of views)
 from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine

@@ -8,7 +8,8 @@ from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import block_fits, edge_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.kernels.views import blocks, questions
+from pymc_mrf.kernels.views import block_edges as blocks
+from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges

@@ -6,7 +6,8 @@ between the same nodes: joint moves ask it, single edges are moved as blocks by 
 `whole` are the questions below, which views answer by the table of the pair (`table_blocks`) or by rows
 (`pseudo_blocks`).
 
-In all functions x (W,) is that of a `Value`, and g (at least W,) and H (at least W by W) are filled.
+In all functions `x` (W,), `old` and `new` (W,) are those of a `Value`, and scores or slopes `g` (W,),
+information `H` (W, W), matrices `A` and `L` (W, W) and vectors `z` (W,) may be longer.
 """
 
 from typing import Any, NamedTuple
