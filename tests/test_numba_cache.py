@@ -136,7 +136,7 @@ def test_a_changed_answer_reaches_whoever_asks(tmp_path):
             "views.pseudo_edges",
             {"edges.edge_moves", "edges.hamiltonian", "edges.reversible_jump", "views.particle_edges"},
         ),
-        ("groups.exact_groups", {"groups.group_labels"}),
+        ("groups.independent_edges", {"groups.group_labels"}),
     ):
         file = kernels / f"{answers.replace('.', '/')}.py"
         text = file.read_text()

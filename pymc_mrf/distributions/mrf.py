@@ -398,8 +398,8 @@ class AgreementMRF(MarkovRandomField):
         states and no negative couplings 2 ** 16 nodes, or 2 ** 12 nodes of two states in a field; else
         "monte-carlo" if its reference is found and its noise at most 1.2 times the
         default tolerance, for random edges, and without a `SpikeAndSlab` for as many rows as
-        edges at least, or a quarter of them where a `DirichletProcess` groups those of a graph of
-        four edges to a node; else "particles".
+        edges at least, or ten times as many where a `DirichletProcess` groups those of a graph of
+        four edges to a node, not on others; else "particles".
     n_sweeps : int
         Gibbs sweeps behind each random draw (prior and posterior predictive) that is not exact, every second
         one over clusters where an attractive field may order; a warning tells where they are too few. Draws

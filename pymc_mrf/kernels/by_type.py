@@ -22,7 +22,8 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
             ...
 
     An answer is compiled as a part of its caller, as `lean` kernels are: a call with the many arrays of a
-    view takes some hundred nanoseconds. Called from Python, the kernel is chosen in the same way. What is
+    view takes some hundred nanoseconds. It counts no references: a kernel that counts them, as by `jit`,
+    must not take arrays that it returns. Called from Python, the kernel is chosen in the same way. What is
     registered for `object` answers for every type that has no answer of its own.
 
     Parameters

@@ -82,20 +82,20 @@ def test_only_what_is_new_is_logged():
 
 
 class Lagging(ParticleLikelihood):
-    """Particles of independent nodes that move only when they are checked."""
+    """Particles that are as they were drawn, from independent nodes, but when they are checked."""
 
     def start(self, eta, n_sweeps, rng):
-        z, _, node_tables = self.get_state()
-        self.set_state(rng.integers(2, size=z.shape), eta[self.entries], node_tables)
+        self._drawn = rng.integers(2, size=self._z.shape).astype(np.int8)
+        super().start(eta, n_sweeps, rng)
 
-    def move(self, rng, n_sweeps=None):
-        if n_sweeps is not None:
-            super().move(rng, n_sweeps)
-        view = self.view(None)
-        view.anchor[:] = view.eta
+    def _sweep(self, n_sweeps, rng):
+        self._z[:] = self._drawn
+        if n_sweeps > self._n_sweeps:
+            super()._sweep(n_sweeps, rng)
 
-    def renew(self, rng):
-        self.move(rng)
+    def change(self, eta, rng):
+        super().change(eta, rng)
+        self.renew(rng)
 
 
 def test_particles_that_lag_behind(messages, monkeypatch):

@@ -15,14 +15,12 @@ that is exact for pieces of any length, short ones with the momentum kept or lon
 further observations then take out the energy that the errors put in.
 """
 
-import numpy as np
-
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.edges.hamiltonian import draw_momentum, hamiltonian_move
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, total
+from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.particle_edges import ParticleEdges, renew
+from pymc_mrf.kernels.views.particle_edges import ParticleEdges, renew, reweight
 from pymc_mrf.kernels.views.weighted_particles import (
     add_move,
     effective_size,
@@ -31,17 +29,6 @@ from pymc_mrf.kernels.views.weighted_particles import (
     refresh,
     sweep,
 )
-
-
-@lean
-def reweight(W, D, size, out):
-    """Write W exp(D - max D) to `out`; return the log of sum(W exp(D)) / sum(W); `W`, `D`, `out` (N,)."""
-    top = largest(D[:size])
-    for j in range(D.shape[0]):
-        out[j] = exp_negative(min(max(D[j] - top, LOWEST), 0.0))  # padding may lie above the top
-    for j in range(D.shape[0]):
-        out[j] *= W[j]
-    return top + np.log(total(out) / total(W))
 
 
 @questions.add_slopes.register(ParticleEdges)

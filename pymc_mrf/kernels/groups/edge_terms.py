@@ -32,7 +32,7 @@ class Terms(NamedTuple):
         The first ``size[0]`` entries are in use.
     more : (T,) array
         Further observations that the noise of an estimated lam calls for, 0 where it is exact
-        (`pymc_mrf.kernels.groups.particle_groups`).
+        (`pymc_mrf.kernels.views.noise`).
     n_tilts : (1,) int64 array
     tilts : (fields, 4) array
         What a Monte Carlo likelihood subtracts beside, as of `add_tilt`; the first ``n_tilts[0]`` are in use.

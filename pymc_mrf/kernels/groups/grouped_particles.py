@@ -1,7 +1,6 @@
 """The likelihood of the values of groups of edges near those of the particles, and sums over groups.
 
-What is summed are the statistics of the edges in the particles of `particle_groups`; with what correction,
-`pymc_mrf.likelihood.groups.particle_groups` says.
+With what correction for noise, `pymc_mrf.likelihood.groups.particle_groups` says.
 """
 
 from typing import NamedTuple
@@ -10,7 +9,8 @@ import numpy as np
 
 from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels._jit import jit, lean
-from pymc_mrf.kernels.groups.particle_groups import edge_means
+from pymc_mrf.kernels.groups.table_groups import log_masses
+from pymc_mrf.kernels.views.questions import fill_log_table
 
 
 class GroupedParticles(NamedTuple):
@@ -56,39 +56,47 @@ class GroupedParticles(NamedTuple):
 
 
 @jit
-def group_sums(view, groups, out):
-    """Sum of f over the edges of each group `groups` (edges,) in every particle, into `out` (G, m)."""
+def sum_over_groups(z, edges, statistic, groups, out):
+    """Sum `statistic` (K, K) over the edges of each group in every particle, into `out` (G, m).
+
+    `z` (d, m) are the states of the particles, `edges` (edges, 2), `groups` (edges,).
+    """
     out[:] = 0.0
-    K = view.statistic.shape[0]
-    flat = view.statistic.ravel()
+    K = statistic.shape[0]
+    flat = statistic.ravel()
     for e in range(groups.shape[0]):
         total = out[groups[e]]
-        z_u, z_v = view.z[view.graph.edges[e, 0]], view.z[view.graph.edges[e, 1]]
+        z_u, z_v = z[edges[e, 0]], z[edges[e, 1]]
         for c in range(out.shape[1]):
             total[c] += flat[z_u[c] * K + z_v[c]]
 
 
 @jit
-def group_means(view, groups, out, shares):
-    """Sum the conditional means of f over groups; parameters must be at their anchor.
-
-    Parameters
-    ----------
-    view : ParticleView
-    groups : (edges,) int64 array
-    out : (G, m) array
-        Overwritten.
-    shares : (edges, L) array
-        Overwritten: probabilities of the levels.
-    """
+def count_levels(z, edges, level, out):
+    """Count the states `z` (d, m) by the `level` (K, K) of the `edges` (edges, 2), into `out` (edges, L)."""
     out[:] = 0.0
-    here = np.empty(out.shape[1])
-    for e in range(groups.shape[0]):
-        total = out[groups[e]]
-        edge_means(view, e, here)
-        shares[e] = view.share
-        for c in range(out.shape[1]):
-            total[c] += here[c]
+    for e in range(edges.shape[0]):
+        z_u, z_v = z[edges[e, 0]], z[edges[e, 1]]
+        for c in range(z.shape[1]):
+            out[e, level[z_u[c], z_v[c]]] += 1.0
+
+
+@jit
+def fill_shares(view, edges, out):
+    """Probabilities of the levels of the `edges` (k,) of a `TableView`, into `out` (k, L)."""
+    for k in range(edges.shape[0]):
+        w = view.edges.w[edges[k]]
+        fill_log_table(view.edges, edges[k], w, view.log_table)
+        log_masses(view.log_table, view.level, view.log_mass)
+        top, total = -np.inf, 0.0
+        for l in range(out.shape[1]):
+            out[k, l] = view.log_mass[l] + w * view.scale * view.levels[l]
+            top = max(top, out[k, l])
+        for l in range(out.shape[1]):
+            out[k, l] = np.exp(out[k, l] - top)
+            total += out[k, l]
+        for l in range(out.shape[1]):
+            out[k, l] /= total
 
 
 @lean

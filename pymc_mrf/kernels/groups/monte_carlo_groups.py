@@ -7,8 +7,8 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, add_term, add_tilt
-from pymc_mrf.kernels.groups.exact_groups import log_masses
 from pymc_mrf.kernels.groups.group_labels import describe, follow
+from pymc_mrf.kernels.groups.table_groups import log_masses
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import rows_of
 from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, mean_of_edge, tabulate_pair
@@ -28,7 +28,7 @@ class SampledView(NamedTuple):
     Attributes
     ----------
     edge_of, levels, level, log_mass : arrays
-        As of `ExactView`.
+        As of `TableView`.
     possible : (edges, L) bool array
         Levels that the states of the ends allow.
     s : (edges,) array

@@ -302,22 +302,21 @@ def fill_binary_pair(particles, field, e, x, p):
 
 
 @lean
-def variance_of_binary_mean(W, P_u, P_v, c, mean, product):
-    """Variance of the estimated mean of `c` (4,); `W`, `P_u`, `P_v` and `product` (scratch), all (N,)."""
-    slope_u, slope_v, slope_uv = c[2] - c[0], c[1] - c[0], c[3] - c[2] - c[1] + c[0]
+def variance_of_binary_mean(W, P_u, P_v, h, product):
+    """Variance of the estimated mean of `h` (4,); `W`, `P_u`, `P_v` and `product` (scratch), all (N,)."""
+    slope_u, slope_v, slope_uv = h[2] - h[0], h[1] - h[0], h[3] - h[2] - h[1] + h[0]
     for j in range(W.shape[0]):
-        gap = c[0] - mean + slope_u * P_u[j] + (slope_v + slope_uv * P_u[j]) * P_v[j]
-        product[j] = W[j] * gap
+        product[j] = W[j] * (h[0] + slope_u * P_u[j] + (slope_v + slope_uv * P_u[j]) * P_v[j])
     return dot(product, product) / total(W) ** 2
 
 
 @questions.variance_of_mean.register(BinaryParticles)
-def variance_in_binary_pair(particles, field, e, x, mean):
+def variance_in_binary_pair(particles, field, e, x, h):
     """Compute the variance from the conditional means in the particles."""
-    u, v, P, ends, c = field.edges[e, 0], field.edges[e, 1], particles.P, particles.ends, field.cells[e]
+    u, v, P, ends = field.edges[e, 0], field.edges[e, 1], particles.P, particles.ends
     if x == 0.0:
-        return variance_of_binary_mean(particles.W, P[u], P[v], c, mean, ends.product)
-    return variance_of_binary_mean(ends.W, ends.P[0], ends.P[1], c, mean, ends.product)
+        return variance_of_binary_mean(particles.W, P[u], P[v], h, ends.product)
+    return variance_of_binary_mean(ends.W, ends.P[0], ends.P[1], h, ends.product)
 
 
 @lean

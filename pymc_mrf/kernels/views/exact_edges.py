@@ -166,6 +166,14 @@ def rows_of(field, e):
     return field.n[field.edges[e, 0]]
 
 
+@questions.fill_log_table.register(TreeEdges)
+def fill_exact_table(view, e, x, out):
+    """Look at the edge, for logs `out` (K K,)."""
+    questions.look_at(view, e, x)
+    copy(view.log_p, out)
+    return 0.0
+
+
 @questions.without_edge.register(TreeEdges, ListedEdges)
 def table_without_edge(view, e):
     """Compute both from the pair's table."""
@@ -240,6 +248,7 @@ def follow_in_tree(view, e, old, new):
     for k in range(view.delta.shape[0]):
         view.delta[k] = (new - old) * view.field.cells[e, k]
     update_factor(view.tree, view.focus, e, view.delta)
+    return False
 
 
 @lean

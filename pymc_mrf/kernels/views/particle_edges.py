@@ -25,14 +25,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, total
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms
 from pymc_mrf.kernels.views.noise import sharpening
 from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.kernels.views.weighted_particles import (
+    TINY,
+    add_move,
     change_edge,
+    effective_size,
+    fill_factors,
     fill_pair,
     normalise,
+    refresh,
     resample,
     sweep,
     variance_of_mean,
@@ -78,11 +84,14 @@ class Pair(NamedTuple):
     ----------
     p, log_p : (K K,) arrays
         Probabilities of the pair's states without the edge, and their logs.
+    h : (K K,) array
+        Scratch.
     sums : (1,) record array of `SUMS`
     """
 
     p: np.ndarray
     log_p: np.ndarray
+    h: np.ndarray
     sums: np.ndarray
 
 
@@ -124,8 +133,8 @@ class ParticleEdges(NamedTuple):
     particles : BinaryParticles or StateParticles
         Between moves they stand for w and beta.
     least_size : float
-        Effective size below which particles are resampled and moved by `n_sweeps` sweeps; a piece of a joint
-        move may not end where it is smaller.
+        Effective size below which particles are resampled and moved by `n_sweeps` sweeps, or by the caller if
+        that is 0; a piece of a joint move may not end where it is smaller.
     n_sweeps : int
     means : Means
     pair : Pair
@@ -163,7 +172,7 @@ def allocate_view(
         least_size=least_size,
         n_sweeps=n_sweeps,
         means=Means(np.full(r, np.nan), np.full(r, np.nan)),
-        pair=Pair._make([*np.zeros((2, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
+        pair=Pair._make([*np.zeros((3, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
         joint=Joint._make(map(np.zeros, sizes)),
         tally=np.zeros(1, TALLY).view(np.recarray),
     )
@@ -197,15 +206,24 @@ def look_at_particles(view, e, x):
     return max(0.5 * g * g, 0.25 * far * far) / h, h
 
 
+@lean
+def further_rows(view, e, x, variance):
+    """Further observations that the noise of a mean calls for; `variance` is that of the statistic."""
+    n, tally = view.field.n[0], view.tally[0]
+    ratio = n * variance_of_mean(view.particles, view.field, e, x, view.pair.h) / max(variance, TINY)
+    tally.noise += ratio
+    tally.n_noise += 1
+    return n * (sharpening(ratio) - 1.0)
+
+
 @questions.without_edge.register(ParticleEdges)
 def particles_without_edge(view, e):
     """Measure the noise of the pair's table, and correct for it."""
-    pair, sums, tally, x = view.pair, view.pair.sums[0], view.tally[0], view.w[e]
+    pair, sums, x = view.pair, view.pair.sums[0], view.w[e]
     c, n = view.field.cells[e], view.field.n[0]
-    ratio = n * variance_of_mean(view.particles, view.field, e, x, sums.mean) / sums.variance
-    tally.noise += ratio
-    tally.n_noise += 1
-    more = n * (sharpening(ratio) - 1.0)
+    for k in range(c.shape[0]):
+        pair.h[k] = c[k] - sums.mean
+    more = further_rows(view, e, x, sums.variance)
     sums.s, sums.n = view.field.s[e] + more * view.means.expected[e], n + more
     for k in range(c.shape[0]):
         pair.log_p[k] = np.log(pair.p[k])
@@ -228,6 +246,25 @@ def particle_gain(view, e, x):
     return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
 
 
+@questions.fill_log_table.register(ParticleEdges)
+def fill_particle_table(view, e, x, out):
+    """Estimate the table, its logs into `out` (K K,); its noise is that of the mean of the statistic at x."""
+    pair, c = view.pair, view.field.cells[e]
+    p, h = pair.p, pair.h
+    fill_pair(view.particles, view.field, e, x, p)
+    fill_factors(x, c, h)
+    norm, mean, variance = 0.0, 0.0, 0.0
+    for k in range(c.shape[0]):
+        out[k] = np.log(p[k]) if p[k] > 0.0 else -np.inf
+        norm += p[k] * h[k]
+        mean += p[k] * h[k] * c[k]
+    mean /= norm
+    for k in range(c.shape[0]):
+        variance += p[k] * h[k] / norm * (c[k] - mean) ** 2
+        h[k] *= (c[k] - mean) / norm
+    return further_rows(view, e, x, variance)
+
+
 @lean
 def renew(view):
     """Resample the particles, and move them."""
@@ -243,5 +280,38 @@ def follow_by_particles(view, e, old, new):
     change_edge(particles, view.field, e, old, new)
     size = normalise(particles.W, particles.size)
     tally.least_size = min(tally.least_size, size)
-    if size < view.least_size:
+    is_stale = size < view.least_size
+    if is_stale and view.n_sweeps > 0:
         renew(view)
+        is_stale = False
+    return is_stale
+
+
+@lean
+def reweight(W, D, size, out):
+    """Write W exp(D - max D) to `out`; return the log of sum(W exp(D)) / sum(W); `W`, `D`, `out` (N,)."""
+    top = largest(D[:size])
+    for j in range(D.shape[0]):
+        out[j] = exp_negative(min(max(D[j] - top, LOWEST), 0.0))  # padding may lie above the top
+    for j in range(D.shape[0]):
+        out[j] *= W[j]
+    return top + np.log(total(out) / total(W))
+
+
+@lean
+def carry_over(view, active, least):
+    """Let the particles stand for the view's parameters, the edges `active` (k,) having changed.
+
+    By weights; where their effective size, which is returned, would be less than `least`, as they are.
+    """
+    particles, joint = view.particles, view.joint
+    add_move(particles, view.field, view.w, view.beta, active, joint.D)
+    reweight(particles.W, joint.D, particles.size, joint.W)
+    size = effective_size(joint.W)
+    if size >= least:
+        copy(joint.W, particles.W)
+        normalise(particles.W, particles.size)
+    copy(view.w, particles.w)
+    copy(view.beta, particles.beta)
+    refresh(particles, view.field)
+    return size

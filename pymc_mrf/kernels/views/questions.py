@@ -118,7 +118,19 @@ def gain(view: Any, e: int, x: float) -> Any:
 
 @by_type
 def follow(view: Any, e: int, old: float, new: float) -> Any:
-    """Change edge e in all that the view keeps but `w` and `b`."""
+    """Change edge e in all that the view keeps but `w` and `b`.
+
+    What answers `fill_log_table` returns whether the view has to be renewed before it is asked again.
+    """
+
+
+@by_type
+def fill_log_table(view: Any, e: int, x: float, out: Any) -> Any:
+    """Log probabilities of the states of the ends of edge e, whose value is x, without it, into `out` (K K,).
+
+    Returns the further observations that their noise calls for (`noise`), 0 where they are exact. What
+    samplers of groups ask; `follow` comes next.
+    """
 
 
 @by_type

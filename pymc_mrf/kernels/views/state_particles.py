@@ -379,21 +379,21 @@ def fill_state_pair(particles, field, e, x, p):
 
 
 @lean
-def variance_of_state_mean(W, P_u, P_v, c, mean, ends):
-    """Variance of the estimated mean of `c` (K K,), from `W` (N,), and `P_u` and `P_v` (K, N)."""
-    average_over_pair(P_u, P_v, c, ends.rows, ends.R)
+def variance_of_state_mean(W, P_u, P_v, h, ends):
+    """Variance of the estimated mean of `h` (K K,), from `W` (N,), and `P_u` and `P_v` (K, N)."""
+    average_over_pair(P_u, P_v, h, ends.rows, ends.R)
     for j in range(W.shape[0]):
-        ends.R[j] = W[j] * (ends.R[j] - mean)
+        ends.R[j] = W[j] * ends.R[j]
     return dot(ends.R, ends.R) / total(W) ** 2
 
 
 @questions.variance_of_mean.register(StateParticles)
-def variance_in_state_pair(particles, field, e, x, mean):
+def variance_in_state_pair(particles, field, e, x, h):
     """Compute the variance from the conditional means in the particles."""
-    u, v, P, ends, c = field.edges[e, 0], field.edges[e, 1], particles.P, particles.ends, field.cells[e]
+    u, v, P, ends = field.edges[e, 0], field.edges[e, 1], particles.P, particles.ends
     if x == 0.0:
-        return variance_of_state_mean(particles.W, P[u], P[v], c, mean, ends)
-    return variance_of_state_mean(ends.W, ends.P[0], ends.P[1], c, mean, ends)
+        return variance_of_state_mean(particles.W, P[u], P[v], h, ends)
+    return variance_of_state_mean(ends.W, ends.P[0], ends.P[1], h, ends)
 
 
 @lean

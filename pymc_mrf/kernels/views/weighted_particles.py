@@ -140,8 +140,11 @@ def fill_pair(particles: Any, field: Any, e: int, x: float, p: Any) -> Any:
 
 
 @by_type
-def variance_of_mean(particles: Any, field: Any, e: int, x: float, mean: float) -> Any:
-    """Variance of the estimated mean of the statistic in the pair, from its spread over the particles."""
+def variance_of_mean(particles: Any, field: Any, e: int, x: float, h: Any) -> Any:
+    """Variance of the estimated mean of `h` (K K,), which is 0, over the pair of edge e without the edge.
+
+    From its spread over the particles, after `fill_pair` with the value x of the edge.
+    """
 
 
 @by_type

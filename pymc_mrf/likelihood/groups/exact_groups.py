@@ -3,7 +3,8 @@
 import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
-from pymc_mrf.kernels.groups.exact_groups import ExactView, FixedView
+from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.kernels.groups.table_groups import TableView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.views.exact_edges import calibrate_tree
 from pymc_mrf.kernels.views.questions import Field, add_slopes
@@ -28,11 +29,14 @@ class ExactLikelihood(ComputedLikelihood):
         self.order = np.concatenate([entries[edges], others])
         self._all_edges = np.arange(graph.n_edges)
         field = self._field_of_edges(edges)
-        self._view = ExactView(
+        self._view = TableView(
             edge_of=self.edge_of,
             edges=tree_view(field, 0, tree, [self.x[0].astype(np.int64)]),
+            s=self.s,
+            scale=1.0,
             levels=self.levels,
             level=self.level.ravel(),
+            log_table=np.empty(self.level.size),
             log_mass=np.empty(self.n_levels),
         )
         self._node_score = self._score_nodes()

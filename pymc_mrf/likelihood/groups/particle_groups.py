@@ -1,24 +1,38 @@
-"""The likelihood of a field from particles, for group samplers; see `kernels/groups/particle_groups.py`."""
+"""The likelihood of a field from weighted particles, for group samplers.
+
+As for the edge sampler, particles follow every change of a parameter by weights: see
+`pymc_mrf.kernels.views.particle_edges`. All edges are present here, and the simulator of fields sweeps many
+times faster than particles that keep their local fields: states are moved there, and local fields computed
+anew for the next sweep over the labels.
+"""
+
+from typing import Any
 
 import numpy as np
 
+from pymc_mrf.fields.families import ISING
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.groups import grouped_particles
-from pymc_mrf.kernels.groups import particle_groups as kernels
+from pymc_mrf.kernels.groups.table_groups import TableView
+from pymc_mrf.kernels.random_lanes import seed_lanes
+from pymc_mrf.kernels.resampling import fill_ancestors
+from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
 from pymc_mrf.kernels.views.noise import MAX_NOISE
+from pymc_mrf.kernels.views.weighted_particles import (
+    get_states,
+    refresh,
+    set_states,
+)
+from pymc_mrf.likelihood.edges.edge_engine import edge_field
 from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine
 
 LEAST_PARTICLES = 2048
-N_NEAR = (
-    8  # edges of a chunk whose changes enter an edge's marginal by weights, beside those that touch it
-)
-N_CHUNKS = 8  # parts of a sweep over many labels, with moves of the particles in between
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
 MOST_SNAPSHOTS = 16  # of the particles, over which sums of groups are averaged
 FEW = 100.0  # particles times mu (1 - mu), summed over a group, below which no sum of f over it is known well
-LEAST_SHARE = 0.1  # effective share of the particles below which resampling leaves too few of them
-HOPELESS = 8.0  # variance of log weights beyond which they are not looked at
+HOPELESS = 0.1  # effective share of the particles below which the sweeps have to move them
 
 
 class ParticleLikelihood(GroupEngine):
@@ -26,71 +40,65 @@ class ParticleLikelihood(GroupEngine):
 
     Parameters
     ----------
+    family : Family
     n_particles : int
         Particles, m.
     n_sweeps : int
-        Gibbs sweeps of all particles whenever they are renewed. Of single nodes: draws of whole trees
-        took 1.2 to 5 times as long to the same error with 256 particles (``docs/results.md``, "Speed of
-        tree sampling"), and take longer still with more.
+        Gibbs sweeps of all particles whenever they are renewed.
 
     Attributes
     ----------
     n_renewals : int
-        Since `reset_statistics`.
+        How often the particles were resampled since `reset_statistics`.
     """
 
     # evaluations are cheap, and the noise is corrected for as if values were drawn anew
     n_trajectories = 8
 
     def __init__(
-        self, x, graph, statistic, node_tables, entries, n_entries, *, n_particles: int, n_sweeps: int
+        self,
+        x,
+        graph,
+        statistic,
+        node_tables,
+        entries,
+        n_entries,
+        *,
+        family: Family,
+        n_particles: int,
+        n_sweeps: int,
     ) -> None:
         super().__init__(x, graph, statistic, node_tables, entries, n_entries)
-        r, m, K = graph.n_edges, n_particles, len(statistic)
-        self._n_sweeps = n_sweeps
-        self._simulator = GibbsSimulator(graph, K, m)
-        # neighbouring edges in different chunks: few of the edges near one have changed with it
-        self.order = np.random.default_rng(0).permutation(n_entries)
-        self.chunk = max(-(-n_entries // N_CHUNKS), N_NEAR + 1)
-        chunk_of = np.empty(n_entries, dtype=np.int64)
-        chunk_of[self.order] = np.arange(n_entries) // self.chunk
-        near_ptr, near = kernels.nearby_edges(graph.arrays, chunk_of[entries], N_NEAR)
-        L = self.n_levels
-        size = max(min(kernels.MAX_CONFIGURATIONS, kernels.MAX_CELLS // (L + 1)), 1)
-        self._view = kernels.ParticleView(
-            edge_of=self.edge_of,
-            s=self.s,
-            n=float(self.n),
-            z=np.zeros((graph.n_nodes, m), dtype=np.int8),
-            eta=np.zeros(r),
-            anchor=np.zeros(r),
-            statistic=np.ascontiguousarray(statistic, dtype=np.float64),
-            levels=self.levels,
-            level=self.level,
-            node_tables=np.array(node_tables, dtype=np.float64),
-            graph=graph.arrays,
-            near_ptr=near_ptr,
-            near=near,
-            least_size=LEAST_SIZE,
-            log_weight=np.zeros(m),
-            weight=np.zeros(m),
-            cell=np.zeros(m, dtype=np.int64),
-            conditionals=np.zeros((2, size, K)),
-            anchored=np.zeros((2, size, K)),
-            log_norm=np.zeros((2, size)),
-            anchored_norm=np.zeros((2, size)),
-            pair=np.zeros((max(size, m), L + 1)),
-            mass=np.zeros((2, max(size, m))),
-            share=np.zeros(L),
-            log_mass=np.zeros(L),
-            tally=np.zeros(1, kernels.TALLY).view(np.recarray),
+        if np.array_equal(statistic, np.eye(2)):
+            family = ISING  # the same fields, with particles that keep log odds in place of tables
+        field = edge_field(x, graph, family, False, np.arange(graph.n_edges))
+        indptr, m = graph.arrays.indptr, n_particles
+        self._particles: Any = (
+            binary_particles.allocate(m, indptr, graph.n_edges)
+            if family.is_binary_product
+            else state_particles.allocate(m, indptr, field)
         )
-        self._node_anchor = self._view.node_tables.copy()
+        edges = particle_edges.allocate_view(field, 0, self._particles, LEAST_SIZE * m, 0)
+        self._view = TableView(
+            edge_of=self.edge_of,
+            edges=edges,
+            s=self.s,
+            scale=float(np.ptp(family.edge_statistic) / np.ptp(statistic)),
+            levels=self.levels,
+            level=self.level.ravel(),
+            log_table=np.empty(self.level.size),
+            log_mass=np.empty(self.n_levels),
+        )
+        self._n_sweeps = n_sweeps
+        self._is_fresh = False
+        self._simulator = GibbsSimulator(graph, len(statistic), m)
+        self._z, self._resampled = np.empty((2, graph.n_nodes, m), dtype=np.int8)
         # variance of f where it hardly varies: half an observation in n is a typical step of the levels away
         self._least_spread = 0.5 * float(np.median(np.diff(self.levels))) ** 2 / self.n
-        self._node_basis = np.zeros((0, K))
+        self._node_basis = np.zeros((0, len(statistic)))
         self.node_directions: np.ndarray | None = None
         self._node_sums = np.zeros(0)
+        self.set_node_tables(node_tables)
         self.reset_statistics()
 
     def move_nodes(self, node_basis: np.ndarray, directions: np.ndarray) -> None:
@@ -114,7 +122,7 @@ class ParticleLikelihood(GroupEngine):
     @property
     def n_particles(self) -> int:
         """Number of particles m."""
-        return self._view.z.shape[1]
+        return self._particles.size
 
     @property
     def noise(self) -> float:
@@ -122,88 +130,126 @@ class ParticleLikelihood(GroupEngine):
 
         Root mean square over the labels drawn since `reset_statistics`.
         """
-        tally = self._view.tally[0]
+        tally = self._view.edges.tally[0]
         return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
 
     @property
     def least_size(self) -> float:
-        """Smallest effective size of an edge's marginal, relative to m, since `reset_statistics`."""
-        return float(self._view.tally[0].least_size)
+        """Smallest effective size of the particles, relative to m, since `reset_statistics`."""
+        return float(self._view.edges.tally[0].least_size) / self.n_particles
 
     def edge_noise(self) -> float:
         """`noise` at the present parameters, over all edges."""
-        found = [kernels.edge_marginal(self._view, e)[:2] for e in range(len(self.s))]
-        spread, variance = np.array(found).T
-        return float(np.sqrt(np.mean(self.n * variance / np.maximum(spread, kernels.TINY))))
+        self.reset_statistics()
+        r = len(self.s)
+        grouped_particles.fill_shares(self._view, np.arange(r), np.empty((r, self.n_levels)))
+        return self.noise
 
     def reset_statistics(self) -> None:
         """Start counting anew."""
-        self._view.tally[0] = 0.0, 0, 1.0, False
+        self._view.edges.tally[0] = np.zeros((), self._view.edges.tally.dtype)
+        self._view.edges.tally[0].least_size = self.n_particles
         self.n_renewals = 0
 
-    def get_state(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Particles (d, m); parameters (edges,) and node tables (d, K) that they stand for. Not copied."""
-        return self._view.z, self._view.anchor, self._node_anchor
+    def _read_states(self) -> np.ndarray:
+        """State indices (d, m) int8 of the particles; overwritten by every move."""
+        get_states(self._particles, self._z)
+        return self._z
 
-    def set_state(self, z: np.ndarray, anchor: np.ndarray, node_anchor: np.ndarray) -> None:
+    def get_state(self) -> tuple[np.ndarray, ...]:
+        """States (d, m) int8 and weights (m,) of the particles; their parameters w (edges,) and b (d q,)."""
+        particles, m = self._particles, self.n_particles
+        return (
+            self._read_states().copy(),
+            particles.W[:m].copy(),
+            particles.w.copy(),
+            particles.beta.copy(),
+        )
+
+    def set_state(self, z, weights, w, b) -> None:
         """Restore what `get_state` gave."""
-        self._view.z[:] = z
-        self._node_anchor[:] = node_anchor
-        self._view.anchor[:] = anchor
-        self._view.eta[:] = anchor
+        particles, edges = self._particles, self._view.edges
+        set_states(particles, edges.field, z)
+        particles.W[: self.n_particles] = weights
+        particles.w[:], particles.beta[:], edges.w[:] = w, b, w
+        refresh(particles, edges.field)
+        self._is_fresh = True
 
     def set_node_tables(self, node_tables) -> None:
-        """Take over other node tables; the particles follow at the next `change`."""
-        self._view.node_tables[:] = node_tables
+        """Find the node parameters; the particles follow at the next `change`."""
+        super().set_node_tables(node_tables)
+        G, tables = self._view.edges.field.basis, np.where(np.isfinite(node_tables), node_tables, 0.0)
+        b = np.linalg.lstsq((G - G[:, :1]).T, (tables - tables[:, :1]).T, rcond=None)[0]  # (q, d)
+        self._view.edges.beta[:] = b.T.ravel()
 
     def start(self, eta: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
         """Particles from the rows of the data, followed by `n_sweeps` sweeps at `eta` (r,)."""
-        self._view.z[:] = self.x[rng.integers(self.n, size=self.n_particles)].T
-        self._view.eta[:] = eta[self.entries]
-        self.move(rng, n_sweeps)
+        self._z[:] = self.x[rng.integers(self.n, size=self.n_particles)].T
+        self._view.edges.w[:] = eta[self.entries] / self._view.scale
+        self._sweep(n_sweeps, rng)
+        self._take_states()
 
-    def move(self, rng: np.random.Generator, n_sweeps: int | None = None) -> None:
-        """Gibbs sweeps at the present parameters, for which the particles stand from now on."""
-        view = self._view
-        edge_tables = view.eta[:, None, None] * view.statistic
-        n_sweeps = self._n_sweeps if n_sweeps is None else n_sweeps
-        self._simulator.sweep_columns(view.z, edge_tables, view.node_tables, n_sweeps, rng)
-        view.anchor[:] = view.eta
-        self._node_anchor[:] = view.node_tables
+    def _sweep(self, n_sweeps: int, rng: np.random.Generator) -> None:
+        """Gibbs sweeps of the states at the present parameters; the particles do not know of them yet."""
+        edge_tables = (self._view.scale * self._view.edges.w)[:, None, None] * self.statistic
+        self._simulator.sweep_columns(self._z, edge_tables, self.node_tables, n_sweeps, rng)
+
+    def _resample(self, rng: np.random.Generator) -> None:
+        """Resample the states of the particles by their weights, and sweep; as `_sweep`."""
+        m, W, z = self.n_particles, self._particles.W[: self.n_particles], self._read_states()
+        if np.ptp(W) > 0.0:
+            ancestor = np.empty(m, dtype=np.int64)
+            fill_ancestors(W, m / W.sum(), rng.random(), ancestor)
+            z[:] = np.take(z, ancestor, axis=1, out=self._resampled)
+            self.n_renewals += 1
+        self._sweep(self._n_sweeps, rng)
+
+    def _take_states(self, refreshes: bool = True) -> None:
+        """Give the states to the particles, which stand for the present parameters, with equal weights.
+
+        Local fields may be left to a `change` that is sure to come.
+        """
+        edges, particles = self._view.edges, self._particles
+        set_states(particles, edges.field, self._z)
+        particles.W[: self.n_particles] = 1.0
+        particles.w[:], particles.beta[:] = edges.w, edges.beta
+        self._is_fresh = refreshes
+        if refreshes:
+            refresh(particles, edges.field)
 
     def renew(self, rng: np.random.Generator) -> None:
-        """Resample by the weights of all changes, where they are even enough for that, and `move`.
-
-        In fields with many changes the particles are left to the sweeps.
-        """
-        view = self._view
-        edges, nodes = view.eta - view.anchor, np.zeros_like(view.node_tables)
-        possible = view.node_tables > -np.inf
-        nodes[possible] = view.node_tables[possible] - self._node_anchor[possible]
-        # variance of the log weights, were edges and nodes independent and undecided
-        if self.statistic.var() * (edges @ edges) + 0.25 * np.sum(nodes * nodes) < HOPELESS:
-            kernels.total_log_weights(view, nodes, view.log_weight)
-            weights = np.exp(view.log_weight - view.log_weight.max())
-            if weights.sum() ** 2 > LEAST_SHARE * len(weights) * (weights @ weights):
-                kernels.resample(view.z, weights, rng)
-        self.n_renewals += 1
-        self.move(rng)
+        """Resample the particles by their weights, and move them by Gibbs sweeps."""
+        self._resample(rng)
+        self._take_states()
 
     def change(self, eta: np.ndarray, rng: np.random.Generator) -> None:
-        """Carry the particles over to the parameters `eta` (r,), at which a new sweep begins."""
-        self._view.eta[:] = eta[self.entries]
-        same_nodes = np.array_equal(self._view.node_tables, self._node_anchor)
-        if not (same_nodes and np.allclose(self._view.eta, self._view.anchor, rtol=1e-9, atol=0.0)):
+        """Carry the particles over to the parameters `eta` (r,), at which a new sweep begins, by weights.
+
+        Where these would be too uneven, the particles are left to the sweeps.
+        """
+        edges, particles = self._view.edges, self._particles
+        edges.w[:] = eta[self.entries] / self._view.scale
+        seed_lanes(particles.lanes, rng)
+        same_nodes = np.array_equal(edges.beta, particles.beta)
+        if self._is_fresh and same_nodes and np.allclose(edges.w, particles.w, rtol=1e-9, atol=0.0):
+            particles.w[:] = edges.w
+            return
+        self._is_fresh = True
+        size = particle_edges.carry_over(edges, np.arange(len(self.s)), HOPELESS * self.n_particles)
+        if size < edges.least_size:
             self.renew(rng)
-        else:
-            self._view.anchor[:] = self._view.eta
 
     def view(self, eta):
         """View of the particles; parameters that have changed are for `change` to follow."""
         return self._view
 
+    def _statistics_of(self, edges: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Statistics f (k, m) of the `edges` (k,) in states `z` (d, m)."""
+        u, v = self.graph.edges[edges].T
+        return self.statistic[z[u], z[v]]
+
     def drift(self, n_sweeps: int, rng: np.random.Generator) -> float:
-        """How far `n_sweeps` more sweeps move edge marginals; the particles stay as they are.
+        """How far `n_sweeps` more sweeps move the means of edges; the particles stay as they are.
 
         Particles that keep up with the parameters move on average nowhere. What each of 16 blocks of
         particles moves by itself is noise, and is subtracted; the rest, common to all, is drift.
@@ -213,24 +259,22 @@ class ParticleLikelihood(GroupEngine):
         float
             Signed root of the mean square over up to 100 edges, in units of the standard deviation of the
             mean of f in the data, sqrt(p (1 - p) / n) if f is 0 or 1. Negative where the particles move less
-            than their noise: squares with signs have mean zero if there is no drift.
+            than their noise: squares with signs have mean zero if there is no drift. 0 with fewer particles
+            than rows, which are too noisy to tell.
         """
+        if self.n_particles < self.n:
+            return 0.0
         n_edges = min(len(self.s), DRIFT_EDGES)
         edges = np.linspace(0, len(self.s) - 1, n_edges).astype(np.int64)
-        z = self._view.z.copy()
+        weights = self._particles.W[: self.n_particles] / self.n_particles
+        before = self._statistics_of(edges, self._read_states())
+        self._sweep(n_sweeps, rng)
+        after = self._statistics_of(edges, self._z)
+        mean = 0.5 * (before + after) @ weights
+        spread = 0.5 * (before**2 + after**2) @ weights - mean**2
+        shift = (after - before) * weights
         blocks = np.arange(DRIFT_BLOCKS) * self.n_particles // DRIFT_BLOCKS
-        before, after = np.empty((2, n_edges, DRIFT_BLOCKS))
-        means, spread = np.empty(self.n_particles), np.empty(n_edges)
-        for out in (before, after):
-            for k, e in enumerate(edges):
-                kernels.edge_means(self._view, e, means)
-                out[k] = np.add.reduceat(means, blocks) / self.n_particles
-                if out is before:
-                    spread[k] = self._spread(self._view.share)
-            if out is before:
-                self.move(rng, n_sweeps)
-        self._view.z[:] = z
-        shift = after - before
+        shift = np.add.reduceat(shift, blocks, axis=1)
         noise = DRIFT_BLOCKS * shift.var(axis=1, ddof=1)
         scale = self.n / np.maximum(spread, self._least_spread)
         square = float(np.mean(scale * (shift.sum(axis=1) ** 2 - noise)))
@@ -238,49 +282,42 @@ class ParticleLikelihood(GroupEngine):
 
     def learn(self, eta, rng):
         """Keep f of all edges in some particles, and the nodes' statistics along `node_directions`."""
+        self.renew(rng)
+        z = self._z[:, :N_REFERENCE]
         u, v = self.graph.edges.T
-        z = self._view.z[:, :N_REFERENCE]
         self.reference = self._reference_statistic[z[u], z[v]]
         if self.node_directions is not None:
             self.node_reference = self.node_directions.T @ self._node_statistics(z)
 
-    def _spread(self, shares: np.ndarray) -> np.ndarray:
-        """Variance (...) of f, from the probabilities of its levels (..., L)."""
-        most = shares.argmax(axis=-1)[..., None]  # about which the others keep their digits
-        gaps = self.levels - self.levels[most]
-        mean = (shares * gaps).sum(axis=-1, keepdims=True)
-        return (shares * (gaps - mean) ** 2).sum(axis=-1)
-
     def measure(self, labels: np.ndarray, n_groups: int, rng: np.random.Generator) -> None:
         """Moments of the sums of f over the groups `labels` (r,), at the present parameters.
 
-        Means are Rao-Blackwellised, or averaged over further sweeps, whichever is more precise. If
-        `node_directions` are set, the nodes follow.
+        Means are averaged over further sweeps. If `node_directions` are set, the nodes follow.
         """
         m = self.n_particles
         groups = labels[self.entries]
         n_nodes = len(self._node_sums)
         sums, average = np.empty((2, n_groups + n_nodes, m))
-        means = np.empty((n_groups, m))
-        shares = np.empty((len(groups), self.n_levels))
+        counts = np.empty((len(groups), self.n_levels))
         n_snapshots = int(np.clip(np.ceil(8.0 * self.n / m), 1, MOST_SNAPSHOTS))
         average[:] = 0.0
+        z = self._z
         for t in range(n_snapshots):
-            if t > 0:
-                self.move(rng)
-            grouped_particles.group_sums(self._view, groups, sums[:n_groups])
-            sums[n_groups:] = self._node_statistics(self._view.z)
+            self._sweep(self._n_sweeps, rng) if t > 0 else self._resample(rng)
+            grouped_particles.sum_over_groups(
+                z, self.graph.edges, self.statistic, groups, sums[:n_groups]
+            )
+            sums[n_groups:] = self._node_statistics(z)
             average += sums / n_snapshots
-        grouped_particles.group_means(self._view, groups, means, shares)
-        noise = np.cov(average, ddof=0)
-        mean = average.mean(axis=1)
-        if not n_nodes:
-            # all or none: errors of sums that go together cancel, those of estimates of two kinds do not
-            other = np.cov(means, ddof=0)
-            inverse = np.linalg.pinv(np.cov(sums, ddof=0).reshape(n_groups, n_groups))
-            if np.sum(inverse * other) < np.sum(inverse * noise):
-                noise, mean = other, means.mean(axis=1)
-        self._moments = shares, sums, mean, noise / m
+        grouped_particles.count_levels(z, self.graph.edges, self.level, counts)
+        variety = np.bincount(groups, 0.5 - 0.5 * (counts / m) ** 2 @ np.ones(self.n_levels), n_groups)
+        is_rare = variety * m < FEW
+        edges = np.flatnonzero(is_rare[groups])
+        shares = np.empty((len(edges), self.n_levels))
+        self._take_states(len(edges) > 0)
+        if len(edges):
+            grouped_particles.fill_shares(self._view, edges, shares)
+        self._moments = sums, average.mean(axis=1), np.cov(average, ddof=0) / m, is_rare, edges, shares
 
     def grouped(self, labels, values):
         """Log-likelihood near the present `values` (K,), from what `measure` found.
@@ -297,40 +334,33 @@ class ParticleLikelihood(GroupEngine):
         likelihood's mode. If `node_directions` are set, `values` are followed by the node parameters (d q,).
         """
         groups = labels[self.entries]
-        shares, sums, mean, noise = self._moments
+        sums, mean, noise, is_rare, edges, shares = self._moments
         size, m = sums.shape
-        K = size - len(self._node_sums)
+        K = len(is_rare)
         data = np.concatenate([np.bincount(groups, self.s, minlength=K), self._node_sums])
-        independent = np.bincount(groups, self._spread(shares), minlength=size)
-        variety = 0.5 - 0.5 * (shares**2).sum(axis=1)  # mu (1 - mu) of two levels
-        rare = (np.bincount(groups, variety, minlength=size) * m < FEW) & (np.arange(size) < K)
-        of_rare = rare[groups]
-        rare_groups, shares = groups[of_rare], shares[of_rare]
-        T = sums[~rare] - sums[~rare].mean(axis=1, keepdims=True)
+        shown = np.flatnonzero(~np.append(is_rare, np.zeros(size - K, dtype=bool)))
+        T = sums[shown] - sums[shown].mean(axis=1, keepdims=True)
         least = np.where(np.arange(size) < K, self._least_spread, 0.5 / self.n)
-        C = np.diag(independent + least)
-        C[np.ix_(~rare, ~rare)] = T @ T.T / m + np.diag(least[~rare])
+        C = np.diag(np.bincount(groups[edges], self._spread(shares), minlength=size) + least)
+        C[np.ix_(shown, shown)] += T @ T.T / m
         root = np.linalg.cholesky(C)
         inverse = np.linalg.inv(root)
         ratio, axes = np.linalg.eigh(self.n * inverse @ noise.reshape(size, size) @ inverse.T)
         gain = 1.0 / (1.0 - np.clip(ratio, 0.0, MAX_NOISE)) - 1.0
         axes = root @ axes  # (size, size)
-        penalty = self.n * (axes * gain) @ axes.T
-        mode = np.linalg.solve(C, data / self.n - mean)
-
         grouped = grouped_particles.GroupedParticles(
             values=values,
             data=data,
             mean=mean,
             n=float(self.n),
-            rows=np.flatnonzero(~rare),
+            rows=shown,
             sums=T,
-            rare=rare_groups,
+            rare=groups[edges],
             shares=shares,
             levels=self.levels,
             reach=50.0 / np.ptp(self.levels),
-            penalty=penalty,
-            mode=mode,
+            penalty=self.n * (axes * gain) @ axes.T,
+            mode=np.linalg.solve(C, data / self.n - mean),
             weight=np.empty(m),
         )
 
@@ -339,3 +369,10 @@ class ParticleLikelihood(GroupEngine):
             return grouped_particles.grouped_log_likelihood(grouped, x, gradient), gradient
 
         return log_likelihood
+
+    def _spread(self, shares: np.ndarray) -> np.ndarray:
+        """Variance (...) of f, from the probabilities of its levels (..., L)."""
+        most = shares.argmax(axis=-1)[..., None]  # about which the others keep their digits
+        gaps = self.levels - self.levels[most]
+        mean = (shares * gaps).sum(axis=-1, keepdims=True)
+        return (shares * (gaps - mean) ** 2).sum(axis=-1)

@@ -14,7 +14,7 @@ from pymc_mrf.estimation.tied_pcd import tied_pcd
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.groups.exact_groups import FixedView
+from pymc_mrf.kernels.groups.independent_edges import FixedView
 
 
 def floor_count(n, probability):

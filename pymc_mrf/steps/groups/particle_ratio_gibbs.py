@@ -61,17 +61,18 @@ def _largest_drift(beside: Beside) -> np.ndarray:
 class ParticleRatioGibbs(EngineGibbs):
     """Grouped edge parameters of fields of any treewidth.
 
-    Leaves invariant: an approximation of the posterior. Its error vanishes as particles and sweeps increase
-    on graphs of up to 72 edges, and beyond but for the effect of changes far from an edge within an eighth of
-    a sweep. On five-edge loopy fields it is measured in ``docs/results.md``.
+    Leaves invariant: an approximation of the posterior, whose error vanishes as particles and sweeps
+    increase. On five-edge loopy fields it is measured in ``docs/results.md``.
 
     All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `ExactGibbs`, whose terms follow
     from one edge marginal (identity A1), then all group values by Hamiltonian moves, and with them the
     variables behind random node parameters. What the junction tree tells `ExactGibbs` is estimated here from
-    particles: weights follow the changes near an edge exactly, and Gibbs sweeps move the particles to the
-    present parameters several times a sweep over the labels. Edge marginals are Rao-Blackwellised, and
-    estimated likelihoods are corrected for their own noise (`kernels/groups/particle_groups.py`). A step
-    costs time in proportion to edges times particles; random node parameters add the cube of their number.
+    particles, as `EdgeGibbs` does: weights follow every change, both ends of the edge are drawn anew, and
+    Gibbs sweeps move the particles in every step, and when weights have become uneven. Edge marginals are
+    Rao-Blackwellised, and estimated likelihoods are corrected for their own noise
+    (`kernels/views/particle_edges.py`). A step costs time in proportion to edges times particles, and to
+    nodes times particles for every n edges or so, as often weights have become uneven; random node parameters
+    add the cube of their number.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class ParticleRatioGibbs(EngineGibbs):
     Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step),
     ``group_gibbs_acceptance`` (of the moves of values), ``particle_ratio_noise`` (see `target_noise`;
     measured, root mean square over the labels of the step), ``particle_ratio_ess`` (smallest effective size
-    behind a marginal, relative to the particles), ``particle_ratio_renewals`` (of the particles),
+    of the particles, relative to their number), ``particle_ratio_renewals`` (times that they were resampled),
     ``particle_ratio_drift`` (how far ten times as many sweeps would move the edge marginals, in standard
     deviations of the data's frequencies, beyond what is noise: negative if less; found anew every 50 draws)
     and ``particle_ratio_target_noise``, the argument. A warning at the end of a chain says if the noise, root
@@ -116,8 +117,7 @@ class ParticleRatioGibbs(EngineGibbs):
     References
     ----------
     Liu & Page (2013), eq. (4); Neal (2000), Algorithm 8; Geyer (1991); Asuncion et al. (2010),
-    particle filtered MCMC-MLE; Rebeschini & van Handel (2015), for local weights; Ceperley & Dewing (1999),
-    for corrections of random log ratios.
+    particle filtered MCMC-MLE; Ceperley & Dewing (1999), for corrections of random log ratios.
     """
 
     name = "particle_ratio_gibbs"
@@ -225,7 +225,7 @@ class ParticleRatioGibbs(EngineGibbs):
             self._nodes = NodeVariables(self._node_values, self._fields, model, self._compile_kwargs)
 
     def _make_engine(self, field: ObservedField, *arguments: Any) -> Any:
-        options: dict[str, Any] = {"n_sweeps": self._n_sweeps}
+        options: dict[str, Any] = {"family": field.family, "n_sweeps": self._n_sweeps}
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / len(field.x), max_iterations=ITERATIONS)[0]
@@ -303,9 +303,7 @@ class ParticleRatioGibbs(EngineGibbs):
         for engine in self._engines:
             engine.reset_statistics()
             engine.change(groups.values[groups.labels], self.rng)
-        n_new = super()._sweep_labels(groups, base)
-        self._renew()
-        return n_new
+        return super()._sweep_labels(groups, base)
 
     def _draw_values(self, labels, eta, base):
         for engine in self._engines:
