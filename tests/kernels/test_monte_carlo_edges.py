@@ -218,6 +218,7 @@ def test_log_partition_function_of_a_model(name, rng):
         return kernels.log_partition_by_sample(
             natural,
             GRAPH.edges,
+            field.products,
             F,
             family.node_basis,
             np.stack([F[i][:, reference.states[i]] for i in range(D)], axis=1).astype(np.float32),
@@ -255,8 +256,8 @@ def test_a_bias_that_all_states_share_changes_nothing(rng):
     def evaluate(natural):
         gradient = np.empty(p)
         value = kernels.log_partition_by_sample(
-            natural, GRAPH.edges, field.features, family.node_basis, sampled, reference.states,
-            reference.place, reference.gap, reference.excess, limit, gradient,
+            natural, GRAPH.edges, field.products, field.features, family.node_basis, sampled,
+            reference.states, reference.place, reference.gap, reference.excess, limit, gradient,
         )  # fmt: skip
         return value, gradient
 

@@ -22,6 +22,7 @@ from pymc_mrf.steps.latent import latent_field
 from tests.marks import slow
 from tests.steps import test_community_gibbs as communities
 from tests.steps import test_conjugate_hyperparameters as conjugate
+from tests.steps import test_edge_gibbs_blocks as blocks
 from tests.steps import test_edge_gibbs_contract as edges
 from tests.steps import test_edge_gibbs_gaussian as gaussian
 from tests.steps import test_edge_gibbs_kinetic as arrows
@@ -84,6 +85,7 @@ CASES = {
     ),
     "exact edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
     "pseudo edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
+    "tables of edges": Case(pmrf.EdgeGibbs, blocks.small_model, EDGES),
     "arrows": Case(pmrf.EdgeGibbs, arrows.small_model, EDGES),
     "particle edges": Case(pmrf.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
     "particle edges of many states": Case(
