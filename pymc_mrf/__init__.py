@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
+    from pymc_mrf.analysis.edge_tables import edge_strength, edge_table
     from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
     from pymc_mrf.analysis.evidence import (
         cluster_evidence,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.network_model import network_model
+    from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
     from pymc_mrf.plots.calibration import plot_calibration
     from pymc_mrf.plots.diagnostics import plot_diagnostics
+    from pymc_mrf.plots.edge_table import plot_edge_table
     from pymc_mrf.plots.edges import plot_edges
     from pymc_mrf.plots.evidence import (
         plot_complexity,
@@ -139,6 +142,7 @@ __all__ = [
     "LatentMarginals",
     "MonteCarlo",
     "MonteCarloGibbs",
+    "NominalMRF",
     "OrdinalMRF",
     "PairwiseField",
     "PairwiseGraph",
@@ -168,6 +172,8 @@ __all__ = [
     "edge_density",
     "edge_evidence",
     "edge_inclusion",
+    "edge_strength",
+    "edge_table",
     "elasso",
     "fit",
     "forecast",
@@ -188,6 +194,7 @@ __all__ = [
     "plot_co_clustering",
     "plot_complexity",
     "plot_diagnostics",
+    "plot_edge_table",
     "plot_edges",
     "plot_evidence",
     "plot_groups",
@@ -221,6 +228,7 @@ __all__ = [
     "summarize_edges",
     "summarize_nodes",
     "summarize_plan",
+    "table_sizes",
     "tree_partition",
     "tree_reweighted_bound",
     "variation_of_information",
@@ -250,6 +258,7 @@ _HOMES = {
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
+    "NominalMRF": "pymc_mrf.distributions.nominal",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",
     "LaggedGraph": "pymc_mrf.graph.lagged",
@@ -279,6 +288,8 @@ _HOMES = {
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_evidence": "pymc_mrf.analysis.evidence",
     "edge_inclusion": "pymc_mrf.analysis.edges",
+    "edge_strength": "pymc_mrf.analysis.edge_tables",
+    "edge_table": "pymc_mrf.analysis.edge_tables",
     "elasso": "pymc_mrf.estimation.elasso",
     "fit": "pymc_mrf.estimation.fit",
     "forecast": "pymc_mrf.analysis.forecast",
@@ -298,6 +309,7 @@ _HOMES = {
     "plot_co_clustering": "pymc_mrf.plots.groups",
     "plot_complexity": "pymc_mrf.plots.evidence",
     "plot_diagnostics": "pymc_mrf.plots.diagnostics",
+    "plot_edge_table": "pymc_mrf.plots.edge_table",
     "plot_edges": "pymc_mrf.plots.edges",
     "plot_evidence": "pymc_mrf.plots.evidence",
     "plot_groups": "pymc_mrf.plots.groups",
@@ -331,6 +343,7 @@ _HOMES = {
     "summarize_edges": "pymc_mrf.analysis.edge_summary",
     "summarize_nodes": "pymc_mrf.analysis.node_measures",
     "summarize_plan": "pymc_mrf.analysis.plan_summary",
+    "table_sizes": "pymc_mrf.distributions.nominal",
     "tree_partition": "pymc_mrf.graph.tree_partition",
     "tree_reweighted_bound": "pymc_mrf.estimation.bounds",
     "variation_of_information": "pymc_mrf.analysis.groups",

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
+from pymc_mrf.analysis.edge_tables import edge_strength
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of
+from pymc_mrf.analysis.prior_inclusion import model_inclusion
+from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ def summarize_edges(
     var_name: str,
     *,
     graph: Any,
+    n_states: Any = None,
     model: "pm.Model | None" = None,
     prior_inclusion: Any = None,
     sort: str = "inclusion",
@@ -47,6 +51,9 @@ def summarize_edges(
         difference of two fields, edges on which they agree.
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
+    n_states : int, or sequence of d of them, optional
+        Of a `NominalMRF`, whose edges have tables of parameters: numbers of states of all nodes, or of each.
+        The value of an edge is then its strength, the norm of its table, as of `edge_strength`.
     model, prior_inclusion
         As in `edge_inclusion`.
     sort : {"inclusion", "doubt", "strength", "r_hat", "ess", "graph"}
@@ -99,8 +106,18 @@ def summarize_edges(
     if not isinstance(sort, str) or sort not in ORDERS:
         raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
     graph = as_directed_or_not(graph)
-    values = edge_values(idata, var_name, graph, group)
-    edges = edge_inclusion(idata, var_name, model=model, prior_inclusion=prior_inclusion, group=group)
+    if n_states is None:
+        values = edge_values(idata, var_name, graph, group)
+        edges = edge_inclusion(
+            idata, var_name, model=model, prior_inclusion=prior_inclusion, group=group
+        )
+    else:
+        values = edge_strength(idata, var_name, graph=graph, n_states=n_states, group=group)
+        if prior_inclusion is None:
+            of_entries = model_inclusion(model, sampled_vector(idata, var_name, group))
+            sizes = nominal(n_states).block_sizes(graph.edges)
+            prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
+        edges = inclusion_of(values, prior_inclusion)
     strength = az.summary(
         xr.Dataset({var_name: values}), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
     )

@@ -95,12 +95,17 @@ def edge_inclusion(
     >>> table = pymc_mrf.edge_inclusion(idata, "weight", model=model)
     >>> table.bayes_factor
     """
-    import arviz as az
-
     values = sampled_vector(idata, var_name, group)
-    dim = values.dims[-1]
     if prior_inclusion is None:
         prior_inclusion = model_inclusion(model, values)
+    return inclusion_of(values, prior_inclusion)
+
+
+def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
+    """`edge_inclusion` of draws (chain, draw, edge), with prior probabilities or None for unknown ones."""
+    import arviz as az
+
+    var_name, dim = values.name, values.dims[-1]
     prior = None if prior_inclusion is None else _prior_inclusion(prior_inclusion, values)
     included = (values != 0.0).astype(np.float64)
     inclusion = included.mean(SAMPLE_DIMS)
@@ -286,7 +291,8 @@ def edge_values(
     if values.shape[-1] != graph.n_edges:
         raise ValueError(
             f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges; pass "
-            "the graph of the field that it was sampled for"
+            "the graph of the field that it was sampled for, and the strengths of tables "
+            "(pymc_mrf.edge_strength) in place of their parameters"
         )
     check_edge_labels(values, graph, var_name)
     return values

@@ -56,6 +56,8 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     n_draws = N_DRAWS if _reached(p, model) else 1
     drawn = pm.draw(p, draws=n_draws, random_seed=SEED)
     mean = np.mean(drawn, axis=0) if n_draws > 1 else drawn
+    if blocks := model[values.name].owner.op.blocks:
+        mean = np.repeat(np.broadcast_to(mean, len(blocks)), blocks)
     return np.broadcast_to(mean, values.shape[-1:])
 
 
@@ -65,11 +67,17 @@ def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
     Raises
     ------
     ValueError
-        If the model has none of that name and entries, or its prior depends on data.
+        If the model has none of that name and entries, its prior depends on data, or it has blocks.
     """
     if reason := _why_unknown(model, values.name):
         raise ValueError(f"{reason}; {remedy}")
     _check_entries(model, values)
+    if model[values.name].owner.op.blocks:
+        raise ValueError(
+            f"{values.name} has blocks of entries, which this takes one by one: use "
+            "pymc_mrf.summarize_edges with n_states, or give the strengths of edges "
+            "(pymc_mrf.edge_strength) without a model"
+        )
     return model[values.name]
 
 

@@ -41,11 +41,10 @@ def adjustment(
     family, graph = op.family, op.graph
     remedy = f"use likelihood={listed(possible(lambda: op.tree, parameters))}"
     data = _complete_data(observed, x, name, remedy)
-    if family.edge_axes:
+    if family.edge_axes or family.has_blocks:
+        several = "a table" if family.has_blocks else "one for each state"
         raise refusal(
-            name,
-            f"needs one number per edge, but {family.edge_parameter} has one for each state",
-            remedy,
+            name, f"needs one number per edge, but {family.edge_parameter} has {several}", remedy
         )
     if family.has_own_scores:
         raise refusal(name, "needs scores that all nodes share", f"give such scores, or {remedy}")

@@ -101,7 +101,7 @@ class DirichletProcessRV(EntriesRV):
     _print_name = ("DirichletProcess", r"\operatorname{DirichletProcess}")
 
     @staticmethod
-    def entries(own, parameters, scalar, shape, size):
+    def entries(own, parameters, scalar, shape, size, blocks):
         """Draw a value of the base for each label of a random partition."""
         labels_rng = pt.random.shared_rng(seed=None)
         _, labels = PartitionRV(shape[-1])(own, size=size, rng=labels_rng, return_next_rng=True)

@@ -25,31 +25,49 @@ def entries_behind(parameter: Variable) -> list[Variable]:
 
 
 class EntriesRV(SymbolicRandomVariable):
-    """n values; inputs are a parameter of the prior's own and those of the scalar distribution."""
+    """n values; inputs are a parameter of the prior's own and those of the scalar distribution.
 
-    def __init__(self, *args, scalar: ScalarDistribution, n: int, **kwargs) -> None:
+    `blocks` are the sizes of runs of entries with something in common, () if there are none.
+    """
+
+    def __init__(
+        self, *args, scalar: ScalarDistribution, n: int, blocks: tuple[int, ...] = (), **kwargs
+    ) -> None:
         self.scalar = scalar
         self.n = n
+        self.blocks = blocks
         super().__init__(*args, **kwargs)
 
     @staticmethod
     @abstractmethod
-    def entries(own, parameters: list, scalar: ScalarDistribution, shape: tuple, size) -> Any:
+    def entries(
+        own, parameters: list, scalar: ScalarDistribution, shape: tuple, size, blocks: tuple[int, ...]
+    ) -> Any:
         """Draw entries of the `shape` (..., n) symbolically; `size` is that shape without n, or None."""
 
     @classmethod
-    def rv_op(cls, own, *parameters, scalar: ScalarDistribution, n: int, size=None, rng=None):
+    def rv_op(
+        cls,
+        own,
+        *parameters,
+        scalar: ScalarDistribution,
+        n: int,
+        blocks: tuple[int, ...] = (),
+        size=None,
+        rng=None,
+    ):
         """Build the random variable."""
         size = normalize_size_param(size)
         inner_size, inner_own = size.type(), own.type()
         inner_parameters = [p.type() for p in parameters]
         batch = () if rv_size_is_none(size) else tuple(inner_size[i] for i in range(size.type.shape[0]))
         shape = (*batch, n)
-        theta = cls.entries(inner_own, inner_parameters, scalar, shape, inner_size if batch else None)
+        own_size = inner_size if batch else None
+        theta = cls.entries(inner_own, inner_parameters, scalar, shape, own_size, blocks)
         inputs = [inner_size, inner_own, *inner_parameters]
         updates = collect_default_updates(inputs=inputs, outputs=(theta,))
         n_rngs = len(updates)
-        core = "n" if own.type.ndim else ""
+        core = ("m" if blocks else "n") if own.type.ndim else ""
         signature = "".join(
             f",({','.join('p' + str(i) + str(j) for j in range(p.type.ndim))})"
             for i, p in enumerate(parameters)
@@ -60,6 +78,7 @@ class EntriesRV(SymbolicRandomVariable):
             outputs=[*updates.values(), theta],
             scalar=scalar,
             n=n,
+            blocks=blocks,
             extended_signature=f"{rngs},[size],({core}){signature}->{rngs},(n)",
         )
         fresh = [rng if rng is not None else pt.random.shared_rng(seed=None)]
@@ -68,7 +87,7 @@ class EntriesRV(SymbolicRandomVariable):
 
     def rebuild_rv(self, *args, **kwargs):
         """Build the variable anew, of another size."""
-        return self.rv_op(*args, scalar=self.scalar, n=self.n, **kwargs)
+        return self.rv_op(*args, scalar=self.scalar, n=self.n, blocks=self.blocks, **kwargs)
 
     def shape_and_arguments(self, inputs) -> tuple:
         """Shape (..., n), the prior's own parameter and those of the scalar among the inputs of a node."""

@@ -36,6 +36,11 @@ class FieldRV(NumbaRV, RandomVariable):
         """Whether the samplers of Dirichlet processes know its edge parameters."""
 
     @property
+    def may_be_sampled(self) -> bool:
+        """Whether a Monte Carlo likelihood knows its edge parameters."""
+        return self.groups_edges
+
+    @property
     def alternatives(self) -> tuple[str, ...] | None:
         """Kinds of likelihood that it may be declared with; None where the junction tree tells."""
         return None

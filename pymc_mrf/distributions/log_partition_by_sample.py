@@ -49,11 +49,12 @@ def log_partition_by_sample(op, parameters):
     """Symbolic log-partition function, up to a constant, of a field with the `sampled` of its Op."""
     family, graph, reference = op.family, op.graph, op.sampled.reference
     F, G = features_of(family, graph.n_nodes), family.node_basis
-    plain = reference.recentred(
-        np.zeros_like(reference.centre), lift_of(family, graph.n_nodes), graph.edges
-    )
+    pair, products = family.edge_products(graph.edges)
+    edges = graph.edges[pair]
+    plain = reference.recentred(np.zeros_like(reference.centre), lift_of(family, graph.n_nodes), edges)
     arrays = [
-        graph.edges,
+        edges,
+        products,
         F,
         G,
         np.ascontiguousarray(features_at(F, plain.states).swapaxes(0, 1), dtype=np.float32),

@@ -35,7 +35,7 @@ from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.distributions.path_range import register_checks
 from pymc_mrf.distributions.remedies import listed, possible
-from pymc_mrf.distributions.state_axes import by_unit
+from pymc_mrf.distributions.state_axes import by_blocks, by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
@@ -227,10 +227,14 @@ def named_parameter(value: Any, n_core: int, name: str) -> tuple[Any, np.ndarray
 def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGraph):
     """Symbolic edge parameters (..., r), numbers checked."""
     name = family.edge_parameter
-    check_labels(value, graph.edge_labels, name, "edge")
+    labels, role = family.axis_labels(graph), "entry" if family.has_blocks else "edge"
+    check_labels(value, labels[role], name, role)
     symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
-    check_axes(axes, ["edge"], family.axis_labels(graph), name)
+    is_matrix = family.has_blocks and symbolic.type.ndim == 2
+    check_axes(axes[:1] if is_matrix else axes, ["edge" if is_matrix else role], labels, name)
+    if family.has_blocks:
+        return by_blocks(symbolic, family.block_sizes(graph.edges), name)
     return by_unit(symbolic, graph.n_edges, name, "edge")
 
 

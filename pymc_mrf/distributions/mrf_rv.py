@@ -164,6 +164,11 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
     @property
     def groups_edges(self) -> bool:
         """Whether an edge has one number, as those samplers take them."""
+        return self.family.edge_axes == 0 and not self.family.has_blocks
+
+    @property
+    def may_be_sampled(self) -> bool:
+        """Whether an edge has one number, or a block of them."""
         return self.family.edge_axes == 0
 
     @property
@@ -211,7 +216,8 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         """Sum of parameters times statistics: linear in the parameters, which costs least."""
         family = self.family
         eta, b = self._natural(parameters, pt)
-        at_u, at_v = (indices[..., self.graph.edges[:, k]] for k in (0, 1))  # (..., r)
+        edges = self.graph.edges[family.edge_products(self.graph.edges)[0]]
+        at_u, at_v = (indices[..., edges[:, k]] for k in (0, 1))  # (..., r)
         states = [[], [at_u], [at_u, at_v]][family.edge_axes]
         f = family.edge_statistics(self.graph.edges)
         first = np.arange(f.size, step=family.n_states**2)  # of each edge, if they differ
@@ -257,13 +263,19 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         edge_shape = tuple(
             -1 if k == 0 else family.n_states if k <= family.edge_axes else 1 for k in range(3)
         )
-        is_log_odds = family.is_log_odds
+        is_log_odds, sums_terms, n_edges = family.is_log_odds, family.has_blocks, self.graph.n_edges
+        pair = family.edge_products(self.graph.edges)[0]
         states = np.array(family.states, dtype=self.dtype)
         fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
 
         def draw(rng, edge, node):
             eta = np.log(edge) - np.log1p(-edge) if is_log_odds else edge.astype(np.float64)
-            edge_tables = eta.reshape(edge_shape) * edge_statistics
+            terms = eta.reshape(edge_shape) * edge_statistics
+            edge_tables = terms
+            if sums_terms:
+                edge_tables = np.zeros((n_edges, *terms.shape[1:]))
+                for e in range(len(pair)):
+                    edge_tables[pair[e]] += terms[e]
             node_tables = fill_nodes(node.reshape((d, -1)))
             x = np.empty((1, d), dtype=np.int8)
             fill(x, edge_tables, node_tables, rng)

@@ -71,7 +71,7 @@ def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> l
         return [one for one in among if one in node.op.alternatives]
     observed = [rv for rv in model.observed_RVs if field_node(rv) is node]
     is_fixed = all(not isinstance(model.rvs_to_values[rv], SharedVariable) for rv in observed)
-    is_sampled = bool(observed) and is_fixed and node.op.groups_edges
+    is_sampled = bool(observed) and is_fixed and node.op.may_be_sampled
     return possible(lambda: node.op.tree, node.op.dist_params(node), model, among, is_sampled)
 
 
@@ -92,7 +92,9 @@ def _serves_particles(parameters: Sequence, model: pm.Model) -> bool:
     if any(not v.type.dtype.startswith("float") for v in free):
         return False
     return not any(
-        isinstance(v.owner.op, SpikeAndSlabRV) and not _is_plain(v, parameters, model) for v in free
+        isinstance(v.owner.op, SpikeAndSlabRV)
+        and (v.owner.op.blocks or not _is_plain(v, parameters, model))
+        for v in free
     )
 
 

@@ -5,8 +5,15 @@ zeros of the variable itself say which edges are absent. Its log density is take
 sum of a point mass at zero and Lebesgue measure, entry by entry:
 
     log p(theta) = sum_e [ theta_e = 0: log(1 - p_e);  else: log p_e + log slab(theta_e) ]
+
+Entries may come in blocks, which are zero or drawn from the slab as a whole: theta_e then is a vector, with
+independent entries if it is not zero.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
@@ -63,18 +70,30 @@ class Included(NumbaOp, Guarded, Op):
 
 
 class SpikeAndSlabRV(EntriesRV):
-    """n values, each zero or drawn from the slab."""
+    """n values, each zero or drawn from the slab; or each of the blocks that they come in."""
 
     name = "SpikeAndSlab"
     extended_signature = "[rng],[size],(n)->[rng],(n)"
     _print_name = ("SpikeAndSlab", r"\operatorname{SpikeAndSlab}")
 
     @staticmethod
-    def entries(own, parameters, scalar, shape, size):
+    def entries(own, parameters, scalar, shape, size, blocks):
         """Draw indicators, times draws of the slab."""
-        rng = pt.random.shared_rng(seed=None)
-        _, included = pt.random.bernoulli(own, size=shape, rng=rng, return_next_rng=True)
-        return pt.switch(included, scalar.draws(shape, *parameters), 0.0)
+        rng, n_indicators = pt.random.shared_rng(seed=None), len(blocks) or shape[-1]
+        _, included = pt.random.bernoulli(
+            own, size=(*shape[:-1], n_indicators), rng=rng, return_next_rng=True
+        )
+        return pt.switch(of_entries(included, blocks), scalar.draws(shape, *parameters), 0.0)
+
+    @property
+    def heads(self) -> Any:
+        """Index of the first entry of every block, or of all entries: what tells whether they are present."""
+        return np.cumsum((0, *self.blocks[:-1])) if self.blocks else slice(None)
+
+
+def of_entries(values, blocks: tuple[int, ...]):
+    """Repeat values (..., blocks) for the entries of each block; values (..., n) of entries stay."""
+    return values[..., np.repeat(np.arange(len(blocks)), blocks)] if blocks else values
 
 
 @_support_point.register(SpikeAndSlabRV)
@@ -86,8 +105,14 @@ def _support_point_of_zeros(op, rv, *inputs):
 def _spike_and_slab_logprob(op, values, *inputs, **kwargs):
     [x] = values
     _, p, *parameters = op.shape_and_arguments(inputs)
-    slab = pt.log(p) + op.scalar.log_density(x, *parameters)
-    logp = pt.switch(Included()(x), slab, pt.log1p(-p)).sum(axis=-1)
+    included, slab = Included()(x), op.scalar.log_density(x, *parameters)
+    if op.blocks:
+        present = included[..., op.heads]
+        whole = pt.all(pt.eq(included, of_entries(present, op.blocks)), axis=-1)
+        logp = pt.switch(present, pt.log(p), pt.log1p(-p)).sum(axis=-1)
+        logp = pt.switch(whole, logp + pt.switch(included, slab, 0.0).sum(axis=-1), -np.inf)
+    else:
+        logp = pt.switch(included, pt.log(p) + slab, pt.log1p(-p)).sum(axis=-1)
     # zeros do not show that a slab has no density
     return check_parameters(
         logp,
@@ -104,20 +129,25 @@ class SpikeAndSlab(EntriesPrior):
     ----------
     name : str
     p : tensor_like of float
-        Prior probability that an entry is not zero, in (0, 1): a scalar or one per entry.
+        Prior probability that an entry is not zero, in (0, 1): a scalar or one per entry, or per block.
     slab : unregistered scalar distribution
         Where the other values come from: any continuous scalar distribution, for example
         ``pm.Normal.dist(0, sigma)`` or ``pm.Cauchy.dist(0, 1)``; its parameters may be random
         variables of the model.
+    blocks : sequence of int, optional
+        Numbers of entries, one after the other, that are zero as a whole or not at all, such as the
+        parameters of the edges of a `NominalMRF` (`table_sizes`). Every entry alone by default. The slab is
+        that of each entry, independently.
     **kwargs
-        ``shape`` or ``dims`` give the number of entries (last dimension); other keyword arguments as
-        for every PyMC distribution.
+        ``shape`` or ``dims`` give the number of entries (last dimension), which `blocks` tell by themselves;
+        other keyword arguments as for every PyMC distribution.
 
     Raises
     ------
     ValueError, TypeError
         If p is not in (0, 1) or of the wrong shape, `slab` is not a continuous scalar distribution with
-        parameters in their domain, or the length of the vector cannot be known.
+        parameters in their domain, `blocks` are no positive numbers that add up to the length of the vector,
+        or that cannot be known.
 
     Notes
     -----
@@ -152,22 +182,32 @@ class SpikeAndSlab(EntriesPrior):
 
     def __new__(cls, name, p, *args, **kwargs):
         """Register the variable with the model on the context stack."""
+        if kwargs.get("blocks") is not None and kwargs.get("dims") is None:
+            kwargs.setdefault("shape", sum(_sizes(kwargs["blocks"])))
         rv = super().__new__(cls, name, p, *args, **kwargs)
         own = pm.modelcontext(None).named_vars_to_dims.get(rv.name)
-        for axis in axes_of_variable(p)[-1] if own and isinstance(p, Variable) and p.type.ndim else []:
-            if axis.dim != own[-1]:
-                raise ValueError(
-                    f"{name}: p has dimension {axis.dim!r} (of {axis.owner}), but {name} has {own[-1]!r}: "
-                    "give it one probability for all entries, or one for each of them"
-                )
+        is_vector = isinstance(p, Variable) and p.type.ndim > 0
+        if own and is_vector and not rv.owner.op.blocks:  # to blocks no dimension belongs
+            for axis in axes_of_variable(p)[-1]:
+                if axis.dim != own[-1]:
+                    raise ValueError(
+                        f"{name}: p has dimension {axis.dim!r} (of {axis.owner}), but {name} has "
+                        f"{own[-1]!r}: give it one probability for all entries, or one for each of them"
+                    )
         return rv
 
     @classmethod
-    def dist(cls, p, slab, *, shape=None, **kwargs):
+    def dist(cls, p, slab, *, blocks=None, shape=None, **kwargs):
         """Unregistered variable; see the class."""
         slab = ScalarDistribution(slab, "slab")
-        shape = entries_of_shape(shape)
-        n = shape[-1]
+        blocks = () if blocks is None else _sizes(blocks)
+        lengths = entries_of_shape(sum(blocks) if blocks and shape is None else shape)
+        n = lengths[-1]
+        if blocks and sum(blocks) != n:
+            raise ValueError(
+                f"blocks add up to {sum(blocks)} entries, but the vector has {n}: leave shape out, or give "
+                "dims of the length of all blocks together"
+            )
         p, numbers = parameter(p, "p")
         if numbers is not None:
             wrong = numbers[~((numbers > 0) & (numbers < 1))]
@@ -176,10 +216,26 @@ class SpikeAndSlab(EntriesPrior):
                     f"p must lie strictly between 0 and 1, but {wrong[0]:g} does not; drop an edge from "
                     "the graph to exclude it for certain"
                 )
-        if p.type.ndim > 1 or (p.type.ndim == 1 and p.type.shape[0] not in (None, n)):
+        m, what = (len(blocks), "blocks") if blocks else (n, "parameters")
+        if p.type.ndim > 1 or (p.type.ndim == 1 and p.type.shape[0] not in (None, m)):
             raise ValueError(
-                f"p must be a scalar or have one entry for each of the {n} parameters, but its shape is "
+                f"p must be a scalar or have one entry for each of the {m} {what}, but its shape is "
                 f"{p.type.shape}"
             )
-        p = pt.full((n,), p) if p.type.ndim == 0 else pt.specify_shape(p, (n,))
-        return super().dist([p, *slab.arguments], scalar=slab, n=n, size=shape[:-1] or None, **kwargs)
+        p = pt.full((m,), p) if p.type.ndim == 0 else pt.specify_shape(p, (m,))
+        inputs, size = [p, *slab.arguments], lengths[:-1] or None
+        return super().dist(inputs, scalar=slab, n=n, blocks=blocks, size=size, **kwargs)
+
+
+def _sizes(blocks: Any) -> tuple[int, ...]:
+    """Return the sizes of blocks as positive integers."""
+    is_several = isinstance(blocks, Sequence | np.ndarray) and not isinstance(blocks, str)
+    sizes = list(blocks) if is_several and np.ndim(blocks) == 1 else []
+    if not sizes or not all(
+        isinstance(k, int | np.integer) and not isinstance(k, bool) and k > 0 for k in sizes
+    ):
+        raise ValueError(
+            f"blocks must be the numbers of entries of each block, positive integers, not {blocks!r}; those "
+            "of a NominalMRF are pymc_mrf.table_sizes(graph, n_states)"
+        )
+    return tuple(int(k) for k in sizes)

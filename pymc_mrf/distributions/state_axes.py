@@ -34,6 +34,24 @@ def by_unit(parameter, length: int, label: str, unit: str, remedy: str = ""):
     return with_units(parameter, 1, length)
 
 
+def by_blocks(parameter, sizes, label: str):
+    """Symbolic parameters (..., P) of edges that have blocks of these `sizes` (r,), one after the other.
+
+    From parameters of that shape, or (r, W) if all blocks have W parameters.
+    """
+    P, shape = int(sizes.sum()), parameter.type.shape
+    is_even = len(set(sizes.tolist())) == 1
+    if len(shape) == 2 and is_even and shape == (len(sizes), sizes[0]):
+        return parameter.reshape((P,))
+    if len(shape) == 0 or shape[-1] not in (None, P):
+        rows = f", or ({len(sizes)}, {sizes[0]})" if is_even else ""
+        raise ValueError(
+            f"{label} has shape {shape} but edges have {P} parameters, (K_u - 1) (K_v - 1) each, one edge "
+            f"after the other: give shape ({P},){rows}"
+        )
+    return with_units(parameter, 1, P)
+
+
 def check_form(shape, forms: list, label: str) -> None:
     """Refuse a static shape, None where unknown, that fits none of `forms`."""
     for form in forms:

@@ -11,9 +11,12 @@ log p(x) = sum_e f_e(x_u, x_v) + sum_i g_i(x_i) - A, where the log tables are
 | potts (1) | 0..K-1   | eta_e[a] 1[a = b]  | b_i[a]  | coupling (r, K)      | field (d, K)   |
 | potts (2) | 0..K-1   | eta_e[a, b]        | b_i[a]  | coupling (r, K, K)   | field (d, K)   |
 | ordinal   | 0..K_i-1 | eta_e s_u[a]s_v[b] | b_i[a]  | weight, eta = w      | threshold (*)  |
+| nominal   | 0..K_i-1 | (U' eta_e V)[a, b] | b_i[a]  | weight (P,) (+)      | bias (d, K)    |
 
 (*) (d, K - 1): b_i[0] = 0, the first threshold is that of state 1. K is the largest K_i; what lies beyond
 the states of a node is impossible, its threshold without meaning.
+
+(+) eta_e (K_u - 1, K_v - 1), those of all edges one after the other; U and V are orthonormal contrasts.
 
 A new family is a function that returns a `Family`, in a file of its own where it has more to say than the
 ones here, and an entry of `FAMILIES`; nothing asks for the name of a family.

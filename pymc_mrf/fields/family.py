@@ -51,6 +51,9 @@ class Family:
         their states.
     has_reference_state : bool
         Whether state 0 has no node parameter, all others being relative to it.
+    has_blocks : bool
+        Whether an edge has a *block* of parameters, one for each product of a feature of one end and a
+        feature of the other; else it has one, which multiplies the sum of the products of equal features.
     extremes : tuple of str
         What is true of the ends of an edge whose statistic is the largest in every row, and the least.
     """
@@ -68,6 +71,7 @@ class Family:
     is_log_odds: bool = field(default=False, kw_only=True, repr=False)
     is_categorical: bool = field(default=False, kw_only=True, repr=False)
     has_reference_state: bool = field(default=False, kw_only=True, repr=False)
+    has_blocks: bool = field(default=False, kw_only=True, repr=False)
     extremes: tuple[str, str] = field(default=("never differ", "never agree"), kw_only=True, repr=False)
 
     @property
@@ -85,16 +89,55 @@ class Family:
         """Edge statistic f as a (K, K) table over state indices, the same for all edges."""
         if self.edge_axes == 2:
             return np.ones((self.n_states, self.n_states))
-        if self.has_own_scores:
-            raise NotImplementedError("nodes with scores of their own have no statistic in common")
+        if self.has_own_scores or self.has_blocks:
+            raise NotImplementedError("edges of this family have no statistic in common")
         return self.edge_features.T @ self.edge_features
 
     def edge_statistics(self, edges: np.ndarray | None) -> np.ndarray:
-        """Statistics (r, K, K) of `edges` (r, 2), or (K, K) if they have one in common."""
+        """Statistics (r, K, K) of the parameters of `edges`, or (K, K) if they have one in common.
+
+        `edges` (r, 2) are the ends of every edge; if it has a block, there are as many statistics as
+        parameters.
+        """
+        if self.has_blocks:
+            assert edges is not None
+            pair, products = self.edge_products(edges)
+            (of_u, of_v), (k, l) = self._features_at(edges[pair].T), products[:, 0].T
+            each = np.arange(len(pair))
+            return of_u[each, k][:, :, None] * of_v[each, l][:, None]
         if edges is None or not self.has_own_scores:
             return self.edge_statistic
         of_u, of_v = self.edge_features[edges.T]
         return of_u.swapaxes(1, 2) @ of_v
+
+    def _features_at(self, nodes: np.ndarray) -> np.ndarray:
+        """Features (..., M, K) of `nodes` (...,)."""
+        F = self.edge_features
+        return F[nodes] if F.ndim == 3 else np.broadcast_to(F, (*nodes.shape, *F.shape))
+
+    def block_sizes(self, edges: np.ndarray) -> np.ndarray:
+        """Numbers of parameters (r,) of `edges` (r, 2)."""
+        if not self.has_blocks:
+            return np.ones(len(edges), dtype=np.int64)
+        return np.prod(
+            np.array(self.cards)[edges] - 1 if self.cards else np.full(edges.shape, self.n_states - 1),
+            axis=1,
+        )
+
+    def edge_products(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which edge each parameter is one of, (P,), and products of features that it multiplies, (P, L, 2).
+
+        Those of one of `edges` (r, 2) follow each other, the features of its second end varying fastest.
+        Without blocks P is r and L is M, the number of features.
+        """
+        r, M = len(edges), self.edge_features.shape[-2]
+        if not self.has_blocks:
+            return np.arange(r), np.tile(np.arange(M)[:, None], (r, 1, 2))
+        sizes = self.block_sizes(edges)
+        widths = np.array(self.cards)[edges[:, 1]] - 1 if self.cards else np.full(r, M)
+        pair = np.repeat(np.arange(r), sizes)
+        place = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return pair, np.stack([place // widths[pair], place % widths[pair]], axis=1)[:, None]
 
     @cached_property
     def edge_features(self) -> np.ndarray:
@@ -102,6 +145,9 @@ class Family:
 
         Of each node, (d, M, K), if it has scores of its own: F_u' F_v = f.
         """
+        if self.has_blocks:
+            rows = [contrasts(k, self.n_states) for k in self.cards or (self.n_states,)]
+            return np.array(rows) if self.cards else rows[0]
         if self.is_categorical:
             return np.eye(self.n_states)
         F = np.array([self.scores or self.states], dtype=np.float64)
@@ -114,7 +160,7 @@ class Family:
         If nodes have no parameters, all that it says holds of any two states alike, so that the edges of a
         forest are independent.
         """
-        if self.edge_axes or self.scores:
+        if self.edge_axes or self.scores or self.has_blocks:
             return False
         f = self.edge_statistic
         same, other = f[0, :2]
@@ -175,7 +221,16 @@ class Family:
     def axis_labels(self, graph: PairwiseGraph | LaggedGraph) -> dict[str, Sequence]:
         """Labels of the nodes, edges and states of parameters, the latter of families with state axes."""
         states = {"state": self.states[-len(self.node_basis) :]} if self.node_axes else {}
-        return {"node": graph.nodes, "edge": graph.edge_labels, **states}
+        entries = {"entry": self.entry_labels(graph)} if self.has_blocks else {}
+        return {"node": graph.nodes, "edge": graph.edge_labels, **states, **entries}
+
+    def entry_labels(self, graph: PairwiseGraph | LaggedGraph) -> list[str]:
+        """Labels "u--v[k,l]" of the parameters of edges that have blocks, k and l counted from 1."""
+        pair, products = self.edge_products(graph.edges)
+        return [
+            f"{graph.edge_labels[e]}[{k + 1},{l + 1}]"
+            for e, (k, l) in zip(pair, products[:, 0], strict=True)
+        ]
 
     def node_entries(self, n_nodes: int) -> np.ndarray:
         """Which of the q numbers of each node have a meaning, (d, q)."""
@@ -200,8 +255,19 @@ class Family:
     def edge_tables(self, eta: Any, edges: np.ndarray | None = None) -> Any:
         """Log tables of the edges, (..., r, K, K), from eta (..., r) with its state axes.
 
-        `edges` (r, 2) are their ends, which count where these have scores of their own.
+        `edges` (r, 2) are their ends, which count where these have scores of their own, or edges have blocks:
+        eta (..., P) then has those of all edges one after the other.
         """
+        if self.has_blocks:
+            assert edges is not None
+            sizes, f, K = self.block_sizes(edges), self.edge_statistics(edges), self.n_states
+            within = np.arange(sizes.max(initial=1))
+            place = (np.cumsum(sizes) - sizes)[:, None] + within  # those of smaller blocks are filled up
+            is_own = within < sizes[:, None]
+            place[~is_own] = 0
+            f = np.where(is_own[:, :, None], f.reshape(-1, K * K)[place], 0.0)
+            tables = (_array(eta)[..., place][..., None, :] @ f)[..., 0, :]
+            return tables.reshape((*[tables.shape[k] for k in range(tables.ndim - 1)], K, K))
         return _array(eta)[(..., *[None] * (2 - self.edge_axes))] * self.edge_statistics(edges)
 
     def node_tables(self, b: Any) -> Any:
@@ -300,6 +366,19 @@ class Family:
             )
 
 
+def contrasts(n_states: int, width: int) -> np.ndarray:
+    """Orthonormal contrasts of states, which sum to zero: (width - 1, width), 0 beyond `n_states`.
+
+    Contrast k compares state k + 1 with the mean of those before it (Helmert). Any other orthonormal basis of
+    the tables that sum to zero would span the same, and a rotation is between both.
+    """
+    F = np.zeros((width - 1, width))
+    for k in range(n_states - 1):
+        F[k, : k + 1], F[k, k + 1] = -1.0, k + 1.0
+        F[k] /= np.sqrt((k + 1.0) * (k + 2.0))
+    return F
+
+
 def _array(value: Any) -> Any:
     """Return numbers as a float64 array, symbolic variables as they are."""
     return value if hasattr(value, "owner") else np.asarray(value, dtype=np.float64)
@@ -313,3 +392,28 @@ def states_of(n_states: int, name: str = "n_states") -> tuple[int, ...]:
         remedy = "; leave nodes with one state out of the graph and the data" if n_states == 1 else ""
         raise ValueError(f"{name} must be between 2 and 127, not {n_states}{remedy}")
     return tuple(range(int(n_states)))
+
+
+def names_of_entries(name: str, n: int, nodes: Sequence | None) -> list[str]:
+    """Tell what errors call the entries of a vector `name`, with their nodes if there are as many."""
+    if nodes is None or len(nodes) != n:
+        return [f"{name}[{i}]" for i in range(n)]
+    return [f"{name}[{i}], of node {node!r}," for i, node in enumerate(nodes)]
+
+
+def states_of_nodes(
+    n_states: Any, nodes: Sequence | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the states of a field, and how many each node has, () for one number given for all of them.
+
+    Errors name the labels of the `nodes`.
+    """
+    if not (isinstance(n_states, np.ndarray | Sequence) and np.ndim(n_states)):
+        return states_of(n_states), ()
+    if any(np.ndim(k) for k in n_states):
+        raise ValueError(
+            f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
+        )
+    names = names_of_entries("n_states", len(n_states), nodes)
+    cards = tuple(len(states_of(*own)) for own in zip(n_states, names, strict=True))
+    return states_of(max(cards, default=0)), cards

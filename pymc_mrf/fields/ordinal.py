@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import numeric_array
-from pymc_mrf.fields.family import Family, states_of
+from pymc_mrf.fields.family import Family, names_of_entries, states_of_nodes
 
 
 def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) -> Family:
@@ -15,16 +15,7 @@ def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) ->
     `scores` (K,) increase; by default they are the states. There may be a vector (K_i,) for each of the
     `nodes`, whose labels errors name.
     """
-    if isinstance(n_states, np.ndarray | Sequence) and np.ndim(n_states):
-        if any(np.ndim(k) for k in n_states):
-            raise ValueError(
-                f"n_states must be one number, or a vector with one for each node, not {n_states!r}"
-            )
-        names = _names("n_states", len(n_states), nodes)
-        cards = tuple(len(states_of(*own)) for own in zip(n_states, names, strict=True))
-        states = states_of(max(cards, default=0))
-    else:
-        cards, states = (), states_of(n_states)
+    states, cards = states_of_nodes(n_states, nodes)
     given: tuple[Any, ...] = ()
     if scores is None:
         pass
@@ -44,13 +35,6 @@ def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) ->
         has_reference_state=True,
         extremes=("have their largest product in every row", "have their least in every row"),
     )
-
-
-def _names(name: str, n: int, nodes: Sequence | None) -> list[str]:
-    """Tell what errors call the entries of a vector `name`, with their nodes if there are as many."""
-    if nodes is None or len(nodes) != n:
-        return [f"{name}[{i}]" for i in range(n)]
-    return [f"{name}[{i}], of node {node!r}," for i, node in enumerate(nodes)]
 
 
 def _increasing(scores: Any, name: str, n_states: int) -> tuple[float, ...]:
@@ -73,7 +57,8 @@ def _scores_of_nodes(
             "for all nodes, or one for each in node order"
         )
     rows = [
-        _increasing(*own) for own in zip(scores, _names("scores", len(cards), nodes), cards, strict=True)
+        _increasing(*own)
+        for own in zip(scores, names_of_entries("scores", len(cards), nodes), cards, strict=True)
     ]
     longest = max(rows, key=len)
     if all(row == longest[: len(row)] for row in rows):

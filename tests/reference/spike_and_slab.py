@@ -10,7 +10,10 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING
 
 
 class StructurePosterior(NamedTuple):
-    """Inclusion probabilities (r,), E[w] (r,), E[b] (d,) and the distribution of the edge count."""
+    """Inclusion probabilities (r,), E[w] (r,), E[b] (d,) and the distribution of the edge count.
+
+    Of edges with blocks of parameters w has all of these.
+    """
 
     inclusion: np.ndarray
     weight: np.ndarray
@@ -25,7 +28,10 @@ def field_log_likelihood(x, edges, family, likelihood):
     """
     x = np.asarray(x)
     d, K, G = x.shape[1], family.n_states, family.node_basis
-    tables = np.broadcast_to(family.edge_statistics(np.array(edges)), (len(edges), K, K))
+    edges = np.array(edges)
+    pair = family.edge_products(edges)[0]
+    tables = np.broadcast_to(family.edge_statistics(edges), (len(pair), K, K))
+    edges = edges[pair]
 
     def statistics(rows):
         pairs = [f[rows[..., u], rows[..., v]] for f, (u, v) in zip(tables, edges, strict=True)]
@@ -99,32 +105,37 @@ def gauss_hermite(log_density, dimension, n_nodes):
     return points, log_weights + log_density(points)
 
 
-def structure_posteriors(log_likelihood, r, d, log_slab, log_bias=None, bias=None, n_nodes=5):
+def structure_posteriors(
+    log_likelihood, r, d, log_slab, log_bias=None, bias=None, n_nodes=5, blocks=None
+):
     """Sum over all 2^r structures, as a function of their prior.
 
     `log_slab` elementwise; `log_bias` elementwise if the biases are random, else `bias` (d,) gives them. The
-    prior is a function of the number of edges k: the log probability of a structure that has them.
+    prior is a function of the number of edges k: the log probability of a structure that has them. `blocks`
+    (r,) are the numbers of parameters of the edges, if they have several.
     """
     log_masses, parts = [], []
+    blocks = np.ones(r, dtype=int) if blocks is None else np.asarray(blocks)
+    n_weights = blocks.sum()
     for structure in itertools.product((False, True), repeat=r):
-        present = np.flatnonzero(structure)
+        present = np.flatnonzero(np.repeat(structure, blocks))
         k = len(present)
 
         def log_density(q, present=present, k=k):
-            parameters = np.zeros((len(q), r + d))
+            parameters = np.zeros((len(q), n_weights + d))
             parameters[:, present] = q[:, :k]
             value = log_slab(q[:, :k]).sum(axis=1)
             if log_bias is None:
-                parameters[:, r:] = bias
+                parameters[:, n_weights:] = bias
             else:
-                parameters[:, r:] = q[:, k:]
+                parameters[:, n_weights:] = q[:, k:]
                 value = value + log_bias(q[:, k:]).sum(axis=1)
             return value + log_likelihood(parameters)
 
         points, log_weights = gauss_hermite(log_density, k + (0 if log_bias is None else d), n_nodes)
         mass = special.logsumexp(log_weights)
         means = np.exp(log_weights - mass) @ points if points.shape[1] else np.zeros(0)
-        weight = np.zeros(r)
+        weight = np.zeros(n_weights)
         weight[present] = means[:k]
         log_masses.append(mass)
         parts.append((np.array(structure, dtype=float), weight, means[k:] if log_bias else bias))

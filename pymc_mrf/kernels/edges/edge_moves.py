@@ -10,14 +10,17 @@ Edges move at constant *centred* biases, beta_i = b_i + sum_j w_ij c_ij if a nod
 c_ij, `Field.centre`, are such that weights and biases are about independent. If the biases are not the
 sampler's to move, c = 0 and beta = b.
 
-A likelihood is a view that answers `pymc_mrf.kernels.views.questions`.
+A likelihood is a view that answers `pymc_mrf.kernels.views.questions`. The value of an edge is a number, or a
+vector where an edge has a block of parameters, present or absent as a whole: what moves make of a value are
+questions as well, whose answers for numbers are here and for vectors in `block_fits`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.priors.densities import (
     HALF_LOG_2PI,
@@ -76,9 +79,120 @@ def inclusion_probability(log_odds):
     return min(max(rho, LEAST), 1.0 - LEAST)
 
 
-@lean
-def refined_fit(view, e, fit, prior):
-    """Better `Fit` of the value of a present edge, by Newton's method; its log odds without the prior's."""
+@by_type
+def present_value(view: Any, e: int) -> Any:
+    """Value of edge e, as it is; it must not change when the edge does."""
+
+
+@present_value.register(object)
+def present_number(view, e):
+    """Return the edge's parameter."""
+    return view.w[e]
+
+
+@by_type
+def no_value(view: Any, e: int) -> Any:
+    """Value of edge e if it is absent."""
+
+
+@no_value.register(object)
+def zero(view, e):
+    """Return the number 0."""
+    return 0.0
+
+
+@by_type
+def is_absent(view: Any, x: Any) -> Any:
+    """Whether x is the value of an absent edge."""
+
+
+@is_absent.register(object)
+def is_zero(view, x):
+    """Compare with the number 0."""
+    return x == 0.0
+
+
+@by_type
+def highest_odds(view: Any, e: int, prior: Any, explained: float, h: float) -> Any:
+    """Upper bound of the odds of presence by a Laplace approximation at 0, from what `look_at` returned."""
+
+
+@highest_odds.register(object)
+def highest_odds_of_number(view, e, prior, explained, h):
+    """Return the bound without a determinant."""
+    peak = prior.slab.constant + HALF_LOG_2PI
+    return np.exp(prior.log_odds[e] + peak + explained) / np.sqrt(h)
+
+
+@by_type
+def rough_fit(view: Any, e: int, slab: Any) -> Any:
+    """Fit of a proposal to the value of a present edge, from score and information at 0.
+
+    Returns the fit, the log odds of presence without the prior's, and what the score explains,
+    score^2 / (2 information).
+    """
+
+
+@rough_fit.register(object)
+def rough_fit_of_number(view, e, slab):
+    """Fit a `Fit` to the parabola at 0."""
+    g, h = without_edge(view, e)
+    fit, log_mass = quadratic_fit(slab, g, h)
+    return fit, log_mass, 0.5 * g * g / h
+
+
+@by_type
+def propose(view: Any, slab: Any, fit: Any, rng: Any) -> Any:
+    """Draw a value of a present edge by a fit."""
+
+
+@propose.register(object)
+def propose_number(view, slab, fit, rng):
+    """Draw a number."""
+    return propose_fit(slab, fit, rng)
+
+
+@by_type
+def log_proposed(view: Any, slab: Any, fit: Any, x: Any) -> Any:
+    """Log density of the proposal of value x by a fit."""
+
+
+@log_proposed.register(object)
+def log_proposed_number(view, slab, fit, x):
+    """Evaluate the density of a number."""
+    return log_fit(slab, fit, x)
+
+
+@by_type
+def log_slab(view: Any, slab: Any, x: Any) -> Any:
+    """Log density of the slab at value x."""
+
+
+@log_slab.register(object)
+def log_slab_of_number(view, slab, x):
+    """Evaluate the density of a number."""
+    return log_density(slab, x)
+
+
+@by_type
+def log_biases(view: Any, e: int, x: Any, bias: Any) -> Any:
+    """Log prior of the biases of both ends at value x of edge e."""
+
+
+@log_biases.register(object)
+def log_biases_of_number(view, e, x, bias):
+    """Ask `bias_terms`."""
+    return bias_terms(view, e, x, bias)[0]
+
+
+@by_type
+def refined_fit(view: Any, e: int, fit: Any, prior: Any) -> Any:
+    """Better fit of the value of a present edge, by Newton's method; its log odds without the prior's."""
+
+
+@refined_fit.register(object)
+def refined_fit_of_number(view, e, fit, prior):
+    """Take steps of bounded length."""
     # where states are rare the parabola at 0 has hardly any curvature, and its mode is anywhere
     slab, reach, log_mass = prior.slab, MAX_SHIFT / view.field.contrast, 0.0
     absent = bias_terms(view, e, 0.0, prior.bias)[0]
@@ -106,8 +220,8 @@ def log_presence(view, e, x, absent, prior, fit):
 
     `absent`: log prior of its ends without it.
     """
-    value = prior.log_odds[e] + log_density(prior.slab, x) + gain(view, e, x)
-    return value + bias_terms(view, e, x, prior.bias)[0] - absent - log_fit(prior.slab, fit, x)
+    value = prior.log_odds[e] + log_slab(view, prior.slab, x) + gain(view, e, x)
+    return value + log_biases(view, e, x, prior.bias) - absent - log_proposed(view, prior.slab, fit, x)
 
 
 @lean
@@ -128,31 +242,28 @@ def sweep_edges(view, prior, corrected, rng):
     n_proposed, n_accepted : int
         Proposals that would change an edge, and those accepted.
     """
-    w, slab = view.w, prior.slab
-    n_proposed, n_accepted = 0, 0
-    peak = slab.constant + HALF_LOG_2PI
+    slab, n_proposed, n_accepted = prior.slab, 0, 0
     for e in view.field.order:
-        old, uniform = w[e], rng.random()
+        old, uniform = present_value(view, e), rng.random()
         explained, h = look_at(view, e, old)
-        if old == 0.0 and explained < STRONG:
+        if is_absent(view, old) and explained < STRONG:
             # most edges are hopeless: an upper bound of what `rho` will be settles them
-            bound = np.exp(prior.log_odds[e] + peak + explained) / np.sqrt(h)
+            bound = highest_odds(view, e, prior, explained, h)
             if bound < REFINE and uniform > max(bound, LEAST):
                 continue
-        g, h = without_edge(view, e)
-        fit, log_mass = quadratic_fit(slab, g, h)
+        fit, log_mass, explained = rough_fit(view, e, slab)
         rho = inclusion_probability(prior.log_odds[e] + log_mass)
-        if rho > REFINE or 0.5 * g * g >= STRONG * h:
+        if rho > REFINE or explained >= STRONG:
             fit, log_mass = refined_fit(view, e, fit, prior)
             rho = inclusion_probability(prior.log_odds[e] + log_mass)
-        new = propose_fit(slab, fit, rng) if uniform < rho else 0.0
-        if new == 0.0 and old == 0.0:
+        new = propose(view, slab, fit, rng) if uniform < rho else no_value(view, e)
+        if is_absent(view, new) and is_absent(view, old):
             continue
         n_proposed += 1
         log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
-        absent = bias_terms(view, e, 0.0, prior.bias)[0]
+        absent = log_biases(view, e, no_value(view, e), prior.bias)
         for x, sign in ((old, -1.0), (new, 1.0)):
-            if x != 0.0:
+            if not is_absent(view, x):
                 log_ratio += sign * (log_presence(view, e, x, absent, prior, fit) - log_odds)
         if corrected and not metropolis(log_ratio, rng)[0]:
             continue

@@ -38,6 +38,7 @@ class TreeEdges(NamedTuple):
     Attributes
     ----------
     field : Field
+        Pairs of nodes are the first factors of the tree.
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -200,11 +201,15 @@ def recall_pair(view, slot):
 
 @lean
 def pack(field, w, b, tables):
-    """Log tables of all factors, `tables` (r K K + d K,), from weights `w` (r,) and biases `b` (d q,)."""
-    (r, size), (d, K), q = field.cells.shape, field.floor.shape, field.basis.shape[0]
-    for e in range(r):
+    """Log tables of all factors, `tables` (pairs K K + d K,), from weights `w` (r,) and biases `b` (d q,)."""
+    size, (d, K), q = field.cells.shape[1], field.floor.shape, field.basis.shape[0]
+    r, last = (tables.shape[0] - K * d) // size, -1
+    for e in range(w.shape[0]):
+        first = size * field.pair[e]
         for k in range(size):
-            tables[size * e + k] = w[e] * field.statistic[e, k]
+            before = tables[first + k] if field.pair[e] == last else 0.0
+            tables[first + k] = before + w[e] * field.statistic[e, k]
+        last = field.pair[e]
     for i in range(d):
         for k in range(K):
             value = field.floor[i, k]
@@ -300,13 +305,13 @@ def add_expectations(view, active, total, slope):
     These, from `view.marginals`, are added to `slope` (k + n_biases,), by the edges `active` (k,) first.
     """
     field, marginals = view.field, view.marginals
-    (r, size), K, q = field.cells.shape, field.floor.shape[1], field.basis.shape[0]
-    k, value = active.shape[0], -total
+    size, (d, K), q = field.cells.shape[1], field.floor.shape, field.basis.shape[0]
+    k, r, value = active.shape[0], (marginals.shape[0] - K * d) // size, -total
     for a in range(k):
         e, mean = active[a], 0.0
         value += view.w[e] * field.sums[e]
         for j in range(size):
-            mean += marginals[size * e + j] * field.cells[e, j]
+            mean += marginals[size * field.pair[e] + j] * field.cells[e, j]
         slope[a] += field.s[e] - rows_of(field, e) * mean
     for i in range(view.b.shape[0]):
         value += view.b[i] * field.t[i]

@@ -321,6 +321,20 @@ def recall_tilted_pair(view, slot):
     view.looked[1] = 1
 
 
+@lean
+def multiply_all(states_u, states_v, K, view, k):
+    """Multiply the weights of block k by `view.factor`; their new sum.
+
+    `states_u` and `states_v` (m,): states of the pair.
+    """
+    total, m = 0.0, view.sample.size[k]
+    for start in range(0, m, PIECE):
+        stop = min(start + PIECE, m)
+        a, b = states_u[start:stop], states_v[start:stop]
+        total += multiply_weights(a, b, K, view.factor, view.weight[k, start:stop])
+    return total
+
+
 @questions.follow.register(MonteCarloEdges)
 def follow_in_sample(view, e, old, new):
     """Multiply the weights, by factors with mean one, and move the slopes."""
@@ -332,12 +346,7 @@ def follow_in_sample(view, e, old, new):
     )
     for i in range(c.shape[0]):
         view.factor[i] = np.float32(np.exp((new - old) * c[i] + after - before))
-    total, m = 0.0, sample.size[k]
-    for start in range(0, m, PIECE):
-        stop = min(start + PIECE, m)
-        a, b = sample.states[u, start:stop], sample.states[v, start:stop]
-        total += multiply_weights(a, b, K, view.factor, view.weight[k, start:stop])
-    view.total[k] = total
+    view.total[k] = multiply_all(sample.states[u], sample.states[v], K, view, k)
     if sample.excess.shape[0] > 0:
         add_row(sample.excess[e], new - old, view.slope)
 
@@ -422,7 +431,7 @@ def fill_tables_of_nodes(view):
 def fill_exponents(view, k):
     """Fill y of the sample of block k."""
     sample, field, y = view.sample, view.field, view.y[k]
-    m, M = sample.size[k], sample.features.shape[0]
+    m = sample.size[k]
     for start in range(0, m, PIECE):
         stop = min(start + PIECE, m)
         piece = y[start:stop]
@@ -434,8 +443,9 @@ def fill_exponents(view, k):
             move = np.float32(view.delta[e])
             if move != 0.0:
                 u, v = field.edges[e, 0], field.edges[e, 1]
-                for l in range(M):
-                    a, b = sample.features[l, u, start:stop], sample.features[l, v, start:stop]
+                for t in range(field.products.shape[1]):
+                    a = sample.features[field.products[e, t, 0], u, start:stop]
+                    b = sample.features[field.products[e, t, 1], v, start:stop]
                     add_products(a, b, move, piece)
 
 
@@ -519,8 +529,9 @@ def mean_of_edge(view, e, k):
     u, v, m = field.edges[e, 0], field.edges[e, 1], sample.size[k]
     for start in range(0, m, PIECE):
         stop = min(start + PIECE, m)
-        for l in range(sample.features.shape[0]):
-            a, b = sample.features[l, u, start:stop], sample.features[l, v, start:stop]
+        for t in range(field.products.shape[1]):
+            a = sample.features[field.products[e, t, 0], u, start:stop]
+            b = sample.features[field.products[e, t, 1], v, start:stop]
             value += sum_pair(a, b, view.weight[k, start:stop])
     value /= view.total[k]
     for l in range(field.features.shape[1]):
@@ -567,7 +578,7 @@ def sample_is_trusted(view):
 
 @jit
 def log_partition_by_sample(
-    natural, edges, features, basis, sampled, states, place, gap, excess, limit, gradient
+    natural, edges, products, features, basis, sampled, states, place, gap, excess, limit, gradient
 ):
     """Evaluate the log-partition function of one field, less that at the reference, and its gradient.
 
@@ -576,6 +587,7 @@ def log_partition_by_sample(
     natural : (p,) array
         Where. Edges first; nodes as they are, not centred.
     edges : (r, 2) int64 array
+    products : (r, L, 2) int64 array
     features : (d, M, K) array
     basis : (q, K) array
     sampled : (M, d, m) float32 array
@@ -589,8 +601,8 @@ def log_partition_by_sample(
     one, no_edges, no_nodes = np.ones(d), np.zeros(r), np.zeros(d * q)
     cells = np.zeros((r, K * K))
     field = Field(
-        edges, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2, M)),
-        np.zeros((d * q, M)), no_edges, no_edges, no_nodes, cells, cells, 0.0,
+        edges, np.arange(r), products, np.arange(r), one, features, basis, np.zeros((d, K)), np.zeros((r, 2,
+        M)), np.zeros((d * q, M)), no_edges, no_edges, no_nodes, cells, cells, 0.0,
     )  # fmt: skip
     sample = Sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,

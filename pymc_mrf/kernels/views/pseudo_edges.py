@@ -339,8 +339,9 @@ def refresh(view):
         if x != 0.0:
             for end in range(n_targets(view, e)):
                 u, source = field.edges[e, end], view.sources[e, end]
-                for l in range(M):
-                    L, S, c = now.L[u, l], view.S[source, l], field.centre[e, 1 - end, l]
+                for t in range(field.products.shape[1]):
+                    l, k = field.products[e, t, end], field.products[e, t, 1 - end]
+                    L, S, c = now.L[u, l], view.S[source, k], field.centre[e, 1 - end, l]
                     for j in range(N):
                         L[j] += x * (S[j] - c)
     for i in range(d):
@@ -373,10 +374,11 @@ def fill_ends(view, e, L_u, L_v, x, out):
 def score(view, e, R_u, R_v):
     """Slope by edge e whose ends have the residuals `R_u` and `R_v` (M, N)."""
     source_u, source_v, c, g = view.sources[e, 0], view.sources[e, 1], view.field.centre[e], 0.0
-    for l in range(R_u.shape[0]):
-        S = view.S[source_u, l]
+    for t in range(view.field.products.shape[1]):
+        l, k = view.field.products[e, t, 0], view.field.products[e, t, 1]
+        S = view.S[source_u, k]
         if source_v >= 0:
-            g += centred_pair_dot(R_u[l], S, c[1, l], R_v[l], view.S[source_v, l], c[0, l])
+            g += centred_pair_dot(R_u[l], S, c[1, l], R_v[k], view.S[source_v, l], c[0, k])
         else:
             g += centred_dot(R_u[l], S, c[1, l])
     return g

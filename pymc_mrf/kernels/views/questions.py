@@ -35,13 +35,19 @@ class Field(NamedTuple):
     """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
 
     The statistic of edge (u, v) is f(a, b) = sum_l F_ul(a) F_vl(b), M *features* F of each node, one of them
-    for products of scores. A node has q parameters, each multiplying a row of the basis G: b_i(a) =
-    sum_k b_ik G_k(a). Vectors over nodes and features, or nodes and parameters, have the entries of a node
-    side by side.
+    for products of scores. Where an edge has a block of parameters (`block_edges`), each of them is an edge
+    of its own here, one of several between the same nodes, with one product F_uk(a) F_vl(b). A node has q
+    parameters, each multiplying a row of the basis G: b_i(a) = sum_k b_ik G_k(a). Vectors over nodes and
+    features, or nodes and parameters, have the entries of a node side by side.
 
     Attributes
     ----------
     edges : (r, 2) int64 array
+    pair : (r,) int64 array
+        Which pair of nodes each edge joins, numbers that do not decrease: its own, but for blocks.
+    products : (r, L, 2) int64 array
+        Features of both ends of each edge whose products add up to its statistic: l and l for all L = M of
+        them, but for blocks k and l with L = 1.
     order : (r,) int64 array
         Order of visits.
     n : (d,) array
@@ -51,7 +57,8 @@ class Field(NamedTuple):
     floor : (d, K) array
         Log potentials of nodes that no parameter changes: 0 as a rule, -inf where a node has no such state.
     centre : (r, 2, M) array
-        What is taken from the features of both ends of each edge, c_u and c_v, or zeros.
+        What is taken from the features of both ends of each edge, c_u and c_v, or zeros: c_vl multiplies the
+        feature l of u.
     lift : (d q, M) array
         Parameters that shift a node as each of its features does: sum_k lift_kl G_k(a) = F_il(a) up to a
         constant.
@@ -68,6 +75,8 @@ class Field(NamedTuple):
     """
 
     edges: np.ndarray
+    pair: np.ndarray
+    products: np.ndarray
     order: np.ndarray
     n: np.ndarray
     features: np.ndarray

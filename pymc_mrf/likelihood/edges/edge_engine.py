@@ -52,8 +52,11 @@ def edge_field(
     """
     F, G, columns = features_of(family, graph.n_nodes), family.node_basis, columns_of(x, graph)
     edges = columns.nodes[columns.ends]
+    pair, products = family.edge_products(edges)
+    edges = edges[pair]
     edges.setflags(write=False)  # as those of all graphs: another type to numba
-    (d, M, K), (u, v) = F.shape, edges.T
+    (d, M, K), (u, v), (k, l) = F.shape, edges[:, :, None].swapaxes(0, 1), products.transpose(2, 0, 1)
+    of_u, of_v = F[u, k], F[v, l]  # (r, L, K)
     floor = np.zeros((d, K))
     floor[~family.possible(d)] = -np.inf
     n = np.zeros(len(columns.nodes))
@@ -61,25 +64,28 @@ def edge_field(
         n[block.nodes] = len(block.x)
     counts = DataCounts(columns.ends, K)
     counts.count(x)
-    f = F[u].swapaxes(1, 2) @ F[v]  # (r, K, K)
-    centre = np.zeros((graph.n_edges, 2, M))
+    f = of_u.swapaxes(1, 2) @ of_v  # (r, K, K)
+    centre = np.zeros((len(pair), 2, M))
     if is_centred:
-        centre = regressed_centres(counts.pairs, F[u], F[v])
-        centre[columns.is_arrow, 0] = (
-            0.0  # what depends on the source alone is no part of the likelihood
-        )
+        c_u, c_v = regressed_centres(counts.pairs[pair], of_u, of_v).swapaxes(0, 1)
+        each = np.arange(len(pair))[:, None]
+        centre[each, 1, k], centre[each, 0, l] = c_v, c_u
+        # what depends on the source alone is no part of the likelihood
+        centre[columns.is_arrow[pair], 0] = 0.0
     by_u, by_v = taken_from_ends(F, edges, centre)
     field = Field(
         edges=edges,
-        order=order,
+        pair=pair,
+        products=products,
+        order=np.argsort(np.argsort(order)[pair], kind="stable"),
         n=n[columns.present],
         features=F,
         basis=G,
         floor=floor,
         centre=centre,
         lift=lift_of(family, d),
-        s=np.zeros(graph.n_edges),
-        sums=np.zeros(graph.n_edges),
+        s=np.zeros(len(pair)),
+        sums=np.zeros(len(pair)),
         t=np.zeros(d * len(G)),
         statistic=f.reshape(-1, K * K),
         cells=(f - by_u[:, :, None] - by_v[:, None]).reshape(-1, K * K),
@@ -153,12 +159,12 @@ def regressed_centres(pairs: np.ndarray, of_u: np.ndarray, of_v: np.ndarray) -> 
 def fill_sums(of_nodes: np.ndarray, of_pairs: np.ndarray, field: Field) -> None:
     """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`.
 
-    `of_nodes` (d, K) and `of_pairs` (r, K, K) count the states of the nodes and of the ends of edges.
+    `of_nodes` (d, K) and `of_pairs` (pairs, K, K) count the states of the nodes and of the ends of edges.
     """
     u, v = field.edges.T
     by_u, by_v = taken_from_ends(field.features, field.edges, field.centre)
     field.t[:] = (of_nodes @ field.basis.T).ravel()
-    field.sums[:] = (of_pairs.reshape(len(u), -1) * field.statistic).sum(axis=1)
+    field.sums[:] = (of_pairs.reshape(len(of_pairs), -1)[field.pair] * field.statistic).sum(axis=1)
     field.s[:] = field.sums - (by_u * of_nodes[u]).sum(axis=1) - (by_v * of_nodes[v]).sum(axis=1)
 
 
@@ -186,8 +192,10 @@ def data_information(x: Data, field: Field) -> np.ndarray:
         values = features_at(field.features[block.nodes], block.x.T)
         centred = values - values.mean(axis=2, keepdims=True)
         C = centred @ centred.swapaxes(1, 2) + HALF_ROW * np.eye(values.shape[1])  # (d_b, M, M)
-        u, v = block.edges.T
-        by_edge[block.which] = (C[u] * C[v]).sum(axis=(1, 2)) / len(block.x)
+        u, v = block.edges.T[:, :, None, None]
+        k, l = field.products[block.which].transpose(2, 0, 1)[:, :, :, None]  # (r_b, L, 1)
+        of_ends = C[u, k, k.swapaxes(1, 2)] * C[v, l, l.swapaxes(1, 2)]
+        by_edge[block.which] = of_ends.sum(axis=(1, 2)) / len(block.x)
     return np.concatenate([by_edge, np.einsum("iaa->ia", node_covariances(x, field)).ravel()])
 
 
@@ -266,7 +274,10 @@ class EdgeEngine:
     @property
     def _ends(self) -> np.ndarray:
         """Columns of the data that are the ends of the edges, (r, 2)."""
-        return self.view.field.edges if self._columns is None else self._columns.ends
+        if self._columns is not None:
+            return self._columns.ends
+        field = self.view.field
+        return field.edges[np.flatnonzero(np.diff(field.pair, prepend=-1))]
 
     @property
     def _present(self) -> np.ndarray:
@@ -367,6 +378,10 @@ class EdgeEngine:
     def edge_parameters(self) -> np.ndarray:
         """Parameters of the edges (r,), after the last move."""
         return self.view.w.copy()
+
+    def present(self, w: np.ndarray) -> np.ndarray:
+        """Whether each edge (r,) is present at parameters `w`."""
+        return w != 0.0
 
     def learn_sweep(self) -> None:
         """Learn from the last `sweep`; called in tuning only."""

@@ -79,7 +79,7 @@ class ExactEdges(EdgeEngine):
             fits = (
                 family.n_states == 2 and LEAST_NODES <= d <= MAX_ENUMERATED and not isinstance(x, list)
             )
-            fits = fits and not family.has_own_scores
+            fits = fits and not (family.has_own_scores or family.has_blocks)
             enumerates = fits and 2**d <= CELL_COST * tree.n_cells
         order = tree.factor_order[tree.factor_order < graph.n_edges]
         field = edge_field(x, graph, family, is_centred, order)
@@ -107,6 +107,7 @@ class ExactEdges(EdgeEngine):
 def shared(field: exact_edges.Field, n_biases: int, n_blocks: int = 1) -> dict:
     """Attributes that both views have."""
     (r, n_cells), n_parameters = field.cells.shape, len(field.t)
+    n_pairs = len(np.unique(field.pair))
     return {
         "field": field,
         "w": np.zeros(r),
@@ -116,7 +117,7 @@ def shared(field: exact_edges.Field, n_biases: int, n_blocks: int = 1) -> dict:
         "log_p": np.zeros(n_cells),
         "kept": np.zeros((n_blocks, n_cells)),
         "delta": np.zeros(n_cells),
-        "marginals": np.zeros(r * n_cells + field.floor.size),
+        "marginals": np.zeros(n_pairs * n_cells + field.floor.size),
     }
 
 

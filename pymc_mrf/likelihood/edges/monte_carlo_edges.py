@@ -62,7 +62,7 @@ class MonteCarloEdges(EdgeEngine):
         references: Sequence[Reference],
     ) -> None:
         field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
-        blocks, q = list(blocks_of(x, graph.edges)), len(field.basis)
+        blocks, q = list(blocks_of(x, field.edges)), len(field.basis)
         references = [
             reference.recentred(
                 field.centre[block.which],
@@ -71,7 +71,7 @@ class MonteCarloEdges(EdgeEngine):
             )
             for reference, block in zip(references, blocks, strict=True)
         ]
-        places = [places_of(block, graph.n_edges, q) for block in blocks]
+        places = [places_of(block, len(field.s), q) for block in blocks]
         self.correlations = np.concatenate(
             [
                 correlations_of(reference, block, q)
@@ -79,7 +79,7 @@ class MonteCarloEdges(EdgeEngine):
             ]
         )
         self.view = sample_view(field, len(field.t) if moves_biases else 0, references, places, blocks)
-        rows = np.concatenate([field.n[graph.edges[:, 0]], np.repeat(field.n, q)])
+        rows = np.concatenate([field.n[field.edges[:, 0]], np.repeat(field.n, q)])
         self.information = rows * self.view.sample.variances
         self._references, self._blocks, self._places = references, blocks, places
         self._means = np.empty(len(rows))

@@ -63,8 +63,9 @@ class PseudoEdges(EdgeEngine):
         family: Family,
         moves_biases: bool,
     ) -> None:
-        d, r = graph.n_nodes, graph.n_edges
-        field = edge_field(x, graph, family, moves_biases, np.arange(r))
+        d = graph.n_nodes
+        field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
+        r = len(field.s)
         _, M, K = field.features.shape
         N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
         rows = present_rows(x, graph)
@@ -81,6 +82,7 @@ class PseudoEdges(EdgeEngine):
         self._columns = columns = columns_of(x, graph)
         sources = columns.place[columns.ends[:, ::-1]].copy()
         sources[columns.is_arrow, 1] = -1
+        sources = sources[field.pair]
         S = np.zeros((len(columns.nodes), M, N))
         n_biases = len(field.t) if moves_biases else 0
         self.view = pseudo_edges.allocate_view(field, n_biases, sources, S, n_blocks)
@@ -97,15 +99,21 @@ class PseudoEdges(EdgeEngine):
         for block in blocks_of(x, columns.ends):
             n, nodes = len(block.x), columns.nodes[block.nodes]
             S[columns.place[block.nodes], :, :n] = features_at(field.features[nodes], block.x.T)
-        self.view.s[:] = np.where(columns.is_arrow, field.s, field.sums + field.s)
+        is_arrow = columns.is_arrow[field.pair]
+        self.view.s[:] = np.where(is_arrow, field.s, field.sums + field.s)
         n_rows = np.empty(len(S))
         n_rows[columns.place] = field.n[columns.nodes]
         mean = S.sum(axis=2) / n_rows[:, None]
         C = np.einsum("ilc,ikc->ilk", S, S) / n_rows[:, None, None] - mean[:, :, None] * mean[:, None]
-        ends = columns.place[columns.ends]
-        gap = mean[ends] - field.centre  # (r, 2, M)
-        self.view.Z2[:] = C[ends] + gap[:, :, :, None] * gap[:, :, None]
-        self.view.Z2[columns.is_arrow, 0] = 0.0
+        ends, each = columns.place[columns.ends][field.pair], np.arange(len(field.pair))[:, None, None]
+        for end in range(2):  # the source; features of the target are those that its own multiply
+            of_target, of_source = field.products[:, :, 1 - end], field.products[:, :, end]  # (r, L)
+            source = ends[:, end, None]
+            gap = mean[source, of_source] - field.centre[each[:, 0], end, of_target]
+            spread = C[source[:, None], of_source[:, :, None], of_source[:, None]]
+            spread += gap[:, :, None] * gap[:, None]
+            self.view.Z2[each, end, of_target[:, :, None], of_target[:, None]] = spread
+        self.view.Z2[is_arrow, 0] = 0.0
 
     def set_data(self, x: Data) -> None:
         """Rows of the view as well."""
@@ -146,7 +154,7 @@ class PseudoEdges(EdgeEngine):
         x = super().coordinates(active, prior)
         (u, v), d = self.view.field.edges[active].T, len(self._norms)
         squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
-        of_second = np.where(self._columns.is_arrow[active], 0.0, squares)
+        of_second = np.where(self._columns.is_arrow[self.view.field.pair[active]], 0.0, squares)
         self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, of_second, d))
         return x
 

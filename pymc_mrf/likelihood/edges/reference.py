@@ -220,7 +220,7 @@ class Chains:
         field, rng = self._field, self._rng
         simulator = GibbsSimulator(self._graph, self._family.n_states, size)
         node_tables = field.floor + b.reshape(len(field.n), -1) @ field.basis
-        tables = self._family.edge_tables(w, field.edges), node_tables
+        tables = self._family.edge_tables(w, self._graph.edges), node_tables
         states = self._started(size)
         settle = max(SETTLE, int(np.ceil(SETTLE_LAGS * self._lag)))
         simulator.load(states)

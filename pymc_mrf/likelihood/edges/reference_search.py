@@ -21,14 +21,17 @@ from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.views.questions import centred
 from pymc_mrf.kernels.views.sample_sums import fill_statistics
 from pymc_mrf.likelihood.data_counts import DataCounts
+from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.edge_engine import (
     MAX_LEAPFROG,
     TRAJECTORY,
+    EdgeEngine,
     data_information,
     edge_field,
     fill_sums,
 )
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
+from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
 from pymc_mrf.threads import one_thread
 
@@ -51,6 +54,9 @@ PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
 MOST_PILOTS = 12
 LARGEST_PILOT = 32_000  # points, of those that follow on draws which the points before did not cover
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
+START_DRAWS = (
+    60  # by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
+)
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
 MOST_PASSES, MOST_DRAWN = (
     200,
@@ -207,6 +213,8 @@ class Search:
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Ridge pseudo-likelihood estimate without its uncertain edges."""
+        if self._family.has_blocks:
+            return self._mean_of_pseudo()
         labels, n = np.arange(self._graph.n_edges), len(self._x)
         problem = FitProblem(self._x, self._graph, self._family, labels, labels)
         estimate = maximise(problem, ridge=1.0 / (n * BIAS_SCALE**2), max_iterations=START_STEPS)[0]
@@ -216,6 +224,36 @@ class Search:
         information = data_information(self._x, self._field)[: len(w)]
         w = np.where(np.abs(w) * np.sqrt(information) > START_SCORE, w, 0.0)
         return w, self._uncentred(w, beta)
+
+    def _mean_of_pseudo(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean of draws by the pseudo-likelihood, edges that few of them have left out."""
+        pseudo = PseudoEdges(self._x, self._graph, self._family, self._moves_biases)
+        engine = BlockEdges(pseudo)
+        w, b, draws = np.zeros(len(self._field.s)), np.zeros(len(self._field.t)), []
+        for k in range(START_DRAWS):
+            self._move(engine, w, b)
+            pseudo.learn(1.0 / (k + 10.0))
+            draws.append(np.concatenate([w, b]))
+        late = np.array(draws[START_DRAWS // 3 :])
+        w, b = np.split(late.mean(axis=0), [len(w)])
+        rare = (late[:, : len(w)] != 0.0).mean(axis=0) < 0.5
+        beta = np.empty_like(b)
+        centred(self._field, w, b, beta)
+        w[rare] = 0.0
+        return w, self._uncentred(w, beta)
+
+    def _move(self, engine: EdgeEngine, w: np.ndarray, b: np.ndarray) -> None:
+        """Update edges and biases, in place, under the vague prior."""
+        n_biases = len(b)
+        zero, one = np.zeros(n_biases), np.ones(n_biases)
+        bias = Densities(np.full(n_biases, NORMAL), zero, BIAS_SCALE * one, one, zero)
+        constant = -0.5 * np.log(2 * np.pi) - np.log(self._scale)
+        slab = Density(NORMAL, 0.0, self._scale, 1.0, constant)
+        prior = EdgePrior(np.full(len(engine.present(w)), self._log_odds), slab, bias)
+        n_steps = min(round(TRAJECTORY / STEP), MAX_LEAPFROG)
+        engine.sweep(w, b, prior, self._rng)
+        step = STEP * self._rng.uniform(0.8, 1.2)
+        engine.joint(w, b, prior, step, n_steps, self._rng, enters=True)
 
     def _uncentred(self, w: np.ndarray, beta: np.ndarray) -> np.ndarray:
         shifts = np.zeros_like(beta)
@@ -315,7 +353,7 @@ class Search:
 
     def _move_to(self, reference: Reference, place: np.ndarray) -> None:
         """Go to a place, or towards it as far as the weights of the reference can be believed."""
-        move, r = place - reference.place, self._graph.n_edges
+        move, r = place - reference.place, len(self._w)
         C = reference.covariance
         spread = float(move @ (C * move if C.ndim == 1 else C @ move))
         place = reference.place + move / max(1.0, np.sqrt(spread))
@@ -328,7 +366,7 @@ class Search:
         if not self._missing.any():
             return
         field, K = self._field, self._family.n_states
-        f, (u, v) = field.statistic.reshape(-1, K, K), self._graph.edges.T
+        f, (u, v) = field.statistic.reshape(-1, K, K), field.edges.T
         tables = field.floor + self._b.reshape(len(field.n), -1) @ field.basis
         for _ in range(MISSING_SWEEPS):
             for i in np.flatnonzero(self._missing.any(axis=0)):
@@ -366,30 +404,25 @@ class Search:
     def _engine(self, reference: Reference) -> MonteCarloEdges:
         return MonteCarloEdges(self._x, self._graph, self._family, self._moves_biases, [reference])
 
+    def _sampler(self, reference: Reference) -> EdgeEngine:
+        """Engine that moves edges as a whole."""
+        engine = self._engine(reference)
+        return BlockEdges(engine) if self._family.has_blocks else engine
+
     def _draw(self, reference: Reference) -> tuple[np.ndarray, float]:
         """Weights and centred biases (draws, p), and the median of the effective shares of their weights.
 
         Fewer than `PILOT_DRAWS` if the points do not cover where these go.
         """
-        r, n_biases = self._graph.n_edges, len(self._b)
-        engine = self._engine(reference)
-        zero, one = np.zeros(n_biases), np.ones(n_biases)
-        bias = Densities(np.full(n_biases, NORMAL), zero, BIAS_SCALE * one, one, zero)
+        r, engine = len(self._w), self._sampler(reference)
         w, b, draws, shares = (
             self._w.copy(),
             self._b.copy(),
             np.empty((PILOT_DRAWS, len(reference.place))),
             [],
         )
-        n_steps = min(round(TRAJECTORY / STEP), MAX_LEAPFROG)
         for draw in draws:
-            constant = -0.5 * np.log(2 * np.pi) - np.log(self._scale)
-            slab = Density(NORMAL, 0.0, self._scale, 1.0, constant)
-            prior = EdgePrior(np.full(r, self._log_odds), slab, bias)
-            engine.sweep(w, b, prior, self._rng)
-            engine.joint(
-                w, b, prior, STEP * self._rng.uniform(0.8, 1.2), n_steps, self._rng, enters=True
-            )
+            self._move(engine, w, b)
             draw[:r] = w
             centred(self._field, w, b, draw[r:])
             shares.append(engine.statistics()["ess"])
@@ -408,7 +441,7 @@ class Search:
 
         Root mean square error, over the draws, of what `TOLERANCE` bounds.
         """
-        field, n, r = self._field, len(self._x), self._graph.n_edges
+        field, n, r = self._field, len(self._x), len(self._w)
         f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
         fill_statistics(reference.states, field.edges, field.cells, field.basis, f)
         delta = draws - reference.place

@@ -45,6 +45,8 @@ class EdgewiseLikelihood(ComputedLikelihood):
         edges.setflags(write=False)  # as those of all graphs: another type to numba
         return Field(
             edges=edges,
+            pair=np.arange(self.graph.n_edges),
+            products=np.zeros((self.graph.n_edges, 0, 2), dtype=np.int64),
             order=order,
             n=np.full(d, float(self.n)),
             features=np.zeros((d, 0, K)),

@@ -261,7 +261,8 @@ class ObservedField:
     first : list of int
         The first of the rows of each block, in the data of the model.
     entries : (edges,) int64 array
-        Entry of `rv` that is the parameter of each edge, or a part of it.
+        Entry of `rv` that is the parameter of each edge, or a part of it. Parameters of an edge that has a
+        block of them count as edges.
     factors : (blocks, edges) array
         By which that entry is multiplied.
     is_plain : bool
@@ -382,7 +383,7 @@ class ObservedField:
 
     def _by_block(self, values: np.ndarray) -> np.ndarray:
         """One of the rows of each block, (blocks, r), of parameters of edges (..., r)."""
-        rows = values.reshape(-1, self.graph.n_edges)
+        rows = values.reshape(-1, values.shape[-1])
         return rows[self.first] if len(rows) > 1 else np.repeat(rows, len(self.blocks), axis=0)
 
     def offset_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
@@ -394,7 +395,7 @@ class ObservedField:
             If they are not linear in the vector.
         """
         if self.is_plain:
-            nothing = np.zeros((len(self.blocks), self.graph.n_edges))
+            nothing = np.zeros(self.factors.shape)
             return lambda point: nothing
         name, read = self._vector, PointFunction(self._parameters[0], self._model, compile_kwargs)
 

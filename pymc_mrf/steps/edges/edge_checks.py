@@ -44,10 +44,9 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: s
     """
     graph, radii = field.graph, []
     for w in weights:
-        present = np.flatnonzero(w)
-        edges = graph.edges[present]
-        tables = field.family.edge_tables(w[present], edges)
-        radii.append(influence_radius(edges, tables, graph.n_nodes))
+        tables = field.family.edge_tables(w, graph.edges)
+        present = tables.any(axis=(1, 2))
+        radii.append(influence_radius(graph.edges[present], tables[present], graph.n_nodes))
     radius = float(np.median(radii))
     if radius < STRONG_INFLUENCE:
         return []

@@ -1,7 +1,4 @@
-"""`EdgeGibbs`: which edges a field has, how strong they are, and its biases.
-
-Edge parameters with state axes, of which a whole table would be present or absent, are not implemented.
-"""
+"""`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
 from typing import Any, ClassVar
 
@@ -14,6 +11,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
 from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
@@ -116,6 +114,10 @@ class EdgeGibbs(EdgeStep):
     independent, make weights and biases about independent in the posterior. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
+    Edges of a `NominalMRF` have a block of parameters each, under the first three likelihoods: the same sweep
+    moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same
+    correction. Where both ends have five states half or more of the proposals are accepted.
+
     Under the first three likelihoods the vector may be one term, times constant factors, of the edge
     parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``,
     each sparse vector having a step of its own that moves the biases as well. Under "exact" and "pseudo"
@@ -152,15 +154,15 @@ class EdgeGibbs(EdgeStep):
     Parameters
     ----------
     vars : list of variables
-        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`
-        or `KineticMRF`, the coupling of an `Ising` field or of a `Potts` model with one for each edge, or,
-        in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`; optionally the free
-        variable that is the bias (field, threshold, or the log of the diagonal) of the same field, as it is
-        or as the logit of a pm.Beta or the log of a positive variable, if it feeds nothing else and its
-        entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy, pm.StudentT and
-        pm.Laplace; or, where there are several fields, as many such variables of which their biases are
-        sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read, and left
-        to other steps; under ``likelihood="particles"`` they must be constants.
+        A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`,
+        `KineticMRF` or, with `blocks`, `NominalMRF`, the coupling of an `Ising` field or of a `Potts` model
+        with one for each edge, or, in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`;
+        optionally the free variable that is the bias (field, threshold, or the log of the diagonal) of the
+        same field, as it is or as the logit of a pm.Beta or the log of a positive variable, if it feeds
+        nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
+        pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
+        biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read,
+        and left to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
@@ -340,7 +342,7 @@ class EdgeGibbs(EdgeStep):
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
         self._engine = self._make_engine()
         self._information = self._engine.information.copy()
-        field = (self._engine.view.whole if self._is_shared else self._engine.view).field
+        field = getattr(self._engine.view, "whole", self._engine.view).field
         self._start = EdgeStart(fields, field, scale, bool(biases.free))
         self._warm_up()
 
@@ -355,6 +357,8 @@ class EdgeGibbs(EdgeStep):
         if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
             engine_type = ListedRowEdges
         engine = engine_type(x, graph, family, bool(biases.free), **options)
+        if family.has_blocks:
+            return BlockEdges(engine)
         if not self._is_shared:
             return engine
         share = Share(
@@ -410,7 +414,7 @@ class EdgeGibbs(EdgeStep):
         self.measured_noise, self.least_share = 0.0, 1.0
         self.squared_distances: list[float] = []
         self.weights: list[np.ndarray] = []
-        self.included, self.log_odds = np.zeros((2, len(self._engine.view.w)))
+        self.included, self.log_odds = np.zeros((2, len(self._engine.present(self._engine.view.w))))
         self.information = self._information
         self._engine.forget()
 
@@ -448,7 +452,7 @@ class EdgeGibbs(EdgeStep):
         accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
         accepts = [accept for accept in accepts if not np.isnan(accept)]  # where anything was to move
         stats = {
-            "edge_gibbs_n_active": int(np.count_nonzero(w)),
+            "edge_gibbs_n_active": int(np.count_nonzero(self._engine.present(w))),
             "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
             "edge_gibbs_joint_accept": sum(accepts) / len(accepts) if accepts else 1.0,
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
@@ -465,7 +469,7 @@ class EdgeGibbs(EdgeStep):
             self.least_share = min(self.least_share, stats["edge_gibbs_ess"])
             self.squared_distances.append(stats["edge_gibbs_distance"] ** 2)
             if self._engine.is_pseudo:
-                self.included += w != 0
+                self.included += self._engine.present(w)
                 self.log_odds += prior.log_odds
                 if is_kept(self.count):
                     self.weights.append(self._engine.edge_parameters())
@@ -509,6 +513,8 @@ class EdgeGibbs(EdgeStep):
         """Whether each entry of the vector is that of an edge both of whose ends count the same rows."""
         seen = np.zeros(len(self.included), dtype=bool)
         for field in self._fields:
+            if field.family.has_blocks:
+                return ~seen
             used = (field.factors != 0.0).any(axis=0)
             if isinstance(field.graph, LaggedGraph):
                 used &= field.graph.lag_of == 0  # an arrow has one end

@@ -1,6 +1,7 @@
 """Where chains of edge samplers start: ridge pseudo-likelihood estimates without their uncertain edges.
 
-Fields in time start without edges: given their biases, arrows are found by the first sweeps.
+Fields in time, and those whose edges have blocks of parameters, start without edges: given their biases,
+these are found by the first sweeps.
 """
 
 from functools import cached_property
@@ -45,7 +46,7 @@ class EdgeStart:
         """Edge parameters (r,), biases (d q,) and `data_information` of each field, rows being alike."""
         found = []
         for field in self._fields:
-            if isinstance(field.graph, LaggedGraph):
+            if isinstance(field.graph, LaggedGraph) or field.family.has_blocks:
                 found.append(_without_edges(field))
                 continue
             labels = np.arange(field.graph.n_edges)
@@ -71,7 +72,7 @@ class EdgeStart:
             Edge parameters of all blocks without the vector.
         rng : numpy.random.Generator
         """
-        n = len(prior.log_odds)
+        n = 1 + max(int(field.entries.max()) for field in self._fields)
         weighted, information, of_biases = np.zeros(n), np.zeros(n), []
         offsets = np.split(offset, np.cumsum([field.factors.size for field in self._fields])[:-1])
         for field, own, (w, _, known) in zip(self._fields, offsets, self._estimates, strict=True):
@@ -107,8 +108,8 @@ class EdgeStart:
 
 
 def _without_edges(field: ObservedField) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edge parameters (r,), biases (d q,) and information of a field in time whose nodes are independent."""
-    d, K, G, r = field.graph.n_nodes, field.family.n_states, field.family.node_basis, field.graph.n_edges
+    """Edge parameters (r,), biases (d q,) and information of a field whose nodes are independent."""
+    d, K, G, r = field.graph.n_nodes, field.family.n_states, field.family.node_basis, len(field.entries)
     counts = np.stack([(field.x[:, :d] == a).sum(axis=0) for a in range(K)], axis=1) + HALF_ROW
     log_p = np.where(field.family.possible(d), np.log(counts / counts.sum(axis=1, keepdims=True)), 0.0)
     b = (log_p - log_p[:, :1]) @ np.linalg.pinv(G - G[:, :1])

@@ -26,6 +26,7 @@ from pymc_mrf.steps.common.observed_field import (
     observed_fields,
     varies_by_row,
 )
+from pymc_mrf.steps.edges.block_checks import check_blocks
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior, have_common_form
 
 LARGEST_CONDITION = 1e6  # of the factors of sums of biases
@@ -166,6 +167,7 @@ def edge_target(
     else:
         fields = [observed_field(rv, model, step, likelihoods)]
     field = fields[0]
+    check_blocks(rv, fields, step)
     if field.family.edge_axes or (field.family.is_log_odds and not mixes):
         raise ValueError(
             f"{step} samples couplings of Ising and Potts, one per edge, and weights of BoltzmannMachine and "

@@ -60,6 +60,7 @@ class Edges(NamedTuple):
     ----------
     ends : (r, 2) int64 array
     value : TensorVariable
+        Zero where an edge is absent.
     within, between : TensorVariable
         Probabilities (r,) of the edges, if their ends are in one community and if they are in two.
     """
@@ -262,7 +263,8 @@ def _edges_of(child, z, model: pm.Model) -> Edges:
         )[0]
         for equal in (True, False)
     )
-    return Edges(ends, model.rvs_to_values[child], within, between)
+    value = model.rvs_to_values[child][..., child.owner.op.heads]
+    return Edges(ends, value, within, between)
 
 
 def _comparisons(p, z, others: list) -> dict[Any, np.ndarray]:

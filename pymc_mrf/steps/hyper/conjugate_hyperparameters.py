@@ -180,7 +180,8 @@ class ConjugateHyperparameters(MRFStep):
     r"""Draws of hyperparameters of `SpikeAndSlab` vectors from their full conditionals.
 
     Leaves invariant: the posterior, exactly; every draw is independent of the last value. With k of the
-    entries theta_e of all vectors that a variable feeds not zero, and m of them zero:
+    entries theta_e of all vectors that a variable feeds not zero, and m of them zero (of the blocks that they
+    come in, if p is drawn):
 
     - ``p = pm.Beta("p", a, b)`` is drawn from Beta(a + k, b + m); if it is the probability of some entries
       only, as ``p_1`` in ``pm.math.switch(condition, p_1, p_2)``, k and m count these;
@@ -284,7 +285,8 @@ def compile_update(rv, model: pm.Model, kwargs) -> Update:
         here = pt.neq(value, 0.0)
         k = here.sum()
         if isinstance(rv.owner.op, BetaRV):
-            mask = pt.broadcast_to(where_it_is(rv, _parameters(child)[0]), value.shape)
+            here = here[..., child.owner.op.heads]
+            mask = pt.broadcast_to(where_it_is(rv, _parameters(child)[0]), here.shape)
             k = (here & mask).sum()
             first, second = first + k, second + mask.sum() - k
             continue

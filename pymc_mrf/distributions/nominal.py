@@ -1,0 +1,157 @@
+"""The nominal field as a PyMC distribution: answers without an order, a table of parameters for each edge."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.checks import check_axes, check_labels
+from pymc_mrf.distributions.mrf import (
+    MarkovRandomField,
+    check_numbers,
+    edge_parameter,
+    named_parameter,
+)
+from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.distributions.state_axes import by_node_and_state
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.tables import count_states
+from pymc_mrf.graph.structure import as_graph
+
+
+class NominalMRF(MarkovRandomField):
+    r"""Field of nominal variables over states 0..K-1, with a table of parameters for each edge.
+
+    .. math::
+
+        p(x \mid w, b) \propto \exp\Big(\sum_{(u,v)} T_{uv}(x_u, x_v) + \sum_i b_i(x_i)\Big), \qquad
+        T_{uv} = U_u^\top W_{uv} U_v
+
+    An edge has :math:`(K_u - 1)(K_v - 1)` parameters, :math:`W_{uv}`, in sum-to-zero coding: :math:`U_i`,
+    (K_i - 1, K_i), are orthonormal contrasts of the states of node i (Helmert), so that the rows and the
+    columns of the table :math:`T_{uv}` sum to zero, and its Frobenius norm is that of :math:`W_{uv}`.
+
+    Parameters
+    ----------
+    name : str
+    weight : tensor_like of float, shape (..., P) or (r, W)
+        Parameters W of all edges, one edge after the other in graph order, those of an edge row by row: P of
+        them, `table_sizes` of each edge. A matrix (r, W) if all nodes have the same number of states, W = (K
+        - 1)^2. An edge whose parameters are all zero is absent.
+    bias : tensor_like of float, shape (..., d, K), (..., 1, K), (K,) or 0
+        Log weight of each state; per node, or the same for all. Beyond the states of a node entries have no
+        meaning: they keep their prior.
+    graph : networkx.Graph or PairwiseGraph
+    n_states : int, or sequence of d of them, optional
+        Number of states of every node, or of each; K is the largest. If it is left out, those of each node
+        are counted: 0 to the largest state in its column of `observed`, or its ordered categories.
+    likelihood, n_sweeps, dtype, **kwargs
+        As for `AgreementMRF`, but "path", "adjusted-pseudo" and, with a `SpikeAndSlab`, "particles", which do
+        not serve tables.
+
+    Raises
+    ------
+    ValueError
+        If graph, data and parameters do not fit together, a parameter is not finite, or the exact
+        likelihood is asked for and the junction tree is too wide.
+
+    Warns
+    -----
+    UserWarning
+        If no observation is in one of a node's states, and the biases are a free variable.
+
+    Notes
+    -----
+    With ``SpikeAndSlab(..., blocks=table_sizes(graph, n_states))`` as the weight, tables are present or
+    absent as a whole, and `EdgeGibbs` moves them. The prior is the same whatever the states are called if the
+    slab is ``pm.Normal.dist(0, sigma)`` and the biases of a node are alike: its density depends on the norm
+    of the table only. Other slabs depend on the contrasts.
+
+    With two states this is an Ising field with couplings w / 2, and the fields (b[1] - b[0]) / 2.
+
+    Adding a constant to a row of `bias` changes nothing: biases need a prior under which their posterior is
+    proper.
+
+    References
+    ----------
+    Agresti (2013, ch. 9) for log-linear models; Ekeberg et al. (2013) for tables that sum to zero, and their
+    norms as measures of strength (`edge_strength`).
+
+    Examples
+    --------
+    >>> n_states = [3, 4, 2]
+    >>> with pm.Model():
+    ...     blocks = pymc_mrf.table_sizes(graph, n_states)
+    ...     weight = pymc_mrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 1), blocks=blocks)
+    ...     bias = pm.Normal("bias", 0, 2, shape=(3, 4))
+    ...     NominalMRF("x", weight, bias, graph=graph, n_states=n_states, observed=x)
+    """
+
+    rv_type = MarkovRandomFieldRV
+    rv_op = MarkovRandomField.rv_op
+
+    @classmethod
+    def _family(cls, n_states: Any = None) -> Family:
+        if n_states is None:
+            raise TypeError(
+                "n_states is missing: give the number of states of the nominal field, or one for each node, "
+                "which are counted only in `observed` that is an array or a table"
+            )
+        return nominal(n_states)
+
+    @classmethod
+    def _count_states(cls, observed, graph, name, columns):
+        if observed is None or isinstance(observed, Variable):
+            return {}
+        counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
+        return {"n_states": counts if len(set(counts)) > 1 else counts[0]}
+
+    @classmethod
+    def dist(cls, weight, bias=0.0, *, graph, n_states=None, **kwargs):
+        """Unregistered variable; see the class."""
+        graph = as_graph(graph)
+        family = cls._family(n_states)
+        family.check_nodes(graph.n_nodes)
+        edge = edge_parameter(weight, family, graph)
+        check_labels(bias, graph.nodes, "bias", "node", axis=-2)
+        node, numbers, axes = named_parameter(bias, 2, "bias")
+        if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
+            numbers = np.where(
+                family.node_entries(graph.n_nodes), numbers, 0.0
+            )  # others have no meaning
+            node = pt.as_tensor(numbers)
+        check_numbers(numbers, family, "bias")
+        check_axes(axes, ["node", "state"], family.axis_labels(graph), "bias")
+        node = by_node_and_state(node, graph.n_nodes, family.n_states, "bias", axes)
+        return cls._variable(family, [edge, node], graph, **kwargs)
+
+
+def table_sizes(graph: Any, n_states: Any) -> np.ndarray:
+    """Count the parameters (K_u - 1) (K_v - 1) of the table of each edge of a `NominalMRF`.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or PairwiseGraph
+    n_states : int, or sequence of d of them
+        Number of states of every node, or of each.
+
+    Returns
+    -------
+    (r,) int64 array
+        In graph order: the `blocks` of a `SpikeAndSlab`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_states` are not those of the nodes.
+
+    Examples
+    --------
+    >>> pymc_mrf.table_sizes(pymc_mrf.graphs.complete(3), [3, 4, 2])
+    array([6, 2, 3])
+    """
+    graph, family = as_graph(graph), nominal(n_states)
+    family.check_nodes(graph.n_nodes)
+    return family.block_sizes(graph.edges)

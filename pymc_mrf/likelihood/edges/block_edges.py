@@ -1,0 +1,88 @@
+"""Edges with a block of parameters each, present or absent as a whole, as `EdgeGibbs` asks for them."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
+from pymc_mrf.kernels.views import block_edges as kernels
+from pymc_mrf.kernels.views import pseudo_blocks, table_blocks  # noqa: F401  (register answers of views)
+from pymc_mrf.likelihood.data_counts import Data
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+
+CONTRAST = 2.0
+"""Largest change of the log odds of a pair by a block of length 1, for orthonormal contrasts of both ends."""
+
+
+class BlockEdges(EdgeEngine):
+    """Engine of the edge sampler for edges with blocks of parameters.
+
+    Joint moves are those of the engine of the single parameters.
+
+    Parameters
+    ----------
+    whole : EdgeEngine
+        Of the field, each parameter of a block as an edge of its own.
+    """
+
+    def __init__(self, whole: EdgeEngine) -> None:
+        self._whole = whole
+        self.is_pseudo = whole.is_pseudo  # type: ignore[misc]
+        self.information, self.correlations = whole.information, whole.correlations
+        inner: Any = whole.view
+        pair = inner.field.pair
+        sizes = np.bincount(pair)
+        self.view = kernels.BlockEdges(
+            field=kernels.Blocks(
+                order=np.array(list(dict.fromkeys(pair[inner.field.order].tolist())), dtype=np.int64),
+                first=np.concatenate([[0], np.cumsum(sizes)]),
+                contrast=CONTRAST,
+            ),
+            whole=inner,
+            w=inner.w,
+            b=inner.b,
+            beta=inner.beta,
+            n_biases=inner.n_biases,
+            room=kernels.allocate_room(
+                int(sizes.max()), inner.field.cells.shape[1], inner.field.features.shape[1]
+            ),
+        )
+
+    def present(self, w: np.ndarray) -> np.ndarray:
+        """Whether each edge (r,) is present at parameters `w` (P,)."""
+        return w[self.view.field.first[:-1]] != 0.0
+
+    def set_data(self, x: Data) -> None:
+        """Bring those of the field up to date."""
+        self._whole.set_data(x)
+
+    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
+        """Update every block in turn."""
+        self._whole.go_to(w, b)
+        self._whole.refresh(rng)
+        counts = sweep_edges(self.view, prior, corrected, rng)
+        w[:], b[:] = self.view.w, self.view.b
+        return counts
+
+    def joint(
+        self, w, b, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool = False
+    ) -> float:
+        """Move the parameters of all present edges, and the biases, as those of single edges."""
+        return self._whole.joint(w, b, prior, step, n_steps, rng, enters)
+
+    def statistics(self) -> dict[str, float]:
+        """Return those of the field."""
+        return self._whole.statistics()
+
+    def measure_noise(self) -> float | None:
+        """Measure the noise of the field."""
+        return self._whole.measure_noise()
+
+    def edge_parameters(self) -> np.ndarray:
+        """Return those of the field's edges."""
+        return self._whole.edge_parameters()
+
+    def learn(self, weight: float) -> None:
+        """Let the engine of the field learn."""
+        self._whole.learn(weight)
