@@ -20,18 +20,18 @@ from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.common import base
 from pymc_mrf.steps.latent import latent_field
 from tests.marks import slow
-from tests.steps import test_community_gibbs as communities
-from tests.steps import test_conjugate_hyperparameters as conjugate
-from tests.steps import test_edge_gibbs_blocks as blocks
-from tests.steps import test_edge_gibbs_contract as edges
-from tests.steps import test_edge_gibbs_gaussian as gaussian
-from tests.steps import test_edge_gibbs_kinetic as arrows
-from tests.steps import test_edge_gibbs_particles as particles
-from tests.steps import test_edge_gibbs_state_particles as states
-from tests.steps import test_exchange as exchange
-from tests.steps import test_group_gibbs as groups
-from tests.steps import test_series_gibbs as series
-from tests.steps import test_tree_gibbs as latent
+from tests.steps.auxiliary import test_exchange as exchange
+from tests.steps.edges import test_edge_gibbs_blocks as blocks
+from tests.steps.edges import test_edge_gibbs_contract as edges
+from tests.steps.edges import test_edge_gibbs_gaussian as gaussian
+from tests.steps.edges import test_edge_gibbs_kinetic as arrows
+from tests.steps.edges import test_edge_gibbs_particles as particles
+from tests.steps.edges import test_edge_gibbs_state_particles as states
+from tests.steps.groups import test_group_gibbs as groups
+from tests.steps.hyper import test_community_gibbs as communities
+from tests.steps.hyper import test_conjugate_hyperparameters as conjugate
+from tests.steps.latent import test_series_gibbs as series
+from tests.steps.latent import test_tree_gibbs as latent
 
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
 START = {"w": np.array([0.6, 0.0, -0.01, 0.0, 0.0, 0.3])}

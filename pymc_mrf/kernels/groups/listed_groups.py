@@ -12,7 +12,10 @@ from pymc_mrf.kernels.views.questions import look_at
 
 @add_edge.register(ListedRows)
 def add_edge_of_rows(edges, e, x, levels, level, log_mass, terms):
-    """Add one term for each history; what has one level in a history, whatever the edge, adds to the sum."""
+    """Add one term for each history; what has one level in a history, whatever the edge, adds to the sum.
+
+    `levels` (L,), `level` (K K,) and `log_mass` (L,) as of `EdgewiseView`.
+    """
     look_at(edges, e, x)
     K, (start, end, _) = edges.field.basis.shape[1], range_of(edges, e)
     n_cells = K if edges.source[e] >= 0 else K * K

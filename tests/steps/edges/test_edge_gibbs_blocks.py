@@ -1,0 +1,229 @@
+"""EdgeGibbs with blocks of parameters: posteriors by quadrature over all structures, what is refused."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.fields.families import ISING
+from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.graph.structure import PairwiseGraph
+from tests.marks import slow
+from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
+from tests.statistics import Z
+from tests.steps.edges.test_edge_gibbs import draws_of, fixed_p
+
+PAIR, TRIANGLE = PairwiseGraph(range(2), [(0, 1)]), PairwiseGraph(range(3), [(0, 1), (2, 1), (0, 2)])
+BIAS = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, 0.0], [-0.1, 0.2, 0.0]])
+
+
+def states(n, n_states, seed=1):
+    """Rows in which the last two nodes go together, more often than not."""
+    rng = np.random.default_rng(seed)
+    x = np.stack([rng.integers(k, size=n) for k in n_states], axis=1)
+    copied = rng.random(n) < 0.35
+    x[copied, -1] = np.minimum(x[copied, -2], n_states[-1] - 1)
+    return x
+
+
+def model_of(x, n_states, graph, *, likelihood="exact", bias=None, p=0.4, slab=None, blocks=None):
+    d, K = graph.n_nodes, max(n_states)
+    blocks = pmrf.table_sizes(graph, n_states) if blocks is None else blocks
+    with pm.Model() as model:
+        slab = pm.Normal.dist(0, 1) if slab is None else slab
+        w = pmrf.SpikeAndSlab("w", p, slab, blocks=blocks)
+        b = pm.Normal("b", 0, 1.5, shape=(d, K)) if bias is None else bias
+        pmrf.NominalMRF("x", w, b, graph=graph, n_states=n_states, observed=x, likelihood=likelihood)
+    return model
+
+
+def small_model():
+    return model_of(states(40, [3, 2, 2]), [3, 2, 2], TRIANGLE, likelihood="pseudo")
+
+
+def exact_posterior(x, n_states, graph, likelihood="exact", bias=None, p=0.4, log_slab=None, n_nodes=7):
+    family, r = nominal(n_states), graph.n_edges
+    likelihood = "exact" if likelihood == "monte-carlo" else likelihood
+    log_likelihood = field_log_likelihood(x, graph.edges, family, likelihood)
+    slab = stats.norm(0, 1).logpdf if log_slab is None else log_slab
+    options = {"log_bias": stats.norm(0, 1.5).logpdf} if bias is None else {"bias": bias.ravel()}
+    d, blocks = family.node_entries(graph.n_nodes).size, family.block_sizes(graph.edges)
+    return structure_posterior(
+        log_likelihood, r, d, fixed_p(p, r), slab, n_nodes=n_nodes, blocks=blocks, **options
+    )
+
+
+def gaps(w, blocks, exact):
+    """Differences from the exact posterior in Monte-Carlo standard errors."""
+    heads = np.cumsum([0, *blocks[:-1]])
+    present = (w[..., heads] != 0).astype(float)
+    pairs = [(present[..., e], p) for e, p in enumerate(exact.inclusion) if 0.01 < p < 0.99]
+    pairs += [(w[..., k], mean) for k, mean in enumerate(exact.weight)]
+    n_edges = present.sum(axis=-1)
+    pairs += [(n_edges == k, p) for k, p in enumerate(exact.n_edges) if 0.01 < p < 0.99]
+    found = [(values.mean() - value) / float(az.mcse(values.astype(float))) for values, value in pairs]
+    assert all(az.ess(values.astype(float)) > 400 for values, _ in pairs)
+    return np.abs(found)
+
+
+LIKELIHOODS = pytest.mark.parametrize("likelihood", ["exact", "pseudo", slow("monte-carlo")])
+
+
+@LIKELIHOODS
+def test_all_structures_of_three_nodes(likelihood, small_samples):
+    n_states = [3, 2, 2]
+    x, bias, blocks = states(60, n_states), BIAS, [2, 1, 2]
+    model = model_of(x, n_states, TRIANGLE, likelihood=likelihood, bias=bias)
+    [w] = draws_of(model, ["w"], 2000)
+    exact = exact_posterior(x, n_states, TRIANGLE, likelihood, bias, n_nodes=5)
+    assert gaps(w, blocks, exact).max() < Z
+    # negative control: another p is another posterior
+    other = exact_posterior(x, n_states, TRIANGLE, likelihood, bias, p=0.6, n_nodes=5)
+    assert gaps(w, blocks, other).max() > Z
+
+
+def test_other_names_of_states_give_the_same_edges():
+    """The posterior of one naming, by quadrature, is that which is sampled of the other."""
+    x, bias = states(40, [3, 3]), np.zeros((2, 3))
+    exact = exact_posterior(x, [3, 3], PAIR, bias=bias)
+    renamed = np.stack([np.array([2, 0, 1])[x[:, 0]], np.array([1, 0, 2])[x[:, 1]]], axis=1)
+    [w] = draws_of(model_of(renamed, [3, 3], PAIR, bias=bias), ["w"], 3000)
+    present = (w[..., 0] != 0).astype(float)
+    assert abs(present.mean() - exact.inclusion[0]) < Z * float(az.mcse(present))
+
+
+def test_two_states_are_the_ising_field_of_half_the_parameter():
+    x = states(40, [2, 2, 2])
+    [w] = draws_of(model_of(x, [2, 2, 2], TRIANGLE, bias=np.zeros((3, 2))), ["w"], 3000)
+    value = field_log_likelihood(x, TRIANGLE.edges, ISING, "exact")
+    exact = structure_posterior(
+        value, 3, 3, fixed_p(0.4, 3), stats.norm(0, 0.5).logpdf, bias=np.zeros(3), n_nodes=7
+    )
+    assert gaps(w / 2, [1, 1, 1], exact).max() < Z
+
+
+SLABS = {
+    "Cauchy": (lambda: pm.Cauchy.dist(0, 1), stats.cauchy(0, 1).logpdf),
+    "Laplace": (lambda: pm.Laplace.dist(0, 0.7), stats.laplace(0, 0.7).logpdf),
+    "StudentT": (lambda: pm.StudentT.dist(nu=5, mu=0.2, sigma=0.8), stats.t(5, 0.2, 0.8).logpdf),
+}
+
+
+def on_a_grid(x, log_slab):
+    """Inclusion probability and mean of the parameters of the one edge of nodes with 3 and 2 states."""
+    bias, value = BIAS[:2].ravel(), field_log_likelihood(x, PAIR.edges, nominal([3, 2]), "exact")
+    t = np.linspace(-5.5, 5.5, 600)  # the grid is far wider where densities have heavy tails
+    points = np.stack(np.meshgrid(np.sinh(t), np.sinh(t), indexing="ij"), axis=-1).reshape(-1, 2)
+    log_f = value(np.hstack([points, np.tile(bias, (len(points), 1))])) + log_slab(points).sum(axis=1)
+    mass = np.exp(log_f - value(np.r_[0.0, 0.0, bias][None]))
+    mass *= np.multiply.outer(np.cosh(t), np.cosh(t)).ravel() * (t[1] - t[0]) ** 2
+    odds = 0.4 / 0.6 * mass.sum()
+    inclusion = odds / (1 + odds)
+    return inclusion, inclusion * (mass @ points) / mass.sum()
+
+
+@pytest.mark.parametrize("name", [slow(name) for name in SLABS])
+def test_other_slabs(name):
+    slab, log_slab = SLABS[name]
+    x = states(50, [3, 2])
+    [w] = draws_of(model_of(x, [3, 2], PAIR, bias=BIAS[:2], slab=slab()), ["w"], 4000)
+    inclusion, mean = on_a_grid(x, log_slab)
+    present = (w[..., 0] != 0).astype(float)
+    assert abs(present.mean() - inclusion) < Z * float(az.mcse(present))
+    for k in range(2):
+        assert abs(w[..., k].mean() - mean[k]) < Z * float(az.mcse(w[..., k]))
+
+
+def test_without_the_correction_the_posterior_is_another():
+    """Few data, which leave the odds of presence to a slab whose integral a parabola does not tell."""
+    slab, log_slab = SLABS["Cauchy"]
+    x = states(6, [3, 2])
+    inclusion, _ = on_a_grid(x, log_slab)
+    for corrected in (True, False):
+        model = model_of(x, [3, 2], PAIR, bias=BIAS[:2], slab=slab())
+        [w] = draws_of(model, ["w"], 2000, corrected=corrected)
+        present = (w[..., 0] != 0).astype(float)
+        is_right = abs(present.mean() - inclusion) < Z * float(az.mcse(present))
+        assert is_right == corrected
+
+
+@LIKELIHOODS
+def test_random_biases(likelihood, small_samples):
+    n_states = [3, 2]
+    x = states(25, n_states)
+    w, b = draws_of(model_of(x, n_states, PAIR, likelihood=likelihood), ["w", "b"], 3000)
+    exact = exact_posterior(x, n_states, PAIR, likelihood, n_nodes=6)
+    assert gaps(w, [2], exact).max() < Z
+    for i, (draws, mean) in enumerate(zip(b.reshape(2, -1, 6).T, exact.bias, strict=True)):
+        assert abs(draws.mean() - mean) < Z * float(az.mcse(draws.T)), i
+
+
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_missing_cells_and_hyperparameters():
+    """`pm.sample` finds the steps; the probability of edges is drawn from blocks, not from entries."""
+    x = np.ma.masked_array(states(40, [3, 3]), mask=False)
+    x[:5, 0] = np.ma.masked
+    with pm.Model() as model:
+        p = pm.Beta("p", 1, 1)
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), blocks=[4])
+        b = pm.Normal("b", 0, 1.5, shape=(2, 3))
+        pmrf.NominalMRF("x", w, b, graph=PAIR, n_states=3, observed=x)
+        idata = pm.sample(200, tune=50, chains=1, random_seed=1, progressbar=False, quiet=True,
+                          compute_convergence_checks=False)  # fmt: skip
+    assert {"edge_gibbs_accept", "conjugate_n_present"} <= set(idata.sample_stats.data_vars)
+    assert ((idata.posterior.w != 0).sum("w_dim_0").isin([0, 4])).all()
+    present = (idata.posterior.w[..., 0] != 0).values
+    assert idata.posterior.p.values[present].mean() < 0.9  # one of one: Beta(2, 1), with mean 2/3
+    assert model["w"].owner.op.blocks == (4,)
+
+
+def refuse(match, n_states=3, graph=PAIR, **kwargs):
+    x = states(20, [3, 3]) if graph is PAIR else states(20, [3, 3, 3])
+    with pytest.raises(ValueError, match=match):
+        model = model_of(x, [n_states] * graph.n_nodes, graph, **kwargs)
+        with model:
+            pmrf.EdgeGibbs([model["w"]])
+
+
+def test_blocks_that_are_not_those_of_the_edges():
+    refuse(r"w has blocks of 2, 2 entries.*blocks=pymc_mrf.table_sizes", blocks=[2, 2])
+
+
+def test_a_tabulated_slab():
+    refuse("slab is pm.Normal, pm.StudentT", slab=pm.Logistic.dist(0, 1))
+
+
+def test_particles():
+    refuse('declare it with likelihood="pseudo"', likelihood="particles", bias=np.zeros((2, 3)))
+
+
+def test_no_blocks():
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=4)
+        pmrf.NominalMRF("x", w, graph=PAIR, n_states=3, observed=states(20, [3, 3]))
+        with pytest.raises(ValueError, match="w has no blocks, but the edges of x have tables"):
+            pmrf.EdgeGibbs([model["w"]])
+
+
+def test_a_sum():
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[4])
+        pmrf.NominalMRF("x", 0.5 * w, graph=PAIR, n_states=3, observed=states(20, [3, 3]))
+        with pytest.raises(ValueError, match="give each field a SpikeAndSlab of its own"):
+            pmrf.EdgeGibbs([model["w"]])
+
+
+def test_blocks_where_edges_have_one_weight():
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[2, 1])
+        pmrf.BoltzmannMachine("x", w, graph=TRIANGLE, observed=states(20, [2, 2, 2]))
+        with pytest.raises(ValueError, match="w has blocks, but each edge of x has one weight"):
+            pmrf.EdgeGibbs([model["w"]])
+
+
+def test_a_dirichlet_process():
+    with pm.Model(), pytest.raises(ValueError, match="DirichletProcess: its samplers group parameters"):
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=4)
+        pmrf.NominalMRF("x", theta, graph=PAIR, n_states=3, observed=states(20, [3, 3]))

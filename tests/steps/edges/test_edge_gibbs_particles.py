@@ -1,0 +1,263 @@
+"""EdgeGibbs on fields that are simulated: errors against all structures, warnings, refusals."""
+
+import arviz as az
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.step_methods.state import equal_dataclass_values
+from scipy import stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.likelihood.edges import particle_edges
+from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.marks import slow
+from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior
+from tests.statistics import Z
+from tests.steps.edges.test_edge_gibbs import (
+    BIAS,
+    EDGES,
+    GRAPH,
+    SAMPLE,
+    TRIANGLE,
+    beta_p,
+    boltzmann_data,
+    fixed_bias_model,
+    fixed_p,
+    random_bias_model,
+    reference,
+)
+
+ERROR = 0.03  # of an inclusion probability that particles may add
+
+
+def draws_of(model, names, n_draws=2000, tune=300, n_chains=2, **options):
+    """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
+    with model:
+        step = EdgeGibbs([model[name] for name in names], **options)
+    chains = []
+    for chain in range(n_chains):
+        step.setup_chain(np.random.default_rng([3, chain]), tune, n_draws)
+        point = model.initial_point()
+        rows = []
+        for i in range(tune + n_draws):
+            if i == tune:
+                step.stop_tuning()
+            point, _ = step.step(point)
+            rows.append([point[name] for name in names])
+        chains.append(rows[tune:])
+    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
+
+
+def assert_inclusion(w, expected):
+    """Within ERROR and the Monte-Carlo error, which is small beside it."""
+    for e in range(w.shape[-1]):
+        present = (w[..., e] != 0.0).astype(float)
+        error = float(az.mcse(present)) if present.std() > 0 else 0.0
+        assert error < 0.5 * ERROR
+        assert abs(present.mean() - expected[e]) < ERROR + 2.0 * error, (e, present.mean(), expected[e])
+
+
+@pytest.mark.parametrize(
+    ("n", "m"),
+    [(80, 400), slow(80, 80), slow(600, 3000)],
+)
+def test_all_structures_of_four_nodes(n, m):
+    x = boltzmann_data(n, seed=1)
+    [w] = draws_of(fixed_bias_model(x, likelihood="particles"), ["w"], n_particles=m)
+    exact = reference(x, "exact", fixed_p(0.4))
+    assert_inclusion(w, exact.inclusion)
+    # at these seeds off by 0.009 at most with m = 5 n and by 0.024 with m = n, where two of the largest
+    # standard errors are 0.025 and 0.027
+    np.testing.assert_allclose(w.mean(axis=(0, 1)), exact.weight, atol=0.05)
+    # negative control: another p is another posterior
+    other = reference(x, "exact", fixed_p(0.6))
+    assert np.abs((w != 0).mean(axis=(0, 1)) - other.inclusion).max() > 3 * ERROR
+
+
+def test_random_biases():
+    edges = [tuple(e) for e in TRIANGLE.edges]
+    x = boltzmann_data(60, 3, edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
+    w, b = draws_of(random_bias_model(x, likelihood="particles"), ["w", "b"], n_particles=300)
+    log_slab, log_bias = stats.norm(0, 1).logpdf, stats.norm(0, 2).logpdf
+    exact = structure_posterior(
+        exact_log_likelihood(x, edges, (0, 1)), 3, 3, fixed_p(0.4, 3), log_slab, log_bias=log_bias
+    )
+    assert_inclusion(w, exact.inclusion)
+    for i in range(3):
+        gap = abs(b[..., i].mean() - exact.bias[i])
+        assert gap < 0.1 * b[..., i].std() + Z * float(az.mcse(b[..., i]))
+
+
+@pytest.mark.slow
+def test_noise_does_not_widen_the_posterior():
+    """Few particles, long joint moves: the correction for their noise keeps the spread."""
+    x = boltzmann_data(300, 5, EDGES, np.array([2.0, 0.5, -1.0, 0.5, 1.0, -0.5]), BIAS)
+    spread = []
+    for likelihood, options in (("exact", {}), ("particles", {"n_particles": 900})):
+        model = random_bias_model(x, p=0.9, likelihood=likelihood, graph=GRAPH)
+        _, b = draws_of(model, ["w", "b"], n_draws=2000, **options)
+        spread.append(b.std(axis=(0, 1)))
+    # without it, sqrt(1 + n / m) = 1.15 and more
+    assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_random_p_by_nuts():
+    x = boltzmann_data(80, seed=1)
+    model = fixed_bias_model(x, p=(2.0, 3.0), likelihood="particles")
+    with model:
+        idata = pm.sample(
+            4000, tune=500, chains=2, cores=1, step=EdgeGibbs([model["w"]]), random_seed=1, **SAMPLE
+        )
+    assert_inclusion(idata.posterior.w.values, reference(x, "exact", beta_p(2.0, 3.0)).inclusion)
+
+
+def edge_model(x=None, slab=None, likelihood="particles"):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        p = pm.Beta("p", 2, 2)
+        slab = pm.Normal.dist(0, pm.HalfNormal("sigma", 1)) if slab is None else slab
+        w = pmrf.SpikeAndSlab("w", p, slab, dims="edge")
+        b = pm.Normal("b", 0, 2, dims="node")
+        x = boltzmann_data(50, 1) if x is None else x
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def test_it_is_the_default_and_tells_how_noisy_it_is():
+    with edge_model():
+        found = pm.sample(30, tune=10, chains=2, cores=1, random_seed=7, **SAMPLE).sample_stats
+    assert (found["edge_gibbs_noise"] >= 0).all()  # none where hardly an edge is present
+    assert found["edge_gibbs_noise"].max() > 0
+    assert ((found["edge_gibbs_ess"] > 0) & (found["edge_gibbs_ess"] <= 1)).all()
+
+
+def test_the_state_holds_the_particles():
+    """Negative control of the round trip of states in test_contract.py: without them the step differs."""
+    model = edge_model()
+    with model:
+        method = EdgeGibbs([model["w"], model["b"]], n_particles=100)
+    method.setup_chain(np.random.default_rng(1), 5, 5)
+    point = model.initial_point()
+    for _ in range(3):
+        point, _ = method.step(point)
+    state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
+    first, _ = method.step(point)
+    again = cloudpickle.loads(cloudpickle.dumps(method))
+    again.setup_chain(np.random.default_rng(2), 5, 5)
+    again.sampling_state = state
+    second, _ = again.step(point)
+    for name in ("w", "b"):
+        np.testing.assert_array_equal(first[name], second[name])
+    assert equal_dataclass_values(method.sampling_state, again.sampling_state)
+    again.sampling_state = state
+    again._engine.forget()
+    third, _ = again.step(point)
+    assert not np.array_equal(first["w"], third["w"])
+
+
+@pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
+@pytest.mark.filterwarnings("ignore:x. the nodes of 0--3 always agree")
+def test_constant_and_separable_columns(slab):
+    x = boltzmann_data(50, 1)
+    x[:, 2] = 1
+    x[:, 3] = x[:, 0]
+    with pytest.warns(UserWarning, match="x never changes at 2: only the priors keep"):
+        model = edge_model(x, slab)
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    step.setup_chain(np.random.default_rng(1), 50, 150)
+    point = model.initial_point()
+    for _ in range(200):
+        point, stats_ = step.step(point)
+        assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
+        assert all(np.isfinite(value) for name, value in stats_[0].items() if name != "warning")
+
+
+def test_engines_without_particles_report_no_noise():
+    with edge_model(likelihood="exact") as model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    _, [found] = step.step(model.initial_point())
+    assert (found["edge_gibbs_noise"], found["edge_gibbs_ess"]) == (0.0, 1.0)
+    assert found["edge_gibbs_resamplings"] == 0
+    assert step.particles == ()
+
+
+def test_what_is_refused():
+    model = edge_model()
+    with model:
+        for name in ("n_particles", "n_sweeps"):
+            with pytest.raises(ValueError, match=f"{name} must be a positive integer, not 0"):
+                EdgeGibbs([model["w"], model["b"]], **{name: 0})
+        with pytest.raises(ValueError, match=r"pass b too, as in step=EdgeGibbs\(\[w, b\]\)"):
+            EdgeGibbs([model["w"]])
+    exact = edge_model(likelihood="exact")
+    with exact, pytest.raises(ValueError, match='but x has likelihood="exact": leave it out'):
+        EdgeGibbs([exact["w"], exact["b"]], n_particles=10)
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+        b = pm.Deterministic("b", 2.0 * pm.Normal("z", 0, 1, shape=4))
+        x = boltzmann_data(50, 1)
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="particles")
+        with pytest.raises(ValueError, match="or it must be a constant: give numbers"):
+            EdgeGibbs([w])
+
+
+def test_options_reach_the_engine():
+    model = edge_model()
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
+    assert isinstance(step._engine, ParticleEdges)
+    assert (step._engine.n_particles, step._engine.view.n_sweeps) == (77, 3)
+
+
+def test_too_few_particles_are_told_of():
+    rng = np.random.default_rng(3)
+    x = np.where(
+        rng.random((400, 3)) < 0.15, rng.integers(2, size=(400, 3)), rng.integers(2, size=(400, 1))
+    )
+    model = random_bias_model(x, likelihood="particles")
+    said = {}
+    for m in (4, 4000):
+        step = EdgeGibbs([model["w"], model["b"]], model=model, n_particles=m)
+        step.setup_chain(np.random.default_rng(1), 10, 20)
+        point = model.initial_point()
+        for t in range(30):
+            if t == 10:
+                step.stop_tuning()
+            point, [stats] = step.step(point)
+            assert t == 29 or stats["warning"] is None
+        said[m] = stats["warning"]
+    assert "The 4 particles of EdgeGibbs are too few for w" in said[4].message
+    assert said[4000] is None
+
+
+def gaps_of_biases(make, **options):
+    """Distances of their means from those of the exact engine, which is checked by quadrature elsewhere.
+
+    With its standard deviations, and Monte-Carlo errors; `make` makes a model with this likelihood.
+    """
+    exact, b = (
+        draws_of(make(likelihood), ["w", "b"], **own)[1].reshape(2, 2000, -1)
+        for likelihood, own in (("exact", {}), ("particles", options))
+    )
+    errors = [[float(az.mcse(draws[..., k])) for k in range(b.shape[-1])] for draws in (b, exact)]
+    return abs(b.mean(axis=(0, 1)) - exact.mean(axis=(0, 1))), exact.std(axis=(0, 1)), np.hypot(*errors)
+
+
+@pytest.mark.filterwarnings("ignore:x never changes at 2")
+@pytest.mark.parametrize("state", [0, 1], ids=["nobody", "everybody"])
+def test_an_item_that_all_answer_alike(state, monkeypatch):
+    x = np.random.default_rng(1).integers(2, size=(60, 3))
+    x[:, 2] = state
+
+    def make(likelihood):
+        return random_bias_model(x, graph=TRIANGLE, likelihood=likelihood)
+
+    gap, spread, error = gaps_of_biases(make, n_particles=200)
+    assert (gap < 0.1 * spread + Z * error).all()
+    monkeypatch.setattr(particle_edges, "RARE", 0)  # negative control: joint moves of this item, too
+    gap, spread, _ = gaps_of_biases(make, n_particles=200)
+    assert gap[2] > 0.5 * spread[2]

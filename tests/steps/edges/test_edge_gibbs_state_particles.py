@@ -1,0 +1,185 @@
+"""EdgeGibbs on fields of many states that are simulated, against all structures."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.fields.families import agreement, ordinal, potts
+from pymc_mrf.kernels.views.state_particles import StateParticles
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.marks import slow
+from tests.reference.spike_and_slab import (
+    field_log_likelihood,
+    structure_posterior,
+    structure_posteriors,
+)
+from tests.statistics import Z
+from tests.steps.edges.test_edge_gibbs_particles import (
+    ERROR,
+    assert_inclusion,
+    draws_of,
+    gaps_of_biases,
+)
+from tests.steps.edges.test_edge_gibbs_states import (
+    EDGES,
+    FAMILIES,
+    GRAPH,
+    MIXED,
+    PATH,
+    WEIGHT,
+    P,
+    declare,
+    field_data,
+    fixed_p,
+    node_parameters,
+)
+
+SHARE = 0.1  # of a posterior standard deviation that particles may add to the error of a mean
+
+
+def assert_means(draws, expected):
+    """Within the Monte-Carlo error, and what particles may add."""
+    for k, value in enumerate(np.ravel(expected)):
+        own = draws.reshape(*draws.shape[:2], -1)[..., k]
+        assert abs(own.mean() - value) < SHARE * own.std() + Z * float(az.mcse(own)), (
+            k,
+            own.mean(),
+            value,
+        )
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        slow(MIXED),
+        slow(FAMILIES["scores"]),
+        FAMILIES["own scores"],
+        slow(potts(3)),
+        slow(potts(2)),
+        agreement(3),
+    ],
+    ids=["mixed", "scores", "own scores", "potts", "two states", "agreement"],
+)
+def test_all_structures_of_four_nodes(family):
+    b, n_biases = node_parameters(family, 4), 4 * len(family.node_basis)
+    x = field_data(family, GRAPH, WEIGHT, b, 60, seed=5)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.5), shape=6)
+        declare("x", family, w, b, GRAPH, x, "particles")
+    log_likelihood = field_log_likelihood(x, EDGES, family, "exact")
+    [w] = draws_of(model, ["w"], n_particles=300)
+
+    options = {"bias": b.ravel()[:n_biases], "n_nodes": 4}
+    posterior = structure_posteriors(log_likelihood, 6, n_biases, stats.norm(0, 0.5).logpdf, **options)
+    exact = posterior(fixed_p(P, 6))
+    assert_inclusion(w, exact.inclusion)
+    assert_means(w, exact.weight)
+    # negative control: another p is another posterior
+    assert (
+        np.abs((w != 0).mean(axis=(0, 1)) - posterior(fixed_p(P + 0.2, 6)).inclusion).max() > 3 * ERROR
+    )
+
+
+@pytest.mark.parametrize(
+    "family",
+    [slow(ordinal([3, 2, 3])), slow(ordinal(2, [0.5, 2.0])), potts(3)],
+    ids=["mixed", "two scores", "potts"],
+)
+def test_node_parameters_that_move_with_the_edges(family):
+    """Meaningless thresholds are integrated over their prior: they are not in the likelihood."""
+    d, q = 3, len(family.node_basis)
+    x = field_data(family, PATH, WEIGHT[:2], node_parameters(family, 3), 60, seed=7)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=2)
+        b = pm.Normal("b", 0, 1, shape=(d, q))
+        declare("x", family, w, b, PATH, x, "particles")
+    w, b = draws_of(model, ["w", "b"], n_particles=300)
+
+    def posterior(bias_sd):
+        return structure_posterior(
+            field_log_likelihood(x, PATH.edges.tolist(), family, "exact"),
+            2,
+            d * q,
+            fixed_p(P, 2),
+            stats.norm(0, 0.7).logpdf,
+            log_bias=stats.norm(0, bias_sd).logpdf,
+            n_nodes=3,
+        )
+
+    exact = posterior(1.0)
+    assert_inclusion(w, exact.inclusion)
+    assert_means(w, exact.weight)
+    assert_means(b, exact.bias)
+    with pytest.raises(AssertionError):  # negative control: another prior
+        assert_means(b, posterior(0.3).bias)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_noise_does_not_widen_the_posterior():
+    """Few particles, long joint moves of thresholds: the correction for their noise keeps the spread."""
+    family = ordinal([3, 2, 4, 3])
+    x = field_data(family, GRAPH, WEIGHT, node_parameters(family, 4), 300, seed=9)
+    spread = []
+    for likelihood, options in (("exact", {}), ("particles", {"n_particles": 900})):
+        with pm.Model() as model:
+            w = pmrf.SpikeAndSlab("w", 0.9, pm.Normal.dist(0, 0.5), shape=6)
+            b = pm.Normal("b", 0, 2, shape=(4, 3))
+            declare("x", family, w, b, GRAPH, x, likelihood)
+        _, b = draws_of(model, ["w", "b"], **options)
+        spread.append(b[..., family.node_entries(4)].std(axis=(0, 1)))
+    # without it, sqrt(1 + n / m) = 1.15
+    assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
+
+
+def ordinal_model():
+    """Of four nodes with different numbers of states."""
+    family = FAMILIES["mixed"]
+    x = field_data(family, GRAPH, WEIGHT, node_parameters(family, 4), 40, seed=3)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", pm.Beta("p", 2, 2), pm.Normal.dist(0, 1), shape=6)
+        b = pm.Normal("b", 0, 2, shape=(4, 3))
+        declare("x", family, w, b, GRAPH, x, "particles")
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:x. the nodes of .* always agree")
+def test_constant_columns_and_states_that_never_occur():
+    family = FAMILIES["ordinal"]
+    x = np.random.default_rng(1).integers(2, size=(50, 4))
+    x[:, 2] = 1
+    x[:, 3] = x[:, 0]
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Cauchy.dist(0, 1), shape=6)
+        b = pm.Normal("b", 0, 2, shape=(4, 2))
+        with pytest.warns(UserWarning, match="x shows no observation in some states"):
+            declare("x", family, w, b, GRAPH, x, "particles")
+    with model:
+        step = EdgeGibbs([model["w"], model["b"]])
+    assert isinstance(step._engine.view.particles, StateParticles)
+    step.setup_chain(np.random.default_rng(1), 50, 150)
+    point = model.initial_point()
+    for _ in range(200):
+        point, [found] = step.step(point)
+        assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
+        assert all(np.isfinite(value) for name, value in found.items() if name != "warning")
+
+
+@pytest.mark.parametrize("unused", [slow(0), 1])
+def test_a_category_that_nobody_chose(unused):
+    x = np.random.default_rng(1).integers(3, size=(60, 3))
+    x[x[:, 2] == unused, 2] = 2
+
+    def make(likelihood):
+        with pm.Model() as model:
+            w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.7), shape=2)
+            b = pm.Normal("b", 0, 2, shape=(3, 2))
+            with pytest.warns(UserWarning, match="x shows no observation in some states"):
+                declare("x", ordinal(3), w, b, PATH, x, likelihood)
+        return model
+
+    gap, spread, error = gaps_of_biases(make, n_particles=300)
+    assert (gap < SHARE * spread + Z * error).all()

@@ -1,0 +1,232 @@
+"""Grouped parameters of fields of several states, with node terms: Potts models and ordinal fields."""
+
+import functools
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import special
+
+import pymc_mrf as pmrf
+from pymc_mrf.graph.structure import PairwiseGraph
+from tests.marks import slow
+from tests.reference import enumeration
+from tests.reference import grouped_posterior as reference
+from tests.statistics import Z
+from tests.steps.groups.test_group_fields import OPTIONS, gaps_of, sample
+
+TRIANGLE = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
+CYCLE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0)])
+K = 3
+FIELD = np.array([[0.4, 0.0, -0.3], [-0.5, 0.2, 0.0], [0.0, 0.6, 0.1], [0.2, -0.2, 0.0]])
+SCORES = [-1.0, 0.5, 2.0]
+CARDS = [3, 2, 3, 3]
+THRESHOLD = np.array(
+    [[0.3, -0.4], [0.5, 7.0], [-0.6, 0.2], [0.1, 0.4]]
+)  # 7 is beyond the states of a node
+
+
+def make(kind, graph):
+    """Distribution, its arguments, statistic and log tables of the nodes."""
+    d = graph.n_nodes
+    if kind == "potts":
+        return pmrf.Potts, {"field": FIELD[:d], "n_states": K}, np.eye(K), FIELD[:d]
+    cards = CARDS[:d]
+    nodes = np.column_stack([np.zeros(d), THRESHOLD[:d]])
+    nodes[np.arange(K) >= np.array(cards)[:, None]] = -np.inf
+    arguments = {"threshold": THRESHOLD[:d], "n_states": cards, "scores": SCORES}
+    return pmrf.OrdinalMRF, arguments, np.outer(SCORES, SCORES), nodes
+
+
+def data(graph, statistic, nodes, n=50, seed=1):
+    eta = np.array([0.9, 0.9, -0.3, 0.2])[: graph.n_edges] / np.ptp(statistic)
+    p = enumeration.probabilities(graph.edges, eta[:, None, None] * statistic, nodes)
+    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
+    return enumeration.configurations(graph.n_nodes, K)[rows]
+
+
+def model_of(kind, graph, x, likelihood, **changes):
+    distribution, arguments, _, _ = make(kind, graph)
+    with pm.Model() as model:
+        # the logistic function of a parameter is uniform a priori
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=graph.n_edges)
+        arguments = {**arguments, **{k: make() for k, make in changes.items()}}
+        distribution("x", theta, **arguments, graph=graph, observed=x, likelihood=likelihood)
+    return model
+
+
+@functools.cache
+def exact_posterior(kind, graph, pseudo, *, plain=False):
+    """By enumeration; `plain` is the negative control, without node terms and with other scores."""
+    _, _, statistic, nodes = make(kind, graph)
+    x = data(graph, statistic, nodes)
+    if plain:
+        nodes = np.where(np.isfinite(nodes), 0.0, nodes)
+        statistic = statistic if kind == "potts" else np.outer(range(K), range(K))
+    log_likelihood = reference.table_log_likelihood(x, graph.edges, statistic, nodes, pseudo=pseudo)
+    return reference.posterior_of(log_likelihood, graph.n_edges, 1.0)[0]
+
+
+CASES = [
+    pytest.param("potts", TRIANGLE, id="Potts, 3 edges"),
+    pytest.param("ordinal", TRIANGLE, id="ordinal, 3 edges"),
+    slow("potts", CYCLE, id="Potts, 4 edges"),
+    slow("ordinal", CYCLE, id="ordinal, 4 edges"),
+]
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
+@pytest.mark.parametrize(("kind", "graph"), CASES)
+def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
+    _, _, statistic, nodes = make(kind, graph)
+    pseudo = likelihood == "pseudo"
+    model = model_of(kind, graph, data(graph, statistic, nodes), likelihood)
+    theta = special.expit(sample(model, draws=500 if likelihood == "exact" else 1000)["theta"].values)
+    assert gaps_of(theta, exact_posterior(kind, graph, pseudo)) < Z
+    # negative controls: other terms, and the other likelihood
+    assert gaps_of(theta, exact_posterior(kind, graph, pseudo, plain=True)) > Z
+    if kind == "ordinal":
+        assert gaps_of(theta, exact_posterior(kind, graph, not pseudo)) > Z
+
+
+def near(theta, exact):
+    """Whether E[theta] and the number of groups are those of a posterior, within the error of particles."""
+    error = np.array([float(az.mcse(theta[..., e])) for e in range(theta.shape[-1])])
+    gap = np.abs(theta.mean(axis=(0, 1)) - exact.mean) - Z * error
+    n_groups = np.array([[len(np.unique(row)) for row in chain] for chain in theta])
+    events = [(n_groups == k).astype(float) for k in range(1, theta.shape[-1] + 1)]
+    share = [abs(v.mean() - p) - Z * az.mcse(v) for v, p in zip(events, exact.n_groups[1:], strict=True)]
+    return gap.max() < 0.005 and max(share) < 0.03
+
+
+@pytest.mark.parametrize("kind", ["potts", "ordinal"])
+def test_particles_are_near_the_posterior(kind):
+    _, _, statistic, nodes = make(kind, TRIANGLE)
+    model = model_of(kind, TRIANGLE, data(TRIANGLE, statistic, nodes), "particles")
+    with model:
+        step = pmrf.ParticleRatioGibbs([model["theta"]], n_particles=1000)
+        idata = pm.sample(400, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
+    theta = special.expit(idata.posterior["theta"].values)
+    assert near(theta, exact_posterior(kind, TRIANGLE, False))
+    assert not near(theta, exact_posterior(kind, TRIANGLE, False, plain=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "monte-carlo", "particles"])
+def test_random_thresholds(likelihood):
+    """Linear in the state: moved by NUTS, or with the group values by the particles."""
+    statistic, nodes = np.outer(SCORES, SCORES), np.zeros((3, K))
+    nodes[1, 2] = -np.inf
+    x = data(TRIANGLE, statistic, nodes - 0.5 * np.arange(K))
+    with pm.Model() as model:
+        bias = pm.Normal("bias", 0, 1)
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=3)
+        options = {"graph": TRIANGLE, "n_states": CARDS[:3], "scores": SCORES, "observed": x}
+        pmrf.OrdinalMRF("x", theta, bias * np.arange(1.0, K), likelihood=likelihood, **options)
+    found = sample(model, draws=1500 if likelihood == "monte-carlo" else 400)
+    log_likelihood = reference.table_log_likelihood(
+        x, TRIANGLE.edges, statistic, nodes, slope=np.arange(K)
+    )
+    exact, mean = reference.posterior_of(log_likelihood, 3, 1.0, random_bias=True)
+    theta, bias = special.expit(found["theta"].values), found["bias"].values
+    assert near(theta, exact)
+    tolerance = Z * float(az.mcse(bias)) + (0.01 if likelihood == "particles" else 0.0)
+    assert abs(bias.mean() - mean) < tolerance
+    # negative control: thresholds of 0
+    assert not near(theta, reference.posterior_of(log_likelihood, 3, 1.0)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_questionnaire_by_default():
+    """Four chains of all that is random agree, and groups are found by the functions for groups."""
+    rng = np.random.default_rng(4)
+    d, weight = 5, np.repeat([0.6, 0.0], 2)
+    graph = pmrf.graphs.chain(d)
+    thresholds = 0.3 * rng.normal(size=(d, K))
+    tables = weight[:, None, None] * np.outer([-1, 0, 1], [-1, 0, 1])
+    field = pmrf.PairwiseField(graph, tables, thresholds)
+    x = field.sample(400, rng=rng)
+    with pm.Model(coords={**pmrf.coords(graph), "state": [1, 2]}):
+        w = pmrf.DirichletProcess("w", 1.0, pm.Normal.dist(0, 1), dims="edge")
+        b = pm.Normal("b", 0, 1, dims=("node", "state"))
+        pmrf.OrdinalMRF("x", w, b, graph=graph, n_states=K, scores=[-1, 0, 1], observed=x)
+        idata = pm.sample(200, tune=200, chains=4, cores=1, random_seed=1, **OPTIONS)
+    assert float(az.rhat(idata, var_names=["w", "b"])["w"].max()) < 1.05
+    mean = idata.posterior["w"].mean(("chain", "draw")).values
+    np.testing.assert_allclose(mean, weight, atol=0.2)
+    together = pmrf.co_clustering(idata, "w").values
+    assert together[0, 1] > 0.7 > 0.3 > together[0, 2]
+    assert len(np.unique(pmrf.point_grouping(idata, "w"))) >= 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "message"),
+    [
+        ("potts", pmrf.StrippedBetaGibbs, r"not those of x \(Potts\): use AgreementMRF or Ising"),
+        ("ordinal", pmrf.StrippedBetaGibbs, r"not those of x \(OrdinalMRF\): use AgreementMRF"),
+        ("potts", pmrf.AuxiliaryVariableMH, r"not x \(Potts\): use ExactGibbs or Particle"),
+        ("ordinal", pmrf.AuxiliaryVariableMH, r"not x \(OrdinalMRF\): use ExactGibbs"),
+    ],
+)
+def test_steps_for_binary_statistics_refuse(kind, step, message):
+    model = model_of(kind, TRIANGLE, np.zeros((5, 3), dtype=int), "exact")
+    with model, pytest.raises(ValueError, match=message):
+        step([model["theta"]])
+
+
+def thresholds_of_rows():
+    return np.arange(30.0).reshape(5, 3, 2) / 10
+
+
+def random_thresholds_of_rows():
+    return pm.Normal("b", 0, 1, shape=(5, 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("make_threshold", "message"),
+    [
+        (thresholds_of_rows, "needs constant node parameters, one per node, but the threshold of x"),
+        (
+            random_thresholds_of_rows,
+            r"needs one threshold per node of x, but it has the shape \(5, 3, 2\)",
+        ),
+    ],
+)
+def test_thresholds_that_differ_between_rows_are_refused(make_threshold, message):
+    x = np.array([[0, 0, 0], [1, 1, 1], [2, 0, 2], [0, 1, 1], [1, 0, 2]])
+    model = model_of("ordinal", TRIANGLE, x, "exact", threshold=make_threshold)
+    with model, pytest.raises(ValueError, match=message):
+        pmrf.ExactGibbs([model["theta"]])
+
+
+def test_fields_of_other_scores_are_refused():
+    x = np.zeros((5, 3), dtype=int)
+    with pm.Model() as model:
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=3)
+        pmrf.OrdinalMRF("x", theta, graph=TRIANGLE, n_states=3, observed=x)
+        pmrf.OrdinalMRF("y", theta, graph=TRIANGLE, n_states=3, scores=SCORES, observed=x)
+    with model, pytest.raises(ValueError, match="declare them alike, with the same states and scores"):
+        pmrf.ExactGibbs([theta])
+
+
+def test_a_statistic_of_two_values_is_sampled_as_that_of_an_ising_model():
+    """By the same steps, draw for draw: samplers are told 0 and 1 whatever the two values are."""
+    draws = []
+    x = np.random.default_rng(0).integers(0, 2, (40, 3))
+    for is_ising in (True, False):
+        with pm.Model() as model:
+            w = pmrf.DirichletProcess("w", 1.0, pm.Normal.dist(0, 0.7), shape=3)
+            if is_ising:
+                pmrf.Ising("x", w, graph=TRIANGLE, observed=2 * x - 1, likelihood="exact")
+            else:
+                scores, none = [-1.0, 1.0], np.zeros((3, 1))
+                options = {"n_states": 2, "scores": scores, "likelihood": "exact"}
+                pmrf.OrdinalMRF("x", w, none, graph=TRIANGLE, observed=x, **options)
+            step = pmrf.ExactGibbs([w])
+        step.setup_chain(np.random.default_rng(1), 2, 10)
+        point = model.initial_point()
+        draws.append([(point := step.step(point)[0])["w"] for _ in range(10)])
+    np.testing.assert_array_equal(*draws)
+    assert np.std(draws[0], axis=0).min() > 0

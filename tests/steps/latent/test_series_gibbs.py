@@ -1,0 +1,160 @@
+"""SeriesGibbs: missing cells and rows of fields in time, against sums over all their values."""
+
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+from scipy.special import logsumexp, softmax
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
+from tests.marks import slow
+from tests.reference.kinetic import kinetic_log_likelihood
+from tests.reference.spike_and_slab import structure_posterior
+from tests.statistics import Z, assert_mean_close
+from tests.steps.edges.test_edge_gibbs_kinetic import BIAS, PAIR, SLAB, THREE, declare, series
+from tests.steps.edges.test_edge_gibbs_states import P, fixed_p, gaps
+
+pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+# of two series: one in a row that is given, a row as a whole, the last row, and rows that follow one another
+CELLS = [(0, 1), (3, 0), (3, 1), (3, 2), (7, 1), (8, 0), (8, 1)]
+SERIES = np.repeat([0, 1], [8, 4])
+
+
+def masked(z, cells):
+    mask = np.zeros(z.shape, dtype=bool)
+    mask[tuple(np.transpose(cells))] = True
+    return np.ma.masked_array(z, mask)
+
+
+def fillings(z, cells, cards):
+    """All tables with these cells filled."""
+    for values in itertools.product(*(range(cards[i]) for _, i in cells)):
+        filled = z.copy()
+        filled[tuple(np.transpose(cells))] = values
+        yield filled
+
+
+@pytest.mark.parametrize("rows_differ", [False, True], ids=["alike", "own parameters"])
+@pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
+def test_cells_given_the_parameters(kind, rows_differ, rng):
+    """Means and all products of pairs of cells, of an ordinal field with two lags."""
+    links = [] if kind == "arrows" else [(0, 2)]
+    options = {} if kind == "arrows" else {"likelihood": kind}
+    w, lags = rng.normal(0, 0.8, 2 * len(THREE) + len(links)), (1, 2)
+    z, _, _, family, b = series("ordinal", THREE, np.zeros(5), (8, 4))
+    edges = [(u, v, 0) for u, v in links] + [(*arrow, lag) for lag in lags for arrow in THREE]
+    bias = np.zeros((3, 2))
+    bias[...] = b.reshape(3, 2)
+    if rows_differ:
+        weight, bias = np.tile(w, (12, 1)), np.tile(bias, (12, 1, 1))
+    else:
+        weight = w
+    with pm.Model() as model:
+        x = masked(z, CELLS)
+        declare("ordinal", weight, bias, THREE, x, SERIES, family, lag=lags, links=links, **options)
+        step = SeriesGibbs([model["x_unobserved"]], n_sweeps=2)
+    log_p, cells = [], []
+    for filled in fillings(z, CELLS, family.cards):
+        log_likelihood = kinetic_log_likelihood(filled, edges, family, SERIES, kind == "exact")
+        log_p.append(log_likelihood(np.r_[w, b.ravel()][None])[0])
+        cells.append(filled[tuple(np.transpose(CELLS))])
+    p, cells = softmax(log_p), np.array(cells)
+    step.setup_chain(np.random.default_rng(3), 50, 4000)
+    point, draws = model.initial_point(), []
+    for _ in range(4050):
+        point, _ = step.step(point)
+        draws.append(point["x_unobserved"])
+    draws = np.array(draws[50:], dtype=float)
+    pairs = list(itertools.combinations_with_replacement(range(len(CELLS)), 2))
+
+    def products(values):
+        return np.stack([values[:, i] * values[:, j] for i, j in pairs] + [*values.T], axis=1)
+
+    assert_mean_close(products(draws), p @ products(cells), ess=1500)
+    with pytest.raises(AssertionError):
+        assert_mean_close(products(draws), products(cells).mean(axis=0), ess=1500)
+
+
+@pytest.mark.parametrize("name", ["boltzmann", slow("ising")])
+def test_all_structures_and_all_values_of_missing_cells(name):
+    """Together with EdgeGibbs: a row that is missing, and a cell of the next."""
+    z, _, edges, family, b = series(name, PAIR, np.array([1.2, 0.0, -0.9, 0.0]), (20,), 4)
+    cells = [(5, 0), (5, 1), (6, 0)]
+    x = masked(np.array(family.states)[z], cells)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=4)
+        bias = pm.Normal("b", 0, 1, shape=2)
+        options = {"family": name}
+        pmrf.KineticMRF("x", w, bias, graph=pmrf.LaggedGraph(range(2), PAIR), observed=x, **options)
+        steps = [EdgeGibbs([w, bias]), SeriesGibbs([model["x_unobserved"]])]
+    chains = []
+    for chain in range(2):
+        for k, step in enumerate(steps):
+            step.setup_chain(np.random.default_rng([chain, k]), 200, 1500)
+        point, rows = model.initial_point(), []
+        for i in range(1700):
+            if i == 200:
+                for step in steps:
+                    step.stop_tuning()
+            for step in steps:
+                point, _ = step.step(point)
+            rows.append(point["w"].copy())
+        chains.append(rows[200:])
+    draws, cards = np.array(chains), [2, 2]
+    terms = [kinetic_log_likelihood(filled, edges, family) for filled in fillings(z, cells, cards)]
+
+    def posterior(log_likelihood):
+        log_bias, prior = stats.norm(0, 1).logpdf, fixed_p(P, 4)
+        return structure_posterior(
+            log_likelihood, 4, b.size, prior, SLAB.logpdf, log_bias=log_bias, n_nodes=4
+        )
+
+    right = posterior(lambda q: logsumexp([term(q) for term in terms], axis=0))
+    assert gaps(draws, right).max() < Z
+    wrong = z.copy()
+    wrong[tuple(np.transpose(cells))] = 0
+    control = posterior(kinetic_log_likelihood(wrong, edges, family))
+    assert gaps(draws, control).max() > Z
+
+
+def gapped(**options):
+    z, labels, _, family, _ = series("boltzmann", THREE, np.zeros(5), (8, 4))
+    return declare(
+        "boltzmann", 0.5, BIAS["boltzmann"], THREE, masked(z, CELLS), labels, family, **options
+    )
+
+
+def small_model():
+    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
+        gapped()
+    return model
+
+
+def test_the_step_is_chosen_and_refuses_other_fields():
+    with pm.Model() as model:
+        gapped()
+        _, chosen = pm.sampling.mcmc.assign_step_methods(model, None)
+        assert {step: {v.name for v in rvs} for step, rvs in chosen.items()} == {
+            SeriesGibbs: {"x_unobserved"}
+        }
+        with pytest.raises(TypeError, match=r"one in time: use pymc_mrf\.SeriesGibbs"):
+            TreeGibbs([model["x_unobserved"]])
+        with pytest.raises(ValueError, match="n_sweeps"):
+            SeriesGibbs([model["x_unobserved"]], n_sweeps=0)
+    with pm.Model() as model:
+        pmrf.Ising("y", 0.5, graph=pmrf.graphs.chain(3), shape=3)
+        with pytest.raises(TypeError, match="y is none"):
+            SeriesGibbs([model["y"]])
+
+
+def test_hidden_fields_are_refused():
+    with pm.Model() as model:
+        x = gapped()
+        pm.Normal("y", x.sum(), 1, observed=0.0)
+        with pytest.raises(ValueError, match=r"but y depends on it, too"):
+            SeriesGibbs([model["x_unobserved"]])
