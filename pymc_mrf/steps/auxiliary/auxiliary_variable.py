@@ -170,14 +170,12 @@ class AuxiliaryVariableMH(GroupGibbs):
             field.graph, len(statistic), len(field.x), draws=draws, n_sweeps=n_sweeps, name=field.name
         )
         self._draws, self._n_sweeps = sampler.draws, sampler.n_sweeps
-        self._moves = kernels.sweep_labels, kernels.move_values
         self._aux: ExactDraws | SimulatedDraws
         self._intractable = None
         if self._draws == "exact":
             self._aux = exact_draws(sampler, statistic, node_tables)
         else:
             self._aux = SimulatedDraws(sampler, statistic, node_tables, field.x)
-            self._moves = kernels.sweep_labels.py_func, kernels.move_values.py_func
         if self._draws == "gibbs":
             rv, step = self._model[field.name], type(self).__name__
             self._intractable = intractable_field(
@@ -212,9 +210,12 @@ class AuxiliaryVariableMH(GroupGibbs):
         self._aux.draw_statistics(eta, self.s_auxiliary, self.rng)
         return eta
 
+    def _fitting(self, move):
+        """Return a move as it is compiled for exact draws, or for the interpreter that asks simulations."""
+        return move if self._aux.by_edge else move.py_func
+
     def _sweep_labels(self, groups, base):
-        sweep_labels, _ = self._moves
-        n_new, n_accepted, n_changes = sweep_labels(
+        n_new, n_accepted, n_changes = self._fitting(kernels.sweep_labels)(
             groups,
             self._s,
             base.alpha,
@@ -237,8 +238,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
         if self._restart:
             eta = reference.copy()
-        _, move_values = self._moves
-        n_accepted = move_values(
+        n_accepted = self._fitting(kernels.move_values)(
             labels,
             eta,
             self._s,
