@@ -10,6 +10,9 @@ import numpy as np
 
 PACKAGE = os.path.dirname(__file__)
 
+MEASUREMENTS = "if these are measurements, declare a pymc_mrf.GaussianMRF"
+"""The remedy where states are asked for, but numbers are not whole."""
+
 
 def warn_user(message: str) -> None:
     """Warn the caller of the package."""

@@ -170,7 +170,9 @@ def complexity_probabilities(
     if model is not None:
         from pymc_mrf.analysis.prior_inclusion import spike_and_slab
 
-        prior = (_prior_draws(spike_and_slab(model, values), model) != 0.0).sum(axis=-1)
+        prior = (_prior_draws(spike_and_slab(model, values, "leave model out"), model) != 0.0).sum(
+            axis=-1
+        )
         table["prior"] = (prior[:, None] == support).mean(axis=0)
     return table
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import checked_group
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import field_node
 
@@ -54,6 +55,11 @@ class LatentMarginals:
         named = model.named_vars.get(name)  # a field with missing cells is returned as an expression
         node = None if named is None else field_node(named)
         free = [rv for rv in model.free_RVs if node is not None and field_node(rv) is node]
+        if node is not None and not isinstance(node.op, DiscreteFieldRV):
+            raise TypeError(
+                f"LatentMarginals counts states, but {name} is a {node.op.family.title}, whose nodes have "
+                "none: let pm.sample keep its draws, or pm.Deterministic what is wanted of them"
+            )
         if node is None or not free:
             raise TypeError(
                 "LatentMarginals counts a free field of the model, such as pymc_mrf.Ising, but "

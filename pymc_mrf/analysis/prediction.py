@@ -340,12 +340,19 @@ class _FieldDraws:
 
 def _field_of(model: Any, var_name: str) -> Any:
     """Return the apply node of the field of this name."""
+    from pymc_mrf.distributions.field_rv import DiscreteFieldRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node
 
     if not isinstance(var_name, str):
         raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
     node = field_node(model[var_name]) if var_name in model.named_vars else None
+    if node is not None and not isinstance(node.op, DiscreteFieldRV):
+        raise TypeError(
+            f"{var_name} is a {node.op.family.title}, whose nodes have no states to predict: pass rows with "
+            "missing cells to the model, which are drawn with everything else, or see "
+            "pm.sample_posterior_predictive"
+        )
     if node is None or not isinstance(node.op, MarkovRandomFieldRV):
         fields = [
             repr(str(rv.name))

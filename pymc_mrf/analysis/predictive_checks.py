@@ -184,7 +184,8 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
     values = group_variable(idata, var_name, group)
     if not are_states(values):
         raise TypeError(
-            f"{var_name} of the {group} group is {values.dtype}; the states of a field are integers"
+            f"{var_name} of the {group} group is {values.dtype}; the states of a field are integers: compare "
+            "measurements by arviz_plots.plot_ppc_dist or plot_ppc_tstat"
         )
     sample_dims = [dim for dim in SAMPLE_DIMS if dim in values.dims]
     values = values.transpose(*sample_dims, ...)

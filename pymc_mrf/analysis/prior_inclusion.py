@@ -61,8 +61,8 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     return np.broadcast_to(mean, values.shape[-1:])
 
 
-def spike_and_slab(model: Any, values: xr.DataArray) -> Any:
-    """Return the `SpikeAndSlab` of the model whose posterior draws are `values`.
+def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
+    """Return the `SpikeAndSlab` of the model whose posterior draws are `values`; `remedy` if it has none.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def spike_and_slab(model: Any, values: xr.DataArray) -> Any:
         If the model has none of that name and entries, its prior depends on data, or it has blocks.
     """
     if reason := _why_unknown(model, values.name):
-        raise ValueError(reason)
+        raise ValueError(f"{reason}; {remedy}")
     _check_entries(model, values)
     if model[values.name].owner.op.blocks:
         raise ValueError(
@@ -83,7 +83,6 @@ def spike_and_slab(model: Any, values: xr.DataArray) -> Any:
 
 def _why_unknown(model: Any, name: Any) -> str:
     """Why the model tells no prior probability; nothing if it does."""
-    from pymc_mrf.distributions.parents import likelihoods_fed
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 
     known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, SpikeAndSlabRV)]
@@ -91,14 +90,23 @@ def _why_unknown(model: Any, name: Any) -> str:
     if rv is None:
         names = ", ".join(repr(other.name) for other in known) or "none"
         return f"{name} is no free SpikeAndSlab of the model, which has {names}"
-    if "gaussian" in likelihoods_fed(rv):
-        return (
-            f"{name} is the weight of a GaussianMRF, whose precision is positive definite, so that the prior "
-            f"probability of an edge is not that of {name}: it is the share of draws with the edge among "
-            "those of pm.sample_prior_predictive in which the field is not NaN"
-        )
+    if reason := _why_cut(rv):
+        return reason
     observed = [v.name for v in _reached(_probability(rv), model) if v in model.observed_RVs]
     return f"the prior of {name} depends on observed data, {', '.join(observed)}" if observed else ""
+
+
+def _why_cut(rv: Any) -> str:
+    """Why the prior of an edge is not that of the variable; nothing if it is."""
+    from pymc_mrf.distributions.parents import likelihoods_fed
+
+    if "gaussian" not in likelihoods_fed(rv):
+        return ""
+    return (
+        f"{rv.name} is the weight of a GaussianMRF, whose precision is positive definite, so that the prior "
+        f"probability of an edge is not that of {rv.name}: it is the share of draws with the edge among "
+        "those of pm.sample_prior_predictive in which the field is not NaN"
+    )
 
 
 def _check_entries(model: Any, values: xr.DataArray) -> None:
@@ -275,9 +283,12 @@ def _differences(model: Any, names: list[str]) -> list:
         if not differs.any():
             continue
         if not np.array_equal(differs, values != 0.0) or _why_unknown(model, rv.name):
+            why = (
+                _why_cut(rv) or f"{rv.name} is no free SpikeAndSlab whose entries are those of the edges"
+            )
             raise ValueError(
-                f"the prior probability that {' and '.join(names)} differ is not known, as {rv.name} is "
-                "no free SpikeAndSlab whose entries are those of the edges; give prior_inclusion"
+                f"the prior probability that {' and '.join(names)} differ is not known, as {why}; give "
+                "prior_inclusion"
             )
         kept.append(rv)
     return kept

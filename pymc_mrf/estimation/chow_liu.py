@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_labels, flag, number, numeric_array, sequence, whole_number
+from pymc_mrf.checks import (
+    MEASUREMENTS,
+    check_labels,
+    flag,
+    number,
+    numeric_array,
+    sequence,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -24,7 +32,7 @@ def chow_liu(
     Parameters
     ----------
     x : (n, d) array_like
-        Observations; every distinct value is a state.
+        Observations, whole numbers; every distinct value is a state.
     nodes : sequence of d hashables, optional
         Node labels; by default 0..d-1.
     n_states : int, optional
@@ -45,8 +53,8 @@ def chow_liu(
     Raises
     ------
     ValueError
-        If `x` is not a complete matrix, `n_states` is less than the number of distinct values,
-        `pseudo_count` is negative or the labels do not fit.
+        If `x` is not a complete matrix of whole numbers, `n_states` is less than the number of distinct
+        values, `pseudo_count` is negative or the labels do not fit.
     """
     import networkx as nx
 
@@ -144,4 +152,10 @@ def _complete_matrix(x: Any) -> np.ndarray:
     if x.dtype.kind == "f" and not np.isfinite(x).all():
         cell = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
         raise ValueError(f"x{list(cell)} is {x[cell]}; complete data are needed here: drop those rows")
+    if (fractions := np.argwhere(x != np.round(x))).size:
+        cell = tuple(fractions[0].tolist())
+        raise ValueError(
+            f"x{list(cell)} is {x[cell]:g}, but states are whole numbers: put them into classes, as with "
+            f"pandas.cut(..., labels=False), or, {MEASUREMENTS}"
+        )
     return x

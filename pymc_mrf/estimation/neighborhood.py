@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_labels, numeric_array
+from pymc_mrf.checks import MEASUREMENTS, check_labels, numeric_array
 from pymc_mrf.estimation.chow_liu import column_labels
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def _spins(x: Any, nodes: Sequence[Hashable] | None) -> tuple[np.ndarray, list[H
     if len(states) > 2 or not np.all(np.isfinite(states)):
         raise ValueError(
             f"x has the values {states[:5].tolist()}{'...' if len(states) > 5 else ''}; "
-            "node-wise logistic regression needs two states, such as 0 and 1, and no missing cell"
+            "node-wise logistic regression needs two states, such as 0 and 1, and no missing cell; "
+            f"{MEASUREMENTS}"
         )
     constant = np.flatnonzero(np.all(x == x[0], axis=0))
     if len(constant):

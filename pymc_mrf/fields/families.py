@@ -25,6 +25,7 @@ ones here, and an entry of `FAMILIES`; nothing asks for the name of a family.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pymc_mrf.checks import MEASUREMENTS
 from pymc_mrf.fields.family import Family, states_of
 from pymc_mrf.fields.ordinal import ordinal
 
@@ -99,7 +100,8 @@ def get_family(
     """Look a family up by its name in `FAMILIES`; `scores`, of `nodes`, as of `ordinal`."""
     if not isinstance(name, str) or name not in FAMILIES:
         *others, last = (f'"{known}"' for known in FAMILIES)
-        raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}")
+        remedy = f": {MEASUREMENTS}" if name == "gaussian" else ""
+        raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}{remedy}")
     if FAMILIES[name] is ordinal:
         return ordinal(n_states, scores, nodes)
     if scores is not None:

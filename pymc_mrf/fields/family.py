@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array
+from pymc_mrf.checks import MEASUREMENTS, numeric_array
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -353,11 +353,11 @@ class Family:
             cell = tuple(int(i) for i in np.argwhere(wrong)[0])
             value = x[cell]
             states = self.states[: self.cards[cell[-1]]] if self.cards else self.states
-            remedy = (
-                missing
-                if x.dtype.kind == "f" and np.isnan(value)
-                else "recode the data, as with pymc_mrf.recode_states"
-            )
+            remedy = "recode the data, as with pymc_mrf.recode_states"
+            if x.dtype.kind == "f" and np.isnan(value):
+                remedy = missing
+            elif value != np.round(value):
+                remedy += f", or, {MEASUREMENTS}"
             whose = "this node" if self.cards else "this field"
             raise ValueError(
                 f"{name}{list(cell)} is {value}, which is not a state of {whose} "

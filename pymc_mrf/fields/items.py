@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import sequence, warn_user
+from pymc_mrf.checks import MEASUREMENTS, sequence, warn_user
 from pymc_mrf.fields.tables import Table, as_numbered_table, column_numbers
 
 MAX_STATES = 20  # of an item; more are ages, counts, or codes such as 99 of missing cells
@@ -139,7 +139,7 @@ def _why_no_item(table: Table, k: int) -> str:
             return f"values such as {other!r}"
         fraction = next((v for v in present if v != np.round(v)), None)
         if fraction is not None:
-            return f"numbers that are not whole, such as {fraction:g}"
+            return f"numbers that are not whole, such as {fraction:g}: {MEASUREMENTS}"
         if len(present) == len(set(present)) > MAX_STATES:
             return "a number of its own in every row"
     if len(set(present)) == 1:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array, sequence
+from pymc_mrf.checks import MEASUREMENTS, numeric_array, sequence
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import as_graph
 
@@ -117,7 +117,7 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
         )[0]
         raise ValueError(
             f"table: row {row} of {graph.nodes[node]!r} is {answers.values[row, node]:g}, but states are "
-            "whole numbers: recode it"
+            f"whole numbers: recode it, or, {MEASUREMENTS}"
         )
     array, is_missing = answers.values, answers.is_missing
     if is_missing.any():

@@ -215,7 +215,10 @@ def _one_row(dt: Any, var_name: str, group: str, coords: Mapping | None) -> xr.D
     counted = counted_marginals(dt, var_name, group)
     values = sampled_variable(dt, var_name, group) if counted is None else counted
     if counted is None and values.dtype.kind not in "iu":
-        raise TypeError(f"{var_name} is {values.dtype}; the states of a latent field are integers")
+        raise TypeError(
+            f"{var_name} is {values.dtype}; the states of a latent field are integers: show measurements by "
+            "arviz_plots.plot_forest"
+        )
     if coords is not None:
         check_mapping(coords, "coords", "the row to show, such as {'obs': 0}")
     for dim, label in (coords or {}).items():

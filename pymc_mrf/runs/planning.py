@@ -18,6 +18,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
 from pymc_mrf.analysis.node_measures import node_measures
 from pymc_mrf.checks import sequence, whole_number
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.coordinates import node_labels
@@ -193,6 +194,11 @@ def plan_study(
 def _read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
     op = getattr(getattr(variable, "owner", None), "op", None)
+    if isinstance(op, GaussianFieldRV):
+        raise TypeError(
+            "truth is a GaussianMRF, for whose edges studies know no prior probability, and so no Bayes "
+            "factor: draw tables by pymc.draw, and fit and compare them with pymc_mrf.replicate"
+        )
     if not isinstance(op, MarkovRandomFieldRV) or op.family.edge_axes:
         raise TypeError(
             "truth must be a pairwise field with one number per edge, such as "

@@ -9,6 +9,7 @@ import pytest
 from examples import (
     cost_against_width,
     edge_covariates,
+    gaussian_speed,
     hierarchical_field,
     kinetic_recovery,
     large_fields,
@@ -182,3 +183,13 @@ def test_sizes_of_the_documentation(tmp_path, capsys):
     with pytest.raises(SystemExit):
         parsed("--help")
     assert "as in the documentation: n-draws 1000" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.slow
+def test_gaussian_speed(tmp_path, no_convergence_warnings):
+    size = ["--nodes", "4", "--rows", "60", "--draws", "30", "--tables", "2"]
+    gaussian_speed.main([*size, "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "gaussian_speed.md").read_text(encoding="utf-8")
+    assert text.count("| 4 | `EdgeGibbs` |") == text.count("| 4 | NUTS |") == 1
+    text = (tmp_path / "_results" / "gaussian_recovery.md").read_text(encoding="utf-8")
+    assert text.count("| 4 |") == 1 and "in 2 tables of 60 rows" in text

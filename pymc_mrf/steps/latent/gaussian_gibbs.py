@@ -52,8 +52,8 @@ class GaussianGibbs(MRFStep):
         rv = model.values_to_rvs[value]
         if not _is_missing_part(rv):
             raise TypeError(
-                f"GaussianGibbs samples the missing cells of a pymc_mrf.GaussianMRF, but {rv.name} is "
-                "something else: leave the choice of the step to pm.sample()"
+                "GaussianGibbs samples the missing cells of a pymc_mrf.GaussianMRF that is observed, but "
+                f"{rv.name} is something else: leave the choice of the step to pm.sample()"
             )
         node = field_node(rv)
         others = [child.name for child in children(rv, model) if field_node(child) is not node]

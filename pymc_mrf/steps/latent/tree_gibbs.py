@@ -11,6 +11,7 @@ from pymc.step_methods.compound import Competence
 from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, warn_user, whole_number
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.cluster_sweep import Attraction
@@ -199,6 +200,8 @@ class TreeGibbs(MRFStep):
         node = field_node(rv)
         if node is None or not isinstance(node.op, UndirectedFieldRV):
             what = "none" if node is None else "one in time: use pymc_mrf.SeriesGibbs"
+            if node is not None and not isinstance(node.op, DiscreteFieldRV):
+                what = f"a {node.op.family.title}: leave the choice of the step to pm.sample()"
             raise TypeError(
                 f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is {what}"
             )

@@ -1,0 +1,206 @@
+"""Functions of users and Gaussian fields: those for fields with states refuse them, all others serve them."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+from tests.reference.gaussian import precision
+
+NODES = list("abcd")
+GRAPH = pmrf.graphs.complete(NODES)
+EDGES = [tuple(e) for e in GRAPH.edges.tolist()]
+WEIGHT = np.array([0.6, 0.0, 0.0, -0.4, 0.0, 0.0])
+
+
+def measured(n=100):
+    S = np.linalg.inv(precision(EDGES, WEIGHT, np.ones(4)))
+    x = np.random.default_rng(1).multivariate_normal(np.zeros(4), S, size=n)
+    table = pd.DataFrame(x, columns=NODES)
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        weight = pmrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 0.5), dims="edge")
+        diagonal = pm.Gamma("diagonal", 2, 1, dims="node")
+        pmrf.GaussianMRF("x", weight, diagonal, graph=GRAPH, observed=table)
+    return model, table
+
+
+OPTIONS = {
+    "draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True,
+    "compute_convergence_checks": False,
+}  # fmt: skip
+
+
+class Fit:
+    """A model of measurements, its table and draws; models with a hidden field and of groups; a truth."""
+
+    def __init__(self, store):
+        self.store, (self.model, self.table) = store, measured()
+        self.idata = pmrf.sample(model=self.model, store=store, **OPTIONS)
+        pm.sample_posterior_predictive(
+            self.idata, model=self.model, random_seed=1, progressbar=False, extend_inferencedata=True
+        )
+        with pm.Model() as self.hidden:
+            z = pmrf.GaussianMRF("z", 0.1, 1.0, graph=GRAPH)
+            pm.Normal("y", z.sum(), 1.0, observed=0.0)
+        with pm.Model() as self.groups:
+            for name in ("weight", "other"):
+                w = pmrf.SpikeAndSlab(name, 0.5, pm.Normal.dist(0, 0.5), shape=GRAPH.n_edges)
+                pmrf.GaussianMRF(f"x_{name}", w, 1.0, graph=GRAPH, observed=self.table)
+        self.idata.posterior["other"] = self.idata.posterior["weight"]
+        with pm.Model():
+            self.truth = pmrf.GaussianMRF.dist(WEIGHT, 1.0, graph=GRAPH)
+
+
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
+        return Fit(tmp_path_factory.mktemp("gaussian") / "store")
+
+
+def with_model(function):
+    return lambda f: function(f.idata, "x", model=f.model)
+
+
+DECLARE = "if these are measurements, declare a pymc_mrf.GaussianMRF"
+CONE = "weight is the weight of a GaussianMRF, whose precision is positive definite, so that the prior"
+REFUSED = {
+    "network_model": (lambda f: pmrf.network_model(f.table), DECLARE),
+    "network_model, columns": (lambda f: pmrf.network_model(f.table, columns=NODES), DECLARE),
+    "prepare": (lambda f: pmrf.prepare(f.table, GRAPH), DECLARE),
+    "observed": (lambda f: in_model(pmrf.Ising, f), DECLARE),
+    "fit": (lambda f: pmrf.fit(f.table, GRAPH), DECLARE),
+    "fit, family": (lambda f: pmrf.fit(f.table, GRAPH, family="gaussian"), DECLARE),
+    "elasso": (lambda f: pmrf.elasso(f.table, GRAPH), DECLARE),
+    "l1_pseudo_likelihood": (lambda f: pmrf.l1_pseudo_likelihood(f.table, GRAPH), DECLARE),
+    "neighborhood_selection": (lambda f: pmrf.neighborhood_selection(f.table, n_edges=3), DECLARE),
+    "chow_liu": (lambda f: pmrf.chow_liu(f.table), f"put them into classes.*{DECLARE}"),
+    "log_pseudo_likelihood": (
+        lambda f: pmrf.log_pseudo_likelihood(f.table, GRAPH, f.idata, var_name="weight"),
+        DECLARE,
+    ),
+    "conditional_log_likelihood": (
+        lambda f: pmrf.conditional_log_likelihood(f.table, GRAPH, f.idata, ["a"], var_name="weight"),
+        DECLARE,
+    ),
+    "tree_reweighted_bound": (
+        lambda f: pmrf.tree_reweighted_bound(f.truth),
+        "must be a .*PairwiseField",
+    ),
+    "plan_study": (
+        lambda f: pmrf.plan_study(f.truth, measured, [20], random_seed=1),
+        "truth is a GaussianMRF.* pymc_mrf.replicate",
+    ),
+    "predict_nodes": (with_model(pmrf.predict_nodes), "x is a GaussianMRF, whose nodes have no states"),
+    "predictability": (
+        with_model(pmrf.predictability),
+        "x is a GaussianMRF, whose nodes have no states",
+    ),
+    "score_predictions": (
+        lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),
+        "of predict_nodes",
+    ),
+    "edge_agreement": (
+        lambda f: pmrf.edge_agreement(f.idata, "x", graph=GRAPH),
+        "x of the posterior_predictive group is float64.*: compare measurements by",
+    ),
+    "plot_ppc_edges": (
+        lambda f: pmrf.plot_ppc_edges(f.idata, "x", graph=GRAPH),
+        "compare measurements by",
+    ),
+    "plot_ppc_magnetisation": (
+        lambda f: pmrf.plot_ppc_magnetisation(f.idata, "x"),
+        "compare measurements",
+    ),
+    "plot_ppc_runs": (with_model(pmrf.plot_ppc_runs), "compare measurements by"),
+    "run_lengths": (with_model(pmrf.run_lengths), "compare measurements by"),
+    "forecast": (lambda f: pmrf.forecast(f.idata, f.model, 2), "is no KineticMRF of the model"),
+    "LatentMarginals": (
+        lambda f: pmrf.LatentMarginals(f.hidden["z"], f.hidden),
+        "z is a GaussianMRF, whose nodes have none",
+    ),
+    "plot_latent_field": (
+        lambda f: pmrf.plot_latent_field(f.idata, "x", graph=GRAPH, group="posterior_predictive"),
+        "x is float64.*: show measurements by",
+    ),
+    "TreeGibbs": (
+        lambda f: pmrf.TreeGibbs([f.hidden["z"]], model=f.hidden),
+        "z is a GaussianMRF: leave",
+    ),
+    "GaussianGibbs": (
+        lambda f: pmrf.GaussianGibbs([f.hidden["z"]], model=f.hidden),
+        "GaussianMRF that is observed, but z is something else: leave",
+    ),
+    "edge_inclusion": (
+        lambda f: pmrf.edge_inclusion(f.idata, "weight", model=f.model),
+        f"{CONE}.*; give prior_inclusion",
+    ),
+    "edge_evidence": (
+        lambda f: pmrf.edge_evidence(f.idata, "weight", model=f.model),
+        f"{CONE}.*; give prior_inclusion",
+    ),
+    "plot_evidence": (
+        lambda f: pmrf.plot_evidence(f.idata, "weight", graph=GRAPH, model=f.model),
+        f"{CONE}.*; give prior_inclusion",
+    ),
+    "complexity_probabilities": (
+        lambda f: pmrf.complexity_probabilities(f.idata, "weight", model=f.model),
+        f"{CONE}.*; leave model out",
+    ),
+    "prior_sensitivity": (
+        lambda f: pmrf.prior_sensitivity(f.idata, "weight", model=f.model),
+        f"{CONE}.*; sample again with the other priors",
+    ),
+    "summarize_differences": (
+        lambda f: pmrf.summarize_differences(f.idata, ["weight", "other"], graph=GRAPH, model=f.groups),
+        f"the prior probability that weight and other differ is not known, as {CONE}.*; give",
+    ),
+    "compare_networks": (
+        lambda f: pmrf.compare_networks(f.idata, ["weight", "other"], graph=GRAPH, model=f.groups),
+        f"the prior probability that weight and other differ is not known, as {CONE}.*; give",
+    ),
+}
+
+
+def in_model(field, f):
+    with pm.Model():
+        return field("x", 0.1, 0.0, graph=GRAPH, observed=f.table)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_functions_of_states_refuse_measurements(name, fit):
+    call, message = REFUSED[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(fit)
+
+
+def test_tables_and_pictures_serve_measurements(fit):
+    idata, edges = fit.idata, list(GRAPH.edge_labels)
+    table = pmrf.summarize_edges(idata, "weight", graph=GRAPH, prior_inclusion=0.4)
+    assert set(table.index) == set(edges) and {"inclusion", "bayes_factor"} <= set(table)
+    assert set(pmrf.median_graph(idata, "weight", GRAPH).edges) >= {("a", "b"), ("b", "c")}
+    nodes = pmrf.summarize_nodes(idata, "weight", graph=GRAPH)
+    assert set(nodes.index.get_level_values("node")) == set(NODES)
+    density = pmrf.edge_density(idata, "weight")
+    np.testing.assert_allclose(density, (idata.posterior["weight"] != 0).mean("edge"))
+    assert pmrf.complexity_probabilities(idata, "weight").probability.sum() == pytest.approx(1)
+    assert pmrf.structure_probabilities(idata, "weight").probability.max() <= 1
+    assert pmrf.edge_evidence(idata, "weight", prior_inclusion=0.4).sel(edge="a--b") == "for"
+    idata.posterior["partial"] = pmrf.partial_correlations(idata, "weight", "diagonal", GRAPH)
+    for name in ("weight", "partial"):
+        for plot in (pmrf.plot_edges, pmrf.plot_nodes, pmrf.plot_inclusion):
+            assert plot(idata, name, graph=GRAPH).viz is not None
+    pmrf.plot_evidence(idata, "weight", graph=GRAPH, prior_inclusion=0.4)
+    pmrf.plot_complexity(idata, "weight")
+    pmrf.plot_diagnostics(idata)
+    assert "weight" in str(pmrf.diagnose(idata, model=fit.model))
+
+
+def test_draws_of_a_store(fit):
+    plain = pm.sample(model=fit.model, **OPTIONS)
+    again = pmrf.sample(model=fit.model, store=fit.store, **OPTIONS)
+    for name in ("weight", "diagonal"):
+        draws = fit.idata.posterior[name].values
+        np.testing.assert_array_equal(plain.posterior[name].values, draws)
+        np.testing.assert_array_equal(again.posterior[name].values, draws)
