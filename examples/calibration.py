@@ -37,6 +37,9 @@ PICTURE = pmrf.graphs.grid(6, 6)
 ARROWS = pmrf.graphs.lagged(3)
 GAPS = np.zeros((60, 3), dtype=bool)  # of a field in time: some cells, and rows
 GAPS[4::8, 0] = GAPS[6::8, 2] = GAPS[30:32] = True
+TRIANGLE = pmrf.graphs.complete(3)
+HOLES = np.zeros((60, 4), dtype=bool)  # of measurements: some cells
+HOLES[3::7, 1] = HOLES[5::9, 2] = True
 MEANS = np.array([-1.0, 0.0, 1.0])
 N_RANKS = 20  # ranks 0 to 19, of the truth among as many draws less one
 BAND = 0.95
@@ -130,6 +133,31 @@ def grouped_in_time(x: Any = None) -> pm.Model:
     return model
 
 
+def measured(x: Any = None) -> pm.Model:
+    """Declare a Gaussian field with missing cells, some of whose edges are absent.
+
+    The prior hardly ever leaves the cone of positive definite precisions.
+    """
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.3), shape=6)
+        b = pm.Normal("b", 0.7, 0.2, shape=4)
+        x = np.arange(HOLES.size).reshape(HOLES.shape) % 7.0 if x is None else x
+        x = np.ma.masked_array(x, HOLES)
+        pmrf.GaussianMRF("x", w, pm.math.exp(b), graph=PAIRS, observed=x)
+    return model
+
+
+def tabulated(x: Any = None) -> pm.Model:
+    """Declare a nominal field of three states, some of whose tables are absent."""
+    with pm.Model() as model:
+        blocks = pmrf.table_sizes(TRIANGLE, 3)
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.7), blocks=blocks)
+        b = pm.Normal("b", 0, 0.5, shape=(3, 3))
+        x = np.zeros((60, 3), int) if x is None else x
+        pmrf.NominalMRF("x", w, b, graph=TRIANGLE, n_states=3, observed=x)
+    return model
+
+
 def n_groups(v: Values) -> np.ndarray:
     """Count the different values of edges."""
     return 1 + (np.diff(np.sort(v["theta"], axis=1), axis=1) > 0).sum(axis=1)
@@ -156,6 +184,11 @@ EDGES = {
     "sum of weights": lambda v: v["w"].sum(axis=1),
 }
 EDGES_AND_BIASES = {**EDGES, "sum of biases": lambda v: v["b"].sum(axis=1)}
+TABLES = {
+    "number of tables": lambda v: (v["w"].reshape(len(v["w"]), 3, -1) != 0).any(axis=2).sum(axis=1),
+    "squares of weights": lambda v: (v["w"] ** 2).sum(axis=1),
+    "biases of node 0": lambda v: (v["b"][:, 0] * [-1.0, 0.0, 1.0]).sum(axis=1),
+}
 
 
 @dataclass(frozen=True)
@@ -277,6 +310,17 @@ CASES = {
         {**EDGES_AND_BIASES, "missing cells of 1": lambda v: v["x_unobserved"].sum(axis=1)},
     ),
     "grouped arrows": Case("`ConditionalGibbs`", EXACT, grouped_in_time, GROUPS),
+    "tables": Case('`EdgeGibbs` of tables, `"exact"`', EXACT, tabulated, TABLES),
+    "measurements": Case(
+        "`EdgeGibbs`, `GaussianGibbs`",
+        EXACT,
+        measured,
+        {
+            **EDGES,
+            "sum of log diagonals": lambda v: v["b"].sum(axis=1),
+            "missing cells": lambda v: v["x_unobserved"].sum(axis=1),
+        },
+    ),
     "hyperparameters": Case(
         "`ConjugateHyperparameters`",
         EXACT,

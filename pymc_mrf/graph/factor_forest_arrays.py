@@ -1,12 +1,13 @@
 """A tree partition of a factor graph as flat arrays: the form in which kernels take it."""
 
-import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from pymc_mrf.graph.factor_graph import FactorGraph
+from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.forest_arrays import block_of_node
 from pymc_mrf.graph.read_only import read_only
 
@@ -130,22 +131,16 @@ def factor_forest_arrays(
     """
     blocks = [[int(i) for i in members] for members in partition]
     owner = block_of_node(graph.n_variables, blocks, clamped).tolist()
+    links = factor_links(graph)
     cards = graph.cardinalities
+    variable, stride = links.variable.tolist(), links.stride.tolist()
     strides = [
-        {v: math.prod(shape[k + 1 :]) for k, v in enumerate(scope)}
-        for scope, shape in zip(graph.scopes, graph.table_shapes, strict=True)
+        dict(zip(variable[a:b], stride[a:b], strict=True))
+        for a, b in pairwise(links.factor_ptr.tolist())
     ]
-    factors_of: list[list[int]] = [[] for _ in cards]
-    for f, scope in enumerate(graph.scopes):
-        for v in scope:
-            factors_of[v].append(f)
+    factors_of = [own.tolist() for own in np.split(links.factor[links.link], links.variable_ptr[1:-1])]
 
-    variables, roots, cliques, attached = (
-        [],
-        [],
-        [],
-        [],
-    )  # cliques and attached: (block, factor, variable)
+    variables, roots, cliques, attached = [], [], [], []  # the last two: (block, factor, variable)
     block_ptr, root_ptr, clique_ptr, attached_ptr = [0], [0], [0], [0]
     for b, members in enumerate(blocks):
         shared: dict[int, list[int]] = {}
@@ -185,8 +180,8 @@ def factor_forest_arrays(
         return np.array(values, dtype=np.int64)
 
     arrays = FactorForestArrays(
-        cards=integers(cards),
-        table_ptr=np.cumsum([0, *(math.prod(s) for s in graph.table_shapes)], dtype=np.int64),
+        cards=links.cards,
+        table_ptr=links.table_ptr,
         factor_weight=np.divide(1.0, updates, out=np.zeros_like(updates), where=updates > 0),
         block_ptr=integers(block_ptr),
         variables=integers(variables),
@@ -207,6 +202,4 @@ def factor_forest_arrays(
         fixed=integers(fixed),
         fixed_stride=integers(fixed_stride),
     )
-    for array in arrays:
-        array.setflags(write=False)
-    return arrays
+    return read_only(FactorForestArrays, *arrays)

@@ -52,7 +52,7 @@ def factor_links(graph: FactorGraph) -> FactorLinks:
     def pointers(sizes: Sequence[int]) -> np.ndarray:
         return np.cumsum([0, *sizes], dtype=np.int64)
 
-    arrays = FactorLinks(
+    links = FactorLinks(
         cards=np.array(graph.cardinalities, dtype=np.int64),
         table_ptr=pointers([math.prod(shape) for shape in graph.table_shapes]),
         factor_ptr=pointers([len(scope) for scope in graph.scopes]),
@@ -62,9 +62,7 @@ def factor_links(graph: FactorGraph) -> FactorLinks:
         variable_ptr=pointers(counts.tolist()),
         link=by_variable.astype(np.int64),
     )
-    for array in arrays:
-        array.setflags(write=False)
-    return arrays
+    return read_only(FactorLinks, *links)
 
 
 def leaves_to_roots(adjacency: Sequence[Sequence[int]]) -> tuple[np.ndarray, int]:

@@ -85,20 +85,9 @@ def _paper_trees(
             for v in scope:
                 adjacency[v].add(p)
     growth = _FactorPaperGrowth(adjacency, rank, d, order=order, backtrack=backtrack)
-    left = growth.white
     changed = set(range(d))
-    by_degree: list[tuple[int, int, int]] = []
     trees: list[list[int]] = []
-    while True:
-        for v in changed:
-            heapq.heappush(by_degree, (len(adjacency[v]), rank[v], v))
-        while by_degree and (
-            by_degree[0][2] not in left or by_degree[0][0] != len(adjacency[by_degree[0][2]])
-        ):
-            heapq.heappop(by_degree)
-        if not by_degree:
-            return trees
-        removed = set(growth.grow(by_degree[0][2]))
+    while removed := set(growth.grow_from_lowest(changed)):
         variables = [v for v in removed if v < d]
         trees.append(variables)
         factors = set()
@@ -119,6 +108,7 @@ def _paper_trees(
                 removed.add(p)
         growth.seen |= changed | factors
         growth.finish(removed)
+    return trees
 
 
 class _PocketSearch:

@@ -59,6 +59,18 @@ class TreeGrowth(ABC):
         self.black: set[int] = set()
         self.available = [len(near) for near in adjacency]
         self.seen: set[int] = set()
+        self._by_degree: list[tuple[int, int, int]] = []
+
+    def grow_from_lowest(self, changed: Iterable[int]) -> list[int]:
+        """Grow from a vertex of lowest degree, that of `changed` being new; empty if no vertex is left."""
+        queue, adjacency, rank = self._by_degree, self.adjacency, self.rank
+        for v in changed:
+            heapq.heappush(queue, (len(adjacency[v]), rank[v], v))
+        while queue:
+            degree, _, v = heapq.heappop(queue)
+            if v in self.white and degree == len(adjacency[v]):
+                return self.grow(v)
+        return []
 
     def grow(self, start: int) -> list[int]:
         """Vertices of a maximal tree from `start`, in the order in which they were added."""

@@ -8,7 +8,6 @@ after another, each in what the earlier ones left. How one tree grows is in
 what is particular to factor graphs in `pymc_mrf.graph.factor_tree_partition`.
 """
 
-import heapq
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,25 +123,18 @@ def _adjacency(graph: PairwiseGraph) -> list[set[int]]:
 
 def _pairwise_trees(growth: TreeGrowth, *, simplify: bool) -> list[list[int]]:
     """Trees of sorted node indices: fig. 5.9."""
-    adjacency, rank, left = growth.adjacency, growth.rank, growth.white
+    adjacency = growth.adjacency
     n = len(adjacency)
     tree_of = [-1] * n
     attached: list[tuple[int, int]] = []
     changed = set(range(n))
-    by_degree: list[tuple[int, int, int]] = []
     n_trees = 0
     while True:
         if simplify:
             changed |= _simplify(growth, changed, attached)
-        for v in changed & left:
-            heapq.heappush(by_degree, (len(adjacency[v]), rank[v], v))
-        while by_degree and (
-            by_degree[0][2] not in left or by_degree[0][0] != len(adjacency[by_degree[0][2]])
-        ):
-            heapq.heappop(by_degree)
-        if not by_degree:
+        tree = growth.grow_from_lowest(changed)
+        if not tree:
             break
-        tree = growth.grow(by_degree[0][2])
         changed = set()
         for u in tree:
             tree_of[u] = n_trees

@@ -167,17 +167,24 @@ def test_the_compiler_is_told_and_numba_left_alone(asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "file", ["gibbs", "junction_tree", "packed_gibbs", "pseudo_edges", "tree_sampling"]
+    "file",
+    [
+        "simulation/test_gibbs",
+        "junction_trees/test_junction_tree",
+        "simulation/test_packed_gibbs",
+        "views/test_pseudo_edges",
+        "trees/test_tree_sampling",
+    ],
 )
 def test_kernels_do_the_same_as_numba_compiles_them(file):
     """Some files; numba takes long for all, which pytest runs with the variable in the environment."""
-    path = Path(__file__).with_name(f"test_{file}.py")
+    path = Path(__file__).parent / f"{file}.py"
     options = ["-q", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider", path]
     env = {**os.environ, _jit.VARIABLE: "numba"}
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options],
         env=env,
-        cwd=path.parents[2],
+        cwd=path.parents[3],
         capture_output=True,
         text=True,
     )

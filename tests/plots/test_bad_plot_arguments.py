@@ -81,7 +81,7 @@ PLOTS = [plot for plot in PLOTS if "dt" in inspect.signature(plot).parameters]
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_what_is_no_result(plot):
-    needed = {"var_name": "theta", "graph": GRAPH, "model": None}
+    needed = {"var_name": "theta", "graph": GRAPH, "model": None, "edge": ("a", "b"), "n_states": 2}
     options = {name: needed[name] for name in inspect.signature(plot).parameters if name in needed}
     with pytest.raises(
         TypeError, match=r"^dt must be the xarray\.DataTree that pymc\.sample returns, not int"

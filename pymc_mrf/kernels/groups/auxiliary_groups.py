@@ -9,6 +9,9 @@ A move from natural parameters eta to eta* is scored without partition functions
       log ratio = (eta* - eta) . s(X) + (eta~ - eta*) . s(Z*) - (eta~ - eta) . s(Z),
 
 where s sums f over the rows of a data set. Fixed node terms cancel. Only s(Z) is ever needed.
+
+Both moves, `sweep_labels` and `move_values`, are compiled for exact draws, and run by the interpreter (their
+``py_func``) where rows are simulated: see `auxiliary_draws`.
 """
 
 from typing import NamedTuple
@@ -90,7 +93,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         s(Z), for `moller` only.
     base : BaseDensity
         Base measure over eta.
-    aux : a namedtuple of `auxiliary_draws`
+    aux : ExactDraws
     rng : numpy.random.Generator
 
     Returns
@@ -105,7 +108,9 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
         here[e] = eta[labels[e]]
     proposal[:] = here
     # with exact draws, exchange needs one Binomial variable per proposal: the edge's own statistic
-    single = not moller and prepare_edges(aux, here)
+    single = aux.by_edge and not moller
+    if single:
+        prepare_edges(aux, here)
     logit = 0.0
     n_new = n_accepted = n_changes = 0
     for e in aux.order:
@@ -159,24 +164,34 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
 
 @jit
 def log_prior(eta, base, slope):
-    """Log density of one group value's base measure, over the parameter that users write.
+    """Log density of group values `eta` (K,) under the base measure, over the parameters that users write.
 
     `slope` is d eta / d parameter, or 0 for parameters theta = sigmoid(eta).
     """
-    value = series_value(base.series, eta)
-    if slope == 0.0:  # d eta / d theta = 1 / (theta (1 - theta))
-        value += abs(eta) + 2.0 * np.log1p(np.exp(-abs(eta)))
-    return value
+    total = 0.0
+    for k in range(eta.shape[0]):
+        total += series_value(base.series, eta[k])
+        if slope == 0.0:  # d eta / d theta = 1 / (theta (1 - theta))
+            total += abs(eta[k]) + 2.0 * np.log1p(np.exp(-abs(eta[k])))
+    return total
 
 
 @jit
-def propose_value(eta, walk, rng):
-    """Add N(0, sigma^2) to a group's parameter; the result as eta, NaN outside its range."""
-    step = walk.sigma * rng.standard_normal()
-    if walk.slope != 0.0:
-        return eta + walk.slope * step
-    theta = sigmoid(eta) + step
-    return np.log(theta) - np.log1p(-theta) if 0.0 < theta < 1.0 else np.nan
+def propose_values(eta, walk, base, proposal, rng):
+    """Add N(0, sigma^2) to the parameter of every group, as `proposal` (K,); return its `log_prior`.
+
+    `eta` (K,) are the present values.
+    """
+    for k in range(eta.shape[0]):
+        step = walk.sigma * rng.standard_normal()
+        if walk.slope != 0.0:
+            proposal[k] = eta[k] + walk.slope * step
+            continue
+        theta = sigmoid(eta[k]) + step
+        if not 0.0 < theta < 1.0:
+            return -np.inf
+        proposal[k] = np.log(theta) - np.log1p(-theta)
+    return log_prior(proposal, base, walk.slope)
 
 
 @jit
@@ -193,7 +208,7 @@ def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
     moller : bool
     reference : (r,) array
         The tied eta~ of this grouping, at which Y is drawn to begin with; for `moller` only.
-    aux : a namedtuple of `auxiliary_draws`
+    aux : ExactDraws
     rng : numpy.random.Generator
 
     Returns
@@ -201,23 +216,18 @@ def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
     int
         Number of steps accepted.
     """
-    r, n_groups = labels.shape[0], eta.shape[0]
+    r = labels.shape[0]
     here, proposal = np.empty(r), np.empty(r)
     s_old, s_new = np.empty(r), np.empty(r)
-    eta_new = np.empty(n_groups)
-    density = 0.0
-    for k in range(n_groups):
-        density += log_prior(eta[k], base, walk.slope)
+    eta_new = np.empty(eta.shape[0])
+    density = log_prior(eta, base, walk.slope)
     for e in range(r):
         here[e] = eta[labels[e]]
     if moller:
         draw_statistics(aux, reference, s_old, rng)
     n_accepted = 0
     for _ in range(walk.n_steps):
-        density_new = 0.0
-        for k in range(n_groups):
-            eta_new[k] = propose_value(eta[k], walk, rng)
-            density_new += -np.inf if np.isnan(eta_new[k]) else log_prior(eta_new[k], base, walk.slope)
+        density_new = propose_values(eta, walk, base, eta_new, rng)
         if density_new == -np.inf:
             continue
         for e in range(r):

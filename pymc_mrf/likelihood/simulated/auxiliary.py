@@ -92,7 +92,7 @@ class DataSampler(ABC):
         if draws == "exact":
             check_tractable(plan(), remedy='use draws="gibbs" instead, or a sparser graph')
             self._tree = plan().arrays
-            self._work = tree_kernels.allocate(self._tree)
+            self.work = tree_kernels.allocate(self._tree)
 
     @abstractmethod
     def _why_not_perfect(self) -> str | None:
@@ -106,9 +106,9 @@ class DataSampler(ABC):
         """Draw anew, or from Gibbs chains that start at `x` (n, d) int8, which changes in place."""
         if self.draws == "exact":
             flat = np.concatenate([table.ravel() for table in tables])
-            self._work.tables[: len(flat)] = flat
-            tree_kernels.collect(self._tree, self._work.tables, self._work)
-            tree_kernels.draw(self._tree, self._work, x, rng)
+            self.work.tables[: len(flat)] = flat
+            tree_kernels.collect(self._tree, self.work.tables, self.work)
+            tree_kernels.draw(self._tree, self.work, x, rng)
         else:
             self._sweep(x, tables, rng)
         return x
@@ -138,8 +138,6 @@ class AuxiliarySampler(DataSampler):
         `pymc_mrf.graph.junction_tree.AUTO_CELLS` cells, else "gibbs".
     n_sweeps : int
         Gibbs sweeps behind each draw.
-    trees : bool
-        Whether they may draw trees.
     name : str
         Of the field, for messages.
 
@@ -184,13 +182,12 @@ class AuxiliarySampler(DataSampler):
         *,
         draws: str = "auto",
         n_sweeps: int = AUXILIARY_SWEEPS,
-        trees: bool = True,
         name: str = "the field",
     ) -> None:
         self.n_states = n_states
         super().__init__(graph, lambda: field_tree(graph, n_states), n, draws, n_sweeps, name)
         few = max(self.n, 2 * graph.n_edges / graph.n_nodes) <= FEW
-        self.trees = trees and self.draws == "gibbs" and few
+        self.trees = self.draws == "gibbs" and few
         self.clusters = self.trees and self.n < TILED
         if self.draws == "gibbs":
             self._simulator = (

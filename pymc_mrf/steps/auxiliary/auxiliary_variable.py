@@ -13,13 +13,11 @@ from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.graph.junction_tree import field_tree, is_cheap
-from pymc_mrf.kernels.groups import auxiliary_draws
 from pymc_mrf.kernels.groups import auxiliary_groups as kernels
+from pymc_mrf.kernels.groups.auxiliary_draws import ExactDraws
 from pymc_mrf.kernels.simulation import gibbs, pcd
-from pymc_mrf.kernels.simulation.coupling_from_the_past import PACKED_DEGREE
-from pymc_mrf.likelihood.simulated.auxiliary import check_draws
-from pymc_mrf.likelihood.simulated.auxiliary_statistics import auxiliary_statistics
+from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.simulated.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
 from pymc_mrf.steps.auxiliary.intractable_fields import intractable_field
 from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStepState
@@ -79,8 +77,8 @@ class AuxiliaryVariableMH(GroupGibbs):
     draws : {"auto", "exact", "perfect", "gibbs"}
         "exact": by the junction tree. "perfect": by coupling from the past, for binary fields whose
         base allows attractive parameters only; slow where couplings are strong. "gibbs": chains that
-        start at the observed rows. "auto": exact if the junction tree is small enough
-        (`pymc_mrf.graph.junction_tree.AUTO_CELLS`), else "gibbs".
+        start at the observed rows, of up to 16 rows over trees: see `AuxiliarySampler`. "auto": exact if the
+        junction tree is small enough (`pymc_mrf.graph.junction_tree.AUTO_CELLS`), else "gibbs".
     n_sweeps : int
         Sweeps of the chains of "gibbs".
     restart : bool
@@ -157,11 +155,9 @@ class AuxiliaryVariableMH(GroupGibbs):
         super().__init__(vars, **kwargs)
         self._n_proposals = whole_number(n_proposals, "n_proposals", 1)
         self._n_value_steps = whole_number(n_value_steps, "n_value_steps", 1)
-        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         self._sigma = number(sigma, "sigma", 0.0)
         if auxiliary not in ("exchange", "moller"):
             raise ValueError(f'auxiliary must be "exchange" or "moller", not {auxiliary!r}')
-        check_draws(draws)
         self._moller, self._restart = auxiliary == "moller", flag(restart, "restart")
         field = self._field = self._the_field()
         if field.family.node_axes or not self._link.is_binary:
@@ -170,16 +166,20 @@ class AuxiliaryVariableMH(GroupGibbs):
                 f"({field.family.title}): use ExactGibbs or ParticleRatioGibbs"
             )
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
-        kind = _kind(field, draws)
-        self._aux = auxiliary_statistics(kind, field.x, field.graph, statistic, node_tables, n_sweeps)
-        self._draws = kind if kind in ("exact", "perfect") else "gibbs"
-        self._n_sweeps = n_sweeps if self._draws == "gibbs" else 0
+        sampler = AuxiliarySampler(
+            field.graph, len(statistic), len(field.x), draws=draws, n_sweeps=n_sweeps, name=field.name
+        )
+        self._draws, self._n_sweeps = sampler.draws, sampler.n_sweeps
+        self._aux: ExactDraws | SimulatedDraws
         self._intractable = None
+        if self._draws == "exact":
+            self._aux = exact_draws(sampler, statistic, node_tables)
+        else:
+            self._aux = SimulatedDraws(sampler, statistic, node_tables, field.x)
         if self._draws == "gibbs":
-            rv = self._model[field.name]
-            # single nodes, as `_aux` draws
+            rv, step = self._model[field.name], type(self).__name__
             self._intractable = intractable_field(
-                rv, field_node(rv), self._model, type(self).__name__, "gibbs", n_sweeps, trees=False
+                rv, field_node(rv), self._model, step, "gibbs", n_sweeps
             )
         self._s = np.empty(field.graph.n_edges)
         gibbs.edge_statistics(field.x, field.graph.edges, statistic, self._s)
@@ -207,20 +207,15 @@ class AuxiliaryVariableMH(GroupGibbs):
             labels = labels.reshape(-1)
             eta = self._tied_estimate(labels, base)[labels]
         # at the parameters, not at theta~: the first proposals are drawn like the state
-        auxiliary_draws.draw_statistics(self._aux, eta, self.s_auxiliary, self.rng)
-        self._check_draws()
+        self._aux.draw_statistics(eta, self.s_auxiliary, self.rng)
         return eta
 
-    def _check_draws(self) -> None:
-        if self._draws == "perfect" and self._aux.failed[0]:
-            self._aux.failed[0] = False
-            raise RuntimeError(
-                f"perfect sampling did not end within {auxiliary_draws.MAX_SWEEPS} sweeps: the couplings "
-                f'that were proposed for {self._name} are too strong; use draws="gibbs"'
-            )
+    def _fitting(self, move):
+        """Return a move as it is compiled for exact draws, or for the interpreter that asks simulations."""
+        return move if self._aux.by_edge else move.py_func
 
     def _sweep_labels(self, groups, base):
-        n_new, n_accepted, n_changes = kernels.sweep_labels(
+        n_new, n_accepted, n_changes = self._fitting(kernels.sweep_labels)(
             groups,
             self._s,
             base.alpha,
@@ -243,7 +238,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
         if self._restart:
             eta = reference.copy()
-        n_accepted = kernels.move_values(
+        n_accepted = self._fitting(kernels.move_values)(
             labels,
             eta,
             self._s,
@@ -254,7 +249,6 @@ class AuxiliaryVariableMH(GroupGibbs):
             self._aux,
             self.rng,
         )
-        self._check_draws()
         return eta, {
             "auxiliary_mh_label_acceptance": self._label_acceptance,
             "auxiliary_mh_value_acceptance": n_accepted / self._n_value_steps,
@@ -295,27 +289,11 @@ class AuxiliaryVariableMH(GroupGibbs):
         tied = np.clip(inverse @ (weighted @ self._estimate), low, high)
         simulated = np.empty(len(labels))
         for t in range(1, TIED_ITERATIONS + 1):
-            auxiliary_draws.draw_statistics(self._aux, tied[labels], simulated, rng)
+            self._aux.draw_statistics(tied[labels], simulated, rng)
             gap = members.T @ (self._s - simulated) / len(self._field.x)  # (K,)
             step = np.clip(inverse @ gap / t, -STEP_MAX, STEP_MAX)
             tied = np.clip(tied + step, low, high)
         return tied
-
-
-def _kind(field: ObservedField, draws: str) -> str:
-    """Which sampler of auxiliary data serves this field, as `auxiliary_statistics` calls it."""
-    graph, n_states = field.graph, field.family.n_states
-    if draws == "exact" or (draws == "auto" and is_cheap(field_tree(graph, n_states))):
-        return "exact"
-    if draws == "perfect":
-        degree = int(np.diff(graph.arrays.indptr).max())
-        if n_states != 2 or degree > PACKED_DEGREE:
-            raise ValueError(
-                f'draws="perfect" needs two states and at most {PACKED_DEGREE} neighbours per node, but '
-                f'{field.name} has {n_states} states and up to {degree} neighbours; use draws="gibbs"'
-            )
-        return "perfect"
-    return GibbsSimulator(graph, n_states, len(field.x)).kernel
 
 
 def _estimate(

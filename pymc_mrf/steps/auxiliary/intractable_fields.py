@@ -28,12 +28,12 @@ from pymc_mrf.steps.common.model_field import ModelField
 
 
 def intractable_field(
-    rv, node, model: pm.Model, step: str, draws: str, n_sweeps: int, trees: bool = True
+    rv, node, model: pm.Model, step: str, draws: str, n_sweeps: int
 ) -> "IntractableField":
     """Make the `IntractableField` of a model variable: `node` is the apply node of the field."""
     if isinstance(node.op, FactorGraphRV):
         return IntractableFactorGraph(rv, node, model, step, draws, n_sweeps)
-    return IntractablePairwiseField(rv, node, model, step, draws, n_sweeps, trees)
+    return IntractablePairwiseField(rv, node, model, step, draws, n_sweeps)
 
 
 class IntractableField(ABC):
@@ -252,17 +252,14 @@ def _potential(row: np.ndarray, counts: np.ndarray) -> float:
 
 
 class IntractablePairwiseField(IntractableField):
-    """`Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`.
-
-    `trees`: whether the sweeps of its auxiliary sampler may draw trees.
-    """
+    """`Ising`, `Potts`, `AgreementMRF` or `BoltzmannMachine`."""
 
     _pseudo = pseudo_likelihood
     _count = staticmethod(count_configurations)
 
-    def __init__(self, rv, node, model, step, draws, n_sweeps, trees) -> None:
+    def __init__(self, rv, node, model, step, draws, n_sweeps) -> None:
         graph, K = node.op.graph, node.op.family.n_states
-        self._trees, self._arrays, self._cells = trees, graph.arrays, graph.edges
+        self._arrays, self._cells = graph.arrays, graph.edges
         self._shapes = (graph.n_edges, K, K), (graph.n_nodes, K)
         possible = node.op.family.possible(graph.n_nodes).ravel()
         self._finite = np.r_[np.ones(graph.n_edges * K * K, dtype=bool), possible]
@@ -274,7 +271,7 @@ class IntractablePairwiseField(IntractableField):
 
     def _sampler(self, n):
         n_states = self._op.family.n_states
-        return AuxiliarySampler(self.graph, n_states, n, trees=self._trees, **self._auxiliary)
+        return AuxiliarySampler(self.graph, n_states, n, **self._auxiliary)
 
     def is_valid(self, natural):
         """Whether all are finite where a state is possible."""

@@ -7,8 +7,6 @@ import pytest
 from scipy import special
 
 import pymc_mrf as pmrf
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.simulation.coupling_from_the_past import PACKED_DEGREE
 from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
@@ -208,23 +206,11 @@ def test_fields_it_cannot_serve_are_refused():
     model = agreement_model(agreement_data(20, seed=1), likelihood="pseudo")
     with model, pytest.raises(ValueError, match='likelihood="pseudo"'):
         AuxiliaryVariableMH([model["theta"]])
-    k = PACKED_DEGREE + 1
-    graph = PairwiseGraph(range(k + 1), [(0, i) for i in range(1, k + 1)])
     with pm.Model():
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0.5, 1), shape=k)
-        pmrf.AgreementMRF("x", theta, graph=graph, observed=np.zeros((5, k + 1), dtype=int))
-        with pytest.raises(ValueError, match=f"at most {PACKED_DEGREE} neighbours per node"):
+        theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0.5, 1), shape=5)
+        pmrf.AgreementMRF("x", theta, graph=GRAPH, n_states=3, observed=np.zeros((5, 4), dtype=int))
+        with pytest.raises(ValueError, match="is for binary fields, but x has 3 states"):
             AuxiliaryVariableMH([theta], draws="perfect")
-
-
-def test_perfect_sampling_that_does_not_end_is_reported():
-    model = attractive_model(agreement_data(20, seed=1))
-    with model:
-        step = AuxiliaryVariableMH([model["theta"]], draws="perfect", **QUICK)
-    step.setup_chain(np.random.default_rng(1), 0, 1)
-    step._aux.failed[0] = True  # as the kernel leaves it
-    with pytest.raises(RuntimeError, match="perfect sampling did not end"):
-        step.step(model.initial_point())
 
 
 @pytest.mark.slow
