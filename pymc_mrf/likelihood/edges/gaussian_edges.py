@@ -103,8 +103,8 @@ class GaussianLikelihood(EdgeEngine):
         return normal_coordinates(np.linalg.solve(precision, shift), precision)
 
     def stretch(self, rng) -> float:
-        """Two steps at least: one alone, as long as the normal approximation allows, is too short a way."""
-        return rng.uniform(1.5, 2.0)
+        """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
+        return rng.uniform(1.0, 2.0)
 
     def learn(self, weight: float) -> None:
         """Let the reference follow the chain; a mean of positive definite matrices is one."""
