@@ -315,7 +315,10 @@ class ParticleLikelihood(GroupEngine):
         shares = np.empty((len(edges), self.n_levels))
         self._take_states(len(edges) > 0)
         if len(edges):
+            tally = self._view.edges.tally
+            told = tally.copy()  # the noise is that of labels, which are not drawn here
             grouped_particles.fill_shares(self._view, edges, shares)
+            tally[:] = told
         self._moments = sums, average.mean(axis=1), np.cov(average, ddof=0) / m, is_rare, edges, shares
 
     def grouped(self, labels, values):

@@ -155,6 +155,18 @@ def test_gradients_of_grouped_values_are_those_of_their_log_likelihood(rng):
         np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
 
 
+def test_measuring_groups_does_not_count_as_labels_drawn(rng):
+    """Edges of groups that hardly vary have hardly any noise, and would dilute that of the labels."""
+    particles = engine(rng, 400)
+    labels, values = np.array([0, 1, 0, 2, 1]), np.array([0.3, -0.6, 7.0])
+    particles.start(values[labels], 20, rng)
+    before = particles.edge_noise()
+    assert before > 0.0
+    particles.measure(labels, 3, rng)
+    assert particles._moments[3].any()  # else no edge would be looked at
+    assert particles.noise == before
+
+
 def test_a_rare_disagreement_is_known_better_than_the_particles_show_it(rng):
     """One edge alone: all particles agree but a few, or none; its log-likelihood is in closed form."""
     graph = PairwiseGraph(range(2), [(0, 1)])
