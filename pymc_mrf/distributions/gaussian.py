@@ -78,8 +78,9 @@ class GaussianMRF(RegisteredField, Continuous):
     **The prior.** The log density is -inf where K is not positive definite, so that prior and likelihood
     together know such parameters only: the prior of weights and diagonal is what you declare, times an
     indicator of the cone of positive definite matrices, up to a constant. A `SpikeAndSlab` on the weights
-    thus means p(S, w, kappa) proportional to p^|S| (1 - p)^(r - |S|) slab(w) prior(kappa) 1[K > 0], as in
-    Wang (2015), whose spike is a narrow normal density. Where the prior of K given S is normalised for
+    thus means a joint density of structure S, weights and diagonal proportional to
+    ``p^|S| (1 - p)^(r - |S|) slab(w) prior(kappa) 1[K > 0]``, as in Wang (2015), whose spike is a narrow
+    normal density. Where the prior of K given S is normalised for
     every S, as the G-Wishart one of BDgraph, p(S) is the binomial one. Here structures with many edges are
     in the cone for fewer of their values, so that the prior probability of an edge is below p, the more so
     the wider the slab and the larger the field. Draws from the prior, as of
