@@ -80,10 +80,10 @@ class GaussianMRF(RegisteredField, Continuous):
     indicator of the cone of positive definite matrices, up to a constant. A `SpikeAndSlab` on the weights
     thus means a joint density of structure S, weights and diagonal proportional to
     ``p^|S| (1 - p)^(r - |S|) slab(w) prior(kappa) 1[K > 0]``, as in Wang (2015), whose spike is a narrow
-    normal density. Where the prior of K given S is normalised for
-    every S, as the G-Wishart one of BDgraph, p(S) is the binomial one. Here structures with many edges are
-    in the cone for fewer of their values, so that the prior probability of an edge is below p, the more so
-    the wider the slab and the larger the field. Draws from the prior, as of
+    normal density. Where the prior of K given S is normalised for every S, as the G-Wishart one of BDgraph,
+    p(S) is the binomial one. Here structures with many edges are in the cone for fewer of their values, so
+    that the prior probability of an edge is below p, the more so the wider the slab and the larger the
+    field. Draws from the prior, as of
     ``pm.sample_prior_predictive``, do not know of the cone: rows whose precision is not positive definite
     are NaN, and all other draws are those of the prior.
 

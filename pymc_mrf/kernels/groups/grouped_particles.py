@@ -10,6 +10,7 @@ import numpy as np
 from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.groups.edgewise_groups import log_masses
+from pymc_mrf.kernels.log_scores import normalise
 from pymc_mrf.kernels.views.particle_edges import estimate_pair
 
 
@@ -88,15 +89,9 @@ def fill_shares(view, edges, out):
         w = view.edges.w[edges[k]]
         estimate_pair(view.edges, edges[k], w)
         log_masses(view.edges.pair.log_p, view.level, view.log_mass)
-        top, total = -np.inf, 0.0
         for l in range(out.shape[1]):
             out[k, l] = view.log_mass[l] + w * view.scale * view.levels[l]
-            top = max(top, out[k, l])
-        for l in range(out.shape[1]):
-            out[k, l] = np.exp(out[k, l] - top)
-            total += out[k, l]
-        for l in range(out.shape[1]):
-            out[k, l] /= total
+        normalise(out[k])
 
 
 @lean

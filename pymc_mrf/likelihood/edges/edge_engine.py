@@ -108,6 +108,16 @@ def features_at(features: np.ndarray, states: np.ndarray) -> np.ndarray:
     return np.take_along_axis(features, states[:, None].astype(np.int64), axis=2)
 
 
+def node_parameters(basis: np.ndarray, tables: np.ndarray) -> np.ndarray:
+    """Find the node parameters (d q,) whose `basis` (q, K) gives the log `tables` (d, K), up to constants.
+
+    Impossible states, -inf in a table, have no say.
+    """
+    tables = np.where(np.isfinite(tables), tables, 0.0)
+    b = np.linalg.lstsq((basis - basis[:, :1]).T, (tables - tables[:, :1]).T, rcond=None)[0]  # (q, d)
+    return b.T.ravel()
+
+
 def taken_from_ends(
     features: np.ndarray, edges: np.ndarray, centre: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

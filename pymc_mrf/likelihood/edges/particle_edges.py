@@ -14,7 +14,7 @@ from pymc_mrf.kernels.edges import particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
-from pymc_mrf.kernels.views.questions import centred
+from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.kernels.views.weighted_particles import (
     fill_means,
     get_states,
@@ -87,12 +87,8 @@ class ParticleEdges(EdgeEngine):
         self.correlations = node_correlations(x, field)
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
-        indptr, n_biases = graph.arrays.indptr, len(field.t)
-        self._particles: Any = (
-            binary_particles.allocate(size, indptr, graph.n_edges)
-            if family.is_binary_product
-            else state_particles.allocate(size, indptr, field)
-        )
+        n_biases = len(field.t)
+        self._particles = allocate_particles(size, graph, family, field)
         self.view = particle_edges.allocate_view(
             field, n_biases if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
         )
@@ -286,6 +282,13 @@ class ParticleEdges(EdgeEngine):
         )
         self._b[:] = self.view.b
         return accept
+
+
+def allocate_particles(size: int, graph: PairwiseGraph, family: Family, field: Field) -> Any:
+    """Allocate `size` particles of the kind that takes least for a field of this family."""
+    if family.is_binary_product:
+        return binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
+    return state_particles.allocate(size, graph.arrays.indptr, field)
 
 
 def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:

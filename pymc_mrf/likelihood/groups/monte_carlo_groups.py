@@ -9,7 +9,7 @@ from pymc_mrf.kernels.groups.monte_carlo_groups import SampledView
 from pymc_mrf.kernels.views.monte_carlo_edges import locate
 from pymc_mrf.kernels.views.questions import add_slopes
 from pymc_mrf.likelihood.data_counts import blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, fill_sums
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, fill_sums, node_parameters
 from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood
@@ -61,9 +61,7 @@ class MonteCarloLikelihood(ComputedLikelihood):
     def set_node_tables(self, node_tables):
         """Find the node parameters."""
         super().set_node_tables(node_tables)
-        G, tables = self._view.edges.field.basis, np.where(np.isfinite(node_tables), node_tables, 0.0)
-        b = np.linalg.lstsq((G - G[:, :1]).T, (tables - tables[:, :1]).T, rcond=None)[0]  # (q, d)
-        self._view.edges.beta[:] = b.T.ravel()
+        self._view.edges.beta[:] = node_parameters(self._view.edges.field.basis, node_tables)
 
     def view(self, eta):
         """Weights computed anew, so that rounding errors do not add up over the chain."""

@@ -6,8 +6,6 @@ times faster than particles that keep their local fields: states are moved there
 anew for the next sweep over the labels.
 """
 
-from typing import Any
-
 import numpy as np
 
 from pymc_mrf.fields.families import ISING
@@ -17,15 +15,11 @@ from pymc_mrf.kernels.groups import grouped_particles
 from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.resampling import fill_ancestors
-from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
+from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.kernels.views.noise import MAX_NOISE
-from pymc_mrf.kernels.views.weighted_particles import (
-    get_states,
-    refresh,
-    set_states,
-)
-from pymc_mrf.likelihood.edges.edge_engine import edge_field
-from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE
+from pymc_mrf.kernels.views.weighted_particles import get_states, refresh, set_states
+from pymc_mrf.likelihood.edges.edge_engine import edge_field, node_parameters
+from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE, allocate_particles
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine
 
 LEAST_PARTICLES = 2048
@@ -72,12 +66,8 @@ class ParticleLikelihood(GroupEngine):
         if np.array_equal(statistic, np.eye(2)):
             family = ISING  # the same fields, with particles that keep log odds in place of tables
         field = edge_field(x, graph, family, False, np.arange(graph.n_edges))
-        indptr, m = graph.arrays.indptr, n_particles
-        self._particles: Any = (
-            binary_particles.allocate(m, indptr, graph.n_edges)
-            if family.is_binary_product
-            else state_particles.allocate(m, indptr, field)
-        )
+        m = n_particles
+        self._particles = allocate_particles(m, graph, family, field)
         edges = particle_edges.allocate_view(field, 0, self._particles, LEAST_SIZE * m, 0)
         self._view = EdgewiseView(
             edge_of=self.edge_of,
@@ -177,9 +167,7 @@ class ParticleLikelihood(GroupEngine):
     def set_node_tables(self, node_tables) -> None:
         """Find the node parameters; the particles follow at the next `change`."""
         super().set_node_tables(node_tables)
-        G, tables = self._view.edges.field.basis, np.where(np.isfinite(node_tables), node_tables, 0.0)
-        b = np.linalg.lstsq((G - G[:, :1]).T, (tables - tables[:, :1]).T, rcond=None)[0]  # (q, d)
-        self._view.edges.beta[:] = b.T.ravel()
+        self._view.edges.beta[:] = node_parameters(self._view.edges.field.basis, node_tables)
 
     def start(self, eta: np.ndarray, n_sweeps: int, rng: np.random.Generator) -> None:
         """Particles from the rows of the data, followed by `n_sweeps` sweeps at `eta` (r,)."""
