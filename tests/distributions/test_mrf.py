@@ -19,7 +19,7 @@ from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
-from tests.distributions.test_foreign_routes import FIND_MAP
+from tests.distributions.routes import FIND_MAP
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies
 

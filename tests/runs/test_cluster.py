@@ -12,7 +12,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.runs.cluster import compilers_turn
 from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.store import Store
-from tests.runs.test_sample import DRAWS, RUN, TUNE, assert_same, small_model
+from tests.runs.models import DRAWS, RUN, TUNE, assert_same, small_model
 
 distributed = pytest.importorskip("distributed")
 

@@ -9,7 +9,7 @@ from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term, allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.groups.independent_edges import FixedView
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
-from tests.kernels.priors.test_series import log_logistic
+from tests.kernels.priors.densities import log_logistic
 from tests.reference.dirichlet_process import crp_probability, labels_of, set_partitions
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
 

@@ -10,7 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-from tests.steps.groups.test_group_gibbs import (
+from tests.steps.groups.models import (
     EDGES,
     GRAPH,
     SAMPLE,

@@ -17,13 +17,8 @@ from tests.reference.spike_and_slab import (
     structure_posteriors,
 )
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_particles import (
-    ERROR,
-    assert_inclusion,
-    draws_of,
-    gaps_of_biases,
-)
-from tests.steps.edges.test_edge_gibbs_states import (
+from tests.steps.edges.particle_models import ERROR, assert_inclusion, draws_of, gaps_of_biases
+from tests.steps.edges.state_models import (
     EDGES,
     FAMILIES,
     GRAPH,
@@ -133,17 +128,6 @@ def test_noise_does_not_widen_the_posterior():
         spread.append(b[..., family.node_entries(4)].std(axis=(0, 1)))
     # without it, sqrt(1 + n / m) = 1.15
     assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
-
-
-def ordinal_model():
-    """Of four nodes with different numbers of states."""
-    family = FAMILIES["mixed"]
-    x = field_data(family, GRAPH, WEIGHT, node_parameters(family, 4), 40, seed=3)
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", pm.Beta("p", 2, 2), pm.Normal.dist(0, 1), shape=6)
-        b = pm.Normal("b", 0, 2, shape=(4, 3))
-        declare("x", family, w, b, GRAPH, x, "particles")
-    return model
 
 
 @pytest.mark.filterwarnings("ignore:x. the nodes of .* always agree")

@@ -16,7 +16,7 @@ from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, one_edge_posterior, structure_posterior
 from tests.reference.views import use_junction_tree
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs import (
+from tests.steps.edges.binary_models import (
     TRIANGLE,
     beta_p,
     boltzmann_data,

@@ -15,8 +15,8 @@ from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_kinetic import PAIR, declare, series
-from tests.steps.groups.test_group_fields import gaps_of, sample
+from tests.steps.edges.arrow_models import PAIR, declare, series
+from tests.steps.groups.field_models import gaps_of, sample
 
 LINK = ((0, 1),)
 

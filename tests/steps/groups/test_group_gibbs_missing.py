@@ -8,17 +8,11 @@ from scipy import special
 import pymc_mrf as pmrf
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
-from tests.steps.groups import test_group_states as states
-from tests.steps.groups.test_group_fields import CYCLE, OPTIONS, draw, gaps_of, sample
-from tests.steps.groups.test_group_states import TRIANGLE, near
+from tests.steps.groups import state_models as states
+from tests.steps.groups.field_models import CYCLE, MISSING, OPTIONS, draw, gaps_of, masked, sample
+from tests.steps.groups.state_models import TRIANGLE, near
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
-MISSING = -1
-
-
-def masked(x, share=0.25):
-    """The array, some of its cells masked."""
-    return np.ma.masked_array(x, np.random.default_rng(3).random(x.shape) < share)
 
 
 def posteriors(x, edges, statistic, nodes, **options):

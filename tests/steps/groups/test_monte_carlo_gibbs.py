@@ -15,7 +15,7 @@ from pymc_mrf.likelihood.edges.reference import Chains
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-from tests.steps.groups.test_group_gibbs import EDGES, GRAPH, SAMPLE, agreement_data, standardised_gaps
+from tests.steps.groups.models import EDGES, GRAPH, SAMPLE, agreement_data, standardised_gaps
 
 BIAS = np.array([0.5, -0.3, 0.2, -0.6])
 
