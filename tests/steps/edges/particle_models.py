@@ -6,12 +6,14 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.statistics import Z
 from tests.steps.edges.binary_models import (
     GRAPH,
     boltzmann_data,
 )
 
 ERROR = 0.03  # of an inclusion probability that particles may add
+SHARE = 0.1  # of a posterior standard deviation that they may add to the error of a mean
 
 
 def draws_of(model, names, n_draws=2000, tune=300, n_chains=2, **options):
@@ -39,6 +41,14 @@ def assert_inclusion(w, expected):
         error = float(az.mcse(present)) if present.std() > 0 else 0.0
         assert error < 0.5 * ERROR
         assert abs(present.mean() - expected[e]) < ERROR + 2.0 * error, (e, present.mean(), expected[e])
+
+
+def assert_means(draws, expected):
+    """Within the Monte-Carlo error, and what particles may add."""
+    for k, value in enumerate(np.ravel(expected)):
+        own = draws.reshape(*draws.shape[:2], -1)[..., k]
+        gap = abs(own.mean() - value)
+        assert gap < SHARE * own.std() + Z * float(az.mcse(own)), (k, own.mean(), value)
 
 
 def edge_model(x=None, slab=None, likelihood="particles"):

@@ -1,6 +1,5 @@
 """EdgeGibbs on fields of many states that are simulated, against all structures."""
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
@@ -17,7 +16,14 @@ from tests.reference.spike_and_slab import (
     structure_posteriors,
 )
 from tests.statistics import Z
-from tests.steps.edges.particle_models import ERROR, assert_inclusion, draws_of, gaps_of_biases
+from tests.steps.edges.particle_models import (
+    ERROR,
+    SHARE,
+    assert_inclusion,
+    assert_means,
+    draws_of,
+    gaps_of_biases,
+)
 from tests.steps.edges.state_models import (
     EDGES,
     FAMILIES,
@@ -32,19 +38,6 @@ from tests.steps.edges.state_models import (
     node_parameters,
 )
 
-SHARE = 0.1  # of a posterior standard deviation that particles may add to the error of a mean
-
-
-def assert_means(draws, expected):
-    """Within the Monte-Carlo error, and what particles may add."""
-    for k, value in enumerate(np.ravel(expected)):
-        own = draws.reshape(*draws.shape[:2], -1)[..., k]
-        assert abs(own.mean() - value) < SHARE * own.std() + Z * float(az.mcse(own)), (
-            k,
-            own.mean(),
-            value,
-        )
-
 
 @pytest.mark.parametrize(
     "family",
@@ -54,7 +47,7 @@ def assert_means(draws, expected):
         FAMILIES["own scores"],
         slow(potts(3)),
         slow(potts(2)),
-        agreement(3),
+        slow(agreement(3)),
     ],
     ids=["mixed", "scores", "own scores", "potts", "two states", "agreement"],
 )

@@ -48,7 +48,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", slow("monte-carlo")])
 @pytest.mark.parametrize(("kind", "graph"), CASES)
 def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
     _, _, statistic, nodes = make(kind, graph)
@@ -62,7 +62,7 @@ def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
         assert gaps_of(theta, exact_posterior(kind, graph, not pseudo)) > Z
 
 
-@pytest.mark.parametrize("kind", ["potts", "ordinal"])
+@pytest.mark.parametrize("kind", ["ordinal", slow("potts")])
 def test_particles_are_near_the_posterior(kind):
     _, _, statistic, nodes = make(kind, TRIANGLE)
     model = model_of(kind, TRIANGLE, data(TRIANGLE, statistic, nodes), "particles")
@@ -116,8 +116,11 @@ def test_questionnaire_by_default():
         pmrf.OrdinalMRF("x", w, b, graph=graph, n_states=K, scores=[-1, 0, 1], observed=x)
         idata = pm.sample(200, tune=200, chains=4, cores=1, random_seed=1, **OPTIONS)
     assert float(az.rhat(idata, var_names=["w", "b"])["w"].max()) < 1.05
-    mean = idata.posterior["w"].mean(("chain", "draw")).values
-    np.testing.assert_allclose(mean, weight, atol=0.2)
+    w = idata.posterior["w"]
+    mean, spread = (value.values for value in (w.mean(("chain", "draw")), w.std(("chain", "draw"))))
+    # the truth is as far from the mean as a draw of the posterior is; not so that of other edges
+    assert np.all(np.abs(mean - weight) < Z * spread)
+    assert np.any(np.abs(mean - weight[::-1]) > Z * spread)
     together = pmrf.co_clustering(idata, "w").values
     assert together[0, 1] > 0.7 > 0.3 > together[0, 2]
     assert len(np.unique(pmrf.point_grouping(idata, "w"))) >= 2
