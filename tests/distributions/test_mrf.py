@@ -234,6 +234,7 @@ def test_latent_fields_take_their_rows_from_their_parameters(field, shape):
     assert np.all(start == start.flat[0])
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_two_graphs_have_two_samplers():
     graphs = [PairwiseGraph("abc", [edge]) for edge in (("a", "b"), ("b", "c"))]

@@ -76,6 +76,7 @@ def test_biases_that_move_with_the_arrows(name):
     assert gaps(draws, posterior([(j, i, lag) for i, j, lag in edges])).max() > Z
 
 
+@pytest.mark.slow
 def test_a_difference_between_two_groups_of_series():
     """Rows of one group have weights w + delta / 2, those of the other w - delta / 2."""
     arrows, w, delta = PAIR[:3], np.array([0.8, 0.0, -0.5]), np.array([0.0, 1.2, 0.0])
@@ -102,7 +103,7 @@ def test_a_difference_between_two_groups_of_series():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 6))).max() > Z
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
+@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact")])
 def test_links_within_rows_beside_arrows(likelihood):
     """By the pseudo-likelihood of each row, or that of whole rows; in one vector, or in two of their own."""
     arrows, links = [(0, 0), (0, 1)], [(0, 1)]
@@ -152,6 +153,7 @@ def test_listed_rows_whose_biases_move(name):
     assert gaps(draws, posterior(P + 0.1)).max() > Z
 
 
+@pytest.mark.slow
 def test_listed_rows_of_two_groups():
     """Rows of one group have weights w + delta / 2, those of the other w - delta / 2."""
     arrows, links, w = PAIR[1:2], [(0, 1)], np.array([0.8])
@@ -179,7 +181,7 @@ def test_listed_rows_of_two_groups():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 4))).max() > Z
 
 
-@pytest.mark.parametrize("prior", ["SpikeAndSlab", "DirichletProcess"])
+@pytest.mark.parametrize("prior", ["SpikeAndSlab", slow("DirichletProcess")])
 def test_weights_are_rows_told_more_than_once(prior):
     """The same draws as with each row, after the one before, as often as its weight says."""
     z = np.random.default_rng(1).integers(2, size=(20, 2))
@@ -249,6 +251,7 @@ def test_priors_that_nuts_moves():
     assert gaps(idata.posterior["w"].values, other(lambda k: 0.0 if k == 3 else -np.inf)).max() > Z
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_people_who_differ():
     """A weight for each series, drawn around a common mean: against quadrature over both."""

@@ -105,7 +105,7 @@ def excess(w, exact):
 
 
 @pytest.mark.parametrize(
-    "name", ["Boltzmann", "own scores", *(slow(name) for name in ("ordinal", "Potts"))]
+    "name", ["Boltzmann", *(slow(name) for name in ("own scores", "ordinal", "Potts"))]
 )
 def test_all_structures_of_three_nodes(name):
     family = FAMILIES[name]
@@ -146,6 +146,7 @@ def test_an_item_that_nobody_endorsed():
     assert biases[0].mean() < -3.0
 
 
+@pytest.mark.slow
 def test_differences_between_two_groups():
     """Two sparse vectors, each with a step of its own, and two fields with a likelihood of each."""
     x = data(BOLTZMANN, 160)

@@ -40,7 +40,7 @@ def model_of(z, labels, family, b, arrows, links=(), **options):
     ("name", "links", "likelihood"),
     [
         pytest.param("ordinal", (), None, id="arrows"),
-        pytest.param("boltzmann", LINK, "pseudo", id="and a link"),
+        slow("boltzmann", LINK, "pseudo", id="and a link"),
         pytest.param("boltzmann", LINK, "exact", id="and a link, exact"),
         slow("boltzmann", (), None, id="binary"),
         slow("ising", (), None, id="ising"),
@@ -90,7 +90,7 @@ def test_missing_cells_are_counted_as_they_are_drawn():
         x[cell] = np.ma.masked
     with pytest.warns(pm.exceptions.ImputationWarning, match="4 of 90 cells"):
         model = model_of(x, labels, family, b, arrows, LINK, likelihood="exact")
-    w = special.expit(sample(model, draws=1000)["w"].values)
+    w = special.expit(sample(model, draws=600)["w"].values)
 
     def exact(fillings):
         parts = []

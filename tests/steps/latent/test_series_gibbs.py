@@ -32,8 +32,17 @@ def fillings(z, cells, cards):
         yield filled
 
 
-@pytest.mark.parametrize("rows_differ", [False, True], ids=["alike", "own parameters"])
-@pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
+@pytest.mark.parametrize(
+    ("kind", "rows_differ"),
+    [
+        pytest.param("arrows", False, id="arrows-alike"),
+        pytest.param("pseudo", True, id="pseudo-own parameters"),
+        pytest.param("exact", True, id="exact-own parameters"),
+        slow("arrows", True, id="arrows-own parameters"),
+        slow("pseudo", False, id="pseudo-alike"),
+        slow("exact", False, id="exact-alike"),
+    ],
+)
 def test_cells_given_the_parameters(kind, rows_differ, rng):
     """Means and all products of pairs of cells, of an ordinal field with two lags."""
     links = [] if kind == "arrows" else [(0, 2)]
