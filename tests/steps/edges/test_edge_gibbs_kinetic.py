@@ -26,7 +26,7 @@ from tests.steps.edges.state_models import P, draws_of, fixed_p, gaps
 @pytest.mark.parametrize(
     ("name", "arrows", "lag"),
     [
-        pytest.param("boltzmann", THREE, 1, id="binary"),
+        slow("boltzmann", THREE, 1, id="binary"),
         pytest.param("ordinal", THREE, 1, id="ordinal"),
         slow("ising", THREE, 2, id="ising"),
     ],
@@ -228,6 +228,7 @@ def test_arrows_have_a_direction(shuffled):
     assert found == (set() if shuffled else {"0->1", "1->2", "2->3"})
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_priors_that_nuts_moves():
     """Against quadrature over all weights; the biases are given."""

@@ -199,8 +199,9 @@ def test_too_few_particles_are_told_of():
     assert said[4000] is None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:x never changes at 2")
-@pytest.mark.parametrize("state", [slow(0), 1], ids=["nobody", "everybody"])
+@pytest.mark.parametrize("state", [0, 1], ids=["nobody", "everybody"])
 def test_an_item_that_all_answer_alike(state, monkeypatch):
     x = np.random.default_rng(1).integers(2, size=(60, 3))
     x[:, 2] = state

@@ -71,9 +71,10 @@ def test_all_structures_of_four_nodes(family):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
-    [slow(ordinal([3, 2, 3])), slow(ordinal(2, [0.5, 2.0])), potts(3)],
+    [ordinal([3, 2, 3]), ordinal(2, [0.5, 2.0]), potts(3)],
     ids=["mixed", "two scores", "potts"],
 )
 def test_node_parameters_that_move_with_the_edges(family):

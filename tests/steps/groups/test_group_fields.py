@@ -65,7 +65,8 @@ def test_two_fields_of_the_same_parameters(likelihood, small_samples):
     assert gaps_of(theta, posterior_of_two_fields(not pseudo)) > Z
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_three_states(likelihood):
     edges = TRIANGLE.edges
     x = draw(TRIANGLE, special.logit(THETA[[0, 1, 2]]) + 0.5, np.eye(3), 60, 3)
