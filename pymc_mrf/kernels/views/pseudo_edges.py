@@ -182,21 +182,29 @@ def add_to_fields(view, e, x):
 
 
 @lean
-def refresh(view):
-    """Recompute the terms of all nodes at the view's parameters."""
+def fill_fields(view):
+    """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
     now, (d, M, N) = view.now, view.now.L.shape
-    copy(view.w, now.w)
-    copy(view.beta, now.beta)
     fill_node_tables(view.field, view.beta, view.tables)
     for i in range(d):
         for l in range(M):
             for j in range(N):
                 now.L[i, l, j] = 0.0
     for e in range(now.w.shape[0]):
-        if now.w[e] != 0.0:
+        now.w[e] = np.nan
+        if view.w[e] != 0.0:
             for end in range(n_targets(view, e)):
-                add_to_field(view, e, end, now.w[e], now.L[view.field.edges[e, end]])
-    for i in range(d):
+                add_to_field(view, e, end, view.w[e], now.L[view.field.edges[e, end]])
+
+
+@lean
+def refresh(view):
+    """Recompute the terms of all nodes at the view's parameters."""
+    now = view.now
+    fill_fields(view)
+    copy(view.w, now.w)
+    copy(view.beta, now.beta)
+    for i in range(now.A.shape[0]):
         now.A[i] = node_terms(view, i, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
 
 

@@ -90,7 +90,7 @@ def rows_of_node(rows, i):
 
 @lean
 def sum_logs(z, n, once, chunk):
-    """Sum n log(z), `z` and `n` (N,), z >= 1, of which n = 1 in the first `once`: products of `chunk` of them."""
+    """Sum n log(z), `z` and `n` (N,), z >= 1; n = 1 in the first `once`, of which `chunk` are multiplied."""
     value = 0.0
     for start in range(0, once, chunk):
         value += np.log(product(z[start : min(start + chunk, once)]))

@@ -96,7 +96,7 @@ class PseudoEdges(EdgeEngine):
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
         # one kernel for both: another takes half a second to compile
-        self.view.now.w[:], self.view.now.beta[:] = np.nan, np.nan
+        forget_terms(self.view)
         pseudo_edges.catch_up(self.view)
 
     def learn(self, weight: float) -> None:
@@ -189,9 +189,15 @@ def pseudo_view(x: Data, columns: Columns, field: Field, n_biases: int) -> pseud
     return view
 
 
+def forget_terms(view: pseudo_edges.PseudoEdges) -> None:
+    """Let the terms of the nodes belong to no parameters: they are computed when they are asked for."""
+    view.now.w[:], view.now.beta[:] = np.nan, np.nan
+
+
 def fill_rows(view: pseudo_edges.PseudoEdges, x: Data, columns: Columns) -> None:
     """Fill in what the view holds of every row of the data `x`, as of `pseudo_view`."""
     field, rows, S = view.field, view.rows, view.rows.S
+    forget_terms(view)
     S[:], rows.n[:], rows.inverse[:] = 0.0, 0.0, 0.0
     weight = np.empty((len(S), 1, S.shape[2]))  # of each row, column by column
     for k, block in enumerate(blocks_of(x, columns.ends)):
