@@ -92,14 +92,13 @@ REFUSED = {
         lambda f: pmrf.plan_study(f.truth, measured, [20], random_seed=1),
         "truth is a GaussianMRF.* pymc_mrf.replicate",
     ),
-    "predict_nodes": (with_model(pmrf.predict_nodes), "x is a GaussianMRF, whose nodes have no states"),
-    "predictability": (
-        with_model(pmrf.predictability),
-        "x is a GaussianMRF, whose nodes have no states",
-    ),
     "score_predictions": (
         lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),
         "of predict_nodes",
+    ),
+    "prediction_calibration": (
+        lambda f: pmrf.prediction_calibration(pmrf.predict_nodes(f.idata, "x", model=f.model), f.table),
+        "must be those of states",
     ),
     "edge_agreement": (
         lambda f: pmrf.edge_agreement(f.idata, "x", graph=GRAPH),
