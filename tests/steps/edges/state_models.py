@@ -90,3 +90,8 @@ def gaps(w, exact):
 
 def fixed_p(p, r):
     return lambda k: k * np.log(p) + (r - k) * np.log1p(-p)
+
+
+def sum_of_fields(terms):
+    """Log-likelihood of the vector of all parameters; `terms`: one function, and a matrix, for each field."""
+    return lambda q: sum(value(q @ A.T) for value, A in terms)

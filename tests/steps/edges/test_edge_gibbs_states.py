@@ -29,6 +29,7 @@ from tests.steps.edges.state_models import (
     fixed_p,
     gaps,
     node_parameters,
+    sum_of_fields,
 )
 
 
@@ -150,11 +151,6 @@ def two_fields(likelihood, family):
         for name, factor, own, x in zip("xy", (0.5, -0.5), b, xs, strict=True):
             declare(name, family, w + factor * delta, own, graph, x, likelihood)
     return model, xs, b
-
-
-def sum_of_fields(terms):
-    """Log-likelihood of the vector of all parameters; `terms`: one function, and a matrix, for each field."""
-    return lambda q: sum(value(q @ A.T) for value, A in terms)
 
 
 @pytest.mark.slow
