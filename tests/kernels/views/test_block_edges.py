@@ -79,6 +79,7 @@ def test_gain_slope_and_information(kind, edge_is_present, rng):
         assert np.linalg.eigvalsh(H).min() > 0.0
 
 
+@pytest.mark.slow
 @KINDS
 def test_following_is_as_good_as_beginning_anew(kind, rng):
     engine, _, _, _ = case(kind, rng)
@@ -97,6 +98,7 @@ def test_following_is_as_good_as_beginning_anew(kind, rng):
     np.testing.assert_allclose(followed, anew, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_proposals_have_their_density(rng):
     """Of the shares of draws within ellipsoids, and of the density where it is Student's alone."""
     engine, _, _, _ = case("exact", rng)
