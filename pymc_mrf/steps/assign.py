@@ -120,7 +120,7 @@ class Unsampleable(BlockedStep):
         )
 
     def step(self, point):
-        """Never reached."""
+        """Fail, as it is never reached."""
         raise AssertionError("Unsampleable is never instantiated")
 
 

@@ -73,7 +73,7 @@ def pair_conditional(b):
     return np.append(cells, density.sum()) / (1.0 + density.sum())
 
 
-@pytest.mark.parametrize("joint", [False, True], ids=["edge moves", "and long trajectories"])
+@pytest.mark.parametrize("joint", [False, slow(True)], ids=["edge moves", "and long trajectories"])
 @pytest.mark.parametrize("corrected", [True, slow(False)])
 def test_separable_pair(joint, corrected, rng):
     graph, b = PairwiseGraph(range(2), [(0, 1)]), np.array([-0.3, 0.2])
