@@ -176,7 +176,7 @@ def binary_terms(table, F, T, n, once, room, L, R, p, v, C):
 def mean_product(T, R, S, Q, n, inverse):
     """Sum of (n T - R) (n S - Q) / n over rows: of the conditional means of two features.
 
-    Features `T` and `S`, residuals `R` and `Q`, counts `n` and their `inverse`, all (N,).
+    `T` and `S` (N,): features; `R` and `Q` (N,): residuals; `n` (N,) and `inverse` (N,): counts, and 1 / n.
     """
     value = 0.0
     for j in range(T.shape[0]):
