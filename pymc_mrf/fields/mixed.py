@@ -32,6 +32,15 @@ class MixedFamily(Family):
         """Numbers of parameters (r,) of `edges` (r, 2)."""
         return np.prod(self.columns.n_features[edges], axis=1)
 
+    def node_shape(self, n_nodes: int) -> tuple[int, ...]:
+        """Shape (a, K) of the biases."""
+        return len(self.columns.answers), self.n_states
+
+    def node_shapes(self, n_nodes: int) -> list[tuple[int, ...]]:
+        """Shapes of the biases and of the diagonal, if there is any."""
+        c = len(self.columns.measurements)
+        return [self.node_shape(n_nodes), *([(c,)] if c else [])]
+
     def entry_labels(self, graph: Any) -> list[str]:
         """Labels of the parameters of all edges."""
         return self.columns.entry_labels(graph)
@@ -56,6 +65,7 @@ def mixed(columns: ColumnKinds) -> MixedFamily:
         cards=columns.n_states,
         title="MixedMRF",
         has_blocks=True,
+        blocks_asked="kinds.block_sizes(graph)",
         columns=columns,
     )
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
-from pymc_mrf.kernels.gaussian import factorise, invert_factorised
+from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
 from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, largest, total
 
 OF_ANSWERS, MIXED, OF_MEASURED = 0, 1, 2
@@ -121,21 +121,27 @@ def allocate_weighted(layout: Layout, n_states: int) -> Weighted:
 
 
 @lean
+def fill_precision_of(layout, w, diagonal, K):
+    """Fill `K` (c, c), the precision of the measurements, from weights `w` (P,) and `diagonal` (c,)."""
+    Q, c = layout.owner.shape[0], layout.n_measured
+    for i in range(c):
+        for j in range(c):
+            K[i, j] = 0.0
+        K[i, i] = diagonal[i]
+    for e in range(w.shape[0]):
+        if layout.kind[e] == OF_MEASURED:
+            i, j = layout.pairs[e, 0] - Q, layout.pairs[e, 1] - Q
+            K[i, j] -= w[e]
+            K[j, i] -= w[e]
+
+
+@lean
 def fill_covariance(layout, w, diagonal, S, L):
     """Fill `S` (c, c), the inverse of the precision; return log det K, NaN if it is not positive definite.
 
     From weights `w` (P,) and `diagonal` (c,); `L` (c, c) is overwritten.
     """
-    Q, c = layout.owner.shape[0], layout.n_measured
-    for i in range(c):
-        for j in range(c):
-            L[i, j] = 0.0
-        L[i, i] = diagonal[i]
-    for e in range(w.shape[0]):
-        if layout.kind[e] == OF_MEASURED:
-            i, j = layout.pairs[e, 0] - Q, layout.pairs[e, 1] - Q
-            L[i, j] -= w[e]
-            L[j, i] -= w[e]
+    fill_precision_of(layout, w, diagonal, L)
     log_det = factorise(L)
     if np.isfinite(log_det):
         invert_factorised(L, S)
@@ -318,3 +324,50 @@ def draw_score(scores, k, rng):
     while state < k - 1 and scores[state] <= u:
         state += 1
     return state
+
+
+@jit
+def draw_mixed(layout, states, w, b, diagonal, n_sweeps, x, y, rng):
+    """Draw a row: states `x` (a,) of answers, and deviations `y` (c,) of measurements.
+
+    At weights `w` (P,), biases `b` (a K,) and `diagonal` (c,): from the `Listed` states, if there are any,
+    else by `n_sweeps` Gibbs sweeps of the answers. All are NaN if there is no such field.
+    """
+    Q, c, K, a = layout.owner.shape[0], layout.n_measured, layout.features.shape[1], x.shape[0]
+    S, L, chain = np.empty((c, c)), np.empty((c, c)), np.zeros((a, 1), dtype=np.int8)
+    A, B, E = np.empty((Q, Q)), np.empty((c, Q)), np.empty((Q, Q))
+    if not np.isfinite(fill_covariance(layout, w, diagonal, S, L)):
+        x[:] = np.nan
+        y[:] = np.nan
+        return
+    fill_answer_weights(layout, w, S, A, B, E)
+    if states.base.shape[0] > 0:
+        p = np.zeros(states.base.shape[0])
+        for s in range(p.shape[0]):
+            for i in range(a):
+                p[s] += b[i * K + states.states[i, s]]
+            for e in range(Q):
+                field = 0.0
+                for f in range(Q):
+                    field += E[e, f] * states.z[f, s]
+                p[s] += 0.5 * states.z[e, s] * field
+        exponentiate(p)
+        u, s = rng.random(), 0
+        while s < p.shape[0] - 1 and u > p[s]:
+            u -= p[s]
+            s += 1
+        for i in range(a):
+            chain[i, 0] = states.states[i, s]
+    else:
+        for i in range(a):
+            chain[i, 0] = min(int(layout.cards[i] * rng.random()), layout.cards[i] - 1)
+        sweep_answers(layout, E, b, chain, n_sweeps, rng)
+    for i in range(a):
+        x[i] = chain[i, 0]
+    fill_precision_of(layout, w, diagonal, L)
+    factorise(L)
+    draw_centred(L, y, rng)
+    for i in range(c):
+        for j in range(c):
+            for p_ in range(Q):
+                y[i] += S[i, j] * B[j, p_] * layout.features[p_, chain[layout.owner[p_], 0]]

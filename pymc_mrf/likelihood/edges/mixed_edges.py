@@ -201,7 +201,7 @@ def mixed_field(layout: Layout, n: int) -> kernels.MixedField:
 
 
 def taken_from_features(layout: Layout, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tell by what the features of both of each pair are multiplied in what `centre` (P, 2, M) takes, (P,)."""
+    """Tell what multiplies the first and the second of each pair in what `centre` (P, 2, M) takes, (P,)."""
     (p, q), local = layout.pairs.T, np.arange(len(layout.owner)) - layout.first[layout.owner]
     of_p, of_q = np.zeros((2, len(p)))
     has_answer, both = layout.kind <= kernels.MIXED, layout.kind == kernels.OF_ANSWERS

@@ -16,6 +16,7 @@ from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, Edge
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
+from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
@@ -51,6 +52,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "particles": ParticleEdges,
     "conditional": ConditionalEdges,
     "gaussian": GaussianLikelihood,
+    "mixed-exact": MixedLikelihood,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -229,6 +231,7 @@ class EdgeGibbs(EdgeStep):
         "exact": EXACT,
         "conditional": EXACT,
         "gaussian": EXACT,
+        "mixed-exact": EXACT,
         "pseudo": OF_PSEUDO,
         "monte-carlo": OF_SAMPLE,
         "particles": APPROXIMATE,
