@@ -72,10 +72,12 @@ class MixedLikelihood(EdgeEngine):
             least_mass=1e-300 if states is None else 0.5 / len(listed.base),
         )
         self.set_data(x)
-        self._covariances = self._covariances_of(*split_data(layout, self._columns, x))
+        z, in_states = split_data(layout, self._columns, x)
+        z[:, len(layout.owner) :] -= z[:, len(layout.owner) :].mean(axis=0)  # means may start anywhere
+        spread = np.log(z[:, len(layout.owner) :].var(axis=0))
+        self._covariances = self._covariances_of(z, in_states)
         start = np.log((self.view.field.t.reshape(a, K) + HALF_ROW) / (len(x) + K * HALF_ROW))
         start[np.arange(K) >= layout.cards[:, None]] = 0.0
-        spread = np.log(self.view.field.squares / len(x))
         self.information = np.concatenate([np.zeros(P), start.ravel(), -spread])
         self.correlations = np.zeros((0, 0, 0))
 
@@ -144,7 +146,8 @@ class MixedLikelihood(EdgeEngine):
         """
         layout, field, (a, K) = self.view.layout, self.view.field, self.view.shares.shape
         (p, q), n = layout.pairs.T, len(z)
-        of_p, of_q = taken_from_features(layout, field.centre)
+        of_p, of_q = z.mean(axis=0)[layout.pairs[:, ::-1].T] if self.view.n_biases else np.zeros((2, 1))
+        of_p, of_q = of_p * (layout.kind <= kernels.MIXED), of_q * (layout.kind == kernels.OF_ANSWERS)
         statistics = z[:, p] * z[:, q] - of_p * z[:, p] - of_q * z[:, q]
         in_state = (states[:, :, None] == np.arange(K)).reshape(n, a * K)
         S = np.concatenate([statistics, in_state, -0.5 * z[:, len(layout.owner) :] ** 2], axis=1)
