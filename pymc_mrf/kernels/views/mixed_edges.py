@@ -6,11 +6,8 @@ listed states: all of them, or a sample with weights. What changes with an edge 
 - between answers, the probabilities of the states of the pair are multiplied by exp(x c), as in
   `table_blocks`;
 - between an answer and a measurement j, which the answer moves by g, by exp(g m_j + g^2 S_jj / 2);
-- between measurements, the precision changes in one entry and its inverse S by rank 2 (`gaussian_edges`),
-  and with it m and phi.
-
-Edges between measurements whose absence would leave the cone of positive definite matrices are present for
-certain, as in `gaussian_edges`.
+- between measurements, the precision changes in one entry and its inverse S by rank 2, and with it m and phi
+  (`mixed_views`).
 
 In all functions values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and information `H` (W, W) are as in
 `block_edges`.
@@ -34,54 +31,28 @@ from pymc_mrf.kernels.mixed import (
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.gaussian_edges import ABSENT, ILL, INNER
+from pymc_mrf.kernels.views.gaussian_edges import ILL
+from pymc_mrf.kernels.views.mixed_views import (
+    BEFORE,
+    MEAN,
+    VARIANCE,
+    MixedField,
+    absence_outside_the_cone,
+    biases_of_answer,
+    change_rows,
+    look_at_measured,
+    measured_gain,
+    measured_value,
+    measurement_of,
+    mixed_without_slab,
+    move_precision,
+    rank_two,
+    set_mixed_parameters,
+    set_parameter,
+    taken_from,
+    terms_in_cone,
+)
 from pymc_mrf.kernels.views.table_blocks import fill_pair_moments, fill_table, pair_gain, take_table_off
-
-
-class MixedField(NamedTuple):
-    """Data of a mixed field of d nodes, answers first, of n rows, and what moves ask of it.
-
-    Attributes
-    ----------
-    edges : (P, 2) int64 array
-        Ends of the edge that has each parameter.
-    pair : (P,) int64 array
-        The edge.
-    order : (P,) int64 array
-        Order of visits.
-    n : (d,) array
-        Rows.
-    basis : (K, K) array
-        Of the node parameters of answers.
-    features : (d, M, K) array
-        Features of the answers.
-    lift : (a K, M) array
-        Parameters that shift an answer as each of its features does.
-    centre : (P, 2, M) array
-        What is taken from the features of both ends, as in `questions.Field`.
-    cells : (P, K K) array
-        Centred statistics over the states of a pair of answers.
-    s, sums : (P,) arrays
-        Sums over rows of the statistics, centred, and as they are.
-    t : (a K,) array
-        Rows in which each answer is in each state.
-    squares : (c,) array
-        Sums over rows of the squared deviations of the measurements.
-    """
-
-    edges: np.ndarray
-    pair: np.ndarray
-    order: np.ndarray
-    n: np.ndarray
-    basis: np.ndarray
-    features: np.ndarray
-    lift: np.ndarray
-    centre: np.ndarray
-    cells: np.ndarray
-    s: np.ndarray
-    sums: np.ndarray
-    t: np.ndarray
-    squares: np.ndarray
 
 
 class MixedEdges(NamedTuple):
@@ -139,7 +110,11 @@ class MixedEdges(NamedTuple):
     least_mass: float
 
 
-BEFORE, A, C, LOW, HIGH, MAY_END, MEAN, VARIANCE, F = range(9)
+blocks.bias_range.register(MixedEdges)(biases_of_answer)
+blocks.absence.register(MixedEdges)(absence_outside_the_cone)
+questions.set_edge.register(MixedEdges)(set_parameter)
+questions.set_parameters.register(MixedEdges)(set_mixed_parameters)
+questions.without_slab.register(MixedEdges)(mixed_without_slab)
 
 
 @lean
@@ -152,19 +127,6 @@ def refresh(view):
         view.layout, view.states, view.w, view.b, view.diagonal, view.at
     )
     return view.field.n[0] * (0.5 * log_det - log_sum)
-
-
-@blocks.bias_range.register(MixedEdges)
-def biases_of_answer(whole, u):
-    """Return the places of the biases of an answer; a measurement has none that move with an edge."""
-    K = whole.layout.features.shape[1]
-    return (u * K, u * K + K) if u < whole.layout.cards.shape[0] else (0, 0)
-
-
-@lean
-def measurement_of(whole, first):
-    """Return which measurement is the second end of the edge that begins at a parameter."""
-    return whole.field.edges[first, 1] - whole.layout.cards.shape[0]
 
 
 # Edges between an answer and a measurement
@@ -187,7 +149,11 @@ def tilt_by_answer(whole, first, g):
 
     Probabilities of the states, and moments of the centred measurement, go to `by_state`.
     """
-    j, x, p = measurement_of(whole, first), whole.states.states[whole.field.edges[first, 0]], whole.at.p
+    j, x, p = (
+        measurement_of(whole, first, 1),
+        whole.states.states[whole.field.edges[first, 0]],
+        whole.at.p,
+    )
     m, S, y = whole.at.m[j], whole.at.S[j, j], whole.field.centre[first, 1, 0]
     tilt, tilted, sums, top = whole.tilt, whole.tilted, whole.by_state, 0.0
     moves = False
@@ -256,24 +222,13 @@ def fill_answer_moments(whole, first, width, g, H):
 # Edges between measurements
 
 
-@lean
-def rank_two(whole, i, j, y):
-    """Coefficients of S_i S_i', S_i S_j' + S_j S_i' and S_j S_j' that S gains by y, and the determinant's."""
-    S = whole.at.S
-    f = (1.0 - y * S[i, j]) ** 2 - y * y * S[i, i] * S[j, j]
-    return y * y * S[j, j] / f, y * (1.0 - y * S[i, j]) / f, y * y * S[i, i] / f, f
-
-
-@lean
-def measured_value(whole, first, y):
-    """Log-likelihood at weight y above the present one, within the cone; `tilted`, and moments in `look`."""
-    look, p, S = whole.look, whole.at.p, whole.at.S
-    i, j = (
-        whole.field.edges[first, 0] - whole.layout.cards.shape[0],
-        measurement_of(whole, first),
-    )
-    m_i, m_j, tilt, tilted, top = whole.at.m[i], whole.at.m[j], whole.tilt, whole.tilted, 0.0
-    own_i, both, own_j, f = rank_two(whole, i, j, y)
+@measured_value.register(MixedEdges)
+def measured_value_of_list(view, first, y):
+    """Compute the terms state by state, and the probabilities, into `tilted`."""
+    look, p, n, tilt, tilted, top = view.look, view.at.p, view.field.n[0], view.tilt, view.tilted, 0.0
+    i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
+    m_i, m_j = view.at.m[i], view.at.m[j]
+    own_i, both, own_j, f = rank_two(view.at.S, i, j, y)
     if y != 0.0:
         for s in range(p.shape[0]):
             tilt[s] = 0.5 * (own_i * m_i[s] * m_i[s] + own_j * m_j[s] * m_j[s]) + both * m_i[s] * m_j[s]
@@ -282,72 +237,17 @@ def measured_value(whole, first, y):
             tilted[s] = p[s] * exp_negative(max(tilt[s] - top, LOWEST))
     else:
         copy(p, tilted)
-    mass = total(tilted)
-    ii, ij, jj = S[i, i], S[i, j], S[j, j]
-    # m' = (I + ...) m: rows i and j of S grow by these of themselves
-    a_i, a_j = 1.0 + own_i * ii + both * ij, both * ii + own_j * ij
-    b_i, b_j = own_i * ij + both * jj, 1.0 + both * ij + own_j * jj
-    s_ii = ii + own_i * ii * ii + 2.0 * both * ii * ij + own_j * ij * ij
-    s_jj = jj + own_i * ij * ij + 2.0 * both * ij * jj + own_j * jj * jj
-    s_ij = ij + own_i * ii * ij + both * (ii * jj + ij * ij) + own_j * ij * jj
-    first_moment, second = 0.0, 0.0
+    mass, first_moment, second = total(tilted), 0.0, 0.0
+    turn, (s_ii, s_ij, s_jj) = change_rows(view.at.S, i, j, own_i, both, own_j)
     for s in range(p.shape[0]):
-        u, v = a_i * m_i[s] + a_j * m_j[s], b_i * m_i[s] + b_j * m_j[s]
+        u, v = turn[0] * m_i[s] + turn[1] * m_j[s], turn[2] * m_i[s] + turn[3] * m_j[s]
         mean = s_ij + u * v
+        variance = s_ii * s_jj + s_ij * s_ij + u * u * s_jj + v * v * s_ii + 2.0 * u * v * s_ij
         first_moment += tilted[s] * mean
-        second += tilted[s] * (
-            mean * mean + s_ii * s_jj + s_ij * s_ij + u * u * s_jj + v * v * s_ii + 2.0 * u * v * s_ij
-        )
-    n = whole.field.n[0]
+        second += tilted[s] * (mean * mean + variance)
     look[MEAN] = first_moment / mass
     look[VARIANCE] = max(second / mass - look[MEAN] ** 2, 0.0)
-    return y * whole.field.s[first] + n * (0.5 * np.log(f) - top - np.log(mass))
-
-
-@lean
-def terms_in_cone(whole, first, x):
-    """Log-likelihood at weight x against `BEFORE`, slope and information; beyond INNER a parabola's."""
-    look = whole.look
-    middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
-    inside = min(max(x, middle - reach), middle + reach)
-    value = measured_value(whole, first, inside - whole.w[first]) - look[BEFORE]
-    slope = whole.field.s[first] - whole.field.n[0] * look[MEAN]
-    information, beyond = whole.field.n[0] * look[VARIANCE], x - inside
-    return (
-        value + (slope - 0.5 * information * beyond) * beyond,
-        slope - information * beyond,
-        information,
-    )
-
-
-@lean
-def find_cone(whole, first):
-    """Find the limits of the weight, and whether the edge may be absent."""
-    look, S = whole.look, whole.at.S
-    i, j = (
-        whole.field.edges[first, 0] - whole.layout.cards.shape[0],
-        measurement_of(whole, first),
-    )
-    root = np.sqrt(S[i, i] * S[j, j])
-    look[A], look[C] = S[i, j] + root, S[i, j] - root
-    look[LOW], look[HIGH] = whole.w[first] + 1.0 / look[C], whole.w[first] + 1.0 / look[A]
-    look[MAY_END] = 1.0 if look[LOW] < 0.0 < look[HIGH] else 0.0
-
-
-@lean
-def measured_gain(whole, first, x):
-    """Log-likelihood at weight x against `BEFORE`; -inf outside of the cone."""
-    if not whole.look[LOW] < x < whole.look[HIGH]:
-        return -np.inf
-    return measured_value(whole, first, x - whole.w[first]) - whole.look[BEFORE]
-
-
-@blocks.absence.register(MixedEdges)
-def absence_outside_the_cone(whole, view, e, x):
-    """Return what the cone says of absence."""
-    first = view.field.first[e]
-    is_measured = whole.layout.kind[first] > MIXED
-    return ABSENT if is_measured and x[0] == 0.0 and whole.look[MAY_END] == 0.0 else 0.0
+    return y * view.field.s[first] + n * (0.5 * np.log(f) - top - np.log(mass))
 
 
 # Answers to the questions of blocks
@@ -384,11 +284,7 @@ def take_block_out_of_list(whole, view, e, x):
         )
         fill_answer_moments(whole, first, width, room.score, room.information)
     else:
-        find_cone(whole, first)
-        look = whole.look
-        origin = 0.0 if look[MAY_END] > 0.0 else 0.5 * (look[LOW] + look[HIGH])
-        look[BEFORE] = 0.0
-        look[BEFORE] = measured_value(whole, first, origin - whole.w[first])
+        look_at_measured(whole, first)
         _, room.score[0], room.information[0, 0] = terms_in_cone(whole, first, 0.0)
 
 
@@ -472,7 +368,7 @@ def follow_answer(whole, first, move, g):
     normalise(whole.at.p)
     x, j, S = (
         whole.states.states[whole.field.edges[first, 0]],
-        measurement_of(whole, first),
+        measurement_of(whole, first, 1),
         whole.at.S,
     )
     for i in range(S.shape[0]):
@@ -486,89 +382,18 @@ def follow_answer(whole, first, move, g):
 @lean
 def follow_measured(whole, first, y):
     """Move the weight of an edge between measurements by y."""
-    i, j = (
-        whole.field.edges[first, 0] - whole.layout.cards.shape[0],
-        measurement_of(whole, first),
-    )
-    own_i, both, own_j, f = rank_two(whole, i, j, y)
+    i, j = measurement_of(whole, first, 0), measurement_of(whole, first, 1)
+    own_i, both, own_j, f = rank_two(whole.at.S, i, j, y)
     if f < ILL:
         refresh(whole)
         return
     measured_value(whole, first, y)
     copy(whole.tilted, whole.at.p)
     normalise(whole.at.p)
-    S, m, L, c = whole.at.S, whole.at.m, whole.at.L, whole.at.S.shape[0]
-    for k in range(c):
-        L[0, k], L[1, k] = S[k, i], S[k, j]
-    by_i, by_j = whole.tilt, whole.tilted
-    for s in range(by_i.shape[0]):
-        by_i[s] = own_i * m[i, s] + both * m[j, s]
-        by_j[s] = both * m[i, s] + own_j * m[j, s]
-    for k in range(c):
-        a, b, row = L[0, k], L[1, k], m[k]
-        for s in range(by_i.shape[0]):
-            row[s] += a * by_i[s] + b * by_j[s]
-    for k in range(c):
-        a, b = own_i * L[0, k] + both * L[1, k], both * L[0, k] + own_j * L[1, k]
-        for l in range(c):
-            S[k, l] += a * L[0, l] + b * L[1, l]
+    move_precision(whole, i, j, own_i, both, own_j)
 
 
 # Answers to joint moves
-
-
-@lean
-def add_mixed_shifts(field, layout, w, sign, b):
-    """Add to the biases `b` (a K + c,) what centres those of answers at weights `w` (P,), times `sign`."""
-    K, a = layout.features.shape[1], layout.cards.shape[0]
-    for e in range(w.shape[0]):
-        if w[e] != 0.0:
-            for end in range(2):
-                u = field.edges[e, end]
-                if u < a:
-                    for k in range(u * K, u * K + K):
-                        b[k] += sign * w[e] * questions.shift(field, k, e, end)
-
-
-@questions.set_edge.register(MixedEdges)
-def set_parameter(view, e, x):
-    """Write the value and the biases of the answers to the view's arrays."""
-    move, K = x - view.w[e], view.layout.features.shape[1]
-    view.w[e] = x
-    for end in range(2):
-        u = view.field.edges[e, end]
-        if u < view.layout.cards.shape[0]:
-            for k in range(u * K, u * K + K):
-                view.b[k] -= move * questions.shift(view.field, k, e, end)
-
-
-@questions.set_parameters.register(MixedEdges)
-def set_mixed_parameters(view, active, place):
-    """Write `place` (k + n_biases,) to the view's arrays, of the parameters `active` (k,)."""
-    k = active.shape[0]
-    for i in range(k):
-        view.w[active[i]] = place[i]
-    if view.n_biases > 0:
-        copy(place[k:], view.beta)
-        copy(view.beta, view.b)
-        add_mixed_shifts(view.field, view.layout, view.w, -1.0, view.b)
-
-
-@questions.without_slab.register(MixedEdges)
-def mixed_without_slab(view, active, bias, slope):
-    """Add up the prior of the biases and the likelihood, with their gradients in `slope` (k + n_biases,)."""
-    k, K, value = active.shape[0], view.layout.features.shape[1], 0.0
-    if view.n_biases > 0:
-        value = questions.bias_prior(bias, view.b, slope[k:])
-    for i in range(k):
-        slope[i] = 0.0
-        if view.n_biases > 0:
-            for end in range(2):
-                u = view.field.edges[active[i], end]
-                if u < view.layout.cards.shape[0]:
-                    for a in range(u * K, u * K + K):
-                        slope[i] -= questions.shift(view.field, a, active[i], end) * slope[k + a]
-    return value + questions.add_slopes(view, active, slope)
 
 
 @questions.add_slopes.register(MixedEdges)
@@ -585,9 +410,9 @@ def add_mixed_slopes(view, active, slope):
         p, q = layout.pairs[e, 0], layout.pairs[e, 1]
         mean = product_mean(layout, view.states, at, e, view.tilt)
         if layout.kind[e] <= MIXED:
-            mean -= field.centre[e, 1, p - layout.first[layout.owner[p]]] * feature_mean(view, p)
+            mean -= taken_from(view, e, 0) * feature_mean(view, p)
         if layout.kind[e] == OF_ANSWERS:
-            mean -= field.centre[e, 0, q - layout.first[layout.owner[q]]] * feature_mean(view, q)
+            mean -= taken_from(view, e, 1) * feature_mean(view, q)
         slope[i] += field.s[e] - n * mean
     for e in range(view.w.shape[0]):
         value += view.w[e] * field.sums[e]

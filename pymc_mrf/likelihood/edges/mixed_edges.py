@@ -8,8 +8,10 @@ from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.mixed import features_of_rows, layout_of
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
-from pymc_mrf.kernels.mixed import Layout, Listed, all_states, allocate_weighted
+from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout, Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.mixed_views import MixedField, add_mixed_shifts
 from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
 
 LEAST_SHARE = 0.01
@@ -92,7 +94,7 @@ class MixedLikelihood(EdgeEngine):
         view.w[:], view.b[:] = w, b
         if view.n_biases:
             view.beta[:] = b
-            kernels.add_mixed_shifts(view.field, view.layout, view.w, 1.0, view.beta)
+            add_mixed_shifts(view.field, view.layout, view.w, 1.0, view.beta)
 
     def refresh(self, rng) -> None:
         """List the probabilities of the states anew.
@@ -119,9 +121,9 @@ class MixedLikelihood(EdgeEngine):
         place = np.concatenate([self.information[:P][active], reference[: view.n_biases]])
         view.w[:] = 0.0
         view.b[:] = reference
-        kernels.set_mixed_parameters(view, active, place)
+        questions.set_parameters(view, active, place)
         slope = np.zeros(len(moved))
-        value = kernels.mixed_without_slab(view, active, prior.bias, slope)
+        value = questions.without_slab(view, active, prior.bias, slope)
         of_prior = np.empty(len(view.b))
         slab = prior_precisions(prior, of_prior)
         slope[: len(active)] += slab * (prior.slab.location - place[: len(active)])
@@ -144,10 +146,10 @@ class MixedLikelihood(EdgeEngine):
 
         Those of the diagonal are minus half the squares. `z` (n, Q + c) and `states` (n, a).
         """
-        layout, field, (a, K) = self.view.layout, self.view.field, self.view.shares.shape
+        layout, (a, K) = self.view.layout, self.view.shares.shape
         (p, q), n = layout.pairs.T, len(z)
         of_p, of_q = z.mean(axis=0)[layout.pairs[:, ::-1].T] if self.view.n_biases else np.zeros((2, 1))
-        of_p, of_q = of_p * (layout.kind <= kernels.MIXED), of_q * (layout.kind == kernels.OF_ANSWERS)
+        of_p, of_q = of_p * (layout.kind <= MIXED), of_q * (layout.kind == OF_ANSWERS)
         statistics = z[:, p] * z[:, q] - of_p * z[:, p] - of_q * z[:, q]
         in_state = (states[:, :, None] == np.arange(K)).reshape(n, a * K)
         S = np.concatenate([statistics, in_state, -0.5 * z[:, len(layout.owner) :] ** 2], axis=1)
@@ -178,7 +180,7 @@ def split_data(layout: Layout, columns: ColumnKinds, x: np.ndarray) -> tuple[np.
     return features_of_rows(layout, states, x[:, columns.measurements]), states
 
 
-def mixed_field(layout: Layout, n: int) -> kernels.MixedField:
+def mixed_field(layout: Layout, n: int) -> MixedField:
     """Make room for the sums over the `n` rows of a field."""
     a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
     M = int(np.diff(layout.first).max())
@@ -186,7 +188,7 @@ def mixed_field(layout: Layout, n: int) -> kernels.MixedField:
     for i in range(a):
         own = layout.features[layout.first[i] : layout.first[i + 1]]
         features[i, : len(own)] = own
-    return kernels.MixedField(
+    return MixedField(
         edges=layout.ends,
         pair=layout.edge,
         order=np.arange(P),
@@ -207,20 +209,20 @@ def taken_from_features(layout: Layout, centre: np.ndarray) -> tuple[np.ndarray,
     """Tell what multiplies the first and the second of each pair in what `centre` (P, 2, M) takes, (P,)."""
     (p, q), local = layout.pairs.T, np.arange(len(layout.owner)) - layout.first[layout.owner]
     of_p, of_q = np.zeros((2, len(p)))
-    has_answer, both = layout.kind <= kernels.MIXED, layout.kind == kernels.OF_ANSWERS
+    has_answer, both = layout.kind <= MIXED, layout.kind == OF_ANSWERS
     of_p[has_answer] = centre[has_answer, 1, local[p[has_answer]]]
     of_q[both] = centre[both, 0, local[q[both]]]
     return of_p, of_q
 
 
 def fill_data(
-    layout: Layout, z: np.ndarray, states: np.ndarray, is_centred: bool, field: kernels.MixedField
+    layout: Layout, z: np.ndarray, states: np.ndarray, is_centred: bool, field: MixedField
 ) -> None:
     """Fill in the sums over rows with features `z` (n, Q + c) and `states` (n, a), and what they say."""
     (p, q), Q, K = layout.pairs.T, len(layout.owner), layout.features.shape[1]
     mean, products, local = z.mean(axis=0), z.T @ z, np.arange(Q) - layout.first[layout.owner]
-    has_answer = np.flatnonzero(layout.kind <= kernels.MIXED)
-    both = np.flatnonzero(layout.kind == kernels.OF_ANSWERS)
+    has_answer = np.flatnonzero(layout.kind <= MIXED)
+    both = np.flatnonzero(layout.kind == OF_ANSWERS)
     if is_centred:
         field.centre[has_answer, 1, local[p[has_answer]]] = mean[q[has_answer]]
         field.centre[both, 0, local[q[both]]] = mean[p[both]]
