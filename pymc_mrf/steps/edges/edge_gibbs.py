@@ -17,6 +17,7 @@ from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
@@ -53,6 +54,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "conditional": ConditionalEdges,
     "gaussian": GaussianLikelihood,
     "mixed-exact": MixedLikelihood,
+    "mixed-pseudo": MixedPseudoLikelihood,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -232,6 +234,7 @@ class EdgeGibbs(EdgeStep):
         "conditional": EXACT,
         "gaussian": EXACT,
         "mixed-exact": EXACT,
+        "mixed-pseudo": OF_PSEUDO,
         "pseudo": OF_PSEUDO,
         "monte-carlo": OF_SAMPLE,
         "particles": APPROXIMATE,
@@ -503,7 +506,7 @@ class EdgeGibbs(EdgeStep):
         said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
             return said
-        if any(isinstance(field.graph, LaggedGraph) for field in self._fields):
+        if any(f.likelihood != "pseudo" or isinstance(f.graph, LaggedGraph) for f in self._fields):
             return said  # rows are not those of a field
         ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
         for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
