@@ -110,7 +110,7 @@ def poor_mixed_sample(field: str, squares: list[float], share: float) -> list[st
         float(np.sqrt(np.mean(squares))),
         f'The sample behind likelihood="monte-carlo" of {field}',
     )
-    remedy = 'Compare with likelihood="pseudo", which claims too much, or leave answers out until "exact" serves'
+    remedy = 'Compare with likelihood="pseudo", which claims too much, or use "exact" with fewer answers'
     if share < LEAST_SHARE:
         return [
             f"{what} is far from the draws: at some of them its points have weights that are worth "
