@@ -47,10 +47,10 @@ class MixedReference:
         return self.statistics(x[:, self.answers].astype(int), y)
 
     def conditional(self, theta):
-        """Log weights (Q, m) of all `states`, means (Q, m, c), covariance (Q, c, c), least eigenvalue of K (Q,).
+        """Log weights (Q, m) of all `states`, means (Q, m, c) given them, covariance (Q, c, c), and least (Q,).
 
-        The exponent is quadratic in the deviations, and is so known from its values in a few places. Where K
-        is not positive definite, what depends on it has no meaning.
+        The last is the least eigenvalue of K: where it is not positive the rest has no meaning. The exponent
+        is quadratic in the deviations, and is so known from its values in a few places.
         """
         c, unit = len(self.measured), np.eye(len(self.measured))
 
@@ -102,16 +102,38 @@ class MixedReference:
         covariance[self.n_biases :, self.n_biases :] += S
         return mean, covariance
 
-    def log_likelihood_of(self, x, mean=0.0, scale=1.0):
-        """Log-likelihood as a function of parameters (Q, P + a K + c), of which the last are logs."""
-        total, n, first = self.rows(x, mean, scale).sum(axis=0), len(x), self.n_weights + self.n_biases
+    def log_likelihood_of(self, x, likelihood="exact", mean=0.0, scale=1.0):
+        """Log-likelihood as a function of parameters (Q, P + a K + c), of which the last are logs.
+
+        "exact", or "pseudo": that of each answer given all else, and of the measurements given the answers.
+        """
+        statistics = self.rows(x, mean, scale)
+        first, states = self.n_weights + self.n_biases, x[:, self.answers].astype(int)
+        numbers = np.array([self.states.tolist().index(row) for row in states.tolist()])
+        y = (x[:, self.measured] - mean) / scale
+        others = []  # statistics of each answer in all its states, the rest as it is
+        for i, k in enumerate(self.cards):
+            rows = np.repeat(states, k, axis=0)
+            rows[:, i] = np.tile(np.arange(k), len(x))
+            others.append((k, self.statistics(rows, np.repeat(y, k, axis=0))))
 
         def value(parameters):
             theta = parameters.copy()
             theta[:, first:] = np.exp(theta[:, first:])
             weights, _, _, least = self.conditional(theta)
-            inside = theta @ total - n * special.logsumexp(weights, axis=1)
+            if likelihood == "exact":
+                inside = theta @ statistics.sum(axis=0) - len(x) * special.logsumexp(weights, axis=1)
+            else:
+                inside = (len(others) + 1) * theta @ statistics.sum(axis=0)
+                inside -= weights[:, numbers].sum(axis=1)
+                for k, rows in others:
+                    scores = (theta @ rows.T).reshape(len(theta), len(x), k)
+                    inside -= special.logsumexp(scores, axis=2).sum(axis=1)
             # outside of the cone nothing, for whoever climbs there from inside
             return np.where(least > 0, inside, 1e4 * (least - 1.0))
 
-        return value
+        def in_pieces(parameters):
+            pieces = np.array_split(parameters, -(-len(parameters) // 2000))
+            return np.concatenate([value(piece) for piece in pieces])
+
+        return in_pieces
