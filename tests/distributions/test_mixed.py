@@ -172,3 +172,54 @@ def test_a_hidden_field_has_a_gradient_by_its_measurements():
         pm.Normal("y", z[:, 1], 1.0, observed=np.zeros(3))
     assert np.isfinite(model.compile_logp()({"z": rows(3)}))
     np.testing.assert_allclose(model.initial_point()["z"], np.tile([0, 40.0, 0, -1.0, 0], (3, 1)))
+
+
+def test_a_nominal_item_of_two_states_is_that_of_other_fields():
+    kinds = pmrf.ColumnKinds(("a", "b", "c"), ("nominal",) * 3, (2, 3, 2))
+    graph, rng = pmrf.graphs.complete(kinds.names), np.random.default_rng(1)
+    w, bias = rng.normal(size=2 + 1 + 2), rng.normal(size=(3, 3))
+    x = np.stack([rng.integers(k, size=9) for k in (2, 3, 2)], axis=1)
+    nominal = pmrf.NominalMRF.dist(w, bias, graph=graph, n_states=[2, 3, 2])
+    expected = pm.logp(nominal, x).eval(mode="FAST_COMPILE")
+    np.testing.assert_allclose(density_of(x, w, bias, graph=graph, kinds=kinds), expected)
+    # of two states, contrasts are those of Ising over the root of 2, and numbers about the middle half of these
+    two, J = (
+        pmrf.ColumnKinds((0, 1, 2), ("nominal", "ordinal", "nominal"), (2, 2, 2)),
+        np.array([0.4, -0.3, 0.8]),
+    )
+    graph = pmrf.graphs.complete(3)
+    ising = pm.logp(pmrf.Ising.dist(J, graph=graph), 2 * (x % 2) - 1).eval(mode="FAST_COMPILE")
+    units = {(0, 1): 2.0**1.5, (0, 2): 2.0, (1, 2): 2.0**1.5}
+    w = J * [units[tuple(edge)] for edge in graph.edges.tolist()]
+    np.testing.assert_allclose(density_of(x % 2, w, graph=graph, kinds=two), ising)
+
+
+def test_without_edges_to_answers_measurements_are_a_gaussian_field():
+    is_between = np.array([label == "age--income" for label in KINDS.entry_labels(GRAPH)])
+    is_of_answers = np.repeat(KINDS.edge_kinds(GRAPH) == 0, KINDS.block_sizes(GRAPH))
+    w, x = np.where(is_between | is_of_answers, WEIGHT, 0.0), rows(6)
+    found = density_of(x, w, BIAS, DIAGONAL, MEAN, scale=SCALE)
+    y, pair = (x[:, KINDS.measurements] - MEAN) / SCALE, pmrf.graphs.complete(2)
+    gaussian = pm.logp(pmrf.GaussianMRF.dist(w[is_between], DIAGONAL, graph=pair), y)
+    answers = pmrf.ColumnKinds(("sex", "party", "trust"), ("ordinal", "nominal", "ordinal"), (2, 3, 4))
+    edges = [e for e, kind in zip(GRAPH.edge_labels, KINDS.edge_kinds(GRAPH), strict=True) if kind == 0]
+    graph = pmrf.PairwiseGraph(answers.names, [tuple(e.split("--")) for e in edges])
+    alone = density_of(x[:, KINDS.answers], w[is_of_answers], BIAS, graph=graph, kinds=answers)
+    np.testing.assert_allclose(found, alone + gaussian.eval(mode="FAST_COMPILE") - np.log(SCALE).sum())
+
+
+@pytest.mark.parametrize("c", [0, 1, 2])
+def test_pseudo_density(c):
+    """Density of each answer given all else, and of the measurements given the answers."""
+    kinds = pmrf.ColumnKinds(
+        tuple("abcd"[: 2 + c]),
+        ("nominal", "ordinal", "continuous", "continuous")[: 2 + c],
+        (3, 2, 0, 0)[: 2 + c],
+    )
+    graph, rng = pmrf.graphs.complete(kinds.names), np.random.default_rng(c)
+    reference = MixedReference(kinds.kinds, kinds.n_states, kinds.checked(graph).edges.tolist())
+    w, bias, diagonal = rng.normal(0, 0.4, reference.n_weights), rng.normal(size=(2, 3)), [1.5, 0.8][:c]
+    x = np.column_stack([rng.integers(3, size=5), rng.integers(2, size=5), rng.normal(size=(5, c))])
+    found = density_of(x, w, bias, diagonal, graph=graph, kinds=kinds, likelihood="pseudo").sum()
+    theta = np.concatenate([w, bias.ravel(), np.log(diagonal)])[None]
+    np.testing.assert_allclose(found, reference.log_likelihood_of(x, "pseudo")(theta))

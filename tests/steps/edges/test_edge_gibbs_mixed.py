@@ -96,3 +96,161 @@ def test_all_structures(name, likelihood):
     # negative control: another p is another posterior
     other = posterior_of(kinds, graph, x, bias, diagonal, likelihood, p=0.6, n_nodes=n_nodes)
     assert gaps(w, blocks, other).max() > Z
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("name", ["binary Gaussian", slow("Gaussian binary Gaussian")])
+def test_random_biases_and_diagonal(name, likelihood):
+    kinds, graph, x, *_ = case_of(name, seed=2)
+    w, bias, log_diagonal = draws_of(
+        model_of(kinds, graph, x, likelihood=likelihood), ["w", "bias", "diagonal"], 3000
+    )
+    exact = posterior_of(kinds, graph, x, None, None, likelihood, n_nodes=6)
+    assert gaps(w, kinds.block_sizes(graph), exact).max() < Z
+    others = np.concatenate([bias.reshape(*bias.shape[:2], -1), log_diagonal], axis=2)
+    for i, mean in enumerate(exact.bias):
+        assert abs(others[..., i].mean() - mean) < Z * float(az.mcse(others[..., i])), i
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("n", [1, slow(3)])
+def test_few_rows_fill_the_cone(n, likelihood):
+    """With fewer rows than measurements, a wide slab, and edges that sometimes cannot be absent."""
+    kinds, graph, x, bias, diagonal, _ = case_of("Gaussian binary Gaussian", n, seed=3)
+    x[:, kinds.measurements] *= 1.5
+    model = model_of(kinds, graph, x, bias, diagonal, sd=1.0, likelihood=likelihood)
+    [w] = draws_of(model, ["w"], 6000)
+    value = reference_of(kinds, graph).log_likelihood_of(x, likelihood)
+    limits = [6.0, 6.0, np.sqrt(diagonal.prod())]
+    exact, other = (
+        structure_posterior_on_grid(
+            value, limits, np.concatenate([bias.ravel(), np.log(diagonal)]), p, stats.norm(0, 1).logpdf
+        )
+        for p in (P, 0.5)
+    )
+    assert gaps(w, [1, 1, 1], exact).max() < Z
+    assert gaps(w, [1, 1, 1], other).max() > Z  # negative control
+    assert np.abs(w[..., 2]).max() < limits[2]
+    assert np.abs(w[..., 2]).max() > 0.9 * limits[2]
+
+
+def test_one_row_with_everything_random():
+    kinds, graph, x, *_ = case_of("Gaussian binary Gaussian", 1)
+    w, log_diagonal = draws_of(model_of(kinds, graph, x), ["w", "diagonal"], 300)
+    assert np.isfinite(w).all() and np.ptp(log_diagonal, axis=(0, 1)).min() > 0.5
+    assert (w[..., 2] ** 2 < np.exp(log_diagonal.sum(axis=2))).all()
+
+
+def test_an_edge_that_cannot_be_absent():
+    """Of four measurements in a ring, where one edge holds the precision positive definite."""
+    kinds = pmrf.ColumnKinds(tuple("abcd"), ("ordinal",) + ("continuous",) * 3, (2, 0, 0, 0))
+    graph = pmrf.graphs.complete(kinds.names)
+    labels = kinds.entry_labels(kinds.checked(graph))
+    x = np.column_stack([[0, 1], np.random.default_rng(1).normal(size=(2, 3))])
+    w = np.array([{"b--c": 0.65, "c--d": 0.65, "b--d": -0.4}.get(label, 0.0) for label in labels])
+    model = model_of(kinds, graph, x, 0.0, np.ones(3), p=0.001)
+    with model:
+        step = EdgeGibbs([model["w"]])
+    step.setup_chain(np.random.default_rng(1), 5, 5)
+    point = {"w": w}
+    for _ in range(50):
+        point, _ = step.step(point)
+        K = np.eye(3)
+        for label, value in zip(labels, point["w"], strict=True):
+            u, v = (("bcd").find(end) for end in label.split("--"))
+            if u >= 0:
+                K[u, v] = K[v, u] = -value
+        assert np.linalg.eigvalsh(K)[0] > 0
+    assert (point["w"] == 0).sum() > 3
+
+
+def test_a_start_outside_of_the_cone():
+    kinds, graph, x, bias, diagonal, _ = case_of("Gaussian binary Gaussian")
+    for likelihood in ("exact", "pseudo"):
+        model = model_of(kinds, graph, x, bias, diagonal, likelihood=likelihood)
+        with model:
+            step = EdgeGibbs([model["w"]])
+        step.setup_chain(np.random.default_rng(1), 5, 5)
+        with pytest.raises(
+            ValueError, match=r"MixedMRF is not positive definite .*: start from smaller"
+        ):
+            step.step({"w": np.array([0.0, 0.0, 2.0])})
+
+
+def test_without_the_correction_the_posterior_is_another():
+    """A view whose proposals are taken for the posterior itself."""
+    kinds, graph, x, bias, diagonal, _ = case_of("binary Gaussian", 4)
+    exact = posterior_of(kinds, graph, x, bias, diagonal, n_nodes=25)
+    for corrected in (True, False):
+        [w] = draws_of(model_of(kinds, graph, x, bias, diagonal), ["w"], 20000, corrected=corrected)
+        present = (w[..., 0] != 0).astype(float)
+        is_right = abs(present.mean() - exact.inclusion[0]) < Z * float(az.mcse(present))
+        assert is_right == corrected
+
+
+def test_a_view_of_other_data_is_noticed():
+    kinds, graph, x, bias, diagonal, n_nodes = case_of("ordinal nominal Gaussian")
+    model = model_of(kinds, graph, x, bias, diagonal)
+    exact = posterior_of(kinds, graph, x, bias, diagonal, n_nodes=n_nodes)
+    with model:
+        step = EdgeGibbs([model["w"]])
+    step._engine.view.whole.field.s[4] += 15.0
+    step.setup_chain(np.random.default_rng(1), 0, 2000)
+    rows, point = [], model.initial_point()
+    for _ in range(2000):
+        point, _ = step.step(point)
+        rows.append(point["w"])
+    assert gaps(np.array([rows]), kinds.block_sizes(graph), exact).max() > Z
+
+
+@pytest.mark.compiled
+def test_weights_without_a_spike_are_moved_by_nuts():
+    kinds, graph, x, bias, diagonal, n_nodes = case_of("binary Gaussian")
+    exact = posterior_of(kinds, graph, x, bias, diagonal, p=1 - 1e-12, n_nodes=n_nodes)
+    with pm.Model() as model:
+        pm.Normal("w", 0, 0.7, shape=1)
+        pmrf.MixedMRF("x", model["w"], bias, diagonal, graph=graph, kinds=kinds, observed=x)
+        idata = pm.sample(
+            2000, tune=500, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    w = idata.posterior["w"].values
+    assert "n_steps" in idata.sample_stats
+    assert abs(w.mean() - exact.weight[0]) < Z * float(az.mcse(w[..., 0]))
+    [same] = draws_of(model_of(kinds, graph, x, bias, diagonal, p=1 - 1e-9), ["w"], 2000)
+    assert abs(same.mean() - exact.weight[0]) < Z * float(az.mcse(same[..., 0]))
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_a_unit_ten_times_smaller_gives_the_same_draws(likelihood):
+    kinds, graph, x, *_ = case_of("ordinal nominal Gaussian")
+    smaller = x * np.array([1.0, 1.0, 10.0])
+    one, other, unscaled = (
+        draws_of(model_of(kinds, graph, data, scale=s, likelihood=likelihood), ["w", "diagonal"], 60)
+        for data, s in ((x, 1.0), (smaller, 10.0), (smaller, 1.0))
+    )
+    for a, b, c in zip(one, other, unscaled, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+        assert np.abs(a - c).max() > 0.1  # negative control: the slab is not that of other units
+
+
+def test_other_names_of_states_give_the_same_edges():
+    """The posterior of one naming, by quadrature, is that which is sampled of the other."""
+    kinds, graph, x, bias, diagonal, n_nodes = case_of("ordinal nominal Gaussian")
+    exact = posterior_of(kinds, graph, x, bias, diagonal, n_nodes=n_nodes)
+    renamed, new = x.copy(), np.array([2, 0, 1])
+    renamed[:, 1] = new[x[:, 1].astype(int)]
+    of_new = bias.copy()
+    of_new[1, new] = bias[1]
+    same = posterior_of(kinds, graph, renamed, of_new, diagonal, n_nodes=n_nodes)
+    np.testing.assert_allclose(exact.inclusion, same.inclusion, atol=1e-3)
+    [w] = draws_of(model_of(kinds, graph, renamed, of_new, diagonal), ["w"], 2500)
+    heads = np.cumsum([0, *kinds.block_sizes(graph)])[:-1]
+    for e, p in enumerate(exact.inclusion):
+        present = (w[..., heads[e]] != 0).astype(float)
+        assert abs(present.mean() - p) < Z * float(az.mcse(present)), e
+    # negative control: names of an ordinal item have a meaning
+    renamed[:, 0] = new[x[:, 0].astype(int)]
+    of_new[0, new] = bias[0]
+    ordered = posterior_of(kinds, graph, renamed, of_new, diagonal, n_nodes=n_nodes)
+    assert np.abs(exact.inclusion - ordered.inclusion).max() > 0.02
