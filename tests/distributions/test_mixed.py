@@ -182,7 +182,7 @@ def test_a_nominal_item_of_two_states_is_that_of_other_fields():
     nominal = pmrf.NominalMRF.dist(w, bias, graph=graph, n_states=[2, 3, 2])
     expected = pm.logp(nominal, x).eval(mode="FAST_COMPILE")
     np.testing.assert_allclose(density_of(x, w, bias, graph=graph, kinds=kinds), expected)
-    # of two states, contrasts are those of Ising over the root of 2, and numbers about the middle half of these
+    # of two states, contrasts are those of Ising over the root of 2, and numbers about the middle half
     two, J = (
         pmrf.ColumnKinds((0, 1, 2), ("nominal", "ordinal", "nominal"), (2, 2, 2)),
         np.array([0.4, -0.3, 0.8]),

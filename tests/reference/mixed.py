@@ -47,7 +47,7 @@ class MixedReference:
         return self.statistics(x[:, self.answers].astype(int), y)
 
     def conditional(self, theta):
-        """Log weights (Q, m) of all `states`, means (Q, m, c) given them, covariance (Q, c, c), and least (Q,).
+        """Log weights (Q, m) of all `states`, means (Q, m, c) given them, covariance (Q, c, c); least (Q,).
 
         The last is the least eigenvalue of K: where it is not positive the rest has no meaning. The exponent
         is quadratic in the deviations, and is so known from its values in a few places.
