@@ -23,8 +23,9 @@ from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.edges.mixed_reference import sample_reference
 
-LIKELIHOODS = ("auto", "exact", "pseudo")
+LIKELIHOODS = ("auto", "exact", "monte-carlo", "pseudo")
 
 
 class MixedMRF(RegisteredField, Continuous):
@@ -70,10 +71,13 @@ class MixedMRF(RegisteredField, Continuous):
         Positive numbers, by which measurements are divided before anything else, such as their standard
         deviations, so that one slab for all edges means the same; 1 by default. Means, data and draws stay
         in the units of the measurements; weights and diagonal are those of the scaled ones.
-    likelihood : {"auto", "exact", "pseudo"}
-        "exact": the sum over all states of the answers, of which there may be some hundred thousand.
+    likelihood : {"auto", "exact", "monte-carlo", "pseudo"}
+        "exact": the normaliser is a sum over all states of the answers, of which there may be some hundred
+        thousand. "monte-carlo": a sum over a sample of them, made when the field is declared, at a reference
+        near the data, which must be complete.
         "pseudo": the product of the probabilities of all answers given all else, and the density of the
-        measurements given the answers. "auto" is "exact" up to 4,096 states of all answers together.
+        measurements given the answers. "auto" is "exact" up to 4,096 states of all answers together, else
+        "monte-carlo", or "pseudo" without complete data.
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
         States and measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN
         and cells of tables without a value are missing: `MixedGibbs` draws them.
@@ -132,6 +136,7 @@ class MixedMRF(RegisteredField, Continuous):
             if not isinstance(observed, Variable):
                 observed = x
             observed, kwargs = latent_if_all_missing(observed, kwargs)
+            kwargs["data"] = x
         rv = super().__new__(cls, name, *args, graph=graph, kinds=kinds, observed=observed, **kwargs)
         check_dims(name, name, graph)
         if x is not None and observed is not None:
@@ -157,6 +162,7 @@ class MixedMRF(RegisteredField, Continuous):
         scale=1.0,
         likelihood="auto",
         n_sweeps=100,
+        data=None,
         **kwargs,
     ):
         """Unregistered variable; see the class."""
@@ -173,16 +179,26 @@ class MixedMRF(RegisteredField, Continuous):
                 "diagonal is missing: give the diagonal of the precision of the measurements, as "
                 'pm.Gamma("diagonal", 2, 1, dims="measurement")'
             )
+        is_complete = data is not None and not np.ma.is_masked(data)
         if likelihood == "auto":
-            likelihood = "exact" if op.n_states <= LISTED else "pseudo"
+            beyond = "monte-carlo" if is_complete else "pseudo"
+            likelihood = "exact" if op.n_states <= LISTED else beyond
+        if likelihood == "monte-carlo" and not is_complete:
+            raise ValueError(
+                'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
+                'use likelihood="exact" or "pseudo", or drop the rows with missing cells'
+            )
         if likelihood == "exact" and op.n_states > MOST_LISTED:
             raise ValueError(
                 f"the answers have {op.n_states:,} states together, more than the {MOST_LISTED:,} that "
                 'likelihood="exact" lists: use likelihood="pseudo", or fewer answers'
             )
-        op = MixedFieldRV(
-            graph, kinds, op.scale, likelihood=f"mixed-{likelihood}", n_sweeps=int(n_sweeps)
-        )
+        reference = None
+        if likelihood == "monte-carlo":
+            x = data.reshape(-1, graph.n_nodes).copy()
+            x[:, kinds.measurements] /= np.array(op.scale)
+            reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
+        op = MixedFieldRV(graph, kinds, op.scale, f"mixed-{likelihood}", int(n_sweeps), reference)
         parameters = [
             _parameter(weight, "weight", len(op.layout.pairs), "entry", op),
             _bias(bias, op),

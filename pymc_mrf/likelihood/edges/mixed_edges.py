@@ -4,8 +4,8 @@ import numpy as np
 
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
-from pymc_mrf.kernels.views.mixed_views import MixedField
-from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
+from pymc_mrf.kernels.views.mixed_views import MixedField, rank_two
+from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
 LEAST_SHARE = 0.01
 """Effective share of a sample below which joint moves do not go."""
@@ -60,6 +60,39 @@ class MixedLikelihood(MixedEngine):
 
     def _refresh(self) -> float:
         return kernels.refresh(self.view)
+
+    def measure_noise(self) -> float | None:
+        """Measure the noise of log-likelihood ratios of present edges against their absence, of a sample.
+
+        Root mean square over the edges, by the delta method, points being independent.
+        """
+        view = self.view
+        if not view.least_share:
+            return None
+        p, noise = view.at.p, []
+        for e in np.unique(self._layout.edge[view.w != 0.0]):
+            ratio = self._ratios_without(e)
+            ratio /= p @ ratio
+            noise.append(view.field.n[0] ** 2 * ((p * (ratio - 1.0)) ** 2).sum())
+        return float(np.sqrt(np.mean(noise))) if noise else 0.0
+
+    def _ratios_without(self, e: int) -> np.ndarray:
+        """Weights of the states without edge e, relative to those with it, (N,)."""
+        view, layout, Q = self.view, self._layout, len(self._layout.owner)
+        own = np.flatnonzero(layout.edge == e)
+        w, (p, q) = view.w[own], layout.pairs[own].T
+        z, m, S = view.states.z, view.at.m, view.at.S
+        if layout.kind[own[0]] == kernels.OF_ANSWERS:
+            of_p, of_q = (part[own] for part in taken_from_features(layout, view.field.centre))
+            return np.exp(-w @ (z[p] * z[q] - of_p[:, None] * z[p] - of_q[:, None] * z[q]))
+        if layout.kind[own[0]] == kernels.MIXED:
+            g, j = -w @ z[p], q[0] - Q
+            return np.exp(g * (m[j] - view.field.centre[own[0], 1, 0] + 0.5 * g * S[j, j]))
+        i, j = p[0] - Q, q[0] - Q
+        own_i, both, own_j, f = rank_two(S, i, j, -w[0])
+        if f <= 0.0:  # the edge cannot be absent
+            return np.ones(len(m[i]))
+        return np.exp(0.5 * (own_i * m[i] ** 2 + own_j * m[j] ** 2) + both * m[i] * m[j])
 
     def statistics(self) -> dict[str, float]:
         """Effective share of the states of a sample, beside what all engines say."""

@@ -38,27 +38,29 @@ class MixedEngine(EdgeEngine):
     ----------
     information : (P + a K + c,) array
         Parameters of the reference, the last ones logarithms.
+    curvature : (P + a K + c, P + a K + c) array
+    columns : ColumnKinds
     """
 
     view: Any
     starts_empty = True
 
     def __init__(self, x: Any, graph: Any, family: Any, moves_biases: bool, **options: Any) -> None:
-        self._columns: ColumnKinds = family.columns
+        self.columns: ColumnKinds = family.columns
         layout = self._layout = layout_of(graph, family.columns)
         self._moves_biases = moves_biases
         a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
         parameters = np.zeros(P), np.zeros(a * K + c), np.zeros(a * K + c if moves_biases else 0)
         self.view = self._make_view(mixed_field(layout, len(x)), *parameters, **options)
         self.set_data(x)
-        z, states = split_data(layout, self._columns, x)
+        z, states = split_data(layout, self.columns, x)
         Q = len(layout.owner)
         z[:, Q:] -= z[:, Q:].mean(axis=0)  # means may start anywhere
-        self._curvature = np.zeros((P + a * K + c,) * 2)
+        self.curvature = np.zeros((P + a * K + c,) * 2)
         for where, scores in self._scores(z, states):
             scores = scores - scores.mean(axis=0)
-            self._curvature[np.ix_(where, where)] += scores.T @ scores
-        self._curvature += HALF_ROW * np.diag(np.diag(self._curvature) / len(x) + 1e-6)
+            self.curvature[np.ix_(where, where)] += scores.T @ scores
+        self.curvature += HALF_ROW * np.diag(np.diag(self.curvature) / len(x) + 1e-6)
         counts = self.view.field.t.reshape(a, K) + HALF_ROW
         start = np.log(counts / counts.sum(axis=1, keepdims=True))
         start[np.arange(K) >= layout.cards[:, None]] = 0.0
@@ -80,7 +82,7 @@ class MixedEngine(EdgeEngine):
 
     def set_data(self, x) -> None:
         """Take other states and deviations (n, d)."""
-        z, states = split_data(self._layout, self._columns, x)
+        z, states = split_data(self._layout, self.columns, x)
         fill_data(self._layout, z, states, self._moves_biases, self.view.field)
         self._take_rows(z, states)
 
@@ -128,7 +130,7 @@ class MixedEngine(EdgeEngine):
         of_prior = np.empty(len(b))
         slab = prior_precisions(prior, of_prior)
         slope[:k] += slab * (prior.slab.location - place[:k])
-        curvature = self._curvature[np.ix_(moved, moved)]
+        curvature = self.curvature[np.ix_(moved, moved)]
         if view.n_biases and c:  # statistics of logarithms of the diagonal are this times half a square
             scale = np.ones(len(moved))
             scale[-c:] = np.exp(b[-c:])

@@ -18,6 +18,7 @@ from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.held_data import HeldData
@@ -259,6 +260,8 @@ class ObservedField:
     family : Family
     sampled : SampledField or None
         Of a Monte Carlo likelihood.
+    reference : MixedReference or None
+        Of a Monte Carlo likelihood of a mixed field.
     x : (n, d) int8 array, or float64 array
         Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
         earlier ones beside each; of Gaussian and mixed fields deviations from the means.
@@ -301,6 +304,7 @@ class ObservedField:
         self._model = model
         self.graph: Any = op.graph
         self.family: Family = op.family
+        self.reference: MixedReference | None = getattr(op, "reference", None)
         self.sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
         entries = entries_of(edge_parameter, rv)

@@ -55,6 +55,7 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "gaussian": GaussianLikelihood,
     "mixed-exact": MixedLikelihood,
     "mixed-pseudo": MixedPseudoLikelihood,
+    "mixed-monte-carlo": MixedLikelihood,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -235,6 +236,7 @@ class EdgeGibbs(EdgeStep):
         "gaussian": EXACT,
         "mixed-exact": EXACT,
         "mixed-pseudo": OF_PSEUDO,
+        "mixed-monte-carlo": OF_SAMPLE,
         "pseudo": OF_PSEUDO,
         "monte-carlo": OF_SAMPLE,
         "particles": APPROXIMATE,
@@ -359,6 +361,8 @@ class EdgeGibbs(EdgeStep):
         options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
             options["references"] = self._references()
+        if likelihood == "mixed-monte-carlo":
+            options["states"] = fields[0].reference.listed
         engine_type = ENGINES[likelihood]
         if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
             engine_type = ListedRowEdges
