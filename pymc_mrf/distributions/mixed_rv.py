@@ -162,7 +162,7 @@ class MixedFieldRV(FieldRV):
         Q = len(layout.owner)
         z = pt.constant(layout.features)[np.arange(Q), states[..., layout.owner]]
         deviation = (x[..., columns.measurements] - mean) / np.array(self.scale)
-        zeros = pt.zeros_like(deviation[..., :1])
+        zeros = pt.zeros_like(deviation.sum(axis=-1, keepdims=True))  # there may be no measurements
         return states, legal, pt.concatenate([z + zeros, deviation], axis=-1)
 
 
@@ -172,7 +172,8 @@ def _first_states_and_means(op, rv, rng, size, weight, bias, diagonal, mean):
     place = np.empty(op.n_variables, dtype=np.int64)
     place[op.columns.measurements] = np.arange(op.layout.n_measured)
     place[op.columns.answers] = op.layout.n_measured
-    row = pt.concatenate([mean, pt.zeros_like(mean[..., :1])], axis=-1)[..., place]
+    zero = pt.zeros_like(mean.sum(axis=-1, keepdims=True))
+    row = pt.concatenate([mean, zero], axis=-1)[..., place]
     return pt.broadcast_to(row, op._infer_shape(size, (weight, bias, diagonal, mean)))
 
 
@@ -239,7 +240,9 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
     form, a = op.form(weight, diagonal), len(op.layout.cards)
     units = float(np.log(np.array(op.scale)).sum()) + 0.5 * op.layout.n_measured * LOG_2PI
     if op.likelihood == "mixed-pseudo":
-        logp = _of_answers(op, states, z, form, bias) + _of_measurements(op, z, form)
+        logp = _of_answers(op, states, z, form, bias)
+        if op.layout.n_measured:
+            logp = logp + _of_measurements(op, z, form)
     else:
         listed = op.listed
         log_partition = MixedLogPartition(op.graph, op.columns)(

@@ -64,7 +64,9 @@ class MixedEngine(EdgeEngine):
         counts = self.view.field.t.reshape(a, K) + HALF_ROW
         start = np.log(counts / counts.sum(axis=1, keepdims=True))
         start[np.arange(K) >= layout.cards[:, None]] = 0.0
-        self.information = np.concatenate([np.zeros(P), start.ravel(), -np.log(z[:, Q:].var(axis=0))])
+        variance = z[:, Q:].var(axis=0)
+        variance[variance == 0.0] = 1.0  # of one row
+        self.information = np.concatenate([np.zeros(P), start.ravel(), -np.log(variance)])
         self.correlations = np.zeros((0, 0, 0))
 
     @abstractmethod
