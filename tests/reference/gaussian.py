@@ -1,9 +1,11 @@
 """Gaussian fields by their covariance, and posteriors over all structures of three nodes, by quadrature."""
 
-import numpy as np
-from scipy import stats
+import itertools
 
-from tests.reference.spike_and_slab import structure_posterior_on_grid
+import numpy as np
+from scipy import special, stats
+
+from tests.reference.spike_and_slab import StructurePosterior, structure_posterior_on_grid
 
 
 def precision(edges, weight, diagonal):
