@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
     from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+    from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
     from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
@@ -143,6 +144,7 @@ __all__ = [
     "KineticMRF",
     "LaggedGraph",
     "LatentMarginals",
+    "MixedGibbs",
     "MixedMRF",
     "MonteCarlo",
     "MonteCarloGibbs",
@@ -257,6 +259,7 @@ _HOMES = {
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "GaussianGibbs": "pymc_mrf.steps.latent.gaussian_gibbs",
+    "MixedGibbs": "pymc_mrf.steps.latent.mixed_gibbs",
     "GaussianMRF": "pymc_mrf.distributions.gaussian",
     "MixedMRF": "pymc_mrf.distributions.mixed",
     "ColumnKinds": "pymc_mrf.fields.column_kinds",

@@ -15,6 +15,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_impl
 from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.gaussian_rv import LOG_2PI
 from pymc_mrf.distributions.symbolic_tables import core, strip_views
@@ -250,7 +251,8 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
         logp = (
             bias[np.arange(a), states].sum(axis=-1) + 0.5 * ((z @ form) * z).sum(axis=-1) - log_partition
         )
-    return pt.switch(legal & ~pt.isnan(logp), logp - units, -np.inf)
+    logp = pt.switch(legal & ~pt.isnan(logp), logp - units, -np.inf)
+    return logp if op.likelihood == "mixed-exact" else probability_or_nan(logp, op.likelihood, x)
 
 
 def _of_answers(op: MixedFieldRV, states, z, form, bias):

@@ -139,6 +139,13 @@ class ColumnKinds:
             )
         return graph
 
+    def feature_norms(self) -> np.ndarray:
+        """Norm over the states of the features of each node, (d,): 1 of contrasts, and of measurements."""
+        norms = np.ones(len(self.names))
+        for i, F in zip(self.answers, self.features(), strict=True):
+            norms[i] = np.linalg.norm(F[0])
+        return norms
+
     def features(self) -> list[np.ndarray]:
         """Features (m, K) of each answer: contrasts of nominal states; else numbers about their middle."""
         found = []

@@ -5,6 +5,7 @@ measurement its deviation from the mean, in units of its scale. z (Q + c,) are t
 the other, and then the deviations of the measurements. Every parameter multiplies one product z_p z_q.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +46,7 @@ class MixedFamily(Family):
         """Labels of the parameters of all edges."""
         return self.columns.entry_labels(graph)
 
-    def axis_labels(self, graph: Any) -> dict[str, list]:
+    def axis_labels(self, graph: Any) -> dict[str, Sequence]:
         """Labels of nodes, edges and parameters of edges."""
         return {
             "node": list(graph.nodes),

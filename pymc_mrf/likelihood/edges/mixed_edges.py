@@ -7,6 +7,9 @@ from pymc_mrf.kernels.views import mixed_edges as kernels
 from pymc_mrf.kernels.views.mixed_views import MixedField, rank_two
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
+HOPELESS = 12.0
+"""Log-likelihood that absence of an edge loses, beyond which its noise does not matter."""
+
 LEAST_SHARE = 0.01
 """Effective share of a sample below which joint moves do not go."""
 
@@ -64,16 +67,17 @@ class MixedLikelihood(MixedEngine):
     def measure_noise(self) -> float | None:
         """Measure the noise of log-likelihood ratios of present edges against their absence, of a sample.
 
-        Root mean square over the edges, by the delta method, points being independent.
+        Root mean square over the edges that might be absent, by the delta method, points being independent.
         """
-        view = self.view
+        view, n = self.view, self.view.field.n[0]
         if not view.least_share:
             return None
         p, noise = view.at.p, []
         for e in np.unique(self._layout.edge[view.w != 0.0]):
-            ratio = self._ratios_without(e)
-            ratio /= p @ ratio
-            noise.append(view.field.n[0] ** 2 * ((p * (ratio - 1.0)) ** 2).sum())
+            own, ratio = self._layout.edge == e, self._ratios_without(e)
+            mass = p @ ratio
+            if view.w[own] @ view.field.s[own] + n * np.log(mass) < HOPELESS:
+                noise.append(n**2 * ((p * (ratio / mass - 1.0)) ** 2).sum())
         return float(np.sqrt(np.mean(noise))) if noise else 0.0
 
     def _ratios_without(self, e: int) -> np.ndarray:

@@ -27,8 +27,8 @@ class MixedPseudoLikelihood(MixedEngine):
         M = field.features.shape[1]
 
         def conditionals() -> kernels.Conditionals:
-            rows = np.zeros((2, Q, n))
-            return kernels.Conditionals(*rows, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
+            local, residual = np.zeros((2, Q, n))
+            return kernels.Conditionals(local, residual, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
 
         return kernels.MixedPseudo(
             field=field,

@@ -2,7 +2,8 @@
 
 The normaliser at any parameters is that at the reference times the mean, over the sample, of the ratio of the
 weights of its states (Geyer & Thompson, 1992). The reference is a penalised estimate with the edges that the
-data speak for: by pseudo-likelihood first, then by the Monte Carlo likelihood of samples at earlier estimates.
+data speak for: by pseudo-likelihood first, then by the Monte Carlo likelihood of samples at earlier
+estimates.
 """
 
 from typing import Any, NamedTuple
@@ -16,15 +17,19 @@ from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
 from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
 
 SCALE_OF_WEIGHTS, SCALE_OF_BIASES = 0.5, 2.0
 """Standard deviations of the penalties, of weights and of biases and logarithms of the diagonal."""
 
-LEAST_POINTS = 20_000
+LEAST_POINTS, MOST_POINTS = 20_000, 200_000
 POINTS_A_ROW = 20
 """Points of a sample, and as many for each row of the data: log-likelihood ratios between values of a weight
 one standard deviation apart then err by sqrt(1 / 20), or less."""
+
+NOISE = 0.3
+"""Noise of log-likelihood ratios of present edges against their absence that a larger sample goes for."""
 
 N_SWEEPS = 50
 N_FITS = 3
@@ -41,13 +46,9 @@ class MixedReference(NamedTuple):
     ----------
     listed : Listed
         Its states, with weights that are those of the reference taken off.
-    share : float
-        Effective share of the last sample but one at the reference, which tells how far the search still
-        moved.
     """
 
     listed: kernels.Listed
-    share: float
 
     def __eq__(self, other) -> bool:
         """Whether both are one object: samples are not compared."""
@@ -82,15 +83,13 @@ def sample_reference(x: np.ndarray, graph: Any, family: Any, rng: np.random.Gene
     active = _spoken_for(pseudo, layout, place)
     place = _fit(pseudo, active, np.concatenate([place[:P][active], place[P:]]))
     n_points = max(LEAST_POINTS, POINTS_A_ROW * len(x))
-    share, engine = 0.0, None
     for _ in range(N_FITS):
-        engine = MixedLikelihood(
-            x, graph, family, True, states=_draw(pseudo, active, place, x, n_points, rng)
-        )
+        listed = _draw(pseudo, active, place, x, n_points, rng)
+        engine = MixedLikelihood(x, graph, family, True, states=listed)
         place = _fit(engine, active, place)
-        p = engine.view.at.p
-        share = float(1.0 / (len(p) * (p @ p)))
-    return MixedReference(_draw(pseudo, active, place, x, n_points, rng), share)
+    noise = engine.measure_noise() or 0.0
+    n_points = min(int(n_points * max(1.0, (noise / NOISE) ** 2)), MOST_POINTS)
+    return MixedReference(_draw(pseudo, active, place, x, n_points, rng))
 
 
 def _fit(engine: EdgeEngine, active: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -129,7 +128,7 @@ def _spoken_for(engine: MixedPseudoLikelihood, layout: kernels.Layout, place: np
 
 
 def _draw(
-    engine: EdgeEngine,
+    engine: MixedEngine,
     active: np.ndarray,
     place: np.ndarray,
     x: np.ndarray,

@@ -32,6 +32,7 @@ from pymc_mrf.steps.common.sample_checks import (
     FARTHEST,
     LEAST_SHARE,
     is_kept,
+    poor_mixed_sample,
     poor_sample,
 )
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
@@ -362,6 +363,7 @@ class EdgeGibbs(EdgeStep):
         if likelihood == "monte-carlo":
             options["references"] = self._references()
         if likelihood == "mixed-monte-carlo":
+            assert fields[0].reference is not None
             options["states"] = fields[0].reference.listed
         engine_type = ENGINES[likelihood]
         if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
@@ -495,6 +497,8 @@ class EdgeGibbs(EdgeStep):
                 self.squared_distances,
                 self._references(),
             )
+        elif self.noise and self._target[3] == "mixed-monte-carlo":
+            messages += poor_mixed_sample(self._fields[0].name, self.noise, self.least_share)
         elif self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:

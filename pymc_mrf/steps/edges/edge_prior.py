@@ -331,7 +331,8 @@ class EdgePriorReader:
         if all(isinstance(one, Densities) for one in priors):
             bias = Densities._make(map(np.concatenate, zip(*priors, strict=True)))
         elif self._is_joined:
-            bias = Joined(*priors, self._nodes[0].size)
+            first, second = priors
+            bias = Joined(first, second, self._nodes[0].size)
         if self._factors is not None:
             bias = Combined(bias, np.linalg.inv(self._factors))
         fixed = [node.fixed(own) for node, own in zip(self._nodes, of_nodes, strict=True)]
