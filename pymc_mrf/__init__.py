@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
+    from pymc_mrf.analysis.original_units import original_units
     from pymc_mrf.analysis.partial_correlations import partial_correlations
     from pymc_mrf.analysis.plan_summary import summarize_plan
     from pymc_mrf.analysis.prediction import (
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
         score_predictions,
     )
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
-    from pymc_mrf.analysis.predictive_checks import edge_agreement, run_lengths
+    from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
     from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
@@ -176,6 +177,7 @@ __all__ = [
     "diagnose",
     "edge_agreement",
     "edge_appearance_probabilities",
+    "edge_correlation",
     "edge_density",
     "edge_evidence",
     "edge_inclusion",
@@ -195,6 +197,7 @@ __all__ = [
     "neighborhood_selection",
     "network_model",
     "node_measures",
+    "original_units",
     "partial_correlations",
     "plan_study",
     "plot_calibration",
@@ -296,6 +299,7 @@ _HOMES = {
     "diagnose": "pymc_mrf.analysis.diagnose",
     "edge_agreement": "pymc_mrf.analysis.predictive_checks",
     "edge_appearance_probabilities": "pymc_mrf.estimation.bounds",
+    "edge_correlation": "pymc_mrf.analysis.predictive_checks",
     "edge_density": "pymc_mrf.analysis.edges",
     "edge_evidence": "pymc_mrf.analysis.evidence",
     "edge_inclusion": "pymc_mrf.analysis.edges",
@@ -314,6 +318,7 @@ _HOMES = {
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
     "network_model": "pymc_mrf.distributions.network_model",
     "node_measures": "pymc_mrf.analysis.node_measures",
+    "original_units": "pymc_mrf.analysis.original_units",
     "partial_correlations": "pymc_mrf.analysis.partial_correlations",
     "plan_study": "pymc_mrf.runs.planning",
     "plot_calibration": "pymc_mrf.plots.calibration",

@@ -7,8 +7,15 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, function_of_draws, thinned
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
+from pymc_mrf.analysis.normal_prediction import (
+    NormalDraws,
+    explained_variances,
+    predict_measurements,
+    score_measurements,
+)
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import flag, number, whole_number
+from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.coordinates import node_labels
 
@@ -24,18 +31,20 @@ def predict_nodes(
     model: Any = None,
     max_draws: int = 500,
     group: str = "posterior",
-) -> xr.DataArray:
-    """Give the posterior probability of the states of every cell, given the other cells of its row.
+) -> xr.DataArray | xr.Dataset:
+    """Predict every cell from the other cells of its row: probabilities of states, or mean and deviation.
 
-    Each is the mean over posterior draws of p(x_i | other known cells of the row), exact for each draw:
-    states of further missing cells are summed out.
+    Predictions are means over posterior draws of p(x_i | other known cells of the row), exact for each draw:
+    further missing cells are summed, or integrated, out. Of a `GaussianMRF` each is a normal density, and a
+    mixture of these over the draws.
 
     Parameters
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        A field of the model, such as an `OrdinalMRF`, whose parameters are the same for all rows.
+        A field of the model, such as an `OrdinalMRF` or a `GaussianMRF`, whose parameters are the same for
+        all rows.
     data : (n, d) array_like or table, optional
         Rows to predict; cells may be missing. By default those that the model was fitted to, which predicts
         them too well where there are few rows for the number of edges.
@@ -50,12 +59,15 @@ def predict_nodes(
     -------
     xarray.DataArray
         With dims ("obs", "node", "state"). A state that a node does not have has probability 0.
+    xarray.Dataset
+        Of a `GaussianMRF`: ``mean`` and ``sd`` of the mixture, with dims ("obs", "node"), in the units of the
+        data.
 
     Raises
     ------
     TypeError, ValueError
-        If the model has no such field or `idata` not its parameters, data are not states of the field, or a
-        row lacks so many cells that their states cannot be listed (beyond 16,384).
+        If the model has no such field or `idata` not its parameters, data are not states of the field, or no
+        measurements, or a row lacks so many cells that their states cannot be listed (beyond 16,384).
 
     See Also
     --------
@@ -67,7 +79,9 @@ def predict_nodes(
     >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
     >>> pymc_mrf.score_predictions(p, x_test)
     """
-    field = _FieldDraws(idata, var_name, model, max_draws, group)
+    field = _field_draws(idata, var_name, model, max_draws, group)
+    if isinstance(field, NormalDraws):
+        return predict_measurements(field, data)
     x = field.indices(data)
     conditionals, total = field.conditionals(x), np.zeros((*x.shape, field.op.family.n_states))
     for tables in field.tables:
@@ -107,6 +121,9 @@ def predictability(
           the shares of the states in the data. Below 0 where the others mislead, NaN if all cells are in
           one state.
 
+        Of a `GaussianMRF` instead ``explained_variance``: 1 - R / R_0, R the sum of the squared distances of
+        the cells from their means given the others, R_0 that from their mean in the data.
+
     Raises
     ------
     TypeError, ValueError
@@ -116,7 +133,9 @@ def predictability(
     --------
     >>> arviz.summary(pymc_mrf.predictability(idata, "x", model=model), kind="stats")
     """
-    field = _FieldDraws(idata, var_name, model, max_draws, group)
+    field = _field_draws(idata, var_name, model, max_draws, group)
+    if isinstance(field, NormalDraws):
+        return explained_variances(field, data)
     x = field.indices(data)
     conditionals, found = field.conditionals(x), []
     for tables in field.tables:
@@ -128,13 +147,13 @@ def predictability(
     return xr.Dataset(values, coords={**field.coords, "node": node_labels(field.op.graph)})
 
 
-def score_predictions(probabilities: xr.DataArray, data: Any) -> "pd.DataFrame":
-    """Score probabilities of states: a row for each node.
+def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "pd.DataFrame":
+    """Score predictions: a row for each node.
 
     Parameters
     ----------
-    probabilities : xarray.DataArray
-        As of `predict_nodes`, dims ("obs", "node", "state").
+    probabilities : xarray.DataArray or xarray.Dataset
+        As of `predict_nodes`, dims ("obs", "node", "state"), or ``mean`` and ``sd`` of measurements.
     data : (n, d) array_like or table
         What was predicted; missing cells do not count.
 
@@ -147,22 +166,31 @@ def score_predictions(probabilities: xr.DataArray, data: Any) -> "pd.DataFrame":
         states; and with two states ``auc``, the probability that a cell in the higher state has more of it
         than one in the lower. The higher the better, but for ``brier``.
 
+        Of measurements ``n``; ``rmse``, the root of the mean squared distance from ``mean``, in the units of
+        the data; ``explained_variance`` as of `predictability`; and ``log_score``, the mean log density of
+        the cells under normal densities with these means and deviations.
+
     Raises
     ------
     TypeError, ValueError
-        If the data are not states of the nodes, or of other rows.
+        If the data are not states, or measurements, of the nodes, or of other rows.
     """
     import pandas as pd
 
+    if isinstance(probabilities, xr.Dataset) and {"mean", "sd"} <= set(probabilities):
+        index = pd.Index(probabilities["node"].values.tolist(), name="node")
+        return pd.DataFrame(score_measurements(probabilities, data), index=index)
     x = _predicted_states(probabilities, data)
     index = pd.Index(probabilities["node"].values.tolist(), name="node")
-    return pd.DataFrame(_scores(probabilities.values, x), index=index)
+    return pd.DataFrame(_scores(np.asarray(probabilities.values), x), index=index)
 
 
 def _predicted_states(probabilities: Any, data: Any) -> np.ndarray:
     """State indices (n, d) of what was predicted, -1 where a cell is missing."""
     if not isinstance(probabilities, xr.DataArray) or probabilities.dims != ("obs", "node", "state"):
-        raise TypeError('probabilities must have the dims ("obs", "node", "state") of predict_nodes')
+        raise TypeError(
+            'probabilities must be those of states, with the dims ("obs", "node", "state") of predict_nodes'
+        )
     nodes, states = probabilities["node"].values.tolist(), probabilities["state"].values
     x = _state_indices(data, nodes, states)
     if len(x) != probabilities.sizes["obs"]:
@@ -288,16 +316,15 @@ class _FieldDraws:
         Of chains and draws.
     """
 
-    def __init__(self, idata: Any, var_name: str, model: Any, max_draws: int, group: str) -> None:
-        import pymc as pm
+    def __init__(
+        self, node: Any, idata: Any, var_name: str, model: Any, max_draws: int, group: str
+    ) -> None:
         import pytensor.tensor as pt
 
         from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 
         check_tree(idata, "idata")
         whole_number(max_draws, "max_draws", 1)
-        model = pm.modelcontext(model)
-        node = _field_of(model, var_name)
         self.op, self._idata, self._name = node.op, idata, var_name
         tables = self.op.log_tables(self.op.dist_params(node), pt)
         if not shared_by_rows(tables, self.op.table_ndims):
@@ -338,26 +365,34 @@ class _FieldDraws:
         return Conditionals(x, self.op.graph.edges, K)
 
 
+def _field_draws(
+    idata: Any, var_name: str, model: Any, max_draws: int, group: str
+) -> _FieldDraws | NormalDraws:
+    """Draws of the parameters of the field of this name, of either kind."""
+    import pymc as pm
+
+    check_tree(idata, "idata")
+    model = pm.modelcontext(model)
+    node = _field_of(model, var_name)
+    kind = NormalDraws if node.op.family is GAUSSIAN else _FieldDraws
+    return kind(node, idata, var_name, model, max_draws, group)
+
+
 def _field_of(model: Any, var_name: str) -> Any:
     """Return the apply node of the field of this name."""
-    from pymc_mrf.distributions.field_rv import DiscreteFieldRV
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node
 
     if not isinstance(var_name, str):
         raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
     node = field_node(model[var_name]) if var_name in model.named_vars else None
-    if node is not None and not isinstance(node.op, DiscreteFieldRV):
-        raise TypeError(
-            f"{var_name} is a {node.op.family.title}, whose nodes have no states to predict: pass rows with "
-            "missing cells to the model, which are drawn with everything else, or see "
-            "pm.sample_posterior_predictive"
-        )
-    if node is None or not isinstance(node.op, MarkovRandomFieldRV):
+    served = MarkovRandomFieldRV | GaussianFieldRV
+    if node is None or not isinstance(node.op, served):
         fields = [
             repr(str(rv.name))
             for rv in model.observed_RVs
-            if (of := field_node(rv)) is not None and isinstance(of.op, MarkovRandomFieldRV)
+            if (of := field_node(rv)) is not None and isinstance(of.op, served)
         ]
         raise ValueError(
             f"{var_name!r} is no field of the model with weights on pairs; it has "

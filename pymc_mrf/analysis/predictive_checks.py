@@ -9,6 +9,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
 from pymc_mrf.checks import check_labels
 from pymc_mrf.graph.coordinates import coords, node_labels
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
+from pymc_mrf.graph.structure import as_graph
 
 if TYPE_CHECKING:
     from pymc_mrf.distributions.kinetic_rv import KineticRV
@@ -56,10 +57,7 @@ def edge_agreement(
     values = field_rows(idata, var_name, group)
     own = coords(graph)["node"]
     check_labels(group_variable(idata, var_name, group), own, var_name, "node")
-    if values.sizes["node"] != graph.n_nodes:
-        raise ValueError(
-            f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
-        )
+    check_nodes(values, graph, var_name)
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
     times = [x] * 2 if not isinstance(graph, LaggedGraph) else _at_lags(x, graph, model, var_name)
     lag_of = graph.lag_of if isinstance(graph, LaggedGraph) else np.zeros(graph.n_edges, dtype=int)
@@ -76,6 +74,59 @@ def edge_agreement(
         coords={**kept, "edge": list(graph.edge_labels)},
         name=var_name,
     )
+
+
+def edge_correlation(
+    idata: xr.DataTree, var_name: str, *, graph: Any, group: str = "posterior_predictive"
+) -> xr.DataArray:
+    """Correlation over rows of the two ends of an edge, for fields of measurements.
+
+    Rows in which an end is missing do not count.
+
+    Parameters
+    ----------
+    idata, var_name, group
+        As of `edge_agreement`.
+    graph : networkx.Graph or PairwiseGraph
+        The graph of the field, or any other over its nodes.
+
+    Returns
+    -------
+    xarray.DataArray
+        With the dimensions ("chain", "draw", "edge"), or ("edge",) for observed data. NaN for an edge whose
+        ends have fewer than two rows in common, or one value.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the group or variable is missing, or is no field of the graph's nodes.
+    """
+    graph = as_graph(graph)
+    values = field_rows(idata, var_name, group, of_states=False)
+    check_nodes(values, graph, var_name)
+    check_labels(group_variable(idata, var_name, group), graph.nodes, var_name, "node")
+    x = np.moveaxis(values.values.astype(np.float64), -1, 0)  # (d, ..., n)
+    found = np.empty((*x.shape[1:-1], graph.n_edges))
+    for e, (u, v) in enumerate(graph.edges):
+        is_seen = ~np.isnan(x[u] + x[v])
+        n = is_seen.sum(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0
+            a, b = (np.where(is_seen, x[i], 0.0) for i in (u, v))
+            a, b = (np.where(is_seen, y - y.sum(axis=-1, keepdims=True) / n, 0.0) for y in (a, b))
+            scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+            found[..., e] = (a * b).sum(axis=-1) / scale
+    dims = values.dims[:-2]
+    kept = {dim: values[dim] for dim in dims if dim in values.coords}
+    coordinates = {**kept, "edge": list(graph.edge_labels)}
+    return xr.DataArray(found, dims=(*dims, "edge"), coords=coordinates, name=var_name)
+
+
+def check_nodes(values: xr.DataArray, graph: Any, var_name: str) -> None:
+    """Refuse rows of other nodes than those of the graph."""
+    if values.sizes["node"] != graph.n_nodes:
+        raise ValueError(
+            f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
+        )
 
 
 def _at_lags(x: np.ndarray, graph: LaggedGraph, model: Any, var_name: str) -> list[np.ndarray]:
@@ -173,8 +224,10 @@ def _runs(x: np.ndarray, starts: np.ndarray, state: int | None) -> tuple[int, fl
     return (len(lengths), lengths.mean(), lengths.max()) if len(lengths) else (0, 0.0, 0)
 
 
-def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
+def field_rows(idata: xr.DataTree, var_name: str, group: str, *, of_states: bool = True) -> xr.DataArray:
     """States of a field, dims ("chain", "draw") if it is sampled, then "obs" and "node"; NaN where missing.
+
+    Values of any kind if they need not be `of_states`.
 
     Raises
     ------
@@ -182,10 +235,10 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray:
         As `edge_agreement`.
     """
     values = group_variable(idata, var_name, group)
-    if not are_states(values):
+    if of_states and not are_states(values):
         raise TypeError(
             f"{var_name} of the {group} group is {values.dtype}; the states of a field are integers: compare "
-            "measurements by arviz_plots.plot_ppc_dist or plot_ppc_tstat"
+            "measurements by pymc_mrf.edge_correlation, arviz_plots.plot_ppc_dist or plot_ppc_tstat"
         )
     sample_dims = [dim for dim in SAMPLE_DIMS if dim in values.dims]
     values = values.transpose(*sample_dims, ...)

@@ -10,6 +10,12 @@ from pytensor.graph.basic import Variable
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
 from pymc_mrf.distributions.group_weights import group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
+from pymc_mrf.distributions.network_columns import (
+    Measurements,
+    declare_measured,
+    declare_nominal,
+    read_columns,
+)
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.items import Items, read_items
@@ -19,7 +25,7 @@ from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
 
 MAX_GROUPS = 10
-KINDS = ("auto", "binary", "ordinal", "blume-capel")
+KINDS = ("auto", "binary", "ordinal", "blume-capel", "nominal", "continuous")
 
 
 def network_model(
@@ -51,6 +57,16 @@ def network_model(
     - ``bias`` (binary items) or ``threshold``: Normal(0, 3), nearly the standard deviation, 3.1, of the
       default of bgms, the logit of a Beta(1/2, 1/2).
 
+    Answers without an order (``kind="nominal"``) have a `NominalMRF`: a table of parameters for each pair,
+    zero as a whole with probability one half, otherwise Normal(0, 1), the kind of slab that does not depend
+    on what the answers are called, under which two answers have the coupling of an `Ising` field with
+    Normal(0, 1/2); ``bias`` of every answer is Normal(0, 3). Measurements (``kind="continuous"``) have a
+    `GaussianMRF` of columns in standard deviations from their means, which the model keeps as
+    ``column_sd`` and ``column_mean``: ``weight`` has the same prior as above and ``diagonal`` is
+    Exponential(1/2), both of bgms 0.2.0, whose priors are those of half the precision, -K_uv / 2 and K_uu /
+    2, and which multiplies them by a power of the determinant of K unless ``delta = 0``; ``mean`` is
+    Normal(0, 10), nearly flat as there.
+
     Scores of items with k answers run from -(k - 1) / 2 to (k - 1) / 2 in steps of one, those of binary
     items are 0 and 1; the weights are the same for scores from 0. With many answers weights are smaller:
     a narrower slab then finds weak edges sooner, and `prior_sensitivity` shows what it changes.
@@ -61,7 +77,8 @@ def network_model(
         A row for each person. Items hold whole numbers that count from 0 or 1, False and True, or ordered
         categories; cells without a value are missing and are drawn with the parameters. Text, fractions,
         dates, unordered categories, numbers that differ in every row and columns with one value are no
-        items: they are left out, and a warning names them.
+        items: they are left out, and a warning names them. Texts and unordered categories are nominal
+        answers, in the order of the alphabet; numbers of any kind are measurements.
     columns : sequence, optional
         Names of the items. What is no item is then refused.
     groups : name of a column, or (n,) array_like, optional
@@ -75,17 +92,19 @@ def network_model(
         Beta(1, 9): a stochastic block prior (Geng, Bhattacharya & Pati, 2019; Sekulovski et al., 2025).
     n_states : int, or sequence of d of them, optional
         Number of answers of all items, or of each; by default the categories, or up to the largest code.
-    kind : {"auto", "binary", "ordinal", "blume-capel"}
+    kind : {"auto", "binary", "ordinal", "blume-capel", "nominal", "continuous"}
         "binary" is a `BoltzmannMachine`, "ordinal" an `OrdinalMRF` with a threshold for each answer,
         "blume-capel" one with two terms for each item, ``linear`` and ``quadratic`` about the middle of its
-        answers, both Normal(0, 3). "auto" is binary if all items are, else ordinal.
+        answers, both Normal(0, 3). "auto" is binary if all items are, else ordinal: "nominal", which takes no
+        `groups`, and "continuous" are to be asked for.
     prior_inclusion : float or unregistered distribution, optional
         Probability of an edge, one half by default. ``pm.Beta.dist(1, 1)`` makes it a variable ``p``
         (Scott & Berger, 2010).
     prior_difference : float or unregistered distribution
         The same of a difference between groups; a distribution makes a variable ``p_difference``.
     slab : unregistered scalar distribution, optional
-        Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``.
+        Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``, or
+        ``pm.Normal.dist(0, 1)`` of nominal answers.
     likelihood : str or MonteCarlo
         As for `OrdinalMRF`.
 
@@ -93,15 +112,16 @@ def network_model(
     -------
     pymc.Model
         With the dims "node" (items), "edge" (pairs "u--v", in the order of
-        ``pymc_mrf.graphs.complete(model.coords["node"])``), "state" (answers but the first) and "row". The
-        field is ``x``. `pm.sample` finds the steps.
+        ``pymc_mrf.graphs.complete(model.coords["node"])``), "state" (answers but the first; all of nominal
+        ones) and "row". The field is ``x``. `pm.sample` finds the steps.
 
     Raises
     ------
     TypeError, ValueError
         If a column that `columns` names is no item, codes are negative or start elsewhere than at 0 or 1, or
         not all items at the same; if there is one group only, a row has none, or `groups` has other labels
-        of the rows than the table; if an item lacks a community, or `kind` does not fit.
+        of the rows than the table; if an item lacks a community, or `kind` does not fit the columns or
+        another argument.
 
     Warns
     -----
@@ -129,15 +149,38 @@ def network_model(
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
     if communities is not None and prior_inclusion is not None:
         raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
+    if kind == "nominal" and groups is not None:
+        raise ValueError(
+            'kind="nominal" takes no groups, as tables of edges cannot be sums: declare the model of the '
+            "rows of each group by itself, and compare their draws"
+        )
     labels, others = _labels_of_rows(table, groups)
-    items = read_items(table, columns, n_states, others)
-    kind = _kind(kind, items)
+    items: Any
+    if kind == "continuous":
+        for name, given in (("n_states", n_states), ("likelihood", likelihood)):
+            if given not in (None, "auto"):
+                raise ValueError(
+                    f'{name}={given!r} has no meaning for measurements, kind="continuous": leave it out'
+                )
+        items = read_columns(table, columns, others)
+    else:
+        items = read_items(table, columns, n_states, others, is_ordered=kind != "nominal")
+        kind = _kind(kind, items)
     # the same labels as in `coords`, so that a graph of them fits
     graph = complete(items.names)
-    slab = pm.Cauchy.dist(0.0, 2.0) if slab is None else slab
-    axes = coords(graph) | ({} if kind == "binary" else {"state": items.labels[1:]})
+    axes = coords(graph)
+    if kind not in ("binary", "continuous"):
+        axes["state"] = items.labels[0 if kind == "nominal" else 1 :]
     with pm.Model(coords=axes) as model:
         p = _inclusion(prior_inclusion, communities, graph)
+        if kind == "nominal":
+            _add_rows(model, "", items)
+            declare_nominal(p, slab, items, graph, likelihood)
+            return model
+        if kind == "continuous":
+            pm.Data("column_mean", items.mean, dims="node")
+            pm.Data("column_sd", items.sd, dims="node")
+        slab = pm.Cauchy.dist(0.0, 2.0) if slab is None else slab
         weight = SpikeAndSlab("weight", p, slab, dims="edge")
         if labels is None:
             _declare(model, "", kind, weight, items, graph, likelihood)
@@ -244,16 +287,17 @@ def _declare(
     suffix: str,
     kind: str,
     weight: Any,
-    items: Items,
+    items: Items | Measurements,
     graph: PairwiseGraph,
     likelihood: Any,
 ) -> None:
     """Declare thresholds and field of the rows of `items`; names end in `suffix`."""
-    row = f"row{suffix}"
-    has_names = len(set(items.rows)) == len(items.rows)
-    model.add_coord(row, items.rows if has_names else range(len(items.rows)))
+    _add_rows(model, suffix, items)
+    if isinstance(items, Measurements):
+        declare_measured(suffix, weight, items, graph)
+        return
     options = {
-        "graph": graph, "observed": items.x, "likelihood": likelihood, "dims": (row, "node"),
+        "graph": graph, "observed": items.x, "likelihood": likelihood, "dims": (f"row{suffix}", "node"),
     }  # fmt: skip
     if kind == "binary":
         bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims="node")
@@ -270,6 +314,12 @@ def _declare(
         scores=scores[0] if is_alike else scores,
         **options,
     )
+
+
+def _add_rows(model: pm.Model, suffix: str, items: Items | Measurements) -> None:
+    """Name the rows, by their labels if these differ."""
+    has_names = len(set(items.rows)) == len(items.rows)
+    model.add_coord(f"row{suffix}", items.rows if has_names else range(len(items.rows)))
 
 
 def _threshold(suffix: str, kind: str, n_states: list[int], centres: list[float]) -> Any:

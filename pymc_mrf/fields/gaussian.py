@@ -46,32 +46,32 @@ def read_measurements(
     values, is_missing = [], []
     for k in positions(found, list(nodes), columns, name):
         column, what = found.column(k), f"{name}: column {found.names[k]!r}"
-        present = np.asarray(column.values)[~column.is_missing]
-        _refuse_others(present, column.is_categorical, what)
+        if reason := why_no_measurement(column):
+            raise ValueError(f"{what} holds {reason}")
         values.append(column_numbers(column, None, what).astype(np.float64))
         is_missing.append(column.is_missing)
     return Answers(np.stack(values, axis=1), np.stack(is_missing, axis=1), found.rows)
 
 
-def _refuse_others(present: np.ndarray, is_categorical: bool, what: str) -> None:
-    """Refuse a column whose values that are `present` are no measurements."""
+def why_no_measurement(column: Any) -> str:
+    """Say what a column of a table holds that are no measurements; nothing if it holds these."""
+    present = np.asarray(column.values)[~column.is_missing]
     first = present[0] if len(present) else None
     first = str(first) if isinstance(first, str) else first
-    wrong = ""
-    if is_categorical:
-        wrong = (
-            f"categories, such as {first!r}: these are answers, which pymc_mrf.OrdinalMRF or Potts takes"
+    if column.is_categorical:
+        return (
+            f"categories, such as {first!r}: these are answers, which pymc_mrf.OrdinalMRF or, without an "
+            "order, NominalMRF takes"
         )
-    elif isinstance(first, bool | np.bool_):
-        wrong = "truth values: these are states, which pymc_mrf.Ising or BoltzmannMachine takes"
-    elif isinstance(first, str):
-        wrong = f"text, such as {first!r}: make it numbers, as with pandas.to_numeric, or leave it out"
-    elif hasattr(first, "year") or isinstance(first, np.datetime64):
-        wrong = f"dates, such as {first}: make them numbers, as the days since the first of them"
-    elif hasattr(first, "total_seconds") or isinstance(first, np.timedelta64):
-        wrong = f"durations, such as {first}: make them numbers, as with .dt.total_seconds()"
-    if wrong:
-        raise ValueError(f"{what} holds {wrong}")
+    if isinstance(first, bool | np.bool_):
+        return "truth values: these are states, which pymc_mrf.Ising or BoltzmannMachine takes"
+    if isinstance(first, str):
+        return f"text, such as {first!r}: make it numbers, as with pandas.to_numeric, or leave it out"
+    if hasattr(first, "year") or isinstance(first, np.datetime64):
+        return f"dates, such as {first}: make them numbers, as the days since the first of them"
+    if hasattr(first, "total_seconds") or isinstance(first, np.timedelta64):
+        return f"durations, such as {first}: make them numbers, as with .dt.total_seconds()"
+    return ""
 
 
 def check_measurements(

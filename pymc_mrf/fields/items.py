@@ -36,7 +36,12 @@ class Items(NamedTuple):
 
 
 def read_items(
-    value: Any, columns: Sequence | None, n_states: int | Sequence[int] | None, others: Sequence = ()
+    value: Any,
+    columns: Sequence | None,
+    n_states: int | Sequence[int] | None,
+    others: Sequence = (),
+    *,
+    is_ordered: bool = True,
 ) -> Items:
     """Read the items of a table, and say what has been left out or recoded.
 
@@ -49,6 +54,9 @@ def read_items(
         Number of states of all items, or of each; by default they are counted.
     others : sequence
         Names of columns that are known to be no items.
+    is_ordered : bool
+        Whether answers have an order. Without, categories and texts that have none are taken in that of the
+        alphabet.
 
     Raises
     ------
@@ -62,6 +70,9 @@ def read_items(
         Once, if columns have been left out or codes from 1 counted from 0.
     """
     table = as_numbered_table(value, "table")
+    if not is_ordered:
+        of_table = table.column
+        table = table._replace(column=lambda k: _in_alphabetical_order(of_table(k)))
     if len(set(table.names)) < len(table.names):
         twice = next(label for label in table.names if table.names.count(label) > 1)
         raise ValueError(f"table has two columns {twice!r}: drop or rename one of them")
@@ -145,6 +156,16 @@ def _why_no_item(table: Table, k: int) -> str:
     if len(set(present)) == 1:
         return f"the same value, {present[0]}, in every row"
     return ""
+
+
+def _in_alphabetical_order(column: Any) -> Any:
+    """Give categories, or texts, without an order that of the alphabet."""
+    if column.categories is not None or isinstance(column.values, np.ndarray):
+        return column
+    present = [v for v, gone in zip(column.values, column.is_missing.tolist(), strict=True) if not gone]
+    if not present or not all(isinstance(v, str) for v in present) or all(map(_is_whole, present)):
+        return column
+    return column._replace(is_categorical=True, categories=sorted(set(present)))
 
 
 def _is_whole(text: str) -> bool:

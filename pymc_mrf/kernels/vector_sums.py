@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import finite, jit, part, summing
+from pymc_mrf.kernels._jit import finite, jit, lean_summing, part, summing
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -120,11 +120,29 @@ def total(a):
 
 
 @summing
-def total_positive(a):
-    """Sum of max(a, 0) over the entries of `a` (N,)."""
+def dot_positive(a, b):
+    """Sum of a max(b, 0) over the entries of `a` and `b` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
-        s += a[j] if a[j] > 0.0 else 0.0
+        s += a[j] * (b[j] if b[j] > 0.0 else 0.0)
+    return s
+
+
+@summing
+def dot_three(a, b, c):
+    """Sum of the products of `a`, `b` and `c`, all (N,)."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j] * c[j]
+    return s
+
+
+@lean_summing
+def weighted_logs(a, y):
+    """Sum of a log(y) over the entries of `a` and `y` (N,), y >= 1."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * (log_from_one(y[j]) + 0.0 * y[j])  # NaN stays NaN
     return s
 
 

@@ -15,9 +15,10 @@ from pymc_mrf.plots._collection import (
     matplotlib_collection,
     require_matplotlib,
 )
-from pymc_mrf.plots._labels import PADDING, NodeLabels, node_labels, text_size
+from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
 from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
 from pymc_mrf.plots._places import points
+from pymc_mrf.plots._shapes import shape_handles, shapes_of
 
 MAX_NODE_LABELS = 150
 FONT_SIZE, LEGEND_FONT_SIZE = 8.5, 10.0
@@ -39,6 +40,7 @@ class Canvas(NamedTuple):
     xy: np.ndarray  # (d, 2), places of the nodes in inches
     labels: NodeLabels | None  # None if dots stand for the nodes
     n_columns: int  # of the legend of names
+    kinds: list[str] | None  # of the nodes, by which they have shapes
 
 
 def open_network(
@@ -49,6 +51,7 @@ def open_network(
     *,
     lengths: np.ndarray | None = None,
     node_category: Mapping | None,
+    kinds: list[str] | None = None,
     options: Mapping[str, Any],
     beside: tuple[float, float],
     loop_height: float = 0.0,
@@ -69,6 +72,8 @@ def open_network(
     lengths : (m,) array, optional
         How long `edges` should be, compared with each other; all alike by default.
     node_category : mapping, optional
+    kinds : list of d str, optional
+        Of the nodes, as of `node_kinds`.
     options : mapping
         Of the visuals "nodes", "names" and "legend".
     beside : (float, float)
@@ -82,7 +87,8 @@ def open_network(
     labels = None
     if graph.n_nodes <= MAX_NODE_LABELS:
         labels = node_labels(graph.nodes, (options["nodes"] or {}).get("fontsize", FONT_SIZE))
-    boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else labels.boxes
+    growth = np.array([shape.growth for shape in shapes_of(kinds, graph.n_nodes)])[:, None]
+    boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else growth * labels.boxes
     if pos is None:
         lengths = np.ones(len(edges)) if lengths is None else lengths
         xy = packed_layout(graph.n_nodes, edges, lengths)
@@ -103,7 +109,8 @@ def open_network(
         n_cols = min(len(data), pc_kwargs["col_wrap"])
         width, height = n_cols * width, -(-len(data) // n_cols) * (height + TITLE_HEIGHT)
     n_columns, names_width = _columns([] if labels is None else labels.names, height)
-    has_categories = node_category is not None and options["legend"] is not False
+    is_explained = node_category is not None or kinds is not None
+    has_categories = is_explained and options["legend"] is not False
     figsize = (
         width + beside[0] + (names_width if options["names"] is not False else 0.0),
         height + beside[1] + CATEGORIES_HEIGHT * has_categories,
@@ -115,7 +122,7 @@ def open_network(
         target.set_aspect("equal")
         target.margins(0.01)
         target.update_datalim(corners)  # text does not count for the limits of the axes
-    return Canvas(pc, targets, xy, labels, n_columns)
+    return Canvas(pc, targets, xy, labels, n_columns, kinds)
 
 
 def _network_size(boxes: np.ndarray, is_alone: bool) -> np.ndarray:
@@ -148,7 +155,8 @@ def close_network(
             _draw_names(canvas, options["names"])
     for target in canvas.targets:
         target.autoscale_view()
-    if node_category is not None and options["legend"] is not False:
+    is_explained = node_category is not None or canvas.kinds is not None
+    if is_explained and options["legend"] is not False:
         _draw_category_legend(canvas, graph, node_category, colors, options["legend"])
 
 
@@ -219,7 +227,10 @@ def _is_color(value: Any) -> bool:
 
 def _draw_nodes(canvas: Canvas, graph: PairwiseGraph | LaggedGraph, colors: list, kwargs: dict) -> None:
     """Add the visual "nodes" to the collection: labels, or dots if there are too many to read."""
-    options: dict[str, Any] = {"ignore_aes": "all", "colors": colors, "xy": canvas.xy}
+    shapes = shapes_of(canvas.kinds, graph.n_nodes)
+    options: dict[str, Any] = {
+        "ignore_aes": "all", "colors": colors, "xy": canvas.xy, "shapes": shapes,
+    }  # fmt: skip
     if canvas.labels is None:
         canvas.pc.map(_draw_dots, "nodes", kwargs=kwargs, **options)
         return
@@ -228,20 +239,39 @@ def _draw_nodes(canvas: Canvas, graph: PairwiseGraph | LaggedGraph, colors: list
 
 
 def _draw_labels(
-    da: xr.DataArray, target: Any, texts: list[str], colors: list, xy: np.ndarray, kwargs: dict
+    da: xr.DataArray,
+    target: Any,
+    texts: list[str],
+    colors: list,
+    xy: np.ndarray,
+    shapes: list,
+    kwargs: dict,
 ) -> np.ndarray:
-    """Write every node's label in a tinted box."""
+    """Write every node's label in a tinted box of its shape."""
     artists = np.empty(len(texts), dtype=object)
-    for i, (text, color, (x, y)) in enumerate(zip(texts, colors, xy, strict=True)):
-        box = {"boxstyle": f"round,pad={PADDING}", "fc": _tint(color), "ec": color, "lw": 0.8}
+    for i, (text, color, (x, y), shape) in enumerate(zip(texts, colors, xy, shapes, strict=True)):
+        box = {"boxstyle": shape.box, "fc": _tint(color), "ec": color, "lw": 0.8}
         style = {"ha": "center", "va": "center", "zorder": 2, "bbox": box, **kwargs}
         artists[i] = target.text(x, y, text, **{"multialignment": "center", **style})
     return artists
 
 
-def _draw_dots(da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, kwargs: dict) -> Any:
+def _draw_dots(
+    da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, shapes: list, kwargs: dict
+) -> Any:
     style = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4, **kwargs}
-    return target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
+    dots = target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
+    if len({shape.marker for shape in shapes}) > 1 or shapes[0].marker != "o":
+        dots.set_paths([_outline(shape.marker) for shape in shapes])
+    return dots
+
+
+def _outline(marker: str) -> Any:
+    """Path of a marker of size 1."""
+    from matplotlib.markers import MarkerStyle
+
+    style = MarkerStyle(marker)
+    return style.get_path().transformed(style.get_transform())
 
 
 def _draw_names(canvas: Canvas, kwargs: dict) -> None:
@@ -264,20 +294,22 @@ def _draw_names(canvas: Canvas, kwargs: dict) -> None:
 def _draw_category_legend(
     canvas: Canvas,
     graph: PairwiseGraph | LaggedGraph,
-    node_category: Mapping,
+    node_category: Mapping | None,
     colors: list,
     kwargs: dict,
 ) -> None:
-    """Explain the colours of the categories."""
+    """Explain the colours of the categories, and the shapes of the kinds."""
     from matplotlib.patches import Patch
 
-    names = [node_category[label] for label in graph.nodes]
-    handles = [
+    names = [] if node_category is None else [node_category[label] for label in graph.nodes]
+    colors = colors[: len(names)]
+    handles: list[Any] = [
         Patch(facecolor=_tint(color), edgecolor=color, label=literal(name))
         for name, color in dict(zip(names, colors, strict=True)).items()
     ]
+    handles += [] if canvas.kinds is None else shape_handles(canvas.kinds)
     figure = canvas.targets[0].figure
-    widest = max(text_size(str(name), LEGEND_FONT_SIZE)[0] for name in names)
+    widest = max(text_size(handle.get_label(), LEGEND_FONT_SIZE)[0] for handle in handles)
     style = {
         "loc": "outside upper center",
         "ncols": int(np.clip(figure.get_figwidth() // (widest + 2.0 * COLUMN_GAP), 1, len(handles))),

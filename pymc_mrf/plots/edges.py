@@ -20,6 +20,7 @@ from pymc_mrf.plots._network import (
     node_colors,
     open_network,
 )
+from pymc_mrf.plots._shapes import node_kinds
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
@@ -39,6 +40,7 @@ def plot_edges(
     max_edges: int | None = None,
     node_category: Mapping[Hashable, str] | str | None = None,
     category_colors: Mapping[str, Any] | None = None,
+    node_kind: Any = None,
     pos: Any = None,
     group: str = "posterior",
     backend: str | None = None,
@@ -75,6 +77,10 @@ def plot_edges(
         decides in all networks. The legend says it, and how many edges are left out.
     node_category, category_colors
         As in `plot_groups`.
+    node_kind : mapping, sequence, or field variable of a model, optional
+        Kind of every node, by their names or in their order: "continuous" ones are circles, "ordinal" ones,
+        of two states or more, squares, and "nominal" ones, without an order, diamonds, with a legend; all are
+        stretched to hold their labels. Of a field, as ``model["x"]``, all nodes are of its kind.
     pos : optional
         Position (x, y) of every node: a dictionary by their names, a sequence in their order, or a table of
         points, as in `plot_latent_field`. By default Kamada & Kawai (1989) places the median graph, its parts
@@ -89,7 +95,7 @@ def plot_edges(
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
         "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "names" (``Figure.legend``) of nodes
         that are numbered, "edge_legend" (``Figure.legend``), "legend" (``Figure.legend``), that of the node
-        categories, and "title" (``Axes.set_title``), the variable where there are several.
+        categories and kinds, and "title" (``Axes.set_title``), the variable where there are several.
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
@@ -101,7 +107,8 @@ def plot_edges(
     ------
     TypeError, ValueError
         If a variable is not a finite vector of the graph's edges, `min_inclusion` is not a
-        probability, `max_edges` no positive number, or a mapping lacks a node or a category.
+        probability, `max_edges` no positive number, a mapping lacks a node or a category, or a kind is none
+        of these.
 
     Examples
     --------
@@ -123,7 +130,7 @@ def plot_edges(
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
     inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
     categories = node_categories(dt, node_category, graph, group)
-    colors = node_colors(graph, categories, category_colors)
+    colors, kinds = node_colors(graph, categories, category_colors), node_kinds(graph.nodes, node_kind)
     if max_edges is None:
         max_edges = max(MANY_EDGES, EDGES_PER_NODE * graph.n_nodes)
     max_edges = whole_number(max_edges, "max_edges", 1)
@@ -142,6 +149,7 @@ def plot_edges(
         pos,
         lengths=_lengths(size[skeleton]),
         node_category=categories,
+        kinds=kinds,
         options=options,
         beside=(0.0, EDGE_LEGEND_HEIGHT * (options["edge_legend"] is not False)),
         loop_height=LOOP_HEIGHT * has_loops,

@@ -34,6 +34,7 @@ def plot_evidence(
     model: Any = None,
     prior_inclusion: Any = None,
     node_category: Mapping[Hashable, str] | None = None,
+    node_kind: Any = None,
     pos: Any = None,
     group: str = "posterior",
     backend: str | None = None,
@@ -50,7 +51,7 @@ def plot_evidence(
         As in `edge_evidence`.
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
-    node_category, pos, backend
+    node_category, node_kind, pos, backend
         As in `plot_edges`. By default the edges with evidence place the nodes.
     visuals : mapping, optional
         As in `plot_edges`, for each of "edges", "nodes", "legend" and "title".
@@ -86,6 +87,7 @@ def plot_evidence(
         graph=graph,
         min_inclusion=0.0,
         node_category=node_category,
+        node_kind=node_kind,
         pos=pos,
         backend=backend,
         visuals={**options, "edge_legend": False, "title": False},

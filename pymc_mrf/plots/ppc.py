@@ -1,13 +1,20 @@
 """Posterior predictive checks of a field: agreement along its edges, states of its rows."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
-from pymc_mrf.analysis.predictive_checks import edge_agreement, field_rows, state_counts
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable
+from pymc_mrf.analysis.predictive_checks import (
+    are_states,
+    edge_agreement,
+    edge_correlation,
+    field_rows,
+    state_counts,
+)
 from pymc_mrf.checks import number
 from pymc_mrf.plots._collection import any_collection, literal, visual_options
 
@@ -30,10 +37,10 @@ def plot_ppc_edges(
 ) -> Any:
     """Posterior predictive check of agreement: for every edge, the share of rows with equal ends.
 
-    One point and interval per edge: predictive minus observed share, against the observed share. Where an
-    interval misses zero, point and line are orange, and the edges farthest off are named. Rows in which an
-    end is missing do not count, in the data or in the predictive draws. The source of an arrow is in an
-    earlier row.
+    Of measurements it is the correlation of the ends. One point and interval per edge: predictive minus
+    observed share, against the observed share. Where an interval misses zero, point and line are orange, and
+    the edges farthest off are named. Rows in which an end is missing do not count, in the data or in the
+    predictive draws. The source of an arrow is in an earlier row.
 
     Parameters
     ----------
@@ -70,7 +77,7 @@ def plot_ppc_edges(
 
     See Also
     --------
-    edge_agreement : The numbers.
+    edge_agreement, edge_correlation : The numbers.
     plot_ppc_runs : How long the nodes of a field in time keep a state.
     """
     from arviz_plots import visuals as azv
@@ -81,9 +88,14 @@ def plot_ppc_edges(
         visuals, ("reference", *parts, "labels", "leaders", "title", "xlabel", "ylabel")
     )
     ci_prob = interval_probability(ci_prob)
-    predicted = edge_agreement(dt, var_name, graph=graph, model=model, group=group)
+    is_measured = (
+        not are_states(group_variable(dt, var_name, group))
+        and group_variable(dt, var_name, "observed_data").dtype.kind == "f"
+    )
+    check: Any = edge_correlation if is_measured else partial(edge_agreement, model=model)
+    predicted = check(dt, var_name, graph=graph, group=group)
     check_sampled(predicted, var_name, group)
-    observed = edge_agreement(dt, var_name, graph=graph, model=model, group="observed_data")
+    observed = check(dt, var_name, graph=graph, group="observed_data")
     if not observed.size:
         raise ValueError("graph has no edges, whose agreement could be checked")
     unseen = int(observed.isnull().sum())
@@ -118,10 +130,13 @@ def plot_ppc_edges(
     share = f"{missed.sum()} of {len(missed)} edges outside their {100 * ci_prob:.0f} % interval"
     if unseen:
         share += f"; {unseen} more without a row that has both ends"
+    what = f"share of rows of {var_name} in which the ends agree", "share"
+    if is_measured:
+        what = f"correlation of the ends in {var_name}", "correlation"
     labels = {
         "title": (azv.labelled_title, share),
-        "xlabel": (azv.labelled_x, f"observed share of rows of {var_name} in which the ends agree"),
-        "ylabel": (azv.labelled_y, "predictive minus observed share"),
+        "xlabel": (azv.labelled_x, f"observed {what[0]}"),
+        "ylabel": (azv.labelled_y, f"predictive minus observed {what[1]}"),
     }
     _write(pc, points.isel(edge=0), labels, options)
     return pc

@@ -17,7 +17,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values
 from pymc_mrf.analysis.node_measures import node_measures
-from pymc_mrf.checks import sequence, whole_number
+from pymc_mrf.checks import numeric_array, sequence, whole_number
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise import PairwiseField
@@ -47,21 +47,19 @@ class Truth(NamedTuple):
     graph : PairwiseGraph
         The candidate edges.
     weight : (r,) array
-    present : PairwiseField
-        The same field on the edges whose weights are not zero.
-    decode : callable
-        Values of state indices.
+    content : bytes
+        All of its numbers.
+    rows : callable
+        Draws rows (n, d) from their number and a generator.
+    is_measured : bool
+        Whether it is a Gaussian field.
     """
 
     graph: PairwiseGraph
     weight: np.ndarray
-    present: PairwiseField
-    decode: Callable[[np.ndarray], np.ndarray]
-
-    def rows(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw rows (n, d): exactly if the edges that are present allow it, else by Gibbs sweeps."""
-        is_exact = self.present.junction_tree.n_cells <= EXACT_DRAW_CELLS
-        return self.decode(self.present.sample(n, "exact" if is_exact else "gibbs", rng=rng))
+    content: bytes
+    rows: Callable[[int, np.random.Generator], np.ndarray]
+    is_measured: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,13 @@ class _Study:
     var_name: str
     random_seed: int
     options: dict[str, Any] = field(repr=False)
+    prior_inclusion: Any = None
 
     def __repr__(self) -> str:
         first = self.draw_truth(np.random.default_rng(self.seeds(0)))
-        tables = first.present.log_tables().tobytes()
+        known = [] if self.prior_inclusion is None else [np.asarray(self.prior_inclusion).tolist()]
         digest = hashlib.sha256(
-            repr((first.weight.tolist(), sorted(self.options.items()))).encode() + tables
+            repr((first.weight.tolist(), sorted(self.options.items()), *known)).encode() + first.content
         )
         return (
             f"sizes={self.sizes}, random_seed={self.random_seed}, var_name={self.var_name!r}, truth and "
@@ -105,6 +104,7 @@ def plan_study(
     *,
     replicates: int = 20,
     var_name: str = "weight",
+    prior_inclusion: Any = None,
     random_seed: int | None = None,
     store: str | PathLike | None = None,
     client: Any = None,
@@ -120,8 +120,9 @@ def plan_study(
     ----------
     truth : field variable, or callable
         Made by ``pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph)`` or another field with one number
-        per edge. Weights of 0 are absent edges. A function of a `numpy.random.Generator` that makes such a
-        variable gives each replicate a truth of its own, such as a draw from the posterior of earlier data.
+        per edge, also by `GaussianMRF`. Weights of 0 are absent edges. A function of a
+        `numpy.random.Generator` that makes such a variable gives each replicate a truth of its own, such as a
+        draw from the posterior of earlier data.
     build : callable
         Makes the `pymc.Model` of a table (n, d), with the edges of the graph of the truth. A store does not
         look at what it does.
@@ -131,6 +132,8 @@ def plan_study(
         Of every size.
     var_name : str
         The `SpikeAndSlab` on the edges.
+    prior_inclusion : float or (r,) array_like, optional
+        Prior probability of the edges, if models do not tell it: those of a `GaussianMRF` do not.
     random_seed : int, optional
         Governs everything; needed with a store.
     store, client, progressbar
@@ -176,8 +179,10 @@ def plan_study(
             raise ValueError("random_seed must be given with a store, or the study could not go on")
         random_seed = int(np.random.default_rng().integers(2**31))
     random_seed = whole_number(random_seed, "random_seed", 0)
-    study = _Study(build, truth, sizes, var_name, random_seed, {**SAMPLING, **kwargs})
+    options = {**SAMPLING, **kwargs}
+    study = _Study(build, truth, sizes, var_name, random_seed, options, prior_inclusion)
     first = study.draw_truth(np.random.default_rng(study.seeds(0)))
+    _check_prior(prior_inclusion, first)
     run = partial(
         replicate, partial(_fit, study=study), store=store, client=client, progressbar=progressbar
     )
@@ -191,15 +196,34 @@ def plan_study(
     return _as_dataset(found, sizes, replicates, first.graph)
 
 
+def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
+    """Refuse prior probabilities that are none of the edges, and studies of measurements without them."""
+    if prior_inclusion is None:
+        if truth.is_measured:
+            raise ValueError(
+                "prior_inclusion is missing: truth is a GaussianMRF, and of such fields models do not tell "
+                "the prior probability of an edge, as precisions are positive definite; it is the share of "
+                "draws with the edge among those of pm.sample_prior_predictive in which the field is not NaN"
+            )
+        return
+    p = numeric_array(prior_inclusion, "prior_inclusion", "iuf")
+    if p.shape not in ((), truth.weight.shape) or not ((p > 0) & (p < 1)).all():
+        raise ValueError(
+            f"prior_inclusion must be one probability strictly between 0 and 1, or one for each of the "
+            f"{truth.graph.n_edges} edges, not {prior_inclusion!r}"
+        )
+
+
 def _read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
     op = getattr(getattr(variable, "owner", None), "op", None)
-    if isinstance(op, GaussianFieldRV):
+    if isinstance(op, MarkovRandomFieldRV) and op.family.has_blocks:
         raise TypeError(
-            "truth is a GaussianMRF, for whose edges studies know no prior probability, and so no Bayes "
-            "factor: draw tables by pymc.draw, and fit and compare them with pymc_mrf.replicate"
+            "truth is a NominalMRF, whose edges have tables of parameters, but studies compare one number "
+            "per edge: draw tables of answers by pymc.draw, and fit and compare them with "
+            "pymc_mrf.replicate and pymc_mrf.edge_strength"
         )
-    if not isinstance(op, MarkovRandomFieldRV) or op.family.edge_axes:
+    if not isinstance(op, MarkovRandomFieldRV | GaussianFieldRV) or op.family.edge_axes:
         raise TypeError(
             "truth must be a pairwise field with one number per edge, such as "
             f"pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph), or a function that makes one, not "
@@ -216,6 +240,8 @@ def _read_truth(variable: Any) -> Truth:
             "draws them"
         )
     values = [p.eval() for p in parameters]
+    if isinstance(op, GaussianFieldRV):
+        return _measured_truth(op, *values)
     graph, tables = op.graph, op.log_tables(values)
     edge_tables = np.broadcast_to(tables[0], (graph.n_edges, *tables[0].shape[-2:]))
     weight = op.family.natural(np.broadcast_to(values[0], graph.n_edges))
@@ -225,7 +251,37 @@ def _read_truth(variable: Any) -> Truth:
         graph.nodes, [(graph.nodes[u], graph.nodes[v]) for u, v in graph.edges[kept]]
     )
     node_tables = np.broadcast_to(tables[1], (graph.n_nodes, tables[1].shape[-1]))
-    return Truth(graph, weight, PairwiseField(present, edge_tables[kept], node_tables), op.decode)
+    known = PairwiseField(present, edge_tables[kept], node_tables)
+    is_exact = known.junction_tree.n_cells <= EXACT_DRAW_CELLS
+
+    def rows(n: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw exactly if the edges that are present allow it, else by Gibbs sweeps."""
+        return op.decode(known.sample(n, "exact" if is_exact else "gibbs", rng=rng))
+
+    return Truth(graph, weight, known.log_tables().tobytes(), rows)
+
+
+def _measured_truth(op: GaussianFieldRV, *values: np.ndarray) -> Truth:
+    """Take the graph and the numbers, weight, diagonal and mean, of a Gaussian field."""
+    graph, d = op.graph, op.graph.n_nodes
+    weight, diagonal, mean = (
+        np.broadcast_to(v, (k,)).astype(np.float64)
+        for v, k in zip(values, (graph.n_edges, d, d), strict=True)
+    )
+    (u, v), K = graph.edges.T, np.diag(diagonal)
+    K[u, v] = K[v, u] = -weight
+    if not np.linalg.eigvalsh(K)[0] > 0.0:
+        raise ValueError(
+            "truth is a GaussianMRF whose precision is not positive definite: give smaller weights, or a "
+            "larger diagonal"
+        )
+    S = np.linalg.inv(K)
+
+    def rows(n: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.multivariate_normal(mean, S, size=n, method="cholesky")
+
+    content = np.concatenate([weight, diagonal, mean]).tobytes()
+    return Truth(graph, weight, content, rows, is_measured=True)
 
 
 def _fit(seed: int, study: _Study) -> dict[str, Any]:
@@ -240,7 +296,9 @@ def _fit(seed: int, study: _Study) -> dict[str, Any]:
     with model:
         idata = pm.sample(**{"random_seed": int(chain_seed), **study.options})
     edge_values(idata, study.var_name, truth.graph, "posterior")
-    edges = edge_inclusion(idata, study.var_name, model=model)
+    known = study.prior_inclusion
+    options = {"model": model} if known is None else {"prior_inclusion": known}
+    edges = edge_inclusion(idata, study.var_name, **options)
     measured = node_measures(idata, study.var_name, graph=truth.graph, measures=["strength"])
     true_strength = np.zeros(truth.graph.n_nodes)
     np.add.at(true_strength, truth.graph.edges.ravel(), np.repeat(np.abs(truth.weight), 2))

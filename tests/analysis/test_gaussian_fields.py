@@ -90,24 +90,19 @@ REFUSED = {
     ),
     "plan_study": (
         lambda f: pmrf.plan_study(f.truth, measured, [20], random_seed=1),
-        "truth is a GaussianMRF.* pymc_mrf.replicate",
-    ),
-    "predict_nodes": (with_model(pmrf.predict_nodes), "x is a GaussianMRF, whose nodes have no states"),
-    "predictability": (
-        with_model(pmrf.predictability),
-        "x is a GaussianMRF, whose nodes have no states",
+        "prior_inclusion is missing: truth is a GaussianMRF.* share of draws",
     ),
     "score_predictions": (
         lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),
         "of predict_nodes",
     ),
+    "prediction_calibration": (
+        lambda f: pmrf.prediction_calibration(pmrf.predict_nodes(f.idata, "x", model=f.model), f.table),
+        "must be those of states",
+    ),
     "edge_agreement": (
         lambda f: pmrf.edge_agreement(f.idata, "x", graph=GRAPH),
         "x of the posterior_predictive group is float64.*: compare measurements by",
-    ),
-    "plot_ppc_edges": (
-        lambda f: pmrf.plot_ppc_edges(f.idata, "x", graph=GRAPH),
-        "compare measurements by",
     ),
     "plot_ppc_magnetisation": (
         lambda f: pmrf.plot_ppc_magnetisation(f.idata, "x"),
@@ -194,7 +189,30 @@ def test_tables_and_pictures_serve_measurements(fit):
     pmrf.plot_evidence(idata, "weight", graph=GRAPH, prior_inclusion=0.4)
     pmrf.plot_complexity(idata, "weight")
     pmrf.plot_diagnostics(idata)
+    assert pmrf.plot_ppc_edges(idata, "x", graph=GRAPH).viz is not None
     assert "weight" in str(pmrf.diagnose(idata, model=fit.model))
+
+
+def test_correlations_of_the_ends(fit):
+    observed = pmrf.edge_correlation(fit.idata, "x", graph=GRAPH, group="observed_data")
+    u, v = GRAPH.edges.T
+    np.testing.assert_allclose(observed, fit.table.corr().to_numpy()[u, v])
+    predicted = pmrf.edge_correlation(fit.idata, "x", graph=GRAPH)
+    assert predicted.dims == ("chain", "draw", "edge")
+    x = fit.idata.posterior_predictive["x"].values[1, 2]
+    np.testing.assert_allclose(predicted[1, 2], np.corrcoef(x.T)[u, v])
+    table = fit.table.copy()
+    table.iloc[3:, 0], table.iloc[5, 1] = np.nan, np.nan
+    found = pmrf.edge_correlation(tree_of(table), "x", graph=GRAPH, group="observed_data")
+    np.testing.assert_allclose(found, table.corr().to_numpy()[u, v])
+    with pytest.raises(ValueError, match="x has 4 nodes but the graph has 3"):
+        pmrf.edge_correlation(tree_of(table), "x", graph=pmrf.graphs.complete(3), group="observed_data")
+
+
+def tree_of(table):
+    import arviz as az
+
+    return az.from_dict({"observed_data": {"x": table.to_numpy()}})
 
 
 def test_draws_of_a_store(fit):

@@ -60,5 +60,5 @@ def test_an_engine_with_other_data_is_that_of_these_data(engine, rng):
     if engine is PseudoEdges:
         Z = new[:, graph.edges] - changed.view.field.centre[:, :, 0]  # (n, r, 2)
         expected = (new[:, u] * Z[:, :, 1] + Z[:, :, 0] * new[:, v]).sum(axis=0)
-        np.testing.assert_allclose(changed.view.s, expected, rtol=1e-12)
-        np.testing.assert_allclose(changed.view.Z2[:, :, 0, 0], (Z**2).mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(changed.view.sums.s, expected, rtol=1e-12)
+        np.testing.assert_allclose(changed.view.sums.Z2[:, :, 0, 0], (Z**2).mean(axis=0), rtol=1e-12)

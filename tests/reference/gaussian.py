@@ -1,9 +1,11 @@
 """Gaussian fields by their covariance, and posteriors over all structures of three nodes, by quadrature."""
 
-import numpy as np
-from scipy import stats
+import itertools
 
-from tests.reference.spike_and_slab import structure_posterior_on_grid
+import numpy as np
+from scipy import special, stats
+
+from tests.reference.spike_and_slab import StructurePosterior, structure_posterior_on_grid
 
 
 def precision(edges, weight, diagonal):
@@ -45,3 +47,27 @@ def fixed_diagonal_posterior(deviations, edges, diagonal, p, log_slab, n_nodes=5
     limits = np.sqrt([diagonal[u] * diagonal[v] for u, v in edges])  # beyond, a pair alone is outside
     value = log_likelihood_of(deviations, edges)
     return structure_posterior_on_grid(value, limits, np.log(diagonal), p, log_slab, n_nodes)
+
+
+def posterior_in_a_box(log_likelihood, limits, p, log_slab, n_nodes=300):
+    """Sum over the structures of two numbers, within `limits` (2,) on either side, beyond which nothing is.
+
+    `log_likelihood` of rows (Q, 2); where it is below -1e3 nothing is either.
+    """
+    t, weights = np.polynomial.legendre.leggauss(n_nodes)
+    log_masses, parts = [], []
+    for structure in itertools.product((False, True), repeat=2):
+        present = np.flatnonzero(structure)
+        index = np.indices((n_nodes,) * len(present)).reshape(len(present), n_nodes ** len(present)).T
+        w = np.zeros((len(index), 2))
+        w[:, present] = t[index] * np.asarray(limits)[present]
+        value = log_likelihood(w)
+        value[value < -1e3] = -np.inf
+        log_w = np.log(weights)[index].sum(axis=1) + np.log(np.asarray(limits)[present]).sum()
+        log_w = log_w + log_slab(w[:, present]).sum(axis=1) + value
+        log_masses.append(special.logsumexp(log_w) + len(present) * np.log(p / (1 - p)))
+        parts.append((np.array(structure, dtype=float), np.exp(log_w - special.logsumexp(log_w)) @ w))
+    q = special.softmax(log_masses)
+    inclusion, weight = (sum(q[j] * part[k] for j, part in enumerate(parts)) for k in range(2))
+    sizes = np.array([int(part[0].sum()) for part in parts])
+    return StructurePosterior(inclusion, weight, np.zeros(0), np.bincount(sizes, q, minlength=3))

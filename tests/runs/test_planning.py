@@ -155,7 +155,6 @@ def test_rows_are_those_of_the_truth(states, rng):
     weight, bias = np.array([0.7, 0.0, -0.5]), np.array([0.3, -0.2, 0.0])
     graph = pmrf.PairwiseGraph(range(3), [(2, 1), (0, 2), (1, 0)])  # not in the order of networkx
     truth = _read_truth(kind.dist(weight, bias, graph=graph))
-    assert truth.present.graph.n_edges == 2
     x = np.stack(np.meshgrid(*[states] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     u, v = graph.edges.T
     p = np.exp((x[:, u] * x[:, v]) @ weight + x @ bias)
@@ -173,6 +172,52 @@ def test_ordinal_truths_keep_numbers_of_states(rng):
     )
     assert truth.rows(300, rng).max(axis=0).tolist() == [2, 1, 2]
     np.testing.assert_array_equal(truth.weight, [0.3, 0.3])
+
+
+def measured(x):
+    with pm.Model() as model:
+        weight = pmrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 0.5), shape=6)
+        diagonal = pm.Gamma("diagonal", 2, 1, shape=4)
+        pmrf.GaussianMRF("x", weight, diagonal, 2.0, graph=GRAPH, observed=x)
+    return model
+
+
+def test_a_study_of_measurements(rng):
+    weight = np.array([0.5, 0.0, 0.0, -0.4, 0.0, 0.3])
+    truth = pmrf.GaussianMRF.dist(weight, 1.0, 2.0, graph=GRAPH)
+    options = {"prior_inclusion": 0.3, "random_seed": 1, "progressbar": False, **SHORT}
+    study = pmrf.plan_study(truth, measured, [30, 400], replicates=1, **options)
+    np.testing.assert_array_equal(study["true_weight"][0], weight)
+    odds = study["inclusion"] / (1 - study["inclusion"])
+    np.testing.assert_allclose(study["bayes_factor"], odds / (0.3 / 0.7))
+    assert np.abs(study["mean"].sel(n=400) - weight).max() < 0.3
+    u, v = GRAPH.edges.T
+    K = np.eye(4)
+    K[u, v] = K[v, u] = -weight
+    rows, S = _read_truth(truth).rows(20000, rng), np.linalg.inv(K)
+    variance = np.outer(np.diag(S), np.diag(S)) + S**2
+    assert (np.abs(np.cov(rows.T) - S) < Z * np.sqrt(variance / 20000)).all()
+    assert (np.abs(rows.mean(axis=0) - 2.0) < Z * np.sqrt(np.diag(S) / 20000)).all()
+
+
+@pytest.mark.parametrize(
+    ("truth", "prior", "error", "message"),
+    [
+        (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), None, ValueError, "prior_inclusion is missing"),
+        (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), 1.0, ValueError, "strictly between 0 and 1"),
+        (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), [0.1] * 4, ValueError, "each of the 6 edges"),
+        (pmrf.GaussianMRF.dist(0.9, 1.0, graph=GRAPH), 0.5, ValueError, "not positive definite: give"),
+        (
+            pmrf.NominalMRF.dist(np.zeros(24), graph=GRAPH, n_states=3),
+            None,
+            TypeError,
+            "truth is a NominalMRF.*pymc_mrf.replicate and pymc_mrf.edge_strength",
+        ),
+    ],
+)
+def test_other_truths_that_are_refused(truth, prior, error, message):
+    with pytest.raises(error, match=message):
+        pmrf.plan_study(truth, measured, [20], prior_inclusion=prior, random_seed=1)
 
 
 def failing(x):

@@ -1,4 +1,4 @@
-"""View of likelihoods that are known edge by edge, for `group_labels`: it asks a view for single edges."""
+"""View of likelihoods for `group_labels` that asks a view for single edges."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from pymc_mrf.kernels.groups.group_labels import describe, follow
 from pymc_mrf.kernels.log_scores import log_add
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
-from pymc_mrf.kernels.views.particle_edges import ParticleEdges, estimate_pair
+from pymc_mrf.kernels.views.particle_edges import ParticleEdges, estimate_pair, move_by_particles
 
 
 class EdgewiseView(NamedTuple):
@@ -21,16 +21,19 @@ class EdgewiseView(NamedTuple):
     ----------
     edge_of : (r,) int64 array
         Edge of the field that each entry parametrises, -1 for none.
-    edges : TreeEdges, ListedRows or ParticleEdges
+    edges : TreeEdges, ListedRows, PseudoEdges, MonteCarloEdges or ParticleEdges
         Its edges one by one; node parameters do not move with them.
     s : (edges,) array
-        Sums of the statistic that an entry multiplies.
-    scale : float
-        An entry is so many times the weight of its edge.
+        Sums of the statistic that an entry multiplies, as often as the likelihood counts an edge.
+    low, scale : float
+        The statistic of the field's weights is low + scale times that of the entries: an entry is `scale`
+        times the weight of its edge.
     levels : (L,) array
-        Different values of the statistic, increasing.
+        Different values of the statistic of the entries, increasing.
     level : (K * K,) int64 array
         Which of them each pair of states has.
+    possible : (edges, L) bool array
+        Levels that the states of the ends allow.
     log_mass : (L,) array
         Room for work.
     """
@@ -38,9 +41,11 @@ class EdgewiseView(NamedTuple):
     edge_of: np.ndarray
     edges: Any
     s: np.ndarray
+    low: float
     scale: float
     levels: np.ndarray
     level: np.ndarray
+    possible: np.ndarray
     log_mass: np.ndarray
 
 
@@ -57,27 +62,45 @@ def log_masses(log_table, level, out):
 
 
 @by_type
-def add_edge(edges, e, x, levels, level, log_mass, terms):
-    """Look at edge e, whose value is x, and add its terms.
+def add_edge(edges: Any, view: EdgewiseView, e: int, x: float, terms: Any) -> None:
+    """Look at edge e of `edges`, whose entry is x, and add its terms; the sum S is for the caller to add."""
 
-    `levels`, `level` and `log_mass` as of `EdgewiseView`; the sum S is for the caller to add.
+
+@by_type
+def move_edge(edges: Any, view: EdgewiseView, e: int, x: float, value: float) -> Any:
+    """Move edge e of `edges`, whose entry was x, to the value that it has now in the weights of `edges`.
+
+    Returns whether the edges have to be renewed before they are asked again.
     """
 
 
 @add_edge.register(TreeEdges)
-def add_edge_of_tree(edges, e, x, levels, level, log_mass, terms):
+def add_edge_of_tree(edges, view, e, x, terms):
     """Identity (A1), from the pair's table without the edge."""
-    questions.look_at(edges, e, x)
-    log_masses(edges.log_p, level, log_mass)
-    add_levels(terms, rows_of(edges.field, e), log_mass, levels, 0.0, 0.0)
+    questions.look_at(edges, e, x / view.scale)
+    log_masses(edges.log_p, view.level, view.log_mass)
+    add_levels(terms, rows_of(edges.field, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
 @add_edge.register(ParticleEdges)
-def add_estimated_edge(edges, e, x, levels, level, log_mass, terms):
+def add_estimated_edge(edges, view, e, x, terms):
     """Add the same by an estimated table, with the further observations that its noise calls for."""
-    more = estimate_pair(edges, e, x)
-    log_masses(edges.pair.log_p, level, log_mass)
-    add_levels(terms, rows_of(edges.field, e), log_mass, levels, 0.0, more)
+    more = estimate_pair(edges, e, x / view.scale)
+    log_masses(edges.pair.log_p, view.level, view.log_mass)
+    add_levels(terms, rows_of(edges.field, e), view.log_mass, view.levels, 0.0, more)
+
+
+@move_edge.register(object)
+def move_known_edge(edges, view, e, x, value):
+    """Follow the move as that of a single edge."""
+    questions.follow(edges, e, x / view.scale, value / view.scale)
+    return False
+
+
+@move_edge.register(ParticleEdges)
+def move_estimated_edge(edges, view, e, x, value):
+    """Leave particles of uneven weights to the caller."""
+    return move_by_particles(edges, e, x / view.scale, value / view.scale)
 
 
 @describe.register(EdgewiseView)
@@ -86,15 +109,14 @@ def describe_edgewise(view, e, x, terms):
     edge = view.edge_of[e]
     if edge >= 0:
         terms.total[0] += view.s[edge]
-        add_edge(view.edges, edge, x / view.scale, view.levels, view.level, view.log_mass, terms)
+        add_edge(view.edges, view, edge, x, terms)
 
 
 @follow.register(EdgewiseView)
 def follow_edgewise(view, e, x, value):
-    """Follow the move as that of a single edge."""
+    """Ask `move_edge`."""
     edge = view.edge_of[e]
     if edge < 0:
         return False
-    old, new = x / view.scale, value / view.scale
-    view.edges.w[edge] = new
-    return questions.follow(view.edges, edge, old, new)
+    view.edges.w[edge] = value / view.scale
+    return move_edge(view.edges, view, edge, x, value)

@@ -11,12 +11,10 @@ from pymc_mrf.kernels.views.questions import look_at
 
 
 @add_edge.register(ListedRows)
-def add_edge_of_rows(edges, e, x, levels, level, log_mass, terms):
-    """Add one term for each history; what has one level in a history, whatever the edge, adds to the sum.
-
-    `levels` (L,), `level` (K K,) and `log_mass` (L,) as of `EdgewiseView`.
-    """
-    look_at(edges, e, x)
+def add_edge_of_histories(edges, view, e, x, terms):
+    """Add one term for each history; what has one level in a history, whatever the edge, adds to the sum."""
+    look_at(edges, e, x / view.scale)
+    levels, log_mass = view.levels, view.log_mass
     K, (start, end, _) = edges.field.basis.shape[1], range_of(edges, e)
     n_cells = K if edges.source[e] >= 0 else K * K
     for h in range(start, end):
@@ -24,7 +22,7 @@ def add_edge_of_rows(edges, e, x, levels, level, log_mass, terms):
         for l in range(levels.shape[0]):
             log_mass[l] = -np.inf
         for k in range(n_cells):
-            at = level[cell + k * step]
+            at = view.level[cell + k * step]
             log_mass[at] = log_add(log_mass[at], np.log(edges.q[h, k]))
         n_possible, last = 0, 0
         for l in range(levels.shape[0]):

@@ -240,7 +240,6 @@ def follow_in_tree(view, e, old, new):
     for k in range(view.delta.shape[0]):
         view.delta[k] = (new - old) * view.field.cells[e, k]
     update_factor(view.tree, view.focus, e, view.delta)
-    return False
 
 
 @lean

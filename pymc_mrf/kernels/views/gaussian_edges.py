@@ -39,44 +39,68 @@ ILL = 1e-4
 
 
 class GaussianField(NamedTuple):
-    """What moves of single edges ask of a field.
+    """What moves of single entries ask of fields: their edges, and what an entry is in the weights.
 
     Attributes
     ----------
-    edges : (r, 2) int64 array
+    edges : (R, 2) int64 array
+        Ends of the edges of all blocks, one block after the other, as nodes of their block.
+    block : (R,) int64 array
+        Block of each edge.
+    first_node, first_edge : (B + 1,) int64 arrays
+        Of each block; nodes of blocks follow one another as well.
     order : (r,) int64 array
         Order of visits.
+    first : (r + 1,) int64 array
+        Terms first[k] to first[k + 1] are those of entry k.
+    edge : (T,) int64 array
+        Edges that the terms are weights of, of different blocks for one entry.
+    factor : (T,) array
+        By which the entry is multiplied.
     contrast : float
-        Two over the first step of a search for the mode of a weight.
+        Two over the first step of a search for the mode of an entry.
     """
 
     edges: np.ndarray
+    block: np.ndarray
+    first_node: np.ndarray
+    first_edge: np.ndarray
     order: np.ndarray
+    first: np.ndarray
+    edge: np.ndarray
+    factor: np.ndarray
     contrast: float
 
 
 class GaussianEdges(NamedTuple):
-    """Data and present parameters.
+    """Data and present parameters; each block has rows of the arrays (D, m), its nodes.
+
+    There are D nodes in all, m in the largest block.
 
     Attributes
     ----------
     field : GaussianField
     w : (r,) array
-    b : (d,) array
+        The vector.
+    b : (D,) array
         Log of the diagonal of the precision.
-    beta : (d,) array, or (0,)
+    beta : (D,) array, or (0,)
         The same, if it is moved.
     n_biases : int
-        d if it is moved, else 0.
-    n : float
-        Rows.
-    scatter : (d, d) array
+        D if it is moved, else 0.
+    offset, weight : (R,) arrays
+        Weights of the edges without the vector, and as they are.
+    n : (B,) array
+        Rows of each block.
+    scatter : (D, m) array
         T, sums over rows of products of deviations from the means.
-    S, L : (d, d) arrays
+    S, L : (D, m) arrays
         Inverse of the precision, and room for a factor.
-    look : (7,) array
-        Of the edge looked at: weight x, a, c, T_uv, lowest and highest weight within the cone, whether
-        absence is.
+    look : (5,) array
+        Of the entry looked at: its value x, lowest and highest value within the cone, whether absence is, and
+        the sum of T_uv times the factors.
+    terms : (most, 3) array
+        Of the terms of this entry: a and c, times the factor, and the rows of the block.
     """
 
     field: GaussianField
@@ -84,89 +108,118 @@ class GaussianEdges(NamedTuple):
     b: np.ndarray
     beta: np.ndarray
     n_biases: int
-    n: float
+    offset: np.ndarray
+    weight: np.ndarray
+    n: np.ndarray
     scatter: np.ndarray
     S: np.ndarray
     L: np.ndarray
     look: np.ndarray
+    terms: np.ndarray
 
 
-X, A, C, T, LOW, HIGH, MAY_END = range(7)
+X, LOW, HIGH, MAY_END, SUM = range(5)
+A, C, N = range(3)
 
 
 @lean
-def invert(view):
-    """Fill S (d, d) of the view's parameters; return log det K, NaN if K is not positive definite."""
-    fill_precision(view.field.edges, view.w, view.b, view.L)
-    for i in range(view.b.shape[0]):
-        view.L[i, i] = np.exp(view.b[i])
-    log_det = factorise(view.L)
+def invert_block(view, k):
+    """Fill S of block k at the view's parameters; return log det K, NaN if K is not positive definite."""
+    field = view.field
+    low, high = field.first_node[k], field.first_node[k + 1]
+    edges, L, b = slice(field.first_edge[k], field.first_edge[k + 1]), view.L[low:high], view.b[low:high]
+    fill_precision(field.edges[edges], view.weight[edges], b, L)
+    for i in range(b.shape[0]):
+        L[i, i] = np.exp(b[i])
+    log_det = factorise(L)
     if np.isfinite(log_det):
-        invert_factorised(view.L, view.S)
+        invert_factorised(L, view.S[low:high])
     return log_det
 
 
 @lean
-def log_likelihood_at(view, x):
-    """Log-likelihood at weight x of the edge looked at, against the present one; -inf outside of the cone."""
+def invert(view):
+    """Fill S (D, m); return the sum of log det K times the rows of a block, NaN where K has no inverse."""
+    value = 0.0
+    for k in range(view.n.shape[0]):
+        value += view.n[k] * invert_block(view, k)
+    return value
+
+
+@lean
+def log_likelihood_at(view, e, x):
+    """Log-likelihood at value x of entry e, looked at, against the present one; -inf outside of the cone."""
     y = x - view.look[X]
-    first, second = 1.0 - y * view.look[A], 1.0 - y * view.look[C]
-    if first <= 0.0 or second <= 0.0:
-        return -np.inf
-    return 0.5 * view.n * (np.log(first) + np.log(second)) + y * view.look[T]
+    value = y * view.look[SUM]
+    for t in range(view.field.first[e + 1] - view.field.first[e]):
+        first, second = 1.0 - y * view.terms[t, A], 1.0 - y * view.terms[t, C]
+        if first <= 0.0 or second <= 0.0:
+            return -np.inf
+        value += 0.5 * view.terms[t, N] * (np.log(first) + np.log(second))
+    return value
 
 
 @lean
 def origin(view):
-    """Return the weight that values of the edge looked at are relative to: absence if it may be absent."""
+    """Return the value that those of the entry looked at are relative to: absence if it may be absent."""
     return 0.0 if view.look[MAY_END] > 0.0 else 0.5 * (view.look[LOW] + view.look[HIGH])
 
 
 @questions.look_at.register(GaussianEdges)
-def look_at_pair(view, e, x):
-    """Read the pair's part of S, and the limits of the cone."""
-    u, v, look = view.field.edges[e, 0], view.field.edges[e, 1], view.look
-    root = np.sqrt(view.S[u, u] * view.S[v, v])
-    look[X], look[T] = x, view.scatter[u, v]
-    look[A], look[C] = view.S[u, v] + root, view.S[u, v] - root
-    look[LOW], look[HIGH] = x + 1.0 / look[C], x + 1.0 / look[A]
+def look_at_entry(view, e, x):
+    """Read what S has of the pairs, and the limits of the cone, common to all of them."""
+    field, look, terms = view.field, view.look, view.terms
+    look[X], look[LOW], look[HIGH], look[SUM] = x, -np.inf, np.inf, 0.0
+    for t in range(field.first[e], field.first[e + 1]):
+        pair, factor, term = field.edge[t], field.factor[t], t - field.first[e]
+        block = field.block[pair]
+        v, start = field.edges[pair, 1], field.first_node[block]
+        u, local = start + field.edges[pair, 0], field.edges[pair, 0]
+        root = np.sqrt(view.S[u, local] * view.S[start + v, v])
+        upper, lower = factor * (view.S[u, v] + root), factor * (view.S[u, v] - root)
+        terms[term, A], terms[term, C], terms[term, N] = upper, lower, view.n[block]
+        look[SUM] += factor * view.scatter[u, v]
+        look[LOW] = max(look[LOW], x + 1.0 / min(upper, lower))
+        look[HIGH] = min(look[HIGH], x + 1.0 / max(upper, lower))
     look[MAY_END] = 1.0 if look[LOW] < 0.0 < look[HIGH] else 0.0
-    g, h = terms_within(view, 0.0)[1:]
+    g, h = terms_within(view, e, 0.0)[1:]
     return 0.5 * g * g / h, h
 
 
 @lean
-def terms_within(view, x):
-    """Log-likelihood at weight x against `origin`, its slope and information; beyond INNER a parabola's."""
+def terms_within(view, e, x):
+    """Log-likelihood at value x against `origin`, its slope and information; beyond INNER a parabola's."""
     look = view.look
     middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
     inside = min(max(x, middle - reach), middle + reach)
-    y = inside - look[X]
-    of_first, of_second = look[A] / (1.0 - y * look[A]), look[C] / (1.0 - y * look[C])
-    slope = look[T] - 0.5 * view.n * (of_first + of_second)
-    information = 0.5 * view.n * (of_first * of_first + of_second * of_second)
-    value = log_likelihood_at(view, inside) - log_likelihood_at(view, origin(view))
+    y, slope, information = inside - look[X], look[SUM], 0.0
+    for t in range(view.field.first[e + 1] - view.field.first[e]):
+        a, c, n = view.terms[t, A], view.terms[t, C], view.terms[t, N]
+        of_first, of_second = a / (1.0 - y * a), c / (1.0 - y * c)
+        slope -= 0.5 * n * (of_first + of_second)
+        information += 0.5 * n * (of_first * of_first + of_second * of_second)
+    value = log_likelihood_at(view, e, inside) - log_likelihood_at(view, e, origin(view))
     beyond = x - inside
     value += (slope - 0.5 * information * beyond) * beyond
     return value, slope - information * beyond, information
 
 
 @questions.without_edge.register(GaussianEdges)
-def pair_without_edge(view, e):
+def entry_without_edge(view, e):
     """Return the slope and information at 0, or of the parabola that goes there."""
-    return terms_within(view, 0.0)[1:]
+    return terms_within(view, e, 0.0)[1:]
 
 
 @questions.likelihood_terms.register(GaussianEdges)
-def pair_terms(view, e, x):
+def entry_terms(view, e, x):
     """Follow the likelihood within the cone."""
-    return terms_within(view, x)
+    return terms_within(view, e, x)
 
 
 @questions.gain.register(GaussianEdges)
-def pair_gain(view, e, x):
+def entry_gain(view, e, x):
     """Compare the likelihood with that at `origin`."""
-    return log_likelihood_at(view, x) - log_likelihood_at(view, origin(view))
+    return log_likelihood_at(view, e, x) - log_likelihood_at(view, e, origin(view))
 
 
 @questions.bias_terms.register(GaussianEdges)
@@ -176,37 +229,45 @@ def cone_terms(view, e, x, bias):
 
 
 @questions.set_edge.register(GaussianEdges)
-def set_weight(view, e, x):
-    """Write the weight; the diagonal stays."""
+def set_entry(view, e, x):
+    """Write the entry; the diagonal stays, and `follow` writes the weights."""
     view.w[e] = x
 
 
 @questions.follow.register(GaussianEdges)
-def follow_inverse(view, e, old, new):
-    """Update S by rank 2 (Woodbury's identity); anew where the determinant nearly vanishes."""
-    u, v, S, y = view.field.edges[e, 0], view.field.edges[e, 1], view.S, new - old
-    uu, uv, vv = S[u, u], S[u, v], S[v, v]
-    f = (1.0 - y * uv) ** 2 - y * y * uu * vv
-    if f < ILL:
-        invert(view)
-        return
-    d, L = S.shape[0], view.L  # in whose first rows there is room for columns of S
-    for i in range(d):
-        L[0, i], L[1, i] = S[i, u], S[i, v]
-    own_u, both, own_v = y * y * vv / f, y * (1.0 - y * uv) / f, y * y * uu / f
-    for i in range(d):
-        by_u = own_u * L[0, i] + both * L[1, i]
-        by_v = both * L[0, i] + own_v * L[1, i]
-        for j in range(d):
-            S[i, j] += by_u * L[0, j] + by_v * L[1, j]
+def follow_weights(view, e, old, new):
+    """Write the weights and update S by rank 2 (Woodbury's identity), or anew where it nearly has a pole."""
+    field = view.field
+    for t in range(field.first[e], field.first[e + 1]):
+        pair, y = field.edge[t], field.factor[t] * (new - old)
+        view.weight[pair] = view.offset[pair] + field.factor[t] * new
+        k = field.block[pair]
+        low, high = field.first_node[k], field.first_node[k + 1]
+        u, v, S = field.edges[pair, 0], field.edges[pair, 1], view.S[low:high]
+        uu, uv, vv = S[u, u], S[u, v], S[v, v]
+        f = (1.0 - y * uv) ** 2 - y * y * uu * vv
+        if f < ILL:
+            invert_block(view, k)
+            continue
+        d, L = S.shape[0], view.L  # in whose first rows there is room for columns of S
+        for i in range(d):
+            L[0, i], L[1, i] = S[i, u], S[i, v]
+        own_u, both, own_v = y * y * vv / f, y * (1.0 - y * uv) / f, y * y * uu / f
+        for i in range(d):
+            by_u = own_u * L[0, i] + both * L[1, i]
+            by_v = both * L[0, i] + own_v * L[1, i]
+            for j in range(d):
+                S[i, j] += by_u * L[0, j] + by_v * L[1, j]
 
 
 @questions.set_parameters.register(GaussianEdges)
-def set_weights_and_diagonal(view, active, place):
-    """Write the weights of the edges `active` (k,) and, if it is moved, the log of the diagonal (d,)."""
-    k = active.shape[0]
+def set_entries_and_diagonal(view, active, place):
+    """Write the entries `active` (k,), their weights and, if it is moved, the log of the diagonal (D,)."""
+    field, k = view.field, active.shape[0]
     for a in range(k):
         view.w[active[a]] = place[a]
+        for t in range(field.first[active[a]], field.first[active[a] + 1]):
+            view.weight[field.edge[t]] = view.offset[field.edge[t]] + field.factor[t] * place[a]
     for i in range(view.n_biases):
         view.b[i] = place[k + i]
         view.beta[i] = place[k + i]
@@ -215,19 +276,24 @@ def set_weights_and_diagonal(view, active, place):
 @questions.add_slopes.register(GaussianEdges)
 def add_gaussian_slopes(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
-    log_det = invert(view)
+    field, log_det, k = view.field, invert(view), active.shape[0]
     if not np.isfinite(log_det):
         return -np.inf
-    value, k = 0.5 * view.n * log_det, active.shape[0]
-    for i in range(view.b.shape[0]):
-        half = 0.5 * np.exp(view.b[i])
-        value -= half * view.scatter[i, i]
-        if view.n_biases > 0:
-            slope[k + i] += half * (view.n * view.S[i, i] - view.scatter[i, i])
-    for a in range(active.shape[0]):
-        u, v = view.field.edges[active[a], 0], view.field.edges[active[a], 1]
-        value += view.w[active[a]] * view.scatter[u, v]
-        slope[a] += view.scatter[u, v] - view.n * view.S[u, v]
+    value = 0.5 * log_det
+    for block in range(view.n.shape[0]):
+        start = field.first_node[block]
+        for i in range(start, field.first_node[block + 1]):
+            half, T = 0.5 * np.exp(view.b[i]), view.scatter[i, i - start]
+            value -= half * T
+            if view.n_biases > 0:
+                slope[k + i] += half * (view.n[block] * view.S[i, i - start] - T)
+    for a in range(k):
+        for t in range(field.first[active[a]], field.first[active[a] + 1]):
+            pair = field.edge[t]
+            block, v = field.block[pair], field.edges[pair, 1]
+            u = field.first_node[block] + field.edges[pair, 0]
+            value += view.weight[pair] * view.scatter[u, v]
+            slope[a] += field.factor[t] * (view.scatter[u, v] - view.n[block] * view.S[u, v])
     return value
 
 

@@ -237,7 +237,7 @@ def follow_listed_rows(view, e, old, new):
     """Multiply the probabilities by exp((new - old) c), and normalise them."""
     if abs(new - old) * view.spread[e] > UNDERFLOW:
         fill_probabilities(view)
-        return False
+        return
     field, K, growth = view.field, view.field.basis.shape[1], view.growth
     u, v = field.edges[e, 0], field.edges[e, 1]
     start, end, S = range_of(view, e)
@@ -251,7 +251,6 @@ def follow_listed_rows(view, e, old, new):
             mass += view.P[h, s]
         for s in range(S):
             view.P[h, s] /= mass
-    return False
 
 
 @questions.add_slopes.register(ListedRows)

@@ -133,8 +133,8 @@ class ParticleEdges(NamedTuple):
     particles : BinaryParticles or StateParticles
         Between moves they stand for w and beta.
     least_size : float
-        Effective size below which particles are resampled and moved by `n_sweeps` sweeps, or by the caller if
-        that is 0; a piece of a joint move may not end where it is smaller.
+        Effective size below which particles are resampled and moved by `n_sweeps` sweeps; a piece of a joint
+        move may not end where it is smaller.
     n_sweeps : int
     means : Means
     pair : Pair
@@ -276,18 +276,21 @@ def renew(view):
     view.tally[0].resamplings += 1
 
 
-@questions.follow.register(ParticleEdges)
-def follow_by_particles(view, e, old, new):
-    """Multiply the weights, draw both ends anew, and resample if the weights have become uneven."""
+@lean
+def move_by_particles(view, e, old, new):
+    """Multiply the weights and draw both ends anew; whether the weights have become uneven."""
     particles, tally = view.particles, view.tally[0]
     change_edge(particles, view.field, e, old, new)
     size = normalise(particles.W, particles.size)
     tally.least_size = min(tally.least_size, size)
-    is_stale = size < view.least_size
-    if is_stale and view.n_sweeps > 0:
+    return size < view.least_size
+
+
+@questions.follow.register(ParticleEdges)
+def follow_by_particles(view, e, old, new):
+    """Move the edge, and resample if the weights have become uneven."""
+    if move_by_particles(view, e, old, new):
         renew(view)
-        is_stale = False
-    return is_stale
 
 
 @lean

@@ -10,34 +10,27 @@ covariances `C_u` and `C_v` (M, M) those of the ends.
 """
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.vector_sums import dot, total
+from pymc_mrf.kernels.vector_sums import copy, dot, dot_three
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views.pseudo_edges import (
     PseudoEdges,
-    fill_base,
+    add_to_field,
     keep,
-    node_terms,
     present_normalisers,
     score,
 )
+from pymc_mrf.kernels.views.pseudo_rows import node_terms
 
 
 @lean
 def fill_end(whole, first, end, L, x, sign, out):
     """Terms of one end at local fields L (M, N) and the block's, x times `sign`; sum of its normaliser."""
-    field, base = whole.field, whole.rows.base
-    i, source = field.edges[first, end], whole.sources[first, end]
-    fill_base(whole, L)
+    i, own = whole.field.edges[first, end], out.L[end]
+    for l in range(L.shape[0]):
+        copy(L[l], own[l])
     for p in range(x.shape[0]):
-        own, other = field.products[first + p, 0, end], field.products[first + p, 0, 1 - end]
-        S, c, y = whole.S[source, other], field.centre[first + p, 1 - end, own], sign * x[p]
-        for j in range(S.shape[0]):
-            base[own, j] += y * (S[j] - c)
-    T, c_none = whole.T[i], field.features[i, :, 0]  # which nothing multiplies
-    A, _ = node_terms(
-        whole, i, 0.0, T, c_none, out.L[end], out.R[end], out.p[end], out.v[end], out.C[end]
-    )
-    return A
+        add_to_field(whole, first + p, end, sign * x[p], own)
+    return node_terms(whole, i, own, out.R[end], out.p[end], out.v[end], out.C[end])
 
 
 @lean
@@ -51,20 +44,21 @@ def fill_both_ends(whole, first, L_u, L_v, x, sign, out):
 @lean
 def fill_source_moments(whole, first, room):
     """Means over rows of the features of both ends and of their products, into `room.moments`."""
-    M = whole.T.shape[1]
+    rows, u = whole.rows, whole.field.edges[first, 0]
+    M, counts, n = rows.T.shape[1], rows.n[rows.block[u]], whole.field.n[u]
     for end in range(2):
-        i, n = whole.sources[first, 1 - end], whole.field.n[whole.field.edges[first, 0]]
+        S = rows.S[whole.sources[first, 1 - end]]
         for l in range(M):
-            room.moments[end, M, l] = total(whole.S[i, l]) / n
+            room.moments[end, M, l] = dot(counts, S[l]) / n
             for k in range(l + 1):
-                room.moments[end, l, k] = dot(whole.S[i, l], whole.S[i, k]) / n
+                room.moments[end, l, k] = dot_three(counts, S[l], S[k]) / n
                 room.moments[end, k, l] = room.moments[end, l, k]
 
 
 @lean
 def fill_information(whole, first, width, C_u, C_v, room, H):
     """Information H of a block whose ends have the conditional covariances C_u and C_v (M, M)."""
-    field, M = whole.field, whole.T.shape[1]
+    field, M = whole.field, whole.rows.T.shape[1]
     for i in range(width):
         for j in range(i + 1):
             value = 0.0
@@ -125,7 +119,7 @@ def gain_of_normalisers(whole, first, x, A_u, A_v):
     before = whole.without.sums[0]
     value = before.A_u - A_u + before.A_v - A_v
     for i in range(x.shape[0]):
-        value += x[i] * whole.s[first + i]
+        value += x[i] * whole.sums.s[first + i]
     return value
 
 

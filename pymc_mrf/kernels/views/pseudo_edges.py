@@ -1,15 +1,12 @@
 """View of products of full conditionals for `edge_moves` and `hamiltonian`.
 
-A node is in state a with log odds beta_i(a) + sum_l F_il(a) L_il in a row, L_il = sum_j w_ij Z_ijl its local
-fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(x_j) - c_ijl those of its *sources*,
-c_ij the `Field.centre`, and beta_i(a) its centred biases: edges move while these stay. The local fields of
-all nodes and rows are kept, with what follows from them, and only the *targets* change with an edge.
+The conditional probabilities of every node in every row are those of `pseudo_rows`: edges move while the
+centred biases stay. The local fields of all nodes and rows are kept, with what follows from them, and only
+the *targets* change with an edge.
 
 Both ends of an undirected edge are targets, each of which has the other one for a source, in the same row:
 the product is the pseudo-likelihood (Besag, 1975). An arrow has one target, and its source is a node in an
 earlier row: given that row the product of all nodes is the likelihood itself.
-
-Arrays over rows are stored node by node, padded to a multiple of 8 by rows with T = R = 0.
 """
 
 from typing import NamedTuple
@@ -17,24 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.vector_sums import (
-    LOWEST,
-    centred_dot,
-    centred_pair_dot,
-    copy,
-    dot,
-    dot_square,
-    exp_negative,
-    product,
-    total,
-    total_positive,
-)
+from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy, dot_three
 from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.pseudo_rows import Room, Rows, information, node_terms, rows_of_node
 from pymc_mrf.kernels.views.questions import Field, fill_node_tables
-
-LANES = 8
-CHUNK = 512  # rows whose factors 1 + exp(-|L|) <= 2 are multiplied before a logarithm is taken
-CHUNK_OF_STATES = 128  # as many for factors up to 127, the largest number of states
 
 ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
 """Terms of the targets of an edge: its score and information; sums of the log normaliser of either."""
@@ -65,7 +48,7 @@ class NodeTerms(NamedTuple):
     Attributes
     ----------
     L, R : (d, M, N) arrays
-        Local fields, and residuals: features less their conditional means.
+        Local fields, and residuals: features less their conditional means, times counts.
     p, v : (d, K) arrays
         Sums over rows of the conditional probabilities of states, and of their variances p (1 - p).
     C : (d, M, M) array
@@ -86,22 +69,20 @@ class NodeTerms(NamedTuple):
     beta: np.ndarray
 
 
-class Rows(NamedTuple):
-    """Scratch over rows.
+class EdgeSums(NamedTuple):
+    """What the rows say of each edge whatever the parameters.
 
     Attributes
     ----------
-    P : (K, N) array
-    base : (M, N) array
-    top, z, first, second : (N,) arrays
+    Z2 : (r, 2, M, M) array
+        Means over rows of the products of the centred features Z of either end of an edge; 0 for the first
+        end of an arrow, which is nobody's source.
+    s : (r,) array
+        T_u . Z_v + T_v . Z_u; of an arrow T_u . Z_v.
     """
 
-    P: np.ndarray
-    base: np.ndarray
-    top: np.ndarray
-    z: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
+    Z2: np.ndarray
+    s: np.ndarray
 
 
 class PseudoEdges(NamedTuple):
@@ -114,18 +95,11 @@ class PseudoEdges(NamedTuple):
         Present parameters: weights, biases, centred biases.
     n_biases : int
         d q if the biases move, else 0.
-    T : (d, M, N) array
-        Features of the nodes.
-    S : (D, M, N) array
-        Features of all sources: the nodes, then nodes of earlier rows, if there are arrows.
     sources : (r, 2) int64 array
         Source of either end of an edge, which is then a target; -1 for the second end of an arrow, which is
         none.
-    Z2 : (r, 2, M, M) array
-        Means over rows of the products of the centred features Z of either end of an edge; 0 for the first
-        end of an arrow, which is nobody's source.
-    s : (r,) array
-        T_u . Z_v + T_v . Z_u; of an arrow T_u . Z_v.
+    rows : Rows
+    sums : EdgeSums
     tables : (d, K) array
         beta_i(a).
     now : NodeTerms
@@ -133,7 +107,7 @@ class PseudoEdges(NamedTuple):
         Of the edge that is looked at: without it, and at the value last asked for.
     kept : Ends
         `without`, kept: arrays with a first axis over blocks.
-    rows : Rows
+    room : Room
     """
 
     field: Field
@@ -141,24 +115,21 @@ class PseudoEdges(NamedTuple):
     b: np.ndarray
     beta: np.ndarray
     n_biases: int
-    T: np.ndarray
-    S: np.ndarray
     sources: np.ndarray
-    Z2: np.ndarray
-    s: np.ndarray
+    rows: Rows
+    sums: EdgeSums
     tables: np.ndarray
     now: NodeTerms
     without: Ends
     proposed: Ends
     kept: Ends
-    rows: Rows
+    room: Room
 
 
-def allocate_view(
-    field: Field, n_biases: int, sources: np.ndarray, S: np.ndarray, n_blocks: int
-) -> PseudoEdges:
-    """View with room for everything, of no parameters so far; `sources` (r, 2), `S` (D, M, N) are its own."""
-    (d, M, K), r, n_parameters, N = field.features.shape, len(field.edges), len(field.t), S.shape[-1]
+def allocate_view(field: Field, n_biases: int, sources: np.ndarray, rows: Rows) -> PseudoEdges:
+    """View with room for everything, of no parameters so far; `sources` (r, 2) and `rows` are its own."""
+    (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(field.t)
+    n_blocks, N = rows.n.shape
 
     def ends(*n: int) -> Ends:
         shapes = (*n, 2, M, N), (*n, 2, M, N), (*n, 2, K), (*n, 2, K), (*n, 2, M, M)
@@ -172,148 +143,16 @@ def allocate_view(
         b=np.zeros(n_parameters),
         beta=np.zeros(n_parameters),
         n_biases=n_biases,
-        T=S[:d],
-        S=S,
         sources=sources,
-        Z2=np.zeros((r, 2, M, M)),
-        s=np.zeros(r),
+        rows=rows,
+        sums=EdgeSums(np.zeros((r, 2, M, M)), np.zeros(r)),
         tables=np.zeros((d, K)),
         now=NodeTerms._make([*map(np.zeros, sizes), *nothing]),
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),
-        rows=Rows(np.zeros((K, N)), np.zeros((M, N)), *np.zeros((4, N))),
+        room=Room(np.zeros((K, N)), *np.zeros((4, N))),
     )
-
-
-@lean
-def binary_terms(view, i, S, c, L, R, p, v, C):
-    """`node_terms` of two states and one feature, given the local field L[0]: one exponential in a row.
-
-    `S` (1, N), `c` (1,), `L` and `R` (1, N), `p` and `v` (2,), and `C` (1, 1).
-    """
-    F, T, tables, rows, n = (
-        view.field.features[i],
-        view.T[i, 0],
-        view.tables,
-        view.rows,
-        int(view.field.n[i]),
-    )
-    gap, step, low, l, factor, V = (
-        tables[i, 1] - tables[i, 0], F[0, 1] - F[0, 0], F[0, 0], rows.top, rows.z, rows.second
-    )  # fmt: skip
-    # two loops: LLVM vectorises a loop only if it touches few arrays
-    for j in range(l.shape[0]):
-        odds = gap + step * L[0, j]
-        l[j] = odds
-        factor[j] = 1.0 + exp_negative(max(-abs(odds), LOWEST))
-    for j in range(l.shape[0]):
-        q = 1.0 / factor[j]
-        one = q if l[j] >= 0.0 else 1.0 - q
-        R[0, j] = T[j] - low - step * one
-        V[j] = q * (1.0 - q)
-    for j in range(n, l.shape[0]):  # padding
-        l[j], L[0, j], R[0, j], V[j], factor[j] = 0.0, 0.0, 0.0, 0.0, 1.0
-    A = n * tables[i, 0] + low * total(L[0]) + total_positive(l)
-    for start in range(0, l.shape[0], CHUNK):
-        A += np.log(product(factor[start : start + CHUNK]))
-    p[1] = (total(T) - n * low - total(R[0])) / step
-    p[0] = n - p[1]
-    v[0] = total(V)
-    v[1] = v[0]
-    C[0, 0] = step * step * v[0]
-    return A, step * step * dot_square(V, S[0], c[0])
-
-
-@lean
-def fill_scores(table, F, L, P, top):
-    """Log potentials `P` (K, N) of states, table + F' L, and the largest, `top` (N,).
-
-    `table` (K,), features `F` (M, K), local fields `L` (M, N).
-    """
-    for a in range(P.shape[0]):
-        for j in range(P.shape[1]):
-            P[a, j] = table[a]
-        for l in range(L.shape[0]):
-            if F[l, a] != 0.0:
-                for j in range(P.shape[1]):
-                    P[a, j] += F[l, a] * L[l, j]
-    copy(P[0], top)
-    for a in range(1, P.shape[0]):
-        for j in range(P.shape[1]):
-            top[j] = max(top[j], P[a, j])
-
-
-@lean
-def node_terms(view, i, x, S, c, L, R, p, v, C):
-    """Terms of node i at local fields `view.rows.base` + x (S - c).
-
-    Into `L` and `R` (M, N), `p` and `v` (K,) and `C` (M, M). `S` (M, N): features of a neighbour; `c` (M,):
-    what is taken from them. Returns the sum over rows of the log normaliser, and the information about x.
-    """
-    F, base, rows, n = view.field.features[i], view.rows.base, view.rows, int(view.field.n[i])
-    (M, K), N = F.shape, L.shape[1]
-    for l in range(M):
-        for j in range(N):
-            L[l, j] = base[l, j] + x * (S[l, j] - c[l])
-    if K == 2 and M == 1:
-        return binary_terms(view, i, S, c, L, R, p, v, C)
-    P, top, z, first, second, tables = rows.P, rows.top, rows.z, rows.first, rows.second, view.tables
-    fill_scores(tables[i], F, L, P, top)
-    for j in range(N):
-        z[j], first[j], second[j] = 0.0, 0.0, 0.0
-    for a in range(K):
-        for j in range(N):
-            P[a, j] = exp_negative(max(P[a, j] - top[j], LOWEST))
-            z[j] += P[a, j]
-    for j in range(n, N):  # padding
-        top[j], z[j] = 0.0, 1.0
-    A = total(top)
-    for start in range(0, N, CHUNK_OF_STATES):
-        A += np.log(product(z[start : start + CHUNK_OF_STATES]))
-    for j in range(N):
-        z[j] = 1.0 / z[j]
-    for j in range(n, N):
-        z[j] = 0.0
-    for l in range(M):
-        copy(view.T[i, l], R[l])
-    for a in range(K):
-        for j in range(N):
-            P[a, j] *= z[j]
-        p[a] = total(P[a])
-        v[a] = p[a] - dot(P[a], P[a])
-        g = top  # its values are no longer needed
-        for j in range(N):
-            g[j] = 0.0
-        for l in range(M):
-            if F[l, a] != 0.0:
-                for j in range(N):
-                    R[l, j] -= F[l, a] * P[a, j]
-                    g[j] += F[l, a] * (S[l, j] - c[l])
-        for j in range(N):
-            first[j] += P[a, j] * g[j]
-            second[j] += P[a, j] * g[j] * g[j]
-    for l in range(M):
-        for k in range(l + 1):
-            moment = 0.0
-            for a in range(K):
-                moment += F[l, a] * F[k, a] * p[a]
-            C[l, k] = moment - mean_product(view.T[i, l], R[l], view.T[i, k], R[k])
-            C[k, l] = C[l, k]
-    return A, total(second) - dot(first, first)
-
-
-@lean
-def mean_product(T, R, S, Q):
-    """Sum of (T - R) (S - Q), all (N,): of the conditional means of two features."""
-    return dot(T, S) - dot(T, Q) - dot(R, S) + dot(R, Q)
-
-
-@lean
-def fill_base(view, L):
-    """Begin with the local fields `L` (M, N)."""
-    for l in range(L.shape[0]):
-        copy(L[l], view.rows.base[l])
 
 
 @lean
@@ -323,49 +162,74 @@ def n_targets(view, e):
 
 
 @lean
-def refresh(view):
-    """Recompute the terms of all nodes at the view's parameters."""
-    field, now = view.field, view.now
-    d, (M, N) = view.tables.shape[0], view.rows.base.shape
-    copy(view.w, now.w)
-    copy(view.beta, now.beta)
-    fill_node_tables(field, view.beta, view.tables)
+def add_to_field(view, e, end, x, L):
+    """Add to the local fields `L` (M, N) of an end of edge e what the value x of the edge gives to them."""
+    field, source = view.field, view.sources[e, end]
+    N = rows_of_node(view.rows, field.edges[e, end])
+    for t in range(field.products.shape[1]):
+        l, k = field.products[e, t, end], field.products[e, t, 1 - end]
+        S, c = view.rows.S[source, k], field.centre[e, 1 - end, l]
+        for j in range(N):
+            L[l, j] += x * (S[j] - c)
+
+
+@lean
+def add_to_fields(view, e, x):
+    """Add x to edge e in the local fields of its targets alone: the other terms belong to no parameters."""
+    for end in range(n_targets(view, e)):
+        add_to_field(view, e, end, x, view.now.L[view.field.edges[e, end]])
+    view.now.w[e] = np.nan
+
+
+@lean
+def fill_fields(view):
+    """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
+    now, (d, M, N) = view.now, view.now.L.shape
+    fill_node_tables(view.field, view.beta, view.tables)
     for i in range(d):
         for l in range(M):
             for j in range(N):
                 now.L[i, l, j] = 0.0
     for e in range(now.w.shape[0]):
-        x = now.w[e]
-        if x != 0.0:
+        now.w[e] = np.nan
+        if view.w[e] != 0.0:
             for end in range(n_targets(view, e)):
-                u, source = field.edges[e, end], view.sources[e, end]
-                for t in range(field.products.shape[1]):
-                    l, k = field.products[e, t, end], field.products[e, t, 1 - end]
-                    L, S, c = now.L[u, l], view.S[source, k], field.centre[e, 1 - end, l]
-                    for j in range(N):
-                        L[j] += x * (S[j] - c)
-    for i in range(d):
-        fill_base(view, now.L[i])
-        T, c = view.T[i], field.features[i, :, 0]  # which nothing multiplies
-        A, _ = node_terms(view, i, 0.0, T, c, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
-        now.A[i] = A
+                add_to_field(view, e, end, view.w[e], now.L[view.field.edges[e, end]])
+
+
+@lean
+def refresh(view):
+    """Recompute the terms of all nodes at the view's parameters."""
+    now = view.now
+    fill_fields(view)
+    copy(view.w, now.w)
+    copy(view.beta, now.beta)
+    for i in range(now.A.shape[0]):
+        now.A[i] = node_terms(view, i, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
+
+
+@lean
+def fill_end(view, e, end, L, x, out):
+    """Terms of an end of edge e at local fields L + x Z, `L` (M, N) and Z of its source, into `out`.
+
+    Returns the sum of the log normaliser, and the information.
+    """
+    i, S, c = view.field.edges[e, end], view.rows.S[view.sources[e, end]], view.field.centre[e, 1 - end]
+    for l in range(L.shape[0]):
+        for j in range(rows_of_node(view.rows, i)):
+            out.L[end, l, j] = L[l, j] + x * (S[l, j] - c[l])
+    A = node_terms(view, i, out.L[end], out.R[end], out.p[end], out.v[end], out.C[end])
+    return A, information(view, i, S, c)
 
 
 @lean
 def fill_ends(view, e, L_u, L_v, x, out):
     """Terms of edge e's targets at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
-    u, v, sums, c = view.field.edges[e, 0], view.field.edges[e, 1], out.sums[0], view.field.centre[e]
-    source_u, source_v = view.sources[e, 0], view.sources[e, 1]
-    fill_base(view, L_u)
+    sums = out.sums[0]
     sums.A_v = 0.0
-    sums.A_u, h = node_terms(
-        view, u, x, view.S[source_u], c[1], out.L[0], out.R[0], out.p[0], out.v[0], out.C[0]
-    )
-    if source_v >= 0:
-        fill_base(view, L_v)
-        sums.A_v, h_v = node_terms(
-            view, v, x, view.S[source_v], c[0], out.L[1], out.R[1], out.p[1], out.v[1], out.C[1]
-        )
+    sums.A_u, h = fill_end(view, e, 0, L_u, x, out)
+    if view.sources[e, 1] >= 0:
+        sums.A_v, h_v = fill_end(view, e, 1, L_v, x, out)
         h += h_v
     sums.g, sums.h = score(view, e, out.R[0], out.R[1]), h
 
@@ -374,13 +238,15 @@ def fill_ends(view, e, L_u, L_v, x, out):
 def score(view, e, R_u, R_v):
     """Slope by edge e whose ends have the residuals `R_u` and `R_v` (M, N)."""
     source_u, source_v, c, g = view.sources[e, 0], view.sources[e, 1], view.field.centre[e], 0.0
+    N = rows_of_node(view.rows, view.field.edges[e, 0])
     for t in range(view.field.products.shape[1]):
         l, k = view.field.products[e, t, 0], view.field.products[e, t, 1]
-        S = view.S[source_u, k]
+        S = view.rows.S[source_u, k, :N]
         if source_v >= 0:
-            g += centred_pair_dot(R_u[l], S, c[1, l], R_v[k], view.S[source_v, l], c[0, k])
+            other = view.rows.S[source_v, l, :N]
+            g += centred_pair_dot(R_u[l, :N], S, c[1, l], R_v[k, :N], other, c[0, k])
         else:
-            g += centred_dot(R_u[l], S, c[1, l])
+            g += centred_dot(R_u[l, :N], S, c[1, l])
     return g
 
 
@@ -404,7 +270,7 @@ def product_of_moments(C, Z2):
 @questions.look_at.register(PseudoEdges)
 def look_at_rows(view, e, x):
     """Score from the residuals; information as if ends had independent variances: without a pass."""
-    u, v, Z2 = view.field.edges[e, 0], view.field.edges[e, 1], view.Z2[e]
+    u, v, Z2 = view.field.edges[e, 0], view.field.edges[e, 1], view.sums.Z2[e]
     now, without = view.now, view.without
     sums = without.sums[0]
     if x == 0.0:
@@ -450,7 +316,7 @@ def row_gain(view, e, x):
     else:
         fill_ends(view, e, view.without.L[0], view.without.L[1], x, view.proposed)
     before, after = view.without.sums[0], view.proposed.sums[0]
-    return x * view.s[e] - (after.A_u - before.A_u) - (after.A_v - before.A_v)
+    return x * view.sums.s[e] - (after.A_u - before.A_u) - (after.A_v - before.A_v)
 
 
 @questions.likelihood_terms.register(PseudoEdges)
@@ -465,7 +331,7 @@ def gain_in_rows(view, e, x):
     """Compute the gain by a pass over the rows of the targets, but for the present value without one."""
     if x == view.w[e]:
         (A_u, A_v), before = present_normalisers(view, e), view.without.sums[0]
-        return x * view.s[e] - (A_u - before.A_u) - (A_v - before.A_v)
+        return x * view.sums.s[e] - (A_u - before.A_u) - (A_v - before.A_v)
     return row_gain(view, e, x)
 
 
@@ -486,9 +352,10 @@ def keep(view, e, terms):
     for end in range(n_targets(view, e)):
         u = view.field.edges[e, end]
         now.A[u] = sums.A_u if end == 0 else sums.A_v
+        N = rows_of_node(view.rows, u)
         for l in range(terms.L.shape[1]):
-            copy(terms.L[end, l], now.L[u, l])
-            copy(terms.R[end, l], now.R[u, l])
+            copy(terms.L[end, l, :N], now.L[u, l, :N])
+            copy(terms.R[end, l, :N], now.R[u, l, :N])
             copy(terms.C[end, l], now.C[u, l])
         copy(terms.p[end], now.p[u])
         copy(terms.v[end], now.v[u])
@@ -517,11 +384,12 @@ def is_up_to_date(view):
 def add_slopes_by_rows(view, active, slope):
     """Log of the product of full conditionals and its slopes, from the local fields."""
     catch_up(view)
-    field, now, k, value = view.field, view.now, active.shape[0], 0.0
+    field, now, rows, k, value = view.field, view.now, view.rows, active.shape[0], 0.0
     for i in range(view.tables.shape[0]):
         value -= now.A[i]
-        for l in range(view.T.shape[1]):
-            value += dot(view.T[i, l], now.L[i, l])
+        N, n = rows_of_node(rows, i), rows.n[rows.block[i]]
+        for l in range(rows.T.shape[1]):
+            value += dot_three(n[:N], rows.T[i, l, :N], now.L[i, l, :N])
     for a in range(view.beta.shape[0]):
         value += view.beta[a] * field.t[a]
     for a in range(k):

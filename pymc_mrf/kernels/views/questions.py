@@ -118,10 +118,7 @@ def gain(view: Any, e: int, x: float) -> Any:
 
 @by_type
 def follow(view: Any, e: int, old: float, new: float) -> Any:
-    """Change edge e in all that the view keeps but `w` and `b`.
-
-    What samplers of groups ask returns whether the view has to be renewed before it is asked again.
-    """
+    """Change edge e in all that the view keeps but `w` and `b`."""
 
 
 @by_type

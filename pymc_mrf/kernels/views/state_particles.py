@@ -2,7 +2,7 @@
 
 Given the other nodes, node i is in state a with log potential beta_i(a) + sum_l F_il(a) L_il, L_il =
 sum_j w_ij Z_ijl its local fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(z_j) - c_ijl;
-the notation is that of `pseudo_edges`, with particles for rows. States that a node does not have are never
+the notation is that of `pseudo_rows`, with particles for rows. States that a node does not have are never
 drawn.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean, summing
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, total
 from pymc_mrf.kernels.views import weighted_particles as questions
-from pymc_mrf.kernels.views.pseudo_edges import fill_scores
+from pymc_mrf.kernels.views.pseudo_rows import fill_scores
 from pymc_mrf.kernels.views.questions import Field, fill_node_tables
 from pymc_mrf.kernels.views.weighted_particles import (
     LEAST_CELL,

@@ -249,6 +249,8 @@ class EdgeEngine:
         posterior.
     starts_empty : bool
         Whether chains start without edges, which then come in the first sweeps; else at estimates.
+    takes_share : bool
+        Whether it takes a `Share` itself, by the option `share`; else `SharedEdges` is put around it.
     """
 
     view: Any
@@ -256,6 +258,7 @@ class EdgeEngine:
     correlations: np.ndarray
     is_pseudo: ClassVar[bool] = False
     starts_empty: ClassVar[bool] = False
+    takes_share: ClassVar[bool] = False
     _counts: DataCounts | None = None  # of data that change
     _columns: Columns | None = None  # of data with earlier rows beside the present ones
 

@@ -1,6 +1,7 @@
-"""The exact likelihood of a Gaussian field as a function of its weights and the diagonal of its precision."""
+"""The exact likelihood of Gaussian fields as a function of weights and the diagonal of their precision."""
 
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,55 +10,119 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
 from pymc_mrf.kernels.views import gaussian_edges as kernels
 from pymc_mrf.kernels.views.questions import bias_prior
+from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.shared_edges import Share
+
+
+class Place(NamedTuple):
+    """Where the nodes and the edges of a block are among those of all."""
+
+    nodes: slice
+    edges: slice
 
 
 class GaussianLikelihood(EdgeEngine):
-    """Moves of a Gaussian field, given its means.
+    """Moves of Gaussian fields, given their means.
 
     Joint moves follow the normal approximation of the posterior at a reference, the mean of the precisions
     that tuning has seen. It is no place where chains must stay: it shapes moves, which are corrected.
 
     Parameters
     ----------
-    x : (n, d) array
-        Deviations of the data from their means.
+    x : (n, d) array, or list of (n_b, d_b) arrays
+        Deviations of the data from their means; of each block if there are several.
     graph : PairwiseGraph
+        Of all blocks, one after the other, which no edge joins.
     family : Family
     moves_biases : bool
         Whether the diagonal of the precision is this engine's to move.
+    share : Share, optional
+        What the vector that is moved is in the weights; by default it is the weights. Edges of one entry are
+        in different blocks.
 
     Attributes
     ----------
-    information : (r + d,) array
+    information : (R + D,) array
         Weights of the reference, and its diagonal.
+    offset : (R,) array
+        What the weights are without the vector: 0 to begin with, to be set before `sweep`.
     """
 
     view: kernels.GaussianEdges
     starts_empty = True
+    takes_share = True
 
-    def __init__(self, x: Any, graph: Any, family: Family, moves_biases: bool) -> None:
-        r, d, n = graph.n_edges, graph.n_nodes, len(x)
-        variance = x.var(axis=0)
+    def __init__(
+        self, x: Data, graph: Any, family: Family, moves_biases: bool, share: Share | None = None
+    ) -> None:
+        R = graph.n_edges
+        share = Share(np.arange(R), np.ones(R)) if share is None else share
+        used = np.flatnonzero(share.factors)
+        used = used[np.argsort(share.entries[used], kind="stable")]
+        entries, factors = share.entries[used], share.factors[used]
+        r = int(entries.max(initial=-1)) + 1
+        first = np.searchsorted(entries, np.arange(r + 1))
+        blocks = list(blocks_of(x, graph.edges))
+        n_nodes = [block.x.shape[1] for block in blocks]
+        starts = np.cumsum([0, *n_nodes])
+        cuts = np.cumsum([0, *(len(block.which) for block in blocks)])
+        self._places = [
+            Place(slice(*nodes), slice(*edges))
+            for nodes, edges in zip(pairwise(starts.tolist()), pairwise(cuts.tolist()), strict=True)
+        ]
+        D, m = starts[-1], max(n_nodes)
+        variance = np.concatenate([block.x.var(axis=0) for block in blocks])
         variance[variance == 0.0] = 1.0  # as of one row
-        u, v = graph.edges.T
-        contrast = float(np.sqrt(variance[u] * variance[v]).min(initial=np.inf))
+        u, v = graph.edges[used].T
+        reach = float(np.sqrt(variance[u] * variance[v]).min(initial=np.inf))
         self.view = kernels.GaussianEdges(
-            kernels.GaussianField(graph.edges, np.arange(r), contrast),
-            np.zeros(r), np.zeros(d), np.zeros(d if moves_biases else 0), d if moves_biases else 0, float(n),
-            x.T @ x, np.zeros((d, d)), np.zeros((d, d)), np.zeros(7),
-        )  # fmt: skip
-        self.information = np.concatenate([np.zeros(r), 1.0 / variance])
+            field=kernels.GaussianField(
+                edges=np.concatenate([block.edges for block in blocks]),
+                block=np.repeat(np.arange(len(blocks)), np.diff(cuts)),
+                first_node=starts,
+                first_edge=cuts,
+                order=np.arange(r),
+                first=first,
+                edge=used,
+                factor=factors,
+                contrast=reach * float(np.abs(factors).max(initial=0.0)),
+            ),
+            w=np.zeros(r),
+            b=np.zeros(D),
+            beta=np.zeros(D if moves_biases else 0),
+            n_biases=int(D) if moves_biases else 0,
+            offset=np.zeros(R),
+            weight=np.zeros(R),
+            n=np.array([float(len(block.x)) for block in blocks]),
+            scatter=np.zeros((D, m)),
+            S=np.zeros((D, m)),
+            L=np.zeros((max(D, 2), m)),
+            look=np.zeros(5),
+            terms=np.zeros((int(np.diff(first).max(initial=0)), 3)),
+        )
+        self.offset, self._entry = np.zeros(R), entries
+        self._terms = [np.flatnonzero((used >= low) & (used < high)) for low, high in pairwise(cuts)]
+        self.set_data(x)
+        self.information = np.concatenate([np.zeros(R), 1.0 / variance])
 
-    def set_data(self, x) -> None:
-        """Take other deviations (n, d)."""
-        np.matmul(x.T, x, out=self.view.scatter)
+    def set_data(self, x: Data) -> None:
+        """Take other deviations of the same shapes."""
+        arrays = x if isinstance(x, list) else [x]
+        for own, place in zip(arrays, self._places, strict=True):
+            self.view.scatter[place.nodes, : own.shape[1]] = own.T @ own
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""
-        view = self.view
-        view.w[:], view.b[:] = w, b
+        view, field = self.view, self.view.field
+        view.w[:], view.b[:], view.offset[:] = w, b, self.offset
+        view.weight[:] = self.offset
+        view.weight[field.edge] += field.factor * np.repeat(w, np.diff(field.first))
         view.beta[:] = b[: len(view.beta)]
+
+    def edge_parameters(self) -> np.ndarray:
+        """Return the weights of all edges."""
+        return self.view.weight.copy()
 
     def refresh(self, rng) -> None:
         """Compute the inverse of the precision anew.
@@ -77,30 +142,52 @@ class GaussianLikelihood(EdgeEngine):
         self, active: np.ndarray, prior: EdgePrior
     ) -> NormalCoordinates:
         """Centre on the normal approximation at the reference."""
-        view, r, d = self.view, len(self.view.w), len(self.view.b)
-        edges, (u, v) = view.field.edges, view.field.edges.T
-        w, diagonal = np.split(self.information, [r])
-        place = np.concatenate([w, np.log(diagonal)])
+        view, k = self.view, len(active)
+        log_diagonal = np.log(self.information[len(view.weight) :])
+        of_biases, by_bias = np.zeros((2, len(view.b)))
+        of_slab = prior_precisions(prior, of_biases)
+        precision, shift = np.zeros((k + view.n_biases,) * 2), np.zeros(k + view.n_biases)
+        precision[np.arange(k), np.arange(k)] = of_slab
+        shift[:k] = of_slab * prior.slab.location
+        if view.n_biases:
+            bias_prior(prior.bias, log_diagonal, by_bias)
+            precision[np.arange(k, len(shift)), np.arange(k, len(shift))] = of_biases
+            shift[k:] = of_biases * log_diagonal + by_bias
+        for block in range(len(self._places)):
+            self._add_block(block, active, precision, shift)
+        return normal_coordinates(np.linalg.solve(precision, shift), precision)
+
+    def _add_block(self, k: int, active: np.ndarray, precision: np.ndarray, shift: np.ndarray) -> None:
+        """Add the expansion of the log-likelihood of block k at the reference.
+
+        To the `precision` (N, N) and to the `shift` (N,), precision times mean, of the entries `active` and
+        of the log of the diagonal, if it is moved.
+        """
+        view, field, (nodes, edges) = self.view, self.view.field, self._places[k]
+        R, (u, v) = len(view.weight), field.edges[edges].T
+        r, w, diagonal = len(u), self.information[:R][edges], self.information[R:][nodes]
         K = np.diag(diagonal)
         K[u, v] = K[v, u] = -w
-        S = np.linalg.inv(K)
-        slope = np.concatenate(
-            [view.scatter[u, v] - view.n * S[u, v], 0.5 * diagonal * np.diag(view.n * S - view.scatter)]
-        )
-        of_prior, by_prior, fixed = np.zeros((3, r + d))
-        of_prior[:r] = prior_precisions(prior, of_prior[r:])
-        bias_prior(prior.bias, place[r:], by_prior[r:])
-        by_prior[:r] = of_prior[:r] * (prior.slab.location - w)
-        moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
-        if not view.n_biases:
-            fixed[r:] = view.b
-        curvature = np.empty((len(moved), r + d))
-        kernels.fill_curvature(edges, K, S, moved, curvature)
-        curvature *= view.n
-        curvature[np.arange(len(moved)), moved] += of_prior[moved]
-        precision = np.ascontiguousarray(curvature[:, moved])
-        shift = curvature @ (place - fixed) + (slope + by_prior)[moved]
-        return normal_coordinates(np.linalg.solve(precision, shift), precision)
+        S, T, n = np.linalg.inv(K), view.scatter[nodes, : len(K)], view.n[k]
+        slope = np.concatenate([T[u, v] - n * S[u, v], 0.5 * diagonal * np.diag(n * S - T)])
+        column = np.full(len(view.w), -1)
+        column[active] = np.arange(len(active))
+        terms = self._terms[k][column[self._entry[self._terms[k]]] >= 0]
+        moved, columns = field.edge[terms] - edges.start, column[self._entry[terms]]
+        factor, held = field.factor[terms], np.zeros(r + len(K))
+        held[:r] = view.offset[edges]
+        if view.n_biases:
+            places = np.arange(nodes.start, nodes.stop) + len(active)
+            moved = np.concatenate([moved, np.arange(r, r + len(K))])
+            columns, factor = np.concatenate([columns, places]), np.append(factor, np.ones(len(K)))
+        else:
+            held[r:] = view.b[nodes]
+        curvature = np.empty((len(moved), r + len(K)))
+        kernels.fill_curvature(field.edges[edges], K, S, moved, curvature)
+        curvature *= n
+        from_held = np.concatenate([w, np.log(diagonal)]) - held
+        shift[columns] += factor * (curvature @ from_held + slope[moved])
+        precision[np.ix_(columns, columns)] += factor[:, None] * factor * curvature[:, moved]
 
     def stretch(self, rng) -> float:
         """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
@@ -108,5 +195,5 @@ class GaussianLikelihood(EdgeEngine):
 
     def learn(self, weight: float) -> None:
         """Let the reference follow the chain; a mean of positive definite matrices is one."""
-        now = np.concatenate([self.view.w, np.exp(self.view.b)])
+        now = np.concatenate([self.view.weight, np.exp(self.view.b)])
         self.information += weight * (now - self.information)

@@ -8,12 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
+from pymc_mrf.kernels.views.pseudo_rows import LANES, allocate_rows
+from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import (
@@ -67,7 +70,6 @@ class PseudoEdges(EdgeEngine):
         field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
         r = len(field.s)
         _, M, K = field.features.shape
-        N = -(-int(field.n.max()) // pseudo_edges.LANES) * pseudo_edges.LANES
         rows = present_rows(x, graph)
         self.correlations = node_correlations(rows, field)
         # not 0 for constant columns, and in the units of the features
@@ -78,52 +80,23 @@ class PseudoEdges(EdgeEngine):
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
             v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
-        n_blocks = len(x) if isinstance(x, list) else 1
-        self._columns = columns = columns_of(x, graph)
-        sources = columns.place[columns.ends[:, ::-1]].copy()
-        sources[columns.is_arrow, 1] = -1
-        sources = sources[field.pair]
-        S = np.zeros((len(columns.nodes), M, N))
-        n_biases = len(field.t) if moves_biases else 0
-        self.view = pseudo_edges.allocate_view(field, n_biases, sources, S, n_blocks)
-        self._fill_rows(x)
+        self._columns = columns_of(x, graph)
+        self.view = pseudo_view(x, self._columns, field, len(field.t) if moves_biases else 0)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
         self.information = np.concatenate([C.ravel(), v.ravel(), np.ones(r), np.zeros(2 * d)])
         self._places = Parts([C.shape, v.shape, (r,), (d,), (d,)])
 
-    def _fill_rows(self, x: Data) -> None:
-        """Fill in what the view holds of every row."""
-        field, S, columns = self.view.field, self.view.S, self._columns
-        for block in blocks_of(x, columns.ends):
-            n, nodes = len(block.x), columns.nodes[block.nodes]
-            S[columns.place[block.nodes], :, :n] = features_at(field.features[nodes], block.x.T)
-        is_arrow = columns.is_arrow[field.pair]
-        self.view.s[:] = np.where(is_arrow, field.s, field.sums + field.s)
-        n_rows = np.empty(len(S))
-        n_rows[columns.place] = field.n[columns.nodes]
-        mean = S.sum(axis=2) / n_rows[:, None]
-        C = np.einsum("ilc,ikc->ilk", S, S) / n_rows[:, None, None] - mean[:, :, None] * mean[:, None]
-        ends, each = columns.place[columns.ends][field.pair], np.arange(len(field.pair))[:, None, None]
-        for end in range(2):  # the source; features of the target are those that its own multiply
-            of_target, of_source = field.products[:, :, 1 - end], field.products[:, :, end]  # (r, L)
-            source = ends[:, end, None]
-            gap = mean[source, of_source] - field.centre[each[:, 0], end, of_target]
-            spread = C[source[:, None], of_source[:, :, None], of_source[:, None]]
-            spread += gap[:, :, None] * gap[:, None]
-            self.view.Z2[each, end, of_target[:, :, None], of_target[:, None]] = spread
-        self.view.Z2[is_arrow, 0] = 0.0
-
     def set_data(self, x: Data) -> None:
         """Rows of the view as well."""
         super().set_data(x)
-        self._fill_rows(x)
+        fill_rows(self.view, x, self._columns)
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
         # one kernel for both: another takes half a second to compile
-        self.view.now.w[:], self.view.now.beta[:] = np.nan, np.nan
+        forget_terms(self.view)
         pseudo_edges.catch_up(self.view)
 
     def learn(self, weight: float) -> None:
@@ -168,7 +141,7 @@ class PseudoEdges(EdgeEngine):
         C, variance, *_ = self._places.of(self.information)
         u, v = view.field.edges.T
         by_bias = variance @ (G - G[:, :1]).T ** 2
-        return (C[u] * view.Z2[:, 1] + C[v] * view.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
+        return (C[u] * view.sums.Z2[:, 1] + C[v] * view.sums.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
 
     def remember(self) -> None:
         """Keep the covariances and variances at the present parameters."""
@@ -189,3 +162,64 @@ class ConditionalEdges(PseudoEdges):
     """The same where all edges are arrows: the product of full conditionals is the likelihood itself."""
 
     is_pseudo: ClassVar[bool] = False
+
+
+def pseudo_view(x: Data, columns: Columns, field: Field, n_biases: int) -> pseudo_edges.PseudoEdges:
+    """Make the view of products of full conditionals; its terms are still to be computed.
+
+    Parameters
+    ----------
+    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
+        As of `columns`.
+    columns : Columns
+    field : Field
+    n_biases : int
+        d q if the biases move, else 0.
+    """
+    sources = columns.place[columns.ends[:, ::-1]].copy()
+    sources[columns.is_arrow, 1] = -1
+    d, M, _ = field.features.shape
+    N = -(-int(field.n.max()) // LANES) * LANES
+    block = np.zeros(len(columns.nodes), dtype=np.int64)
+    for k, own in enumerate(blocks_of(x, columns.ends)):
+        block[own.nodes] = k
+    rows = allocate_rows(d, len(columns.nodes), M, N, block[columns.present])
+    view = pseudo_edges.allocate_view(field, n_biases, sources[field.pair], rows)
+    fill_rows(view, x, columns)
+    return view
+
+
+def forget_terms(view: pseudo_edges.PseudoEdges) -> None:
+    """Let the terms of the nodes belong to no parameters: they are computed when they are asked for."""
+    view.now.w[:], view.now.beta[:] = np.nan, np.nan
+
+
+def fill_rows(view: pseudo_edges.PseudoEdges, x: Data, columns: Columns) -> None:
+    """Fill in what the view holds of every row of the data `x`, as of `pseudo_view`."""
+    field, rows, S = view.field, view.rows, view.rows.S
+    forget_terms(view)
+    S[:], rows.n[:], rows.inverse[:] = 0.0, 0.0, 0.0
+    weight = np.empty((len(S), 1, S.shape[2]))  # of each row, column by column
+    for k, block in enumerate(blocks_of(x, columns.ends)):
+        different, counts, _ = distinct_rows(block.x)
+        order = np.argsort(counts > 1.0, kind="stable")
+        m, nodes = len(counts), columns.nodes[block.nodes]
+        rows.size[k], rows.once[k] = -(-m // LANES) * LANES, (counts == 1.0).sum()
+        rows.n[k, :m], rows.inverse[k, :m] = counts[order], 1.0 / counts[order]
+        place = columns.place[block.nodes]
+        S[place, :, :m] = features_at(field.features[nodes], different[order].T)
+        weight[place] = rows.n[k]
+    is_arrow = columns.is_arrow[field.pair]
+    view.sums.s[:] = np.where(is_arrow, field.s, field.sums + field.s)
+    weighted, n_rows = S * weight, weight.sum(axis=2)
+    mean = weighted.sum(axis=2) / n_rows
+    C = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]
+    ends, each = columns.place[columns.ends][field.pair], np.arange(len(field.pair))[:, None, None]
+    for end in range(2):  # the source; features of the target are those that its own multiply
+        of_target, of_source = field.products[:, :, 1 - end], field.products[:, :, end]  # (r, L)
+        source = ends[:, end, None]
+        gap = mean[source, of_source] - field.centre[each[:, 0], end, of_target]
+        spread = C[source[:, None], of_source[:, :, None], of_source[:, None]]
+        spread += gap[:, :, None] * gap[:, None]
+        view.sums.Z2[each, end, of_target[:, :, None], of_target[:, None]] = spread
+    view.sums.Z2[is_arrow, 0] = 0.0

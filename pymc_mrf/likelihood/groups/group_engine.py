@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.fields.families import ISING
+from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.groups import group_labels
+from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edges.columns import columns_of
 
 N_REFERENCE = 1000  # states from which the covariance of the field's statistics is learnt
+
+
+def with_fewest_features(family: Family) -> Family:
+    """Return the family of the same fields, but for node parameters, with one feature if states are two."""
+    return ISING if np.array_equal(family.indicator[0], np.eye(2)) else family
 
 
 class GroupEngine(ABC):
@@ -22,8 +30,8 @@ class GroupEngine(ABC):
     x : (n, D) int8 array
         Observed state indices, as of `Columns`.
     graph : PairwiseGraph or LaggedGraph
-    statistic : (K, K) array
-        Table of f, symmetric; a natural parameter multiplies it.
+    family : Family
+        Of which natural parameters multiply the statistic f of `Family.indicator`.
     node_tables : (d, K) array
         Log tables of the nodes; -inf for states that a node does not have.
     entries : (edges,) int64 array
@@ -34,6 +42,8 @@ class GroupEngine(ABC):
     Attributes
     ----------
     n : int
+    statistic : (K, K) array
+        Table of f, symmetric.
     columns : Columns
         Where the ends of edges are in the data.
     s : (edges,) array
@@ -65,14 +75,15 @@ class GroupEngine(ABC):
         self,
         x: np.ndarray,
         graph: Any,
-        statistic: np.ndarray,
+        family: Family,
         node_tables: np.ndarray,
         entries: np.ndarray,
         n_entries: int,
     ) -> None:
         self.n = len(x)
         self.s = np.empty(graph.n_edges)
-        self.graph, self.statistic, self.node_tables = graph, statistic, node_tables
+        self.graph, self.family, self.node_tables = graph, family, node_tables
+        self.statistic = statistic = family.indicator[0]
         self.columns = columns_of(x, graph)
         self.x, self._counts = x, DataCounts(self.columns.ends, len(statistic))
         gibbs.edge_statistics(x, self.columns.ends, statistic, self.s)
@@ -92,6 +103,26 @@ class GroupEngine(ABC):
     def _reference_statistic(self) -> np.ndarray:
         """Statistic (K, K) in the type of `reference`, which is small where that is possible."""
         return self.statistic.astype(np.int8) if self.is_binary else self.statistic
+
+    def _edgewise(self, edges: Any, family: Family, s: np.ndarray) -> EdgewiseView:
+        """Wrap a view for single edges of a field of `family`; `s` (edges,) as of `EdgewiseView`."""
+        f = family.edge_statistic
+        scale = float(np.ptp(f) / np.ptp(self.statistic))
+        is_possible = family.possible(len(edges.field.n))[edges.field.edges]  # (edges, 2, K)
+        pairs = is_possible[:, 0, :, None] & is_possible[:, 1, None]
+        return EdgewiseView(
+            edge_of=self.edge_of,
+            edges=edges,
+            s=s,
+            low=float(f.min() - scale * self.statistic.min()),
+            scale=scale,
+            levels=self.levels,
+            level=self.level.ravel(),
+            possible=np.stack(
+                [(pairs & (self.level == k)).any(axis=(1, 2)) for k in range(self.n_levels)], axis=1
+            ),
+            log_mass=np.empty(self.n_levels),
+        )
 
     def alone(self) -> np.ndarray:
         """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""

@@ -5,7 +5,7 @@ import numpy as np
 from pymc_mrf.kernels.groups.listed_groups import add_group_information
 from pymc_mrf.kernels.views.listed_rows import fill_probabilities
 from pymc_mrf.likelihood.edges.listed_rows import fill_histories, listed_row_view
-from pymc_mrf.likelihood.groups.exact_groups import EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 
 
 class ListedRowLikelihood(EdgewiseLikelihood):
@@ -13,17 +13,17 @@ class ListedRowLikelihood(EdgewiseLikelihood):
 
     Attributes
     ----------
-    reference : (edges,) array
+    reference : (r,) array
         Parameters at which the curvature is taken.
     """
 
-    def __init__(self, x, graph, statistic, node_tables, entries, n_entries) -> None:
-        super().__init__(x, graph, statistic, node_tables, entries, n_entries)
+    def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
+        super().__init__(x, graph, family, node_tables, entries, n_entries)
         self.n_terms = self.n  # as many histories as rows at most
-        field = self._field_of_edges(self._all_edges)
-        cards = np.isfinite(node_tables).sum(axis=1)
-        self._view = self._view_of(listed_row_view(x, self.columns, field, cards, 0))
-        self.reference = np.zeros(graph.n_edges)
+        own, field = self._field(np.arange(graph.n_edges))
+        cards = family.possible(graph.n_nodes).sum(axis=1)
+        self._look_by(listed_row_view(x, self.columns, field, cards, 0), own, self.s)
+        self.reference = np.zeros(len(self.edge_of))
 
     def _calibrate(self) -> None:
         fill_probabilities(self._view.edges)
@@ -35,13 +35,10 @@ class ListedRowLikelihood(EdgewiseLikelihood):
 
     def learn(self, eta, rng):
         """Keep the parameters."""
-        self.reference = eta[self.entries]
+        self.reference = eta.copy()
 
     def information(self, labels, n_groups):
         """Minus the Hessian at the parameters that were kept."""
-        edges = self._view.edges
-        edges.w[:] = self.reference
-        self._calibrate()
         out = np.zeros((n_groups, n_groups))
-        add_group_information(edges, labels[self.entries], out)
-        return out
+        add_group_information(self.view(self.reference).edges, labels[self.entries], out)
+        return out / self._view.scale**2

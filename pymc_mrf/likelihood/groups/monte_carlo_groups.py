@@ -4,27 +4,28 @@ from math import inf
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
-from pymc_mrf.kernels.groups.monte_carlo_groups import SampledView
+from pymc_mrf.kernels.groups import monte_carlo_groups  # noqa: F401  (registers answers of the view)
 from pymc_mrf.kernels.views.monte_carlo_edges import locate
-from pymc_mrf.kernels.views.questions import add_slopes
 from pymc_mrf.likelihood.data_counts import blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, fill_sums, node_parameters
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, node_parameters
 from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
 from pymc_mrf.likelihood.edges.reference import Reference
-from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood
+from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
 
 
-class MonteCarloLikelihood(ComputedLikelihood):
+class MonteCarloLikelihood(EdgewiseLikelihood):
     """Engine by a sample of the field at its reference; see `GroupEngine`.
 
     The same function as the model's log probability, which moves node parameters by NUTS: statistics are not
     centred, and cumulants of edges have limits in place of walls.
     """
 
-    def __init__(self, *arguments, family: Family, reference: Reference) -> None:
-        super().__init__(*arguments)
-        graph, r = self.graph, self.graph.n_edges
+    def __init__(
+        self, x, graph, family, node_tables, entries, n_entries, *, reference: Reference
+    ) -> None:
+        super().__init__(x, graph, family, node_tables, entries, n_entries)
+        r = graph.n_edges
         field = edge_field(self.x, graph, family, False, np.arange(r))
         [block] = blocks_of(self.x, graph.edges)
         self._reference = reference.recentred(field.centre, field.lift, graph.edges)
@@ -32,49 +33,18 @@ class MonteCarloLikelihood(ComputedLikelihood):
         edges = sample_view(field, 0, [self._reference], [places], [block])
         edges.sample.limit[:r] = self._reference.reach
         edges.sample.reach[:] = inf
-        states, (u, v) = family.possible(graph.n_nodes), graph.edges.T
-        pairs = states[u][:, :, None] & states[v][:, None, :]  # (edges, K, K)
-        self._view = SampledView(
-            edge_of=self.edge_of,
-            levels=self.levels,
-            level=self.level.ravel(),
-            log_mass=np.empty(self.n_levels),
-            possible=np.stack(
-                [(pairs & (self.level == k)).any(axis=(1, 2)) for k in range(self.n_levels)], axis=1
-            ),
-            s=self.s,
-            low=float(family.edge_statistic.min()),
-            scale=float(np.ptp(family.edge_statistic) / np.ptp(self.statistic)),
-            edges=edges,
-        )
-        self.set_node_tables(self.node_tables)
+        self._look_by(edges, family, self.s)
+
+    def _calibrate(self) -> None:
+        locate(self._view.edges)
 
     def place(self) -> np.ndarray:
         """Parameters (r,) of the reference, near which the sample tells of the likelihood."""
         return self._to_entries(self._view.scale * self._reference.place[: self.graph.n_edges])
 
-    def set_data(self, x):
-        """Sum the statistics of the nodes as well."""
-        super().set_data(x)
-        fill_sums(self._counts.nodes, self._counts.pairs, self._view.edges.field)
-
-    def set_node_tables(self, node_tables):
-        """Find the node parameters."""
-        super().set_node_tables(node_tables)
-        self._view.edges.beta[:] = node_parameters(self._view.edges.field.basis, node_tables)
-
-    def view(self, eta):
-        """Weights computed anew, so that rounding errors do not add up over the chain."""
-        self._view.edges.w[:] = eta[self.entries] / self._view.scale
-        locate(self._view.edges)
-        return self._view
-
-    def log_likelihood(self, eta):
-        """Pass once over the sample."""
-        edges, slope = self._view.edges, np.zeros(self.graph.n_edges)
-        edges.w[:] = eta[self.entries] / self._view.scale
-        value = add_slopes(edges, np.arange(len(slope)), slope)
-        return value, self._to_entries(slope / self._view.scale)
+    def _fill_nodes(self):
+        edges = self._view.edges
+        edges.beta[:] = node_parameters(edges.field.basis, self.node_tables)
 
     def learn(self, eta, rng):
         """Points of the sample by their weights at `eta`."""

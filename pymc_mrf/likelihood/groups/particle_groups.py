@@ -8,11 +8,8 @@ anew for the next sweep over the labels.
 
 import numpy as np
 
-from pymc_mrf.fields.families import ISING
-from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.groups import grouped_particles
-from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import particle_edges
@@ -20,7 +17,7 @@ from pymc_mrf.kernels.views.noise import MAX_NOISE
 from pymc_mrf.kernels.views.weighted_particles import get_states, refresh, set_states
 from pymc_mrf.likelihood.edges.edge_engine import edge_field, node_parameters
 from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE, allocate_particles
-from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
 
 LEAST_PARTICLES = 2048
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`
@@ -34,7 +31,6 @@ class ParticleLikelihood(GroupEngine):
 
     Parameters
     ----------
-    family : Family
     n_particles : int
         Particles, m.
     n_sweeps : int
@@ -53,38 +49,28 @@ class ParticleLikelihood(GroupEngine):
         self,
         x,
         graph,
-        statistic,
+        family,
         node_tables,
         entries,
         n_entries,
         *,
-        family: Family,
         n_particles: int,
         n_sweeps: int,
     ) -> None:
-        super().__init__(x, graph, statistic, node_tables, entries, n_entries)
-        if np.array_equal(statistic, np.eye(2)):
-            family = ISING  # the same fields, with particles that keep log odds in place of tables
+        super().__init__(x, graph, family, node_tables, entries, n_entries)
+        family = with_fewest_features(family)
         field = edge_field(x, graph, family, False, np.arange(graph.n_edges))
         m = n_particles
         self._particles = allocate_particles(m, graph, family, field)
-        edges = particle_edges.allocate_view(field, 0, self._particles, LEAST_SIZE * m, 0)
-        self._view = EdgewiseView(
-            edge_of=self.edge_of,
-            edges=edges,
-            s=self.s,
-            scale=float(np.ptp(family.edge_statistic) / np.ptp(statistic)),
-            levels=self.levels,
-            level=self.level.ravel(),
-            log_mass=np.empty(self.n_levels),
-        )
+        edges = particle_edges.allocate_view(field, 0, self._particles, LEAST_SIZE * m, n_sweeps)
+        self._view = self._edgewise(edges, family, self.s)
         self._n_sweeps = n_sweeps
         self._is_fresh = False
-        self._simulator = GibbsSimulator(graph, len(statistic), m)
+        self._simulator = GibbsSimulator(graph, family.n_states, m)
         self._z, self._resampled = np.empty((2, graph.n_nodes, m), dtype=np.int8)
         # variance of f where it hardly varies: half an observation in n is a typical step of the levels away
         self._least_spread = 0.5 * float(np.median(np.diff(self.levels))) ** 2 / self.n
-        self._node_basis = np.zeros((0, len(statistic)))
+        self._node_basis = np.zeros((0, family.n_states))
         self.node_directions: np.ndarray | None = None
         self._node_sums = np.zeros(0)
         self.set_node_tables(node_tables)

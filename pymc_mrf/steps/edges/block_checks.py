@@ -38,8 +38,9 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
     if len(fields) > 1 or not field.is_plain or len(field.blocks) > 1:
         raise ValueError(
             f"{step} samples tables of the edges of one field, the same in all rows, but {rv.name} feeds "
-            "several, or is one term of a sum: give each field a SpikeAndSlab of its own; they may share p "
-            "and the slab's scale"
+            "several, or is one term of a sum: give each field, or the rows of each group, a SpikeAndSlab of "
+            "its own, which may share p and the slab's scale, and compare their draws; a factor belongs into "
+            "the scale of the slab"
         )
     if field.likelihood not in SERVED:
         raise ValueError(

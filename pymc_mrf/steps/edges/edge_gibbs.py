@@ -124,17 +124,17 @@ class EdgeGibbs(EdgeStep):
     moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same
     correction. Where both ends have five states half or more of the proposals are accepted.
 
-    Under the first three likelihoods the vector may be one term, times constant factors, of the edge
-    parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w - 0.5 * delta``,
-    each sparse vector having a step of its own that moves the biases as well. Under "exact" and "pseudo"
-    parameters may also differ between rows, as by ``b + z[:, None] * slope``: rows with the same
-    parameters are treated as a field of their own, and the time of a step is proportional to their
-    number. Other steps move what such biases are computed from.
+    Under the first three likelihoods, and of a `GaussianMRF`, the vector may be one term, times constant
+    factors, of the edge parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and
+    ``w - 0.5 * delta``, each sparse vector having a step of its own that moves the biases as well. Under
+    "exact" and "pseudo", and of a `GaussianMRF`, parameters may also differ between rows, as by ``b + z[:,
+    None] * slope``: rows with the same parameters are treated as a field of their own, and the time of a step
+    is proportional to their number. Other steps move what such biases are computed from.
 
-    Of a `GaussianMRF` an edge moves within the limits between which the precision is positive definite, its
-    determinant being quadratic in one weight, and the joint move has the weights and the log of the
-    diagonal for coordinates, about a normal approximation of the posterior at the mean of the precisions
-    that tuning has seen.
+    Of a `GaussianMRF` an edge moves within the limits between which the precision is positive definite, or
+    those of all fields that it is a part of, a determinant being quadratic in one weight, and the joint move
+    has the weights and the log of the diagonal for coordinates, about a normal approximation of the posterior
+    at the mean of the precisions that tuning has seen.
 
     Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, or `GaussianGibbs`,
     draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs`
@@ -244,7 +244,7 @@ class EdgeGibbs(EdgeStep):
     }
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = ("exact", "monte-carlo", "pseudo", "conditional")
+    serves_sums = ("exact", "monte-carlo", "pseudo", "conditional", "gaussian")
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
@@ -368,16 +368,18 @@ class EdgeGibbs(EdgeStep):
         engine_type = ENGINES[likelihood]
         if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
             engine_type = ListedRowEdges
+        share = None
+        if self._is_shared:
+            share = Share(
+                np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
+                np.concatenate([field.factors.ravel() for field in fields]),
+            )
+        if share is not None and engine_type.takes_share:
+            options["share"], share = share, None
         engine = engine_type(x, graph, family, bool(biases.free), **options)
         if family.has_blocks:
             return BlockEdges(engine)
-        if not self._is_shared:
-            return engine
-        share = Share(
-            np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
-            np.concatenate([field.factors.ravel() for field in fields]),
-        )
-        return SharedEdges(engine, share, rv.owner.op.n)
+        return engine if share is None else SharedEdges(engine, share, rv.owner.op.n)
 
     def _references(self) -> list[Reference]:
         """Sample of each block, under a Monte Carlo likelihood."""
@@ -448,8 +450,8 @@ class EdgeGibbs(EdgeStep):
         return np.concatenate([offset(point).ravel() for offset in self._offsets])
 
     def _update(self, point):
-        if isinstance(self._engine, SharedEdges):
-            self._engine.offset = self._offset(point)
+        if self._is_shared:
+            self._engine.offset = self._offset(point)  # type: ignore[attr-defined]
         if any(field.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))

@@ -51,8 +51,8 @@ class EngineGibbs(GroupGibbs):
         self._readers = [field.node_reader(self._compile_kwargs) for field in self._fields]
         self._engines: list[Any] = []  # of GroupEngine
         for field, reader in zip(self._fields, self._readers, strict=True):
-            node_tables, statistic = self._link.tables(reader(self._point))
-            arguments = field.x, field.graph, statistic, node_tables, field.entries, r
+            node_tables = field.family.node_tables(reader(self._point))
+            arguments = field.x, field.graph, field.family, node_tables, field.entries, r
             self._engines.append(self._make_engine(field, *arguments))
         n_terms = sum(engine.n_terms for engine in self._engines)
         binary = self._engines[0].is_binary
@@ -78,7 +78,7 @@ class EngineGibbs(GroupGibbs):
     def _read_point(self, point) -> None:
         self._at = point
         for engine, reader in zip(self._engines, self._readers, strict=True):
-            engine.set_node_tables(self._link.tables(reader(point))[0])
+            engine.set_node_tables(engine.family.node_tables(reader(point)))
 
     def _read_data(self, point) -> None:
         for engine, field in zip(self._engines, self._fields, strict=True):

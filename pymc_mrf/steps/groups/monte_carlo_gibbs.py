@@ -79,7 +79,7 @@ class MonteCarloGibbs(EngineGibbs):
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         assert field.sampled is not None
-        return MonteCarloLikelihood(*arguments, family=field.family, reference=field.sampled.reference)
+        return MonteCarloLikelihood(*arguments, reference=field.sampled.reference)
 
     def _start(self) -> np.ndarray:
         return self._mean_of_engines([engine.place() for engine in self._engines])

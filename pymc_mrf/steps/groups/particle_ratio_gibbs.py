@@ -225,7 +225,7 @@ class ParticleRatioGibbs(EngineGibbs):
             self._nodes = NodeVariables(self._node_values, self._fields, model, self._compile_kwargs)
 
     def _make_engine(self, field: ObservedField, *arguments: Any) -> Any:
-        options: dict[str, Any] = {"family": field.family, "n_sweeps": self._n_sweeps}
+        options = {"n_sweeps": self._n_sweeps}
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
         estimate = maximise(problem, ridge=RIDGE / len(field.x), max_iterations=ITERATIONS)[0]

@@ -16,7 +16,6 @@ from pymc_mrf.kernels.groups.edge_terms import (
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.kernels.groups.grouped_particles import fill_shares
 from pymc_mrf.kernels.groups.independent_edges import describe_fixed, follow_fixed
-from pymc_mrf.kernels.groups.pseudo_groups import describe_pseudo, follow_pseudo
 from pymc_mrf.kernels.views import noise
 from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
@@ -34,6 +33,13 @@ CASES = {
     "product with biases": (PRODUCT, True),
     "three states with node terms": (np.eye(3), True),
     "scores, and a node of two states": (np.outer([0.0, 1.0, 2.0], [0.0, 1.0, 2.0]), True),
+}
+FAMILIES = {
+    "agreement": agreement(),
+    "three states": agreement(3),
+    "product with biases": BOLTZMANN,
+    "three states with node terms": potts(3),
+    "scores, and a node of two states": ordinal((3, 2, 3, 3)),
 }
 GRID = np.array([-2.5, -0.4, 0.0, 0.9, 3.0])
 
@@ -59,8 +65,8 @@ def room_for_terms(likelihood):
 
 
 ENGINES = {
-    "exact": (ExactLikelihood, describe_edgewise, follow_edgewise, reference.log_likelihood),
-    "pseudo": (PseudoLikelihood, describe_pseudo, follow_pseudo, reference.log_pseudo_likelihood),
+    "exact": (ExactLikelihood, reference.log_likelihood),
+    "pseudo": (PseudoLikelihood, reference.log_pseudo_likelihood),
 }
 
 
@@ -68,10 +74,10 @@ ENGINES = {
 @pytest.mark.parametrize("kind", ENGINES)
 def test_one_edge_at_a_time(kind, name, rng):
     """Six parameters for five edges, in another order; changes are followed."""
-    engine, describe, follow, log_density = ENGINES[kind]
+    engine, log_density = ENGINES[kind]
     x, statistic, node_tables = case(name, rng)
     entries = np.array([4, 1, 5, 0, 3])
-    likelihood = engine(x, SQUARE, statistic, node_tables, entries, 6)
+    likelihood = engine(x, SQUARE, FAMILIES[name], node_tables, entries, 6)
     eta = rng.normal(size=6)
     view, terms = likelihood.view(eta), room_for_terms(likelihood)
     gaps = []
@@ -79,7 +85,7 @@ def test_one_edge_at_a_time(kind, name, rng):
         e = entries[edge]
         for other in range(5):
             clear(terms)
-            describe(view, entries[other], eta[entries[other]], terms)
+            describe_edgewise(view, entries[other], eta[entries[other]], terms)
             assert not terms.more[: terms.size[0]].any()
             expected = np.empty(len(GRID))
             for k, moved in enumerate(GRID):
@@ -89,21 +95,21 @@ def test_one_edge_at_a_time(kind, name, rng):
             got = [log_likelihood(terms, moved) for moved in GRID]
             np.testing.assert_allclose(np.diff(got), np.diff(expected), atol=1e-8)
             gaps.append(np.diff(got))
-        assert not follow(view, e, eta[e], value)
+        assert not follow_edgewise(view, e, eta[e], value)
         eta[e] = value
     # what the others are matters: the same edge before and after changes of others
     assert np.abs(gaps[1] - gaps[16]).max() > 1e-3
     clear(terms)
-    describe(view, 2, 0.3, terms)  # an entry that is no edge of this field
+    describe_edgewise(view, 2, 0.3, terms)  # an entry that is no edge of this field
     assert terms.size[0] == 0 and terms.total[0] == 0.0
-    assert not follow(view, 2, 0.3, 5.0)
+    assert not follow_edgewise(view, 2, 0.3, 5.0)
 
 
 @pytest.mark.parametrize("K", [2, 3])
 def test_forests_in_closed_form(K, rng):
     graph = builders.chain(4)
     x = rng.integers(K, size=(20, 4)).astype(np.int8)
-    arguments = x, graph, np.eye(K), np.zeros((4, K)), np.array([2, 0, 1]), 4
+    arguments = x, graph, agreement(K), np.zeros((4, K)), np.array([2, 0, 1]), 4
     likelihood, eta = ForestLikelihood(*arguments), rng.normal(size=4)
     view, terms = likelihood.view(eta), allocate_terms(1)
     for edge, e in enumerate((2, 0, 1)):
@@ -122,19 +128,9 @@ def test_forests_in_closed_form(K, rng):
     assert log_likelihood(terms, -3.0) == log_likelihood(terms, 4.0) == 0.0
 
 
-FAMILIES = {
-    "agreement": agreement(),
-    "three states": agreement(3),
-    "product with biases": BOLTZMANN,
-    "three states with node terms": potts(3),
-    "scores, and a node of two states": ordinal((3, 2, 3, 3)),
-}
-
-
-def particles(x, graph, statistic, node_tables, family, m):
+def particles(x, graph, family, node_tables, m):
     r = graph.n_edges
-    arguments = x, graph, statistic, node_tables, np.arange(r), r
-    return ParticleLikelihood(*arguments, family=family, n_particles=m, n_sweeps=1)
+    return ParticleLikelihood(x, graph, family, node_tables, np.arange(r), r, n_particles=m, n_sweeps=1)
 
 
 def stand_for(engine, z, eta):
@@ -164,7 +160,7 @@ def test_exhaustive_particles_are_exact(name, rng):
     copies = np.exp(enumeration.log_potentials(configs, SQUARE.edges, tables, node_tables))
     np.testing.assert_allclose(copies, np.rint(copies))
     z = np.repeat(configs, np.rint(copies).astype(int), axis=0).T
-    engine = particles(x, SQUARE, statistic, node_tables, FAMILIES[name], z.shape[1])
+    engine = particles(x, SQUARE, FAMILIES[name], node_tables, z.shape[1])
     stand_for(engine, z, eta)
     pairs = enumeration.marginals(SQUARE.edges, tables, node_tables)[1]
     expected = np.stack([pairs[:, statistic == f].sum(axis=1) for f in np.unique(statistic)], axis=1)
@@ -193,7 +189,7 @@ def test_particles_follow_changes(name, rng):
     """Changes of own, touching and far edges, one by one, by weights and pairs that are drawn anew."""
     x, statistic, node_tables = case(name, rng)
     m, eta = 40_000, 0.5 * rng.normal(size=5)
-    engine = particles(x, SQUARE, statistic, node_tables, FAMILIES[name], m)
+    engine = particles(x, SQUARE, FAMILIES[name], node_tables, m)
     engine.start(eta, 30, rng)
     engine.change(eta, rng)
     view, shares = engine.view(eta), np.empty((5, engine.n_levels))
@@ -219,7 +215,7 @@ def test_forced_edges_keep_a_finite_logit(eta):
     triangle = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
     anchor = 300.0 * np.array([1.0, 1.0, np.sign(eta)])
     x = np.zeros((4, 3), dtype=np.int8)
-    engine = particles(x, triangle, AGREE, np.zeros((3, 2)), agreement(), 4)
+    engine = particles(x, triangle, agreement(), np.zeros((3, 2)), 4)
     stand_for(engine, np.zeros((3, 4)) if eta > 0 else np.array([[0], [0], [1]]).repeat(4, 1), anchor)
     for e in range(3):
         terms = described(engine, e, anchor)
@@ -230,7 +226,7 @@ def test_forced_edges_keep_a_finite_logit(eta):
 def test_uneven_weights_ask_for_new_particles(rng):
     graph = builders.chain(8)
     x = rng.integers(2, size=(30, 8)).astype(np.int8)
-    engine = particles(x, graph, AGREE, np.zeros((8, 2)), agreement(), 2000)
+    engine = particles(x, graph, agreement(), np.zeros((8, 2)), 2000)
     eta = np.zeros(7)
     engine.start(eta, 20, rng)
     engine.change(eta, rng)
@@ -246,7 +242,7 @@ def test_uneven_weights_ask_for_new_particles(rng):
     # on a chain both ends of an edge are drawn anew exactly: nothing else depends on it
     assert not asked
     loop = builders.grid(2, 2)
-    engine = particles(x[:, :4], loop, AGREE, np.zeros((4, 2)), agreement(), 2000)
+    engine = particles(x[:, :4], loop, agreement(), np.zeros((4, 2)), 2000)
     engine.start(np.zeros(4), 20, rng)
     engine.change(np.zeros(4), rng)
     view, asked = engine.view(np.zeros(4)), []

@@ -1,5 +1,6 @@
 """Kernels of the edge sampler: sums, terms of a node, tables, proposals, against plain formulas."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -12,7 +13,7 @@ from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
-from pymc_mrf.kernels.views import enumerated_field, pseudo_edges
+from pymc_mrf.kernels.views import enumerated_field, pseudo_edges, pseudo_rows
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.marks import slow
@@ -46,10 +47,12 @@ def test_sums(n, rng):
     np.testing.assert_allclose(vector_sums.dot_square(a, b, 0.3), (a * (b - 0.3) ** 2).sum())
     np.testing.assert_allclose(vector_sums.dot_two(a, b, c), (a @ c, b @ c))
     np.testing.assert_allclose(vector_sums.total(a), a.sum())
-    np.testing.assert_allclose(vector_sums.total_positive(a), a[a > 0].sum())
+    np.testing.assert_allclose(vector_sums.dot_positive(a, b), (a * np.maximum(b, 0.0)).sum())
+    np.testing.assert_allclose(vector_sums.dot_three(a, b, c), (a * b * c).sum())
+    np.testing.assert_allclose(vector_sums.weighted_logs(a, 1.0 + b**2), (a * np.log1p(b**2)).sum())
     np.testing.assert_allclose(vector_sums.product(a), a.prod())
     a[3] = np.inf
-    assert vector_sums.total_positive(a) == vector_sums.total(a) == np.inf
+    assert vector_sums.dot_positive(b**2, a) == vector_sums.total(a) == np.inf
 
 
 # the pair is separable: no row has both in the second state, and the weight wanders far out
@@ -132,34 +135,46 @@ FAMILIES = {
 @pytest.mark.parametrize("n", [1, 8, 13, 700])
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=list(FAMILIES))
 def test_node_terms(family, n, rng):
-    """At given local fields, one of them very strong: what follows from the conditional probabilities."""
-    x = rng.integers(family.cards or family.n_states, size=(n, 2)).astype(np.int8)
-    engine = PseudoEdges(x, PairwiseGraph(range(2), [(0, 1)]), family, True)
+    """At given local fields, one of them very strong: what follows from the conditional probabilities.
+
+    Of rows that occur once and of others.
+    """
+    x = rng.integers(family.cards * 3 or family.n_states, size=(n, 6)).astype(np.int8)
+    x[n // 2 :] = x[n // 3]
+    graph = PairwiseGraph(range(6), [(i, i + 1) for i in range(5)])
+    wide = {"cards": family.cards * 3, "scores": family.scores * 3} if family.cards else {}
+    engine = PseudoEdges(x, graph, dataclasses.replace(family, **wide), True)
     view, F = engine.view, engine.view.field.features[0]
-    (M, K), N = F.shape, view.T.shape[-1]
-    engine.go_to(np.zeros(1), rng.normal(size=len(view.b)))
+    (M, K), N, rows = F.shape, view.rows.T.shape[-1], view.rows
+    engine.go_to(np.zeros(5), rng.normal(size=len(view.b)))
     pseudo_edges.refresh(view)
-    base = rng.normal(0, 20, (M, n))
-    base[0, 0] = 1000.0
-    view.rows.base[:, :n] = base
-    L, R, p, v, C = np.empty((M, N)), np.empty((M, N)), np.empty(K), np.empty(K), np.empty((M, M))
-    S, c = view.T[1], rng.normal(size=M)
-    A, information = pseudo_edges.node_terms(view, 0, 0.7, S, c, L, R, p, v, C)
+    different, counts = np.unique(x, axis=0, return_counts=True)
+    order = np.argsort(counts > 1, kind="stable")
+    x, counts = different[order], counts[order]
+    n = len(counts)
+    assert rows.once[0] == (counts == 1).sum() and (n < 8 or rows.once[0] < n)
+    np.testing.assert_array_equal(rows.n[0], np.pad(counts, (0, N - n)))
+    L = np.full((M, N), np.nan)
+    L[:, : rows.size[0]] = 0.0
+    L[:, :n] = rng.normal(0, 20, (M, n))
+    L[0, 0] = 1000.0
+    R, p, v, C = np.empty((M, N)), np.empty(K), np.empty(K), np.empty((M, M))
+    A = pseudo_rows.node_terms(view, 0, L, R, p, v, C)
+    S, c = rows.T[1], rng.normal(size=M)
+    information = pseudo_rows.information(view, 0, S, c)
     Z = S[:, :n] - c[:, None]
-    fields = base + 0.7 * Z
-    scores = view.tables[0] + fields.T @ F
+    scores = view.tables[0] + L[:, :n].T @ F
     P = special.softmax(scores, axis=1)
     others = 1.0 - np.eye(K)  # 1 - p as a sum: it may be tiny
     features = F - (P @ F.T)[:, :, None]  # (n, M, K), centred in each row
-    covariance = np.einsum("na,nla,nka->nlk", P, features, features)
-    np.testing.assert_allclose(L[:, :n], fields)
-    np.testing.assert_allclose(R[:, :n], F[:, x[:, 0]] - F @ P.T, atol=1e-12)
-    np.testing.assert_array_equal(R[:, n:], 0.0)
-    np.testing.assert_allclose(p, P.sum(axis=0), atol=1e-11)
-    np.testing.assert_allclose(v, (P * (P @ others)).sum(axis=0), atol=1e-11)
-    np.testing.assert_allclose(C, covariance.sum(axis=0), atol=1e-11)
-    np.testing.assert_allclose(A, special.logsumexp(scores, axis=1).sum(), rtol=1e-12)
-    np.testing.assert_allclose(information, np.einsum("ln,nlk,kn->", Z, covariance, Z), atol=1e-11)
+    covariance = np.einsum("n,na,nla,nka->nlk", counts, P, features, features)
+    np.testing.assert_allclose(R[:, :n], counts * (F[:, x[:, 0]] - F @ P.T), atol=1e-11)
+    np.testing.assert_array_equal(R[:, n : rows.size[0]], 0.0)
+    np.testing.assert_allclose(p, counts @ P, atol=1e-10)
+    np.testing.assert_allclose(v, counts @ (P * (P @ others)), atol=1e-10)
+    np.testing.assert_allclose(C, covariance.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(A, counts @ special.logsumexp(scores, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(information, np.einsum("ln,nlk,kn->", Z, covariance, Z), atol=1e-9)
 
 
 def test_enumerated_probabilities(rng):

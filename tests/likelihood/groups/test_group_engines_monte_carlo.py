@@ -15,7 +15,7 @@ from pymc_mrf.kernels.groups.edge_terms import (
     log_likelihood,
     slope_and_information,
 )
-from pymc_mrf.kernels.groups.monte_carlo_groups import describe_sampled, follow_sampled
+from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.likelihood.edges.edge_engine import edge_field, features_at
 from pymc_mrf.likelihood.edges.reference import Chains
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
@@ -50,12 +50,12 @@ def sampled(name, size=40_000):
 
 
 def make(name, x=None, biased=True, **options):
-    family, statistic = CASES[name]
+    family, _ = CASES[name]
     own, found = sampled(name, **options)
     biases = np.random.default_rng(1).normal(0, 0.3, (4, len(family.node_basis)))
     tables = np.where(family.possible(4), biased * (biases @ family.node_basis), -np.inf)
-    arguments = own if x is None else x, SQUARE, statistic, tables, ENTRIES, 6
-    return MonteCarloLikelihood(*arguments, family=family, reference=found)
+    arguments = own if x is None else x, SQUARE, family, tables, ENTRIES, 6
+    return MonteCarloLikelihood(*arguments, reference=found)
 
 
 def values_near(n=4, spread=0.2):
@@ -101,7 +101,7 @@ def test_one_edge_at_a_time(name, far):
     for edge, value in ((0, -0.3), (2, 0.2), (0, 0.4), (4, 2.5)):
         for e in ENTRIES:
             clear(terms)
-            describe_sampled(view, e, eta[e], terms)
+            describe_edgewise(view, e, eta[e], terms)
             got = np.array([log_likelihood(terms, moved) for moved in grid[:, e]])
             assert got[2] == pytest.approx(log_likelihood(terms, eta[e]))
             expected = np.empty(len(grid))
@@ -118,14 +118,14 @@ def test_one_edge_at_a_time(name, far):
             assert slope == pytest.approx(numeric / (2 * h), abs=1e-3)
         e = ENTRIES[edge]
         clear(terms)
-        describe_sampled(view, e, eta[e], terms)
-        assert not follow_sampled(view, e, eta[e], value)
+        describe_edgewise(view, e, eta[e], terms)
+        assert not follow_edgewise(view, e, eta[e], value)
         eta[e] = value
         grid[:, e] += value - grid[2, e]
     clear(terms)
-    describe_sampled(view, 2, 0.3, terms)  # an entry that is no edge of this field
+    describe_edgewise(view, 2, 0.3, terms)  # an entry that is no edge of this field
     assert terms.size[0] == 0 and terms.total[0] == 0.0
-    assert not follow_sampled(view, 2, 0.3, 5.0)
+    assert not follow_edgewise(view, 2, 0.3, 5.0)
 
 
 @pytest.mark.parametrize("name", ["agreement", "ordinal"])
@@ -141,11 +141,11 @@ def test_levels_that_no_point_has(name):
     terms = allocate_terms(1) if engine.is_binary else allocate_level_terms(1, engine.n_levels)
     for e in ENTRIES:
         clear(terms)
-        describe_sampled(view, e, 0.0, terms)
+        describe_edgewise(view, e, 0.0, terms)
         assert np.all(np.isfinite([log_likelihood(terms, x) for x in (-30.0, 0.0, 30.0)]))
     if name == "ordinal":  # edge (0, 1): node 1 has two states, and 4 is 2 times 2
         clear(terms)
-        describe_sampled(view, ENTRIES[0], 0.0, terms)
+        describe_edgewise(view, ENTRIES[0], 0.0, terms)
         assert terms.lam[np.flatnonzero(engine.levels == 4.0)[0], 0] == -np.inf
 
 
@@ -164,7 +164,7 @@ def test_terms_do_not_depend_on_the_present_value(name, others):
         eta = np.zeros(6)
         eta[e] = x
         clear(terms)
-        describe_sampled(engine.view(eta), e, x, terms)
+        describe_edgewise(engine.view(eta), e, x, terms)
         found.append([log_likelihood(terms, moved) for moved in grid])
     found = np.array(found)
     found -= found[:, [4]]
@@ -228,7 +228,7 @@ def test_curvature(rng):
 def test_noise_is_that_between_samples(name):
     """Root mean square over independent samples of what is estimated from the halves of each."""
     labels, values, n = np.array([0, 1, 0, 2, 1, 0]), np.array([0.7, -0.3, 0.0]), 40
-    family, statistic = CASES[name]
+    family, _ = CASES[name]
     x, _ = sampled(name)
     field = edge_field(x, SQUARE, family, False, np.arange(5))
     noises, slopes = [], []
@@ -236,8 +236,8 @@ def test_noise_is_that_between_samples(name):
         chains = Chains(x, SQUARE, family, field, np.random.default_rng(seed))
         w, b = PLACE, np.zeros(len(field.t))
         found = chains.at(w, b, np.r_[w, b], 1000, 4)
-        arguments = x, SQUARE, statistic, np.zeros((4, 2)), ENTRIES, 6
-        engine = MonteCarloLikelihood(*arguments, family=family, reference=found)
+        arguments = x, SQUARE, family, np.zeros((4, 2)), ENTRIES, 6
+        engine = MonteCarloLikelihood(*arguments, reference=found)
         engine.learn(values[labels], np.random.default_rng(seed))
         noises.append(engine.noise(labels, values))
         edges = engine.log_likelihood(values[labels])[1][ENTRIES]

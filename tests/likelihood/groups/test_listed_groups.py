@@ -30,7 +30,7 @@ class Case:
         self.family, self.b = FAMILIES[name], rng.normal(size=D * len(FAMILIES[name].node_basis))
         self.tables = self.family.node_tables(self.b.reshape(self.family.node_shape(D)))
         x = self.states(n, rng)
-        arguments = GRAPH, self.family.indicator[0], self.tables, ENTRIES, 9
+        arguments = GRAPH, self.family, self.tables, ENTRIES, 9
         self.engine = ListedRowLikelihood(self.windows(x), *arguments)
         self.take(x)
 

@@ -13,8 +13,8 @@ ETA = 0.8
 def engine(graph, rng, n=200, m=4000):
     d, r = graph.n_nodes, graph.n_edges
     x = rng.integers(2, size=(n, d)).astype(np.int8)
-    arguments = x, graph, np.eye(2), np.zeros((d, 2)), np.arange(r), r
-    return ParticleLikelihood(*arguments, family=agreement(), n_particles=m, n_sweeps=2)
+    arguments = x, graph, agreement(), np.zeros((d, 2)), np.arange(r), r
+    return ParticleLikelihood(*arguments, n_particles=m, n_sweeps=2)
 
 
 def test_none_in_equilibrium_and_particles_stay_where_they_are(rng):

@@ -20,11 +20,11 @@ M = 20_000
 
 def arguments(rng, n=50):
     x = rng.integers(2, size=(n, 4)).astype(np.int8)
-    return x, GRAPH, STATISTIC, NODE_TABLES, np.arange(5), 5
+    return x, GRAPH, potts(2), NODE_TABLES, np.arange(5), 5
 
 
 def engine(rng, m=M):
-    return ParticleLikelihood(*arguments(rng), family=potts(2), n_particles=m, n_sweeps=3)
+    return ParticleLikelihood(*arguments(rng), n_particles=m, n_sweeps=3)
 
 
 def stand_for(particles, z, eta):
@@ -121,7 +121,7 @@ def test_grouped_values_agree_with_the_exact_engine(rng):
     moved = np.array([[0.6, -0.2], [0.8, -0.2], [0.4, 0.1], [0.9, -0.5]])
     expected = [exact.grouped(labels, values)(x) for x in moved]
     found = [[] for _ in moved]
-    particles = ParticleLikelihood(*given, family=potts(2), n_particles=M, n_sweeps=1)
+    particles = ParticleLikelihood(*given, n_particles=M, n_sweeps=1)
     for _ in range(20):
         stand_for(particles, exact.draw(values[labels], M, rng).T, values[labels])
         particles.measure(labels, 2, rng)
@@ -172,8 +172,8 @@ def test_a_rare_disagreement_is_known_better_than_the_particles_show_it(rng):
     graph = PairwiseGraph(range(2), [(0, 1)])
     x = np.zeros((60, 2), dtype=np.int8)
     x[:1, 1] = 1
-    given = x, graph, STATISTIC, np.zeros((2, 2)), np.arange(1), 1
-    particles = ParticleLikelihood(*given, family=agreement(), n_particles=256, n_sweeps=1)
+    given = x, graph, agreement(), np.zeros((2, 2)), np.arange(1), 1
+    particles = ParticleLikelihood(*given, n_particles=256, n_sweeps=1)
     labels, values = np.zeros(1, dtype=np.int64), np.array([9.0])
     particles.start(values, 20, rng)
     particles.measure(labels, 1, rng)

@@ -39,7 +39,7 @@ def test_exact_on_a_tree(n_states, rng):
     graph = builders.chain(5)
     x = rng.integers(0, n_states, size=(50, 5)).astype(np.int8)
     family = agreement(n_states)
-    exact = ForestLikelihood(x, graph, family.edge_statistic, np.zeros((5, n_states)), np.arange(4), 4)
+    exact = ForestLikelihood(x, graph, family, np.zeros((5, n_states)), np.arange(4), 4)
     eta = special.logit(exact.s / exact.n) + np.log(n_states - 1.0)
     engine = StrippedBeta(x, graph, family, eta, 5, 100)
     np.testing.assert_array_equal(engine.s, exact.s)

@@ -275,11 +275,6 @@ def test_refusals():
             ValueError, match='ReversibleJump does not sample under likelihood="gaussian" of x'
         ):
             pmrf.ReversibleJump([w])
-        pmrf.GaussianMRF("y", w, 1.0, graph=TRIANGLE, observed=x)
-        with pytest.raises(
-            ValueError, match="give each field a vector of its own, as it is, for its weight"
-        ):
-            EdgeGibbs([w])
     with pm.Model():
         w = pm.Normal("w", 0, 0.1, shape=3)
         with pytest.raises(

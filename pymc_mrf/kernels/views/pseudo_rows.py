@@ -1,0 +1,243 @@
+"""Conditional probabilities of nodes in the rows of the data, given all other nodes or the rows before.
+
+A node is in state a with log odds beta_i(a) + sum_l F_il(a) L_il in a row, L_il = sum_j w_ij Z_ijl its local
+fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(x_j) - c_ijl those of its *sources*,
+c_ij the `Field.centre`, and beta_i(a) its centred biases.
+
+Rows that are equal are counted, not repeated. Those that occur once come first: of them a logarithm is taken
+of the product of many normalisers. Arrays over rows are stored node by node, padded to a multiple of 8 by
+rows that occur 0 times.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import lean, lean_summing
+from pymc_mrf.kernels.vector_sums import (
+    LOWEST,
+    copy,
+    dot,
+    dot_positive,
+    dot_square,
+    dot_three,
+    exp_negative,
+    product,
+    total,
+    weighted_logs,
+)
+
+LANES = 8
+CHUNK = 512  # rows whose factors 1 + exp(-|L|) <= 2 are multiplied before a logarithm is taken
+CHUNK_OF_STATES = 128  # as many for factors up to 127, the largest number of states
+
+
+class Rows(NamedTuple):
+    """Different rows of the data of each of B blocks.
+
+    Attributes
+    ----------
+    T : (d, M, N) array
+        Features of the nodes.
+    S : (D, M, N) array
+        Features of all sources: the nodes, then nodes of earlier rows, if there are arrows.
+    block : (d,) int64 array
+        Of each node.
+    size, once : (B,) int64 arrays
+        Rows with padding, and those that occur once, which come first.
+    n, inverse : (B, N) arrays
+        How often each row occurs, and one over that; 0 in padding.
+    """
+
+    T: np.ndarray
+    S: np.ndarray
+    block: np.ndarray
+    size: np.ndarray
+    once: np.ndarray
+    n: np.ndarray
+    inverse: np.ndarray
+
+
+class Room(NamedTuple):
+    """Scratch over rows.
+
+    Attributes
+    ----------
+    P : (K, N) array
+        Probabilities of states times counts, after `fill_probabilities`.
+    top, z, first, second : (N,) arrays
+    """
+
+    P: np.ndarray
+    top: np.ndarray
+    z: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+def allocate_rows(d: int, D: int, M: int, N: int, block: np.ndarray) -> Rows:
+    """Room for up to N rows of D columns with M features, d of them nodes, those of each `block` (d,)."""
+    n_blocks, S = int(block.max(initial=0)) + 1, np.zeros((D, M, N))
+    size, once = np.zeros((2, n_blocks), dtype=np.int64)
+    return Rows(S[:d], S, block, size, once, *np.zeros((2, n_blocks, N)))
+
+
+@lean
+def rows_of_node(rows, i):
+    """Rows of node i with padding."""
+    return rows.size[rows.block[i]]
+
+
+@lean
+def sum_logs(z, n, once, chunk):
+    """Sum n log(z), `z` and `n` (N,), z >= 1; n = 1 in the first `once`, of which `chunk` are multiplied."""
+    value = 0.0
+    for start in range(0, once, chunk):
+        value += np.log(product(z[start : min(start + chunk, once)]))
+    return value + weighted_logs(n[once:], z[once:])
+
+
+@lean
+def fill_scores(table, F, L, P, top):
+    """Log potentials `P` (K, N) of states, table + F' L, and the largest, `top` (m,), of the first m rows.
+
+    `table` (K,), features `F` (M, K), local fields `L` (M, N).
+    """
+    m = top.shape[0]
+    for a in range(P.shape[0]):
+        for j in range(m):
+            P[a, j] = table[a]
+        for l in range(L.shape[0]):
+            if F[l, a] != 0.0:
+                for j in range(m):
+                    P[a, j] += F[l, a] * L[l, j]
+    copy(P[0, :m], top)
+    for a in range(1, P.shape[0]):
+        for j in range(m):
+            top[j] = max(top[j], P[a, j])
+
+
+@lean
+def fill_probabilities(table, F, L, n, once, P, top, z):
+    """Probabilities of the states times counts, into `P` (K, N); the sum over m rows of the log normaliser.
+
+    `table` (K,), features `F` (M, K), local fields `L` (M, N), counts `n` (m,), of which the first `once`
+    are 1; `top` and `z` (m,) are scratch. Arrays of two axes are whole, which is faster than a part of them.
+    """
+    m = n.shape[0]
+    fill_scores(table, F, L, P, top)
+    for j in range(m):
+        z[j] = 0.0
+    for a in range(P.shape[0]):
+        for j in range(m):
+            P[a, j] = exp_negative(max(P[a, j] - top[j], LOWEST))
+            z[j] += P[a, j]
+    A = dot(n, top) + sum_logs(z, n, once, CHUNK_OF_STATES)
+    for j in range(m):
+        z[j] = n[j] / z[j]
+    for a in range(P.shape[0]):
+        for j in range(m):
+            P[a, j] *= z[j]
+    return A
+
+
+@lean
+def binary_terms(table, F, T, n, once, room, L, R, p, v, C):
+    """`node_terms` of two states and one feature: one exponential in a row.
+
+    `table` (2,), `F` (1, 2), `T` and `n` (N,), `L` and `R` (N,), `p` and `v` (2,), and `C` (1, 1).
+    """
+    N = L.shape[0]
+    gap, step, low = table[1] - table[0], F[0, 1] - F[0, 0], F[0, 0]
+    l, factor, V = room.top[:N], room.z[:N], room.second[:N]
+    # two loops: LLVM vectorises a loop only if it touches few arrays
+    for j in range(N):
+        odds = gap + step * L[j]
+        l[j] = odds
+        factor[j] = 1.0 + exp_negative(max(-abs(odds), LOWEST))
+    for j in range(N):
+        q = 1.0 / factor[j]
+        one = q if l[j] >= 0.0 else 1.0 - q
+        R[j] = n[j] * (T[j] - low - step * one)
+        V[j] = n[j] * (q * (1.0 - q))
+    n_rows = total(n)
+    A = n_rows * table[0] + dot_positive(n, l) + sum_logs(factor, n, once, CHUNK)
+    if low != 0.0:
+        A += low * dot(n, L)
+    p[1] = (dot(n, T) - n_rows * low - total(R)) / step
+    p[0] = n_rows - p[1]
+    v[0] = total(V)
+    v[1] = v[0]
+    C[0, 0] = step * step * v[0]
+    return A
+
+
+@lean_summing
+def mean_product(T, R, S, Q, n, inverse):
+    """Sum of (n T - R) (n S - Q) / n, all (N,): of the conditional means of two features."""
+    value = 0.0
+    for j in range(T.shape[0]):
+        value += n[j] * T[j] * S[j] - T[j] * Q[j] - R[j] * S[j] + R[j] * Q[j] * inverse[j]
+    return value
+
+
+@lean
+def node_terms(view, i, L, R, p, v, C):
+    """Terms of node i at local fields `L` (M, N); the sum over rows of the log normaliser.
+
+    Into `R` (M, N), `p` and `v` (K,) and `C` (M, M), which are as of `NodeTerms`. What `information` needs is
+    left in the room for work.
+    """
+    F, rows, room, table = view.field.features[i], view.rows, view.room, view.tables[i]
+    block, (M, K) = rows.block[i], F.shape
+    N, once = rows.size[block], rows.once[block]
+    n, inverse = rows.n[block, :N], rows.inverse[block, :N]
+    if K == 2 and M == 1:
+        return binary_terms(table, F, rows.T[i, 0, :N], n, once, room, L[0, :N], R[0, :N], p, v, C)
+    P, T = room.P, rows.T[i]
+    A = fill_probabilities(table, F, L, n, once, P, room.top[:N], room.z[:N])
+    for l in range(M):
+        for j in range(N):
+            R[l, j] = n[j] * T[l, j]
+    for a in range(K):
+        p[a] = total(P[a, :N])
+        v[a] = p[a] - dot_three(P[a, :N], P[a, :N], inverse)
+        for l in range(M):
+            if F[l, a] != 0.0:
+                for j in range(N):
+                    R[l, j] -= F[l, a] * P[a, j]
+    for l in range(M):
+        for k in range(l + 1):
+            moment = 0.0
+            for a in range(K):
+                moment += F[l, a] * F[k, a] * p[a]
+            C[l, k] = moment - mean_product(T[l, :N], R[l, :N], T[k, :N], R[k, :N], n, inverse)
+            C[k, l] = C[l, k]
+    return A
+
+
+@lean
+def information(view, i, S, c):
+    """Information of node i, after `node_terms`, about x, by which its local fields grow by x (S - c).
+
+    `S` (M, N): features of a source; `c` (M,): what is taken from them.
+    """
+    F, rows, room = view.field.features[i], view.rows, view.room
+    (M, K), N = F.shape, rows_of_node(rows, i)
+    if K == 2 and M == 1:
+        step = F[0, 1] - F[0, 0]
+        return step * step * dot_square(room.second[:N], S[0, :N], c[0])
+    P, first, second, g = room.P, room.first[:N], room.second[:N], room.top
+    for j in range(N):
+        first[j], second[j] = 0.0, 0.0
+    for a in range(K):
+        for j in range(N):
+            g[j] = 0.0
+        for l in range(M):
+            if F[l, a] != 0.0:
+                for j in range(N):
+                    g[j] += F[l, a] * (S[l, j] - c[l])
+        for j in range(N):
+            first[j] += P[a, j] * g[j]
+            second[j] += P[a, j] * g[j] * g[j]
+    return total(second) - dot_three(first, first, rows.inverse[rows.block[i], :N])

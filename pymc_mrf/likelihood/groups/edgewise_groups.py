@@ -1,0 +1,85 @@
+"""Base of the engines of group samplers that ask a view for single edges."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.fields.family import Family
+from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
+from pymc_mrf.kernels.views.questions import Field, add_slopes
+from pymc_mrf.likelihood.edges.edge_engine import edge_field, fill_sums
+from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood, with_fewest_features
+
+
+class EdgewiseLikelihood(ComputedLikelihood):
+    """Base of the engines that ask a view for single edges; see `GroupEngine`.
+
+    A subclass calls `_look_by` with a view, as of `pymc_mrf.kernels.views.questions`, and supplies
+    `_calibrate`.
+    """
+
+    _view: EdgewiseView
+    _node_score: float  # of the data: a constant, which makes logp comparable
+
+    @abstractmethod
+    def _calibrate(self) -> None:
+        """Compute all that the view keeps anew, at its parameters."""
+
+    def _field(self, order: np.ndarray) -> tuple[Family, Field]:
+        """Family and field of a view whose edges are visited in `order`; its node tables do not move."""
+        family = with_fewest_features(self.family)
+        return family, edge_field(self.x, self.graph, family, False, order)
+
+    def _look_by(self, edges: Any, family: Family, s: np.ndarray) -> None:
+        """Take over the view `edges` of a field of `family`; `s` (edges,) as of `EdgewiseView`."""
+        self._view = self._edgewise(edges, family, s)
+        self._all_edges = np.arange(self.graph.n_edges)
+        present = self.x[:, self.columns.present]
+        self._states = np.stack(
+            [(present == a).sum(axis=0) for a in range(family.n_states)], axis=1
+        )  # (d, K)
+        self.set_node_tables(self.node_tables)
+
+    def set_data(self, x):
+        """Sum the statistics of the view's field, and score the nodes of the new data."""
+        super().set_data(x)
+        self._states[:] = self._counts.nodes[self.columns.present]
+        fill_sums(self._states, self._counts.pairs, self._view.edges.field)
+        self._node_score = self._score_nodes()
+
+    def set_node_tables(self, node_tables):
+        """Take them over into the view as well."""
+        super().set_node_tables(node_tables)
+        self._fill_nodes()
+        self._node_score = self._score_nodes()
+
+    def _fill_nodes(self) -> None:
+        """Take the node tables over into the view's field."""
+        self._view.edges.field.floor[:] = self.node_tables
+
+    def _score_nodes(self) -> float:
+        """Sum the view's node tables over the data."""
+        seen = self._states > 0
+        return float(self._states[seen] @ self._view.edges.field.floor[seen])
+
+    def _go_to(self, eta: np.ndarray) -> None:
+        """Give the view the parameters `eta` (r,)."""
+        self._view.edges.w[:] = eta[self.entries] / self._view.scale
+
+    def view(self, eta):
+        """Calibrated anew, so that rounding errors do not add up over the chain."""
+        self._go_to(eta)
+        self._calibrate()
+        return self._view
+
+    def log_likelihood(self, eta):
+        """Compute value and slopes by all edges at once."""
+        value, slope = self._of_edges(eta)
+        return value + self._node_score, self._to_entries(slope / self._view.scale)
+
+    def _of_edges(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log-likelihood but for the node tables, and its slopes by weights; a pass stays in the view."""
+        slope = np.zeros(self.graph.n_edges)
+        self._go_to(eta)
+        return add_slopes(self._view.edges, self._all_edges, slope), slope

@@ -1,0 +1,59 @@
+"""Standardisation undone: densities of the columns as they were, and what network_model keeps for it."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+import pymc_mrf as pmrf
+from tests.reference.gaussian import log_density, precision
+
+RNG = np.random.default_rng(1)
+TABLE = pd.DataFrame(RNG.normal([40, 3, 600], [12, 1, 200], (30, 3)), columns=["age", "score", "time"])
+GRAPH = pmrf.graphs.complete(TABLE.columns)
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
+        with pmrf.network_model(TABLE, kind="continuous"):
+            return pm.sample(
+                4, tune=4, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )  # fmt: skip
+
+
+def test_densities_differ_by_the_units_alone(sampled):
+    """log p(x) = log p(z) - sum of log s, row by row and draw by draw."""
+    found = pmrf.original_units(sampled, graph=GRAPH)
+    z = ((TABLE - TABLE.mean()) / TABLE.std()).to_numpy()
+    edges = GRAPH.edges.tolist()
+    for i in range(4):
+        w, a, m = (sampled.posterior[name].values[0, i] for name in ("weight", "diagonal", "mean"))
+        standardised = log_density(z, precision(edges, w, a), m)
+        w, a, m = (found[name].values[0, i] for name in ("weight", "diagonal", "mean"))
+        of_data = log_density(TABLE.to_numpy(), precision(edges, w, a), m)
+        np.testing.assert_allclose(of_data, standardised - np.log(TABLE.std()).sum())
+
+
+def test_given_scales(sampled):
+    kept = pmrf.original_units(sampled, graph=GRAPH)
+    given = pmrf.original_units(sampled, graph=GRAPH, sd=TABLE.std().to_numpy(), mean=TABLE.mean())
+    np.testing.assert_allclose(given["mean"], kept["mean"])
+    only = pmrf.original_units(sampled, graph=GRAPH, sd=np.ones(3), diagonal=None, means=None)
+    assert list(only) == ["weight"]
+    np.testing.assert_array_equal(only["weight"], sampled.posterior["weight"])
+
+
+def test_refusals(sampled):
+    with pytest.raises(ValueError, match="sd must be positive, but has the value 0"):
+        pmrf.original_units(sampled, graph=GRAPH, sd=[1, 0, 1])
+    with pytest.raises(ValueError, match=r"sd has the shape \(2,\)"):
+        pmrf.original_units(sampled, graph=GRAPH, sd=[1, 1])
+    bare = sampled.copy()
+    del bare["constant_data"]
+    with pytest.raises(ValueError, match="sd is missing: give the standard deviations"):
+        pmrf.original_units(bare, graph=GRAPH)
+    with pytest.raises(ValueError, match="no variable 'weight2'"):
+        pmrf.original_units(sampled, graph=GRAPH, diagonal="weight2", means=None)
