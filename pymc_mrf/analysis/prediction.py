@@ -381,6 +381,7 @@ def _field_draws(
 def _field_of(model: Any, var_name: str) -> Any:
     """Return the apply node of the field of this name."""
     from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node
 
@@ -389,6 +390,11 @@ def _field_of(model: Any, var_name: str) -> Any:
     node = field_node(model[var_name]) if var_name in model.named_vars else None
     served = MarkovRandomFieldRV | GaussianFieldRV
     if node is None or not isinstance(node.op, served):
+        if node is not None and isinstance(node.op, MixedFieldRV):
+            raise ValueError(
+                f"{var_name!r} is a MixedMRF, whose nodes are not predicted one by one: compare replicated "
+                "with observed rows (pm.sample_posterior_predictive), or let the cells to predict be missing"
+            )
         fields = [
             repr(str(rv.name))
             for rv in model.observed_RVs
