@@ -125,16 +125,20 @@ def edge_table(
     )
 
 
+def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:
+    """Count the parameters of each edge (r,), of numbers of states or of kinds of nodes."""
+    if isinstance(n_states, ColumnKinds):
+        return n_states.block_sizes(graph)
+    family = nominal(n_states)
+    family.check_nodes(graph.n_nodes)
+    return family.block_sizes(graph.edges)
+
+
 def _parameters(
     idata: xr.DataTree, var_name: str, graph: PairwiseGraph, n_states: Any, group: str
 ) -> tuple[xr.DataArray, np.ndarray]:
     """Draws (chain, draw, P) of the parameters of all edges, and how many each edge has."""
-    if isinstance(n_states, ColumnKinds):
-        sizes = n_states.block_sizes(graph)
-    else:
-        family = nominal(n_states)
-        family.check_nodes(graph.n_nodes)
-        sizes = family.block_sizes(graph.edges)
+    sizes = table_sizes_of(n_states, graph)
     values = sampled_vector(idata, var_name, group)
     if values.shape[-1] != sizes.sum():
         raise ValueError(

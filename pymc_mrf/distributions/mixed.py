@@ -18,7 +18,7 @@ from pymc_mrf.distributions.field import (
     repeat_rows,
 )
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
-from pymc_mrf.distributions.mrf import check_dims, check_numbers, named_parameter
+from pymc_mrf.distributions.mrf import FEWEST_ROWS, check_dims, check_numbers, named_parameter
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
@@ -95,8 +95,8 @@ class MixedMRF(RegisteredField, Continuous):
     ------
     ValueError, TypeError
         If graph, kinds, data and parameters do not fit together, a parameter is not finite, numbers of
-        `diagonal` or `scale` are not positive, a column is of another kind than said, or has the same value
-        in all rows.
+        `diagonal` or `scale` are not positive, a column is of another kind than said, or a measurement has
+        the same value in all rows.
 
     Notes
     -----
@@ -320,6 +320,14 @@ def _check_observed(observed: Any, kinds: ColumnKinds, name: str) -> np.ndarray:
         warn_user(
             f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
             "precision of such nodes finite; leave one of the two out"
+        )
+    rows = np.ma.masked_array(values, is_missing).reshape(-1, d)
+    constant = np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False)
+    if len(rows) >= FEWEST_ROWS and constant[kinds.answers].any():
+        never = ", ".join(str(kinds.names[i]) for i in kinds.answers if constant[i])
+        warn_user(
+            f"{name} never changes at {never}: only the priors keep the parameters of such nodes and of "
+            "their edges finite"
         )
     return np.ma.masked_array(values, is_missing) if is_missing.any() else values
 

@@ -53,6 +53,7 @@ class MixedFieldRV(FieldRV):
         "reference",
     )  # fmt: skip
     _print_name = ("MixedMRF", r"\operatorname{MixedMRF}")
+    prefix = "mixed-"
     groups_edges = False
 
     def __init__(

@@ -40,12 +40,15 @@ class ColumnKinds:
     labels: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse kinds that there are not, and columns of one kind only."""
+        """Refuse kinds that there are not, numbers of states that they cannot have, and a name twice."""
         if not len(self.names) == len(self.kinds) == len(self.n_states):
             raise ValueError(
                 f"names, kinds and n_states must have one entry for each column, but have {len(self.names)}, "
                 f"{len(self.kinds)} and {len(self.n_states)}"
             )
+        twice = [name for k, name in enumerate(self.names) if name in self.names[:k]]
+        if twice:
+            raise ValueError(f"there are two columns {twice[0]!r}: drop or rename one of them")
         for name, kind, k in zip(self.names, self.kinds, self.n_states, strict=True):
             if kind not in KINDS:
                 raise ValueError(
@@ -245,9 +248,9 @@ def _kind_of(column: Any, kind: str | None, name: Any) -> tuple[str, int, tuple[
     what = f"column {name!r}"
     if kind is not None and kind not in KINDS:
         raise ValueError(f'kinds[{name!r}] must be "continuous", "ordinal" or "nominal", not {kind!r}')
-    missing = np.asarray(column.is_missing)
-    values = np.asarray(column.values)
-    present = values[~missing]
+    present = np.array(
+        [v for v, missing in zip(column.values, column.is_missing, strict=True) if not missing]
+    )
     if not len(present):
         raise ValueError(f"{what} has no values: drop it")
     if column.is_categorical:
@@ -259,14 +262,14 @@ def _kind_of(column: Any, kind: str | None, name: Any) -> tuple[str, int, tuple[
             )
         labels = tuple(column.categories or sorted({str(v) for v in present}))
         return kind or ("ordinal" if has_order else "nominal"), _at_least_two(len(labels), what), labels
-    if values.dtype.kind == "b":
+    if present.dtype.kind == "b":
         if kind == "continuous":
             raise ValueError(f'{what} holds truth values, which are no measurements: say "ordinal"')
         return kind or "ordinal", 2, ("False", "True")
-    if values.dtype.kind not in "iuf":
+    if present.dtype.kind not in "iuf":
         if isinstance(present[0], str):
             raise ValueError(
-                f"{what} holds text, such as {present[0]!r}: make it categorical, as with "
+                f"{what} holds text, such as {str(present[0])!r}: make it categorical, as with "
                 "table.astype('category'), ordered if it is ordinal, or drop it"
             )
         raise ValueError(

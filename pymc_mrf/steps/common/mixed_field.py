@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pymc as pm
 
+from pymc_mrf.steps.common.measured_field import refuse_infinite
 from pymc_mrf.steps.common.model_field import FieldCells
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
@@ -21,7 +22,8 @@ class MixedCells(FieldCells):
     Raises
     ------
     ValueError
-        As `FieldCells`, or if the data have a state that there is not, which `pymc.set_data` lets pass.
+        As `FieldCells`, or if the data have a state that there is not or are not finite, which
+        `pymc.set_data` lets pass.
     """
 
     def __init__(self, node, model: pm.Model) -> None:
@@ -29,6 +31,7 @@ class MixedCells(FieldCells):
         self._read = PointFunction(node.op.dist_params(node)[3], model)
         self._start = model.initial_point()
         columns = node.op.columns
+        refuse_infinite(self, columns.measurements)
         for i in columns.answers:
             x = self.table[~self.free[:, i], i]
             wrong = x[~np.isin(x, np.arange(columns.n_states[i]))]

@@ -355,7 +355,8 @@ class ObservedField:
                 f"{rv.name} is that of several: groups find by themselves which edges are alike"
             )
         if op.likelihood not in likelihoods:
-            left = possible_of(node, model, likelihoods)
+            served = [one.removeprefix(op.prefix) for one in likelihoods if one.startswith(op.prefix)]
+            left = possible_of(node, model, served)
             remedy = f"leave {rv.name} to pm.sample()"
             if left:
                 remedy = f"declare the field with likelihood={listed(left)}"

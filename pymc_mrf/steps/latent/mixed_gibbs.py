@@ -39,7 +39,7 @@ class MixedGibbs(MRFStep):
     TypeError
         If the variable is none of the missing cells of a `MixedMRF`.
     ValueError
-        If another variable depends on the cells.
+        If another variable depends on the cells, or all of them are missing.
 
     Notes
     -----
@@ -55,6 +55,11 @@ class MixedGibbs(MRFStep):
         super().__init__(vars, **kwargs)
         value, model = self._only_variable(), self._model
         rv = model.values_to_rvs[value]
+        if field_node(rv) is rv.owner and isinstance(rv.owner.op, MixedFieldRV):
+            raise ValueError(
+                f"{rv.name} is a MixedMRF without data, whose answers no step draws: give it `observed`, of "
+                "which cells may be missing, or draw it by pm.sample_prior_predictive"
+            )
         if not _is_missing_part(rv):
             raise TypeError(
                 "MixedGibbs samples the missing cells of a pymc_mrf.MixedMRF that is observed, but "
@@ -76,8 +81,10 @@ class MixedGibbs(MRFStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for missing cells of mixed fields."""
-        return Competence.IDEAL if _is_missing_part(var) else Competence.INCOMPATIBLE
+        """Ideal for missing cells of mixed fields, and for whole ones, which it refuses."""
+        node = field_node(var)
+        is_mixed = node is not None and isinstance(node.op, MixedFieldRV)
+        return Competence.IDEAL if is_mixed else Competence.INCOMPATIBLE
 
     def _update(self, point):
         field, op, rows = self._field, self._op, self._rows
