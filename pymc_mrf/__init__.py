@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
+    from pymc_mrf.analysis.prior_in_cone import prior_in_cone
     from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess
     from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
@@ -223,6 +224,7 @@ __all__ = [
     "predictability",
     "prediction_calibration",
     "prepare",
+    "prior_in_cone",
     "prior_sensitivity",
     "read_store",
     "recode_states",
@@ -344,6 +346,7 @@ _HOMES = {
     "predictability": "pymc_mrf.analysis.prediction",
     "prediction_calibration": "pymc_mrf.analysis.prediction",
     "prepare": "pymc_mrf.fields.tables",
+    "prior_in_cone": "pymc_mrf.analysis.prior_in_cone",
     "prior_sensitivity": "pymc_mrf.analysis.prior_sensitivity",
     "read_store": "pymc_mrf.runs.sample",
     "recode_states": "pymc_mrf.fields.recoding",

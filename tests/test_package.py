@@ -46,6 +46,17 @@ def test_readme_code_runs(monkeypatch):
     assert len(namespace["edges"]) == 10
 
 
+def test_helpers_of_tests_are_in_modules_of_their_own():
+    """A file of tests is read by itself: none imports from another."""
+    of_tests = re.compile(
+        r"^\s*(?:from [\w.]*\btest_\w+ import|(?:from [\w.]+ )?import .*\btest_)", re.MULTILINE
+    )
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    assert [p.name for p in files if of_tests.search(p.read_text(encoding="utf-8"))] == []
+    for line in ("from tests.test_a import b", "from tests import test_a as a", "import tests.test_a"):
+        assert of_tests.search(line)
+
+
 def test_public_names_exist_and_are_documented():
     assert sorted(pmrf.__all__) == list(pmrf.__all__)
     for name in pmrf.__all__:

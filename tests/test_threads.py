@@ -2,7 +2,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import pymc_mrf as pmrf
 from pymc_mrf.threads import one_thread
-from tests.steps.groups.test_group_gibbs import small_model
+from tests.steps.groups.models import small_model
 
 
 def threads():

@@ -71,8 +71,8 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
     fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
     if any(isinstance(node.op, KineticRV) for node in fed):
         return []  # arrows, whose probabilities are right, and links may share a vector: the step tells
-    draws = group_variable(idata, rv.name, group)
-    inclusion = (draws != 0).mean(SAMPLE_DIMS).values
+    draws = group_variable(idata, rv.name, group).transpose(*SAMPLE_DIMS, ...).values
+    inclusion = (draws[..., rv.owner.op.heads] != 0).mean(axis=(0, 1))  # of blocks, or of all entries
     p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
     log_odds = np.mean([logit(value) for value in at_some_draws(p, idata, model, group)], axis=0)
     n_found, claimed, expected = false_edges(inclusion, log_odds)

@@ -21,6 +21,7 @@ MAX_UNMATCHED = 0.5  # share of the draws in structures of one chain alone, beyo
 N_PRIOR_DRAWS = 10_000  # standard error of a probability: at most 0.005
 N_PARAMETERS = 1000  # draws of random parameters of a prior
 SEED = 0
+STRENGTHS = "give the strengths of edges (pymc_mrf.edge_strength), and leave model out"
 
 
 def edge_evidence(
@@ -170,9 +171,8 @@ def complexity_probabilities(
     if model is not None:
         from pymc_mrf.analysis.prior_inclusion import spike_and_slab
 
-        prior = (_prior_draws(spike_and_slab(model, values, "leave model out"), model) != 0.0).sum(
-            axis=-1
-        )
+        rv = spike_and_slab(model, values, "leave model out", STRENGTHS)
+        prior = (_prior_draws(rv, model) != 0.0).sum(axis=-1)
         table["prior"] = (prior[:, None] == support).mean(axis=0)
     return table
 

@@ -61,8 +61,10 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     return np.broadcast_to(mean, values.shape[-1:])
 
 
-def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
+def spike_and_slab(model: Any, values: xr.DataArray, remedy: str, of_blocks: str = "") -> Any:
     """Return the `SpikeAndSlab` of the model whose posterior draws are `values`; `remedy` if it has none.
+
+    `of_blocks` is what to do if it has blocks, if that is anything else.
 
     Raises
     ------
@@ -74,9 +76,7 @@ def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
     _check_entries(model, values)
     if model[values.name].owner.op.blocks:
         raise ValueError(
-            f"{values.name} has blocks of entries, which this takes one by one: use "
-            "pymc_mrf.summarize_edges with n_states, or give the strengths of edges "
-            "(pymc_mrf.edge_strength) without a model"
+            f"{values.name} has blocks of entries, which this takes one by one: {of_blocks or remedy}"
         )
     return model[values.name]
 
@@ -104,8 +104,8 @@ def _why_cut(rv: Any) -> str:
         return ""
     return (
         f"{rv.name} is the weight of a GaussianMRF, whose precision is positive definite, so that the prior "
-        f"probability of an edge is not that of {rv.name}: it is the share of draws with the edge among "
-        "those of pm.sample_prior_predictive in which the field is not NaN"
+        f"probability of an edge is not that of {rv.name}: it is the share of draws with the edge in "
+        "pymc_mrf.prior_in_cone(model)"
     )
 
 

@@ -50,7 +50,7 @@ class TieCounts(NumbaOp, Guarded, Op):
         return Apply(self, [x], [pt.vector(dtype="float64", shape=x.type.shape)])
 
     def implementation(self, jit):
-        """Count."""
+        """Count the groups of the labels."""
 
         def tie_counts(x):
             return crp.tie_counts(x)

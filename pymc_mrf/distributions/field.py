@@ -32,7 +32,7 @@ REMEDIES = {
     "columns": "choose the columns before, with pymc_mrf.prepare(table, graph, columns=columns)",
     "weights": "repeat the rows before, with numpy.repeat(x, weights, axis=0)",
 }
-"""Of options of `observed`, for ``pm.Data``."""
+"""What does the same as an option of `observed` does, where the data are ``pm.Data``."""
 
 
 def read_observed(

@@ -83,13 +83,13 @@ class GaussianMRF(RegisteredField, Continuous):
     normal density. Where the prior of K given S is normalised for every S, as the G-Wishart one of BDgraph,
     p(S) is the binomial one. Here structures with many edges are in the cone for fewer of their values, so
     that the prior probability of an edge is below p, the more so the wider the slab and the larger the
-    field. Draws from the prior, as of
+    field: `prior_in_cone` draws from this prior. Draws from the prior, as of
     ``pm.sample_prior_predictive``, do not know of the cone: rows whose precision is not positive definite
     are NaN, and all other draws are those of the prior.
 
     **Units.** One slab for all edges means what it says if the nodes have similar units: divide columns by
-    their standard deviations before, and multiply means and weights back after. A column divided by s has a
-    weight s times as large; partial correlations stay.
+    their standard deviations before, and turn draws back after (`original_units`). A column divided by s has
+    a weight s times as large; partial correlations stay.
 
     The likelihood is exact, and log-likelihoods are those of the observed cells, row by row.
 

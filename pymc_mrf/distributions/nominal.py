@@ -3,21 +3,12 @@
 from typing import Any
 
 import numpy as np
-import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_axes, check_labels
-from pymc_mrf.distributions.mrf import (
-    MarkovRandomField,
-    check_numbers,
-    edge_parameter,
-    named_parameter,
-)
+from pymc_mrf.distributions.answer_states import by_own_states, check_is_given, states_in
+from pymc_mrf.distributions.mrf import MarkovRandomField, edge_parameter
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.state_axes import by_node_and_state
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.nominal import nominal
-from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import as_graph
 
 
@@ -94,19 +85,13 @@ class NominalMRF(MarkovRandomField):
 
     @classmethod
     def _family(cls, n_states: Any = None) -> Family:
-        if n_states is None:
-            raise TypeError(
-                "n_states is missing: give the number of states of the nominal field, or one for each node, "
-                "which are counted only in `observed` that is an array or a table"
-            )
+        check_is_given(n_states, "nominal field, or one for each node")
         return nominal(n_states)
 
     @classmethod
     def _count_states(cls, observed, graph, name, columns):
-        if observed is None or isinstance(observed, Variable):
-            return {}
-        counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
-        return {"n_states": counts if len(set(counts)) > 1 else counts[0]}
+        counts = states_in(observed, graph, name, columns)
+        return {"n_states": counts if len(set(counts)) > 1 else counts[0]} if counts else {}
 
     @classmethod
     def dist(cls, weight, bias=0.0, *, graph, n_states=None, **kwargs):
@@ -115,16 +100,7 @@ class NominalMRF(MarkovRandomField):
         family = cls._family(n_states)
         family.check_nodes(graph.n_nodes)
         edge = edge_parameter(weight, family, graph)
-        check_labels(bias, graph.nodes, "bias", "node", axis=-2)
-        node, numbers, axes = named_parameter(bias, 2, "bias")
-        if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
-            numbers = np.where(
-                family.node_entries(graph.n_nodes), numbers, 0.0
-            )  # others have no meaning
-            node = pt.as_tensor(numbers)
-        check_numbers(numbers, family, "bias")
-        check_axes(axes, ["node", "state"], family.axis_labels(graph), "bias")
-        node = by_node_and_state(node, graph.n_nodes, family.n_states, "bias", axes)
+        node = by_own_states(bias, family, graph, "bias")
         return cls._variable(family, [edge, node], graph, **kwargs)
 
 

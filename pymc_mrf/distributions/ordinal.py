@@ -3,22 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
-
-from pymc_mrf.checks import check_axes, check_labels
-from pymc_mrf.distributions.mrf import (
-    MarkovRandomField,
-    check_numbers,
-    edge_parameter,
-    named_parameter,
-)
+from pymc_mrf.distributions.answer_states import by_own_states, check_is_given, states_in
+from pymc_mrf.distributions.mrf import MarkovRandomField, edge_parameter
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.state_axes import by_node_and_state
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import as_graph
 
 
@@ -89,20 +78,15 @@ class OrdinalMRF(MarkovRandomField):
 
     @classmethod
     def _family(cls, n_states: Any = None, scores: Any = None, nodes: Sequence | None = None) -> Family:
-        if n_states is None:
-            raise TypeError(
-                "n_states is missing: give the number of states of the ordinal field, or one for each node, "
-                "which are counted only in `observed` that is an array or a table"
-            )
+        check_is_given(n_states, "ordinal field, or one for each node")
         return ordinal(n_states, scores, nodes)
 
     @classmethod
     def _count_states(cls, observed, graph, name, columns):
-        if observed is None or isinstance(observed, Variable):
-            return {}
-        counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
-        ordinal(counts, None, graph.nodes)  # refuses a node of one state by its name
-        return {"n_states": counts if len(set(counts)) > 1 else counts[0]}
+        counts = states_in(observed, graph, name, columns)
+        if counts:
+            ordinal(counts, None, graph.nodes)  # refuses a node of one state by its name
+        return {"n_states": counts if len(set(counts)) > 1 else counts[0]} if counts else {}
 
     @classmethod
     def dist(cls, weight, threshold=0.0, *, graph, n_states=None, scores=None, **kwargs):
@@ -111,13 +95,5 @@ class OrdinalMRF(MarkovRandomField):
         family = cls._family(n_states, scores, graph.nodes)
         family.check_nodes(graph.n_nodes)
         edge = edge_parameter(weight, family, graph)
-        check_labels(threshold, graph.nodes, "threshold", "node", axis=-2)
-        node, numbers, axes = named_parameter(threshold, 2, "threshold")
-        if numbers is not None and np.shape(numbers)[-2:] == family.node_shape(graph.n_nodes):
-            meaningless = ~family.node_entries(graph.n_nodes)
-            numbers = np.where(meaningless, 0.0, numbers)  # such as the NaN of `fit`
-            node = pt.as_tensor(numbers)
-        check_numbers(numbers, family, "threshold")
-        check_axes(axes, ["node", "state"], family.axis_labels(graph), "threshold")
-        node = by_node_and_state(node, graph.n_nodes, family.n_states - 1, "threshold", axes)
+        node = by_own_states(threshold, family, graph, "threshold")
         return cls._variable(family, [edge, node], graph, **kwargs)

@@ -58,7 +58,7 @@ MOST_STATES, LARGEST_OF_MOST = 3, 2**8
 Simulated = CouplingPath | FieldGrid
 
 OTHERS = "or use likelihood={others}"
-"""Of messages; `find_path` names the others."""
+"""How messages end; `find_path` names the others."""
 
 
 def folder() -> Path:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from pytensor.graph.basic import Variable
-
 from pymc_mrf.checks import check_axes, check_labels
+from pymc_mrf.distributions.answer_states import check_is_given, states_in
 from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, named_parameter
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.state_axes import (
@@ -16,7 +15,6 @@ from pymc_mrf.distributions.state_axes import (
 )
 from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.tables import count_states
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
@@ -81,19 +79,14 @@ class Potts(MarkovRandomField):
     rv_op = MarkovRandomField.rv_op
 
     @classmethod
-    def _family(cls, n_states: int | None = None) -> Family:
-        if n_states is None:
-            raise TypeError(
-                "n_states is missing: give the number of states of the Potts model, which are counted only "
-                "in `observed` that is an array or a table"
-            )
+    def _family(cls, n_states: Any = None) -> Family:
+        check_is_given(n_states, "Potts model")
         return potts(n_states)
 
     @classmethod
     def _count_states(cls, observed, graph, name, columns):
-        if observed is None or isinstance(observed, Variable):
-            return {}
-        return {"n_states": max(count_states(observed, graph.nodes, f"{name}: observed", columns))}
+        counts = states_in(observed, graph, name, columns)
+        return {"n_states": max(counts)} if counts else {}
 
     @classmethod
     def dist(cls, coupling, field=0.0, *, graph, n_states=None, **kwargs):

@@ -51,7 +51,7 @@ class Included(NumbaOp, Guarded, Op):
         return Apply(self, [x], [pt.tensor(dtype="bool", shape=x.type.shape)])
 
     def implementation(self, jit):
-        """Compare."""
+        """Compare the entries with zero."""
 
         def included(x):
             return x != 0
@@ -63,7 +63,7 @@ class Included(NumbaOp, Guarded, Op):
         return shapes
 
     def pullback(self, inputs, outputs, cotangents):
-        """Refuse."""
+        """Refuse, as there is no gradient by the value."""
         return [
             grad_undefined(self, 0, inputs[0], f"{IMMOVABLE}, because zeros end under any small move")
         ]

@@ -8,7 +8,7 @@ from pytensor.tensor.type import TensorType
 
 
 class StatesType(TensorType):
-    """As its base, and equal to it, but missing values are refused in words that name the remedy."""
+    """Equals its base, but refuses missing values in words that name the remedy."""
 
     def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
         """Make a variable of this type; `other` may be values.

@@ -7,7 +7,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.cell_blocks import MOST_STATES, CellBlocks, cell_block_sweeps
 
 CELLS_AT_ONCE = 10**7
-"""Of rows by edges, while connected cells are looked for."""
+"""How many cells, of rows by edges, are looked at together for those that are connected."""
 
 
 def cell_blocks(graph: PairwiseGraph, free: np.ndarray, n_states: int) -> CellBlocks:

@@ -100,7 +100,10 @@ def get_family(
     """Look a family up by its name in `FAMILIES`; `scores`, of `nodes`, as of `ordinal`."""
     if not isinstance(name, str) or name not in FAMILIES:
         *others, last = (f'"{known}"' for known in FAMILIES)
-        remedy = f": {MEASUREMENTS}" if name == "gaussian" else ""
+        remedy = {
+            "gaussian": f": {MEASUREMENTS}",
+            "nominal": ": for answers without an order, declare a pymc_mrf.NominalMRF",
+        }.get(name if isinstance(name, str) else "", "")
         raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}{remedy}")
     if FAMILIES[name] is ordinal:
         return ordinal(n_states, scores, nodes)

@@ -67,7 +67,7 @@ class FixedField[M](ExactInference):
     _mode_methods: ClassVar[Mapping[str, tuple[str, ...]]] = MODES
 
     _result: ClassVar[type]
-    """The type M."""
+    """Which class, M above, marginals are returned as."""
 
     @property
     @abstractmethod

@@ -141,7 +141,10 @@ def _why_no_item(table: Table, k: int) -> str:
         return "no value"
     if column.is_categorical:
         if column.categories is None and not all(_is_whole(v) for v in present):
-            return f"categories without an order, such as {present[0]!r}: order them as the answers"
+            return (
+                f"categories without an order, such as {present[0]!r}: order them as the answers, or say "
+                'kind="nominal" of a network'
+            )
     else:
         other = next((v for v in present if not isinstance(v, Number | np.bool_)), None)
         if isinstance(other, str):

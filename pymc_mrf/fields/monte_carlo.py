@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_BYTES = 2**28
-"""That the sums of the chains moved together may take, if there is a choice."""
+"""How much memory sums of the chains moved together may take, if there is a choice."""
 
 MOST_CHAINS = 512
 """Chains moved together."""

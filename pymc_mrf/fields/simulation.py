@@ -27,7 +27,7 @@ MIN_CHAINS = 8
 """Number of chains from which blocks of chains are faster than one chain after the other: two states."""
 
 MIN_CHAINS_STATES = 16
-"""The same for more states."""
+"""What the same number is for more states."""
 
 
 class PackedChains:

@@ -27,7 +27,7 @@ LEAST_SWEEPS = 20
 """Fewer are judged as these: in fewer, chains that forget at once may not meet by chance."""
 
 MOST_CHAINS = 6
-"""From disorder, of as many draws or more."""
+"""How many chains start from disorder, at most, each of as many draws or more."""
 
 ROUNDING = 1e-9
 """Share of a log potential."""

@@ -38,7 +38,7 @@ _SQRT2, _LN2 = 1.4142135623730951, 0.6931471805599453
 
 @jit
 def log_from_one(y):
-    """log(y), y in [1, 1e300], to 5e-16, or this share of it if it is above 1; finite if y is not."""
+    """log(y), y in [1e-305, 1e300], to 5e-16, or this share of it if it is larger; finite if y is not."""
     bits = np.float64(y).view(np.int64)
     n = np.int64((bits >> 52) | _TO_FLOAT).view(np.float64) - (2.0**52 + 1023.0)
     m = np.int64((bits & _MANTISSA) | _ONE).view(np.float64)

@@ -133,7 +133,8 @@ def plan_study(
     var_name : str
         The `SpikeAndSlab` on the edges.
     prior_inclusion : float or (r,) array_like, optional
-        Prior probability of the edges, if models do not tell it: those of a `GaussianMRF` do not.
+        Prior probability of the edges, if models do not tell it: those of a `GaussianMRF` do not, and
+        `prior_in_cone` does.
     random_seed : int, optional
         Governs everything; needed with a store.
     store, client, progressbar
@@ -203,7 +204,7 @@ def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
             raise ValueError(
                 "prior_inclusion is missing: truth is a GaussianMRF, and of such fields models do not tell "
                 "the prior probability of an edge, as precisions are positive definite; it is the share of "
-                "draws with the edge among those of pm.sample_prior_predictive in which the field is not NaN"
+                "draws with the edge in pymc_mrf.prior_in_cone(build(...)), of any table"
             )
         return
     p = numeric_array(prior_inclusion, "prior_inclusion", "iuf")

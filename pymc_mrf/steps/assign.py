@@ -122,7 +122,7 @@ class Unsampleable(BlockedStep):
         )
 
     def step(self, point):
-        """Never reached."""
+        """Fail, as it is never reached."""
         raise AssertionError("Unsampleable is never instantiated")
 
 

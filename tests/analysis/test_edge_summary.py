@@ -9,7 +9,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.edge_summary import ORDERS
 from tests.analysis.posteriors import as_posterior
-from tests.analysis.test_edges import GRAPH, sparse_draws, tree_of
+from tests.analysis.sparse_draws import GRAPH, sparse_draws, tree_of
 
 STATISTICS = ["mean", "sd", "eti89_lb", "eti89_ub", "inclusion", "inclusion_mcse"]
 

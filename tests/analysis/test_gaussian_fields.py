@@ -90,7 +90,7 @@ REFUSED = {
     ),
     "plan_study": (
         lambda f: pmrf.plan_study(f.truth, measured, [20], random_seed=1),
-        "prior_inclusion is missing: truth is a GaussianMRF.* share of draws",
+        "prior_inclusion is missing: truth is a GaussianMRF.*pymc_mrf.prior_in_cone",
     ),
     "score_predictions": (
         lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),

@@ -40,7 +40,7 @@ def sampled():
     model = three_groups()
     with model:
         idata = pm.sample(
-            4000, tune=500, chains=2, cores=1, random_seed=3, progressbar=False, quiet=True
+            2000, tune=300, chains=2, cores=1, random_seed=3, progressbar=False, quiet=True
         )
     return model, idata
 

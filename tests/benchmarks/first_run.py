@@ -59,6 +59,11 @@ def edges_tree() -> pm.Model:
     return _edges("exact", pmrf.graphs.grid(5, 5))
 
 
+def edges_monte_carlo() -> pm.Model:
+    """`SpikeAndSlab` under the Monte Carlo likelihood, whose reference is found when it is declared."""
+    return _edges("monte-carlo", pmrf.graphs.complete(12))
+
+
 def groups_exact() -> pm.Model:
     """`DirichletProcess` under the exact likelihood."""
     graph = pmrf.graphs.grid(4, 4)
@@ -93,7 +98,16 @@ def nuts() -> pm.Model:
 
 CASES = {
     case.__name__: case
-    for case in (plain, edges_pseudo, edges_exact, edges_tree, groups_exact, image, nuts)
+    for case in (
+        plain,
+        edges_pseudo,
+        edges_exact,
+        edges_tree,
+        edges_monte_carlo,
+        groups_exact,
+        image,
+        nuts,
+    )
 }
 
 

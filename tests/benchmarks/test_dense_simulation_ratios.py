@@ -11,8 +11,8 @@ import pytest
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import as_graph
 from tests.benchmarks.dense_simulation import perfect_draws, potts_simulation
+from tests.benchmarks.ratios import report
 from tests.benchmarks.simulation import gibbs_simulation
-from tests.benchmarks.test_simulation_ratios import report
 
 pytestmark = pytest.mark.benchmark
 

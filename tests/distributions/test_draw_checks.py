@@ -58,7 +58,6 @@ def test_warnings_can_be_errors():
         pm.draw(pmrf.Ising.dist(glass(), graph=GRID), random_seed=1)
 
 
-@pytest.mark.compiled
 def test_draws_do_not_depend_on_the_check(monkeypatch):
     draw = pm.compile([], pmrf.Ising.dist(glass(), graph=GRID, size=(20,)), random_seed=1)
     with pytest.warns(UserWarning) as found:
@@ -80,7 +79,6 @@ def test_without_compilation():
     pm.draw(pmrf.Ising.dist(0.2 * np.sign(glass()), graph=GRID), random_seed=1)
 
 
-@pytest.mark.compiled
 def test_factor_graphs():
     edges = GRID.edges.tolist()
     strong, weak = ([J * np.eye(2) for J in scale * glass()] for scale in (2.0, 0.1))
@@ -95,7 +93,6 @@ def test_factor_graphs():
             pm.draw(rv, random_seed=1)
 
 
-@pytest.mark.compiled
 def test_predictive_draws():
     with pm.Model():
         J = pm.Normal("J", 0.0, 3.0, shape=GRID.n_edges)

@@ -15,6 +15,7 @@ from pymc_mrf.distributions.foreign_routes import (
     NoConversionError,
     RefuseForeignRoutes,
 )
+from tests.distributions.routes import FIND_MAP
 
 X = np.random.default_rng(0).integers(2, size=(20, 3))
 GRAPH = pmrf.graphs.complete(3)
@@ -68,7 +69,6 @@ MESSAGES = {
     sparse: "the density of a SpikeAndSlab is one of point masses at zero beside the slab",
     grouped: "the density of a DirichletProcess, or of EdgeCommunities, is one of partitions",
 }
-FIND_MAP = {"return_inferencedata": True, "jitter": False}  # PyMC 6.4 warns without them
 if "jitter" not in signature(pm.find_MAP).parameters:
     FIND_MAP = {}  # PyMC 6.3
 ROUTES = {

@@ -12,6 +12,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal
+from tests.marks import slow
 from tests.reference.derivatives import assert_gradients
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.statistics import assert_frequencies
@@ -69,7 +70,7 @@ def test_log_probability_and_gradient(name, kind, rng):
     assert_gradients(f, [w, b])
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [slow("boltzmann"), slow("ising"), "ordinal"])
 def test_parameters_of_each_row(name, rng):
     family, options = FAMILIES[name]
     _, x = data(family, 8, rng)
@@ -169,8 +170,17 @@ def one_by_one(x, weights, labels):
     return np.concatenate(pairs), np.repeat(np.arange(len(pairs)), 2)
 
 
-@pytest.mark.parametrize("links", [[], LINKS], ids=["arrows", "and links"])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        pytest.param("boltzmann", [], id="boltzmann-arrows"),
+        pytest.param("ordinal", LINKS, id="ordinal-and links"),
+        slow("ising", [], id="ising-arrows"),
+        slow("ordinal", [], id="ordinal-arrows"),
+        slow("boltzmann", LINKS, id="boltzmann-and links"),
+        slow("ising", LINKS, id="ising-and links"),
+    ],
+)
 def test_weights_are_rows_told_more_than_once(name, links, rng):
     family, options = FAMILIES[name]
     _, x = data(family, len(SERIES), rng)

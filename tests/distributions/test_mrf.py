@@ -19,7 +19,7 @@ from pymc_mrf.distributions.potts import Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
-from tests.distributions.test_foreign_routes import FIND_MAP
+from tests.distributions.routes import FIND_MAP
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies
 
@@ -234,6 +234,7 @@ def test_latent_fields_take_their_rows_from_their_parameters(field, shape):
     assert np.all(start == start.flat[0])
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_two_graphs_have_two_samplers():
     graphs = [PairwiseGraph("abc", [edge]) for edge in (("a", "b"), ("b", "c"))]

@@ -83,6 +83,7 @@ def test_plain_priors_have_gradients(rng):
     np.testing.assert_allclose(gradient(point)[np.ravel_multi_index((1, 2), (3, 4))], slope, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_monte_carlo_likelihood(rng, small_samples):
     """Differences of the log density, and its slopes, near the reference beside the exact ones."""
     x = np.stack([rng.integers(k, size=150) for k in N_STATES], axis=1)

@@ -104,13 +104,13 @@ def densities_at(likelihoods, makes):
     "make",
     [
         ising,
-        agreement,
+        slow(agreement),
         potts,
-        ising_in_a_field,
+        slow(ising_in_a_field),
         slow(potts_in_a_field),
         weighted_ising,
-        weighted_agreement,
-        weighted_potts,
+        slow(weighted_agreement),
+        slow(weighted_potts),
         weighted_ising_in_a_field,
     ],
 )
@@ -143,7 +143,7 @@ def test_weights_matter_and_their_unit_does_not():
     assert (found.weights == 1.0).all()
 
 
-@pytest.mark.parametrize(("n_rows", "weights"), [(1, WEIGHTS), (40, WEIGHTS), (40, np.ones(12))])
+@pytest.mark.parametrize(("n_rows", "weights"), [slow(1, WEIGHTS), (40, WEIGHTS), slow(40, np.ones(12))])
 def test_posterior_of_one_coupling_is_the_exact_one(n_rows, weights):
     """Mean and standard deviation of J by quadrature: along a path, exactly, and with wrong weights."""
     x = pmrf.PairwiseField(GRAPH, potts_family(2).edge_tables(0.8 * weights), np.zeros((9, 2))).sample(

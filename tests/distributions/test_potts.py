@@ -148,7 +148,6 @@ def assert_draws(x, p):
     assert_frequencies(np.bincount(enumeration.configuration_index(x, K), minlength=len(p)), p)
 
 
-@pytest.mark.compiled
 def test_shapes_of_draws_and_rows_of_their_own(rng):
     assert potts(0.3).eval(mode="FAST_COMPILE").shape == (D,)
     assert potts(0.3, size=(2, 5)).eval(mode="FAST_COMPILE").shape == (2, 5, D)

@@ -10,6 +10,7 @@ from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
+from tests.marks import slow
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 
@@ -18,10 +19,10 @@ GRAPH = PairwiseGraph("abcde", [*zip("acccd", "bbdae", strict=True), ("d", "a")]
 TRUE_ETA = np.array([1.2, 0.4, 0.8, -0.5, 0.3, 1.0])
 FAMILIES = [
     ("agreement", 2),
-    ("agreement", 3),
+    slow("agreement", 3),
     ("ising", 2),
     ("boltzmann", 2),
-    ("ordinal", 3),
+    slow("ordinal", 3),
     ("ordinal", (3, 2, 4, 2, 3)),
 ]
 N_PARTICLES = 10_000

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
 from examples.rivasseau_2005 import equal_time, marginal_error, noisy_or, tree_partition_tables
+from tests.marks import slow
 
 
 def test_tree_partition_tables(tmp_path, figures):
@@ -90,7 +91,9 @@ def test_marginals_of_a_complete_graph_by_counting(rng):
     np.testing.assert_allclose(marginal_error.complete_graph_marginals(model), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", marginal_error.SAMPLERS)
+@pytest.mark.parametrize(
+    "method", ["tree", *(slow(name) for name in marginal_error.SAMPLERS if name != "tree")]
+)
 def test_samplers_of_the_comparison_approach_the_exact_marginals(method, rng):
     graph = pmrf.graphs.grid(2, 3)
     model = marginal_error.Model(

@@ -77,6 +77,7 @@ def test_recovery_where_nothing_is_found():
     assert (half.precision, half.recall, half.f1) == (1.0, 0.5, pytest.approx(2 / 3))
 
 
+@pytest.mark.slow
 def test_large_fields(tmp_path):
     large_fields.main(["--side", "10", "--iterations", "5", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "large_fields_modes.md").read_text(encoding="utf-8")
@@ -85,6 +86,7 @@ def test_large_fields(tmp_path):
     assert "| 10 x 10 |" in text
 
 
+@pytest.mark.slow
 def test_missing_cells(tmp_path):
     missing_cells.main(["--draws", "4", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "missing_cells.md").read_text(encoding="utf-8")

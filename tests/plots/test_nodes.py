@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
+from tests.analysis.community_draws import COMMUNITIES, GRAPH, drawn, posterior
 from tests.analysis.posteriors import as_posterior
-from tests.analysis.test_node_measures import COMMUNITIES, GRAPH, drawn, posterior
 
 
 @pytest.fixture(autouse=True)

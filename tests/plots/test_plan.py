@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
-from tests.analysis.test_plan_summary import random_study
+from tests.analysis.studies import random_study
 
 
 @pytest.fixture(autouse=True)

@@ -54,8 +54,7 @@ def test_edges_that_the_model_misses(checked, tmp_path):
     target = pc.get_target("x", {})
     assert target.get_title() == "1 of 3 edges outside their 99 % interval"
     assert "a--b" in [text.get_text().strip() for text in target.texts]
-    pc.savefig(tmp_path / "edges.png")
-    assert (tmp_path / "edges.png").stat().st_size > 10_000
+    pc.savefig(tmp_path / "edges.png")  # it can be drawn
 
 
 @pytest.mark.parametrize("plot", [plot_ppc_edges, plot_ppc_magnetisation])
@@ -78,8 +77,7 @@ def test_runs_that_the_model_misses(rng, tmp_path):
     colours = [matplotlib.colors.to_hex(colour) for colour in points.get_edgecolors()]
     assert [colour == MISSED.lower() for colour in colours] == [False, False, True, False]
     assert pc.get_target("number", {}).get_title() == "number"
-    pc.savefig(tmp_path / "runs.png")
-    assert (tmp_path / "runs.png").stat().st_size > 10_000
+    pc.savefig(tmp_path / "runs.png")  # it can be drawn
     arrows = plot_ppc_edges(tree, "x", graph=graph, model=model, ci_prob=0.999, backend="matplotlib")
     missed = arrows.get_viz("missed_points", "x").get_offsets()
     assert missed[:, 0].max() == pytest.approx(58 / 59)  # b->b

@@ -12,7 +12,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.runs.cluster import compilers_turn
 from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.store import Store
-from tests.runs.test_sample import DRAWS, RUN, TUNE, assert_same, small_model
+from tests.runs.models import DRAWS, RUN, TUNE, assert_same, small_model
 
 distributed = pytest.importorskip("distributed")
 
@@ -163,6 +163,7 @@ def test_a_store_that_workers_do_not_see(client, model, tmp_path, monkeypatch):
         pmrf.sample(DRAWS, client=client, model=model, store=tmp_path, **RUN)
 
 
+@pytest.mark.slow
 def test_too_many_deaths_are_told(cluster, model, tmp_path, monkeypatch):
     cluster, client = cluster
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
@@ -286,6 +287,7 @@ def test_arguments_are_checked(options, error, message, client, model):
         made.close()
 
 
+@pytest.mark.slow
 def test_replicates_are_those_of_one_machine(cluster, caplog, monkeypatch):
     cluster, client = cluster
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)

@@ -1,12 +1,8 @@
 """What PyMC asks of a step, for all steps: states, seeds, statistics, points and data left alone."""
 
-import functools
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -16,116 +12,14 @@ from numba.core.dispatcher import Dispatcher
 from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.common import base
 from pymc_mrf.steps.latent import latent_field
 from tests.marks import slow
-from tests.steps.auxiliary import test_exchange as exchange
-from tests.steps.edges import test_edge_gibbs_blocks as blocks
-from tests.steps.edges import test_edge_gibbs_contract as edges
-from tests.steps.edges import test_edge_gibbs_gaussian as gaussian
-from tests.steps.edges import test_edge_gibbs_kinetic as arrows
-from tests.steps.edges import test_edge_gibbs_particles as particles
-from tests.steps.edges import test_edge_gibbs_state_particles as states
-from tests.steps.groups import test_group_gibbs as groups
-from tests.steps.hyper import test_community_gibbs as communities
-from tests.steps.hyper import test_conjugate_hyperparameters as conjugate
-from tests.steps.latent import test_series_gibbs as series
-from tests.steps.latent import test_tree_gibbs as latent
+from tests.steps.cases import CASES, model_of, values_of
 
+# one of each kind of state; the others are forked in the slow tests
+FORKED = {"pseudo groups", "particle edges", "exact Langevin", "exact exchange", "latent field at once"}
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
-START = {"w": np.array([0.6, 0.0, -0.01, 0.0, 0.0, 0.3])}
-
-
-@dataclass(frozen=True)
-class Case:
-    step: type
-    make: Callable[[], pm.Model]
-    names: tuple[str, ...]  # of the variables that the step samples
-    options: dict[str, Any] = field(default_factory=dict)
-    start: dict[str, Any] = field(default_factory=dict)
-    beside: Callable[[], list] = list  # other steps, of what `pm.sample` has no step for
-
-    def build(self, model):
-        return self.step([model[name] for name in self.names], model=model, **self.options)
-
-    def point(self, model):
-        return {**model.initial_point(), **self.start}
-
-
-def agreement(likelihood):
-    return functools.partial(groups.small_model, likelihood)
-
-
-def edge_model(likelihood):
-    return functools.partial(edges.edge_model, likelihood, slab=pm.Normal.dist(0, 1))
-
-
-def hyperparameters():
-    return conjugate.field_model("pseudo")
-
-
-def particle_langevin():
-    return [CASES["particle Langevin"].build(model_of("particle jumps"))]
-
-
-QUICK = {"n_value_steps": 10, "sigma": 0.1}
-FAST = {"step_size": 0.1}  # within 10 steps from the start of the tests
-EDGES, THETA = ("w", "b"), ("theta",)
-CASES = {
-    "exact groups": Case(pmrf.ExactGibbs, agreement("exact"), THETA),
-    "pseudo groups": Case(pmrf.PseudoGibbs, agreement("pseudo"), THETA),
-    "groups of arrows": Case(pmrf.ConditionalGibbs, arrows.small_groups, THETA),
-    "Monte Carlo groups": Case(pmrf.MonteCarloGibbs, agreement("monte-carlo"), THETA),
-    "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA),
-    "stripped beta": Case(pmrf.StrippedBetaGibbs, agreement("particles"), THETA),
-    "moller": Case(AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}),
-    "simulated auxiliary": Case(
-        AuxiliaryVariableMH, agreement("auto"), THETA, {"draws": "gibbs", **QUICK}
-    ),
-    "exact edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
-    "pseudo edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
-    "tables of edges": Case(pmrf.EdgeGibbs, blocks.small_model, EDGES),
-    "arrows": Case(pmrf.EdgeGibbs, arrows.small_model, EDGES),
-    "particle edges": Case(pmrf.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
-    "particle edges of many states": Case(
-        pmrf.EdgeGibbs, states.ordinal_model, EDGES, {"n_particles": 100}
-    ),
-    "exact jumps": Case(pmrf.ReversibleJump, edge_model("exact"), ("w",), {}, START),
-    "particle jumps": Case(
-        pmrf.ReversibleJump,
-        edge_model("particles"),
-        ("w",),
-        {"width": 0.5},  # that of the paper is seldom jumped from
-        START,
-        beside=particle_langevin,
-    ),
-    "exact Langevin": Case(pmrf.PersistentLangevin, edge_model("exact"), EDGES, FAST, START),
-    "particle Langevin": Case(pmrf.PersistentLangevin, edge_model("particles"), EDGES, FAST, START),
-    "exact exchange": Case(pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "exact"}),
-    "simulated exchange": Case(
-        pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}
-    ),
-    "exchange of groups": Case(
-        pmrf.Exchange, functools.partial(exchange.groups, n_groups=2), ("J", "field")
-    ),
-    "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
-    "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
-    "cells of series": Case(pmrf.SeriesGibbs, series.small_model, ("x_unobserved",)),
-    "Gaussian edges": Case(pmrf.EdgeGibbs, gaussian.small_model, ("w", "diagonal")),
-    "Gaussian cells": Case(
-        pmrf.GaussianGibbs, functools.partial(gaussian.small_model, gaps=True), ("x_unobserved",)
-    ),
-    "communities": Case(
-        pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
-    ),
-    "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
-}
-
-
-@functools.cache
-def model_of(name):
-    return CASES[name].make()
 
 
 @pytest.fixture(params=CASES)
@@ -134,10 +28,6 @@ def case(request, monkeypatch):
     if request.param == "latent field by trees":
         monkeypatch.setattr(latent_field, "EXACT_CELLS", 0)
     return CASES[request.param], model_of(request.param)
-
-
-def values_of(step):
-    return [variable.name for variable in step.vars]
 
 
 def machine_code():
@@ -235,10 +125,16 @@ def test_new_processes_draw_the_same(name):
     assert_same_draws(*(run(CASES[name], model_of(name), context) for context in (None, "spawn")))
 
 
-def test_one_seed_gives_one_result_whatever_the_processes(case):
+@pytest.mark.parametrize(
+    "name", [name if name in FORKED else slow(name) for name in CASES if name != "latent field by trees"]
+)
+def test_forked_processes_draw_the_same(name):
+    assert_same_draws(*(run(CASES[name], model_of(name), context) for context in (None, "fork")))
+
+
+def test_chains_differ_and_statistics_are_as_declared(case):
     case, model = case
     alone = run(case, model)
-    assert_same_draws(alone, run(case, model, "fork"))
     first, second = (alone.posterior.isel(chain=chain) for chain in (0, 1))
     assert differ(first, second, case.names)
     for name, (dtype, shape) in case.step.stats_dtypes_shapes.items():

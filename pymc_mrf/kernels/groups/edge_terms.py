@@ -219,7 +219,7 @@ def two_level_likelihood(terms, x):
 
 @slope_and_information.register(Terms)
 def two_level_derivatives(terms, x):
-    """Binomial moments."""
+    """Take binomial moments."""
     mean, information = binomial_moments(terms.n, terms.lam, terms.size[0], x)
     _, slope, curvature = tilt_at(terms, x)
     return terms.total[0] - mean - slope, max(information + curvature, 0.1 * information)

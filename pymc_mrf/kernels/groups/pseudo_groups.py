@@ -17,7 +17,7 @@ from pymc_mrf.kernels.vector_sums import LOWEST, dot_three, exp_negative, log_fr
 from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges, add_to_fields, n_targets
 from pymc_mrf.kernels.views.pseudo_rows import fill_probabilities, fill_scores, rows_of_node
 
-MOST = 1e300  # stands for infinity where two of them would be subtracted
+TINY = 1e-300  # more than exp(LOWEST)
 ROWS = 1024  # summed by groups at a time, to bound the room that takes
 
 
@@ -53,39 +53,49 @@ def fill_statistic(F, S, a, out):
                 out[j] += F[l, a] * S[l, j]
 
 
+@part
+def fill_indicator(F, S, a, least, out):
+    """Whether the statistic of state a is at least `least`, 0 or 1, into `out` (m,); as `fill_statistic`."""
+    fill_statistic(F, S, a, out)
+    for j in range(out.shape[0]):
+        out[j] = 1.0 if out[j] >= least else 0.0
+
+
 @lean
 def describe_many_states(terms, edges, view, i, source, x):
-    """Terms of node i of any number of states: those of f = 1 together, and those of f = 0."""
+    """Terms of node i of any number of states: those of f = 1 together, and those of f = 0.
+
+    Log odds are cut at 700 either way, from where f is known whatever x.
+    """
     F, rows, room, P = edges.field.features[i], edges.rows, edges.room, edges.room.P
     S, n, m, t = rows.S[source], rows.n[rows.block[i]], rows_of_node(rows, i), terms.size[0]
-    one, zero, top_one, top_zero = room.first[:m], room.second[:m], room.top[:m], room.z[:m]
-    fill_scores(edges.tables[i], F, edges.now.L[i], P, top_one)
-    # no larger than the number of terms there is room for
-    f, least_one = terms.more[t : t + m], view.low + 0.5 * view.scale
+    top, f, one, zero = room.top[:m], room.z[:m], room.first[:m], room.second[:m]
+    least = view.low + 0.5 * view.scale
+    fill_scores(edges.tables[i], F, edges.now.L[i], P, top)
     for j in range(m):
-        top_one[j], top_zero[j] = -np.inf, -np.inf
+        top[j] = -np.inf
     for a in range(F.shape[1]):
-        fill_statistic(F, S, a, f)
+        fill_indicator(F, S, a, least, f)
         for j in range(m):
-            top_one[j] = max(top_one[j], P[a, j]) if f[j] > least_one else top_one[j]
-            top_zero[j] = top_zero[j] if f[j] > least_one else max(top_zero[j], P[a, j])
+            P[a, j] -= x * f[j]
+        for j in range(m):
+            top[j] = max(top[j], P[a, j])
     for j in range(m):
         one[j], zero[j] = 0.0, 0.0
     for a in range(F.shape[1]):
-        fill_statistic(F, S, a, f)
+        fill_indicator(F, S, a, least, f)
         for j in range(m):
-            top = top_one[j] if f[j] > least_one else top_zero[j]
-            weight = exp_negative(max(P[a, j] - max(top, -MOST), LOWEST))
-            one[j] += weight if f[j] > least_one else 0.0
-            zero[j] += 0.0 if f[j] > least_one else weight
+            P[a, j] = exp_negative(max(P[a, j] - top[j], LOWEST))
+        for j in range(m):
+            one[j] += f[j] * P[a, j]
+        for j in range(m):
+            zero[j] += (1.0 - f[j]) * P[a, j]
     for j in range(m):
-        one[j] = top_one[j] - top_zero[j] + (log_from_one(one[j]) - log_from_one(zero[j]))
+        top[j] = log_from_one(one[j]) - log_from_one(zero[j])
     for j in range(m):
-        if top_one[j] > -np.inf and n[j] > 0.0:  # else f is 0 whatever the node's state
-            terms.n[t], terms.lam[t] = n[j], one[j] - x
+        if one[j] > TINY and n[j] > 0.0:  # else f is 0 whatever the node's state
+            terms.n[t], terms.lam[t], terms.more[t] = n[j], top[j], 0.0
             t += 1
-    for u in range(terms.size[0], t):
-        terms.more[u] = 0.0
     terms.size[0] = t
 
 

@@ -26,7 +26,7 @@ RANGE = 120.0
 messages then stay within the range of floating-point numbers (odds within exp(300 + 2 * 120))."""
 
 FEW = 4
-"""From this number of chains on they are moved in tiles."""
+"""How many chains are moved in tiles, at least."""
 
 
 class Potentials(NamedTuple):

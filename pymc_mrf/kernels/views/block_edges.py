@@ -50,7 +50,7 @@ class Value(NamedTuple):
     x: np.ndarray
 
 
-class Room(NamedTuple):
+class BlockRoom(NamedTuple):
     """Scratch, for W parameters, as many as the largest block has.
 
     Attributes
@@ -100,7 +100,7 @@ class BlockEdges(NamedTuple):
         Of the single parameters.
     w, b, beta, n_biases
         Those of `whole`.
-    room : Room
+    room : BlockRoom
     """
 
     field: Blocks
@@ -109,13 +109,13 @@ class BlockEdges(NamedTuple):
     b: np.ndarray
     beta: np.ndarray
     n_biases: int
-    room: Room
+    room: BlockRoom
 
 
-def allocate_room(width: int, n_cells: int, n_features: int) -> Room:
+def allocate_room(width: int, n_cells: int, n_features: int) -> BlockRoom:
     """Room for blocks of up to `width` parameters, and tables of `n_cells`, of nodes with `n_features`."""
     vectors, squares, cells = np.zeros((11, width)), np.zeros((3, width, width)), np.zeros((2, n_cells))
-    return Room._make([*vectors, *squares, *cells, np.zeros((2, n_features + 1, n_features))])
+    return BlockRoom._make([*vectors, *squares, *cells, np.zeros((2, n_features + 1, n_features))])
 
 
 @lean

@@ -159,7 +159,7 @@ class PseudoEdges(EdgeEngine):
 
 
 class ConditionalEdges(PseudoEdges):
-    """The same where all edges are arrows: the product of full conditionals is the likelihood itself."""
+    """Serves fields of arrows alone: their product of full conditionals is the likelihood itself."""
 
     is_pseudo: ClassVar[bool] = False
 

@@ -39,7 +39,8 @@ class EdgewiseLikelihood(ComputedLikelihood):
         self._states = np.stack(
             [(present == a).sum(axis=0) for a in range(family.n_states)], axis=1
         )  # (d, K)
-        self.set_node_tables(self.node_tables)
+        self._fill_nodes()
+        self._node_score = self._score_nodes()
 
     def set_data(self, x):
         """Sum the statistics of the view's field, and score the nodes of the new data."""
@@ -49,10 +50,11 @@ class EdgewiseLikelihood(ComputedLikelihood):
         self._node_score = self._score_nodes()
 
     def set_node_tables(self, node_tables):
-        """Take them over into the view as well."""
-        super().set_node_tables(node_tables)
-        self._fill_nodes()
-        self._node_score = self._score_nodes()
+        """Take them over into the view as well, if they are others."""
+        if not np.array_equal(node_tables, self.node_tables):
+            super().set_node_tables(node_tables)
+            self._fill_nodes()
+            self._node_score = self._score_nodes()
 
     def _fill_nodes(self) -> None:
         """Take the node tables over into the view's field."""

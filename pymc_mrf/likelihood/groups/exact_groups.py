@@ -83,7 +83,7 @@ class ForestLikelihood(ComputedLikelihood):
         return float(value), self._to_entries(self.s - self.n * p)
 
     def learn(self, eta, rng):
-        """Nothing: the information of the data serves."""
+        """Learn nothing: the information of the data serves."""
 
     def information(self, labels, n_groups):
         """Diagonal, at the pooled frequencies of the groups."""

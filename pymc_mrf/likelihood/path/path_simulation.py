@@ -82,9 +82,9 @@ class _Arm(ABC):
     direction: float
     n_chains: int
     n_sweeps: int
-    """Of each chain, to begin with."""
+    """How many sweeps each chain makes to begin with."""
     n_batches: int
-    """Of each chain, from whose means errors are estimated."""
+    """How many batches of each chain there are, from whose means errors are estimated."""
 
     def __init__(self, graph: PairwiseGraph, weights: np.ndarray, n_states: int, n_rows: int) -> None:
         self._graph, self._weights, self._n_states = graph, weights, n_states

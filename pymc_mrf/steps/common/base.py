@@ -116,7 +116,7 @@ class MRFStep(BlockedStep):
     title: ClassVar[str]
     """What users know the step by; its class by default."""
     prefix: ClassVar[str] = ""
-    """Of the names of its statistics. No other step may have it, or PyMC takes the statistics for one."""
+    """How names of its statistics begin. No other step may have it, or PyMC takes the statistics for one."""
     statistics: Statistics = ()
     """Its own; those of its base classes are inherited."""
     declared: ClassVar[dict[str, Declared]] = {}
@@ -124,7 +124,7 @@ class MRFStep(BlockedStep):
     invariant: ClassVar[dict[str, str]] = {}
     """What it leaves invariant, by the likelihood of the field; "any" if that makes no difference."""
     serves: ClassVar[tuple[str, ...]] = ()
-    """The kinds of likelihood that it serves, for which it says so."""
+    """Which kinds of likelihood it serves: those for which it says what is invariant."""
     approximation: ClassVar[str] = ""
     """How far its draws are from the posterior whatever the statistics say; nothing if they need not be."""
     changes_edges: ClassVar[bool | None] = None

@@ -11,7 +11,7 @@ from pymc_mrf.steps.common.sample_checks import EDGE_NOISE
 # From docs/_results/pseudo_likelihood_calibration.md: beyond these two limits more than twice as many edges
 # are false as claimed, and about as many as expected; within them the difference is smaller, or of few edges.
 EXCESS_SHARE = 0.1
-"""Of the edges found, the largest share of false ones beyond those claimed that is no reason to warn."""
+"""How large the share of false edges, beyond those claimed, may be among those found without a warning."""
 EXCESS_NUMBER = 1.0
 """Their number, likewise."""
 

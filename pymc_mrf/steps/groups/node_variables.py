@@ -20,7 +20,7 @@ class NoNodeVariables:
         self._nothing = [np.zeros(0)] * n_fields
 
     def pack(self, point: dict) -> np.ndarray:
-        """No values."""
+        """Return no values."""
         return np.zeros(0)
 
     def unpack(self, v: np.ndarray, point: dict) -> dict:
@@ -32,7 +32,7 @@ class NoNodeVariables:
         return 0.0, self._nothing
 
     def slope(self, v: np.ndarray, point: dict, cotangents: list[np.ndarray]) -> np.ndarray:
-        """No gradient."""
+        """Return no gradient."""
         return np.zeros(0)
 
 

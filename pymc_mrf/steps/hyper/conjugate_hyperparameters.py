@@ -29,10 +29,10 @@ from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 
 EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
-"""Of a precision or a variance in the standard deviation."""
+"""To which power a precision or a variance is the standard deviation."""
 
 TRANSFORMS = {BetaRV: LogOddsTransform, GammaRV: LogTransform, InvGammaRV: LogTransform}
-"""Of the whole support: PyMC's own."""
+"""Which transforms have the whole support: PyMC's own."""
 
 FORWARD = {LogOddsTransform: logit, LogTransform: np.log, type(None): float}
 

@@ -298,7 +298,7 @@ class PairwiseLatentField(LatentField):
         return self._op.graph.edges
 
     def start_weights(self, tables):
-        """Node tables."""
+        """Take the node tables."""
         return tables[1]
 
 
@@ -335,7 +335,7 @@ class FactorLatentField(LatentField):
         return np.concatenate([flat[c if len(flat) > 1 else 0], evidence[c][self._possible]])
 
     def start_weights(self, tables):
-        """Nothing is known of single variables; with -inf entries, nothing of what is possible."""
+        """Say that nothing is known of single variables; with -inf entries, not even what is possible."""
         return None if tables[0].min() == -np.inf else np.zeros((1, *self._possible.shape))
 
     def _find_ties(self, tables):

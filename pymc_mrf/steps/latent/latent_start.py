@@ -37,7 +37,7 @@ ROUND, MOST_STEPS = 2, 40
 """Steps of the optimiser after which the better half of the starts goes on, and of the last ones at most."""
 
 SHORTENINGS = 12
-"""Of a step that does not raise the bound, before the parameters stay."""
+"""How often a step that does not raise the bound is shortened before the parameters stay."""
 
 MEAN_FIELDS = 10
 """Updates of the mean field after each step."""
@@ -53,7 +53,7 @@ STEP, SINGLE_STEP = 1e-6, 1e-3
 """Relative, of differences; of numbers in single precision."""
 
 FILLS = (0.0, -1.0, -2.0, -4.0, 2.0)
-"""In place of starts that are not finite."""
+"""What is tried in place of starts that are not finite."""
 
 LEFT_OUT = -2
 """Owner of a cell that plays no part in the fit, as it depends on data that are hidden as well."""

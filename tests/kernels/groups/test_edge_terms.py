@@ -11,7 +11,7 @@ from pymc_mrf.kernels.groups import edge_proposals as proposals
 from pymc_mrf.kernels.groups import edge_terms as kernels
 from pymc_mrf.kernels.priors.series import log_envelope, series_value
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
-from tests.kernels.priors.test_series import log_logistic, quiet
+from tests.kernels.priors.densities import log_logistic, quiet
 from tests.statistics import ALPHA, assert_mean_close
 
 REAL = (-np.inf, np.inf)

@@ -9,7 +9,8 @@ from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term, allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.groups.independent_edges import FixedView
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
-from tests.kernels.priors.test_series import log_logistic
+from tests.kernels.priors.densities import log_logistic
+from tests.marks import slow
 from tests.reference.dirichlet_process import crp_probability, labels_of, set_partitions
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
 
@@ -58,7 +59,7 @@ def run(views, s, n, alpha, rng, n_kept=8000, thin=5, n_proposals=3):
     return counts, first
 
 
-@pytest.mark.parametrize("alpha", [0.5, 2.0])
+@pytest.mark.parametrize("alpha", [0.5, slow(2.0)])
 def test_sweeps_reach_the_posterior_over_partitions(alpha, rng):
     s, n = np.array([2.0, 3.0, 6.0, 7.0]), np.full(R, 8.0)
     view = FixedView(s, n, np.zeros(R))

@@ -20,6 +20,7 @@ from pymc_mrf.kernels.views import noise
 from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
 from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
+from tests.marks import slow
 from tests.reference import edge_views as reference
 from tests.reference import enumeration
 from tests.statistics import assert_mean_close
@@ -34,6 +35,10 @@ CASES = {
     "three states with node terms": (np.eye(3), True),
     "scores, and a node of two states": (np.outer([0.0, 1.0, 2.0], [0.0, 1.0, 2.0]), True),
 }
+FEW_CASES = pytest.mark.parametrize(
+    "name",
+    [name if name in ("agreement", "three states with node terms") else slow(name) for name in CASES],
+)
 FAMILIES = {
     "agreement": agreement(),
     "three states": agreement(3),
@@ -147,7 +152,7 @@ def described(engine, edge, eta):
     return terms
 
 
-@pytest.mark.parametrize("name", CASES)
+@FEW_CASES
 def test_exhaustive_particles_are_exact(name, rng):
     """Particles that are all configurations, as often as their probabilities say: no sampling error."""
     x, statistic, node_tables = case(name, rng)
@@ -184,7 +189,7 @@ def test_exhaustive_particles_are_exact(name, rng):
     assert max(mores) > 0.01
 
 
-@pytest.mark.parametrize("name", CASES)
+@FEW_CASES
 def test_particles_follow_changes(name, rng):
     """Changes of own, touching and far edges, one by one, by weights and pairs that are drawn anew."""
     x, statistic, node_tables = case(name, rng)

@@ -2,26 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 from pymc_mrf.kernels.priors import series as kernels
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
+from tests.kernels.priors.densities import log_logistic, quiet
 from tests.statistics import ALPHA
 
 BOUNDS = (-700.0, 36.0)
-
-
-def log_logistic(eta):
-    """Uniform theta = sigmoid(eta)."""
-    return special.log_expit(eta) + special.log_expit(-eta)
-
-
-def quiet(distribution):
-    def log_density(eta):
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return distribution.logpdf(eta)
-
-    return log_density
 
 
 # distribution, support and centre

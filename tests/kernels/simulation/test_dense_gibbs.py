@@ -7,7 +7,7 @@ from numba import njit
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation import dense_gibbs, gibbs
-from tests.kernels.simulation.test_gibbs import sweep_matrix
+from tests.kernels.simulation.sweeps import sweep_matrix
 from tests.reference import blocked_gibbs, enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

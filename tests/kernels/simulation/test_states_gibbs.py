@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation import states_gibbs
-from tests.kernels.simulation.test_gibbs import random_tables, sweep_matrix
+from tests.kernels.simulation.sweeps import random_tables, sweep_matrix
 from tests.reference import blocked_gibbs, enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

@@ -13,6 +13,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from tests.marks import slow
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 
@@ -20,7 +21,7 @@ GRAPH = PairwiseGraph(range(3), [(0, 1), (2, 1), (0, 2)])
 FAMILY = nominal([3, 2, 4])
 FIRST = np.array([0, 2, 5, 11])
 ENGINES = {"exact": ExactEdges, "pseudo": PseudoEdges}
-KINDS = pytest.mark.parametrize("kind", list(ENGINES))
+KINDS = pytest.mark.parametrize("kind", ["pseudo", slow("exact")])
 
 
 def case(kind, rng, edge_is_present=True):
@@ -78,6 +79,7 @@ def test_gain_slope_and_information(kind, edge_is_present, rng):
         assert np.linalg.eigvalsh(H).min() > 0.0
 
 
+@pytest.mark.slow
 @KINDS
 def test_following_is_as_good_as_beginning_anew(kind, rng):
     engine, _, _, _ = case(kind, rng)
@@ -96,6 +98,7 @@ def test_following_is_as_good_as_beginning_anew(kind, rng):
     np.testing.assert_allclose(followed, anew, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_proposals_have_their_density(rng):
     """Of the shares of draws within ellipsoids, and of the density where it is Student's alone."""
     engine, _, _, _ = case("exact", rng)

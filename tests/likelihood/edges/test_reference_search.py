@@ -64,7 +64,7 @@ def test_states_that_nobody_chose_are_in_the_sample(rng):
     assert 0.02 < share < 0.12
 
 
-@pytest.mark.parametrize("coupling", [0.6, 3.0])
+@pytest.mark.parametrize("coupling", [0.6, slow(3.0)])
 def test_fields_whose_states_hardly_change_are_refused(coupling, rng):
     graph = as_graph(grid(5, 5))
     tables = ISING.edge_tables(np.full(40, coupling))

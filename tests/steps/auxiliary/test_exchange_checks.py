@@ -15,7 +15,7 @@ from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.exchange_checks import LONGER, N_SETS, SHARE, standstill
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
-from tests.steps.auxiliary.test_exchange import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
+from tests.steps.auxiliary.models import GRAPH, SAMPLE, X, draw_data, run, shared_coupling
 
 TOO_SHORT = "n_sweeps=1 is too small: 3 times as many Gibbs sweeps .* of x change .*n_sweeps=10"
 

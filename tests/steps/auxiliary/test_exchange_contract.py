@@ -13,7 +13,7 @@ from pymc.step_methods.compound import CompoundStep
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.auxiliary.exchange import Exchange
-from tests.steps.auxiliary.test_exchange import (
+from tests.steps.auxiliary.models import (
     COVARIATE,
     GRAPH,
     SAMPLE,

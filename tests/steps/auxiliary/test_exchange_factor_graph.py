@@ -18,7 +18,7 @@ from tests.marks import slow
 from tests.reference import factor_graph as reference
 from tests.reference.exchange import quadrature
 from tests.statistics import Z
-from tests.steps.auxiliary.test_exchange import SAMPLE, moments_gaps, run
+from tests.steps.auxiliary.models import SAMPLE, moments_gaps, run
 
 # a 3-clique and a 4-clique that share two variables, a pair and a single variable, 6 variables in all
 SCOPES = [(0, 1, 2), (1, 2, 3, 4), (4, 5), (5,)]

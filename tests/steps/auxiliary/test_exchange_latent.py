@@ -46,6 +46,7 @@ def assert_mean(draws, exact):
     assert abs(draws.mean()) > Z * error  # the prior's mean is told apart
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_coupling_of_a_latent_field():
     rng = np.random.default_rng(3)

@@ -9,8 +9,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from tests.reference.grouped_posterior import table_log_likelihood
 from tests.statistics import Z
-from tests.steps.groups.test_group_fields import CYCLE, OPTIONS, draw
-from tests.steps.groups.test_group_gibbs_missing import MISSING, masked
+from tests.steps.groups.field_models import CYCLE, MISSING, OPTIONS, draw, masked
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 PRODUCT = np.array([[0.0, 0.0], [0.0, 1.0]])

@@ -13,7 +13,7 @@ from pymc_mrf.graph.builders import grid
 from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
 from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.groups import particle_ratio_gibbs as module
-from tests.steps.groups.test_group_gibbs import agreement_data, agreement_model
+from tests.steps.groups.models import agreement_data, agreement_model
 
 
 @pytest.fixture

@@ -9,38 +9,13 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.nominal import nominal
-from pymc_mrf.graph.structure import PairwiseGraph
 from tests.marks import slow
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs import draws_of, fixed_p
+from tests.steps.edges.binary_models import draws_of, fixed_p
+from tests.steps.edges.block_models import PAIR, TRIANGLE, model_of, states
 
-PAIR, TRIANGLE = PairwiseGraph(range(2), [(0, 1)]), PairwiseGraph(range(3), [(0, 1), (2, 1), (0, 2)])
 BIAS = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, 0.0], [-0.1, 0.2, 0.0]])
-
-
-def states(n, n_states, seed=1):
-    """Rows in which the last two nodes go together, more often than not."""
-    rng = np.random.default_rng(seed)
-    x = np.stack([rng.integers(k, size=n) for k in n_states], axis=1)
-    copied = rng.random(n) < 0.35
-    x[copied, -1] = np.minimum(x[copied, -2], n_states[-1] - 1)
-    return x
-
-
-def model_of(x, n_states, graph, *, likelihood="exact", bias=None, p=0.4, slab=None, blocks=None):
-    d, K = graph.n_nodes, max(n_states)
-    blocks = pmrf.table_sizes(graph, n_states) if blocks is None else blocks
-    with pm.Model() as model:
-        slab = pm.Normal.dist(0, 1) if slab is None else slab
-        w = pmrf.SpikeAndSlab("w", p, slab, blocks=blocks)
-        b = pm.Normal("b", 0, 1.5, shape=(d, K)) if bias is None else bias
-        pmrf.NominalMRF("x", w, b, graph=graph, n_states=n_states, observed=x, likelihood=likelihood)
-    return model
-
-
-def small_model():
-    return model_of(states(40, [3, 2, 2]), [3, 2, 2], TRIANGLE, likelihood="pseudo")
 
 
 def exact_posterior(x, n_states, graph, likelihood="exact", bias=None, p=0.4, log_slab=None, n_nodes=7):
@@ -68,10 +43,7 @@ def gaps(w, blocks, exact):
     return np.abs(found)
 
 
-LIKELIHOODS = pytest.mark.parametrize("likelihood", ["exact", "pseudo", slow("monte-carlo")])
-
-
-@LIKELIHOODS
+@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])
 def test_all_structures_of_three_nodes(likelihood, small_samples):
     n_states = [3, 2, 2]
     x, bias, blocks = states(60, n_states), BIAS, [2, 1, 2]
@@ -149,7 +121,7 @@ def test_without_the_correction_the_posterior_is_another():
         assert is_right == corrected
 
 
-@LIKELIHOODS
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo"), slow("monte-carlo")])
 def test_random_biases(likelihood, small_samples):
     n_states = [3, 2]
     x = states(25, n_states)

@@ -17,17 +17,16 @@ from tests.marks import slow
 from tests.reference.gaussian import fixed_diagonal_posterior, log_likelihood_of, precision
 from tests.reference.spike_and_slab import structure_posterior
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs import draws_of, fixed_p, standardised_gaps
+from tests.steps.edges.binary_models import draws_of, fixed_p, standardised_gaps
+from tests.steps.edges.gaussian_models import (
+    DIAGONAL,
+    EDGES,
+    TRIANGLE,
+    measurements,
+    small_model,
+)
 
-TRIANGLE = pmrf.PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
-EDGES = [tuple(e) for e in TRIANGLE.edges.tolist()]
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
-WEIGHT, DIAGONAL = np.array([0.5, -0.3, 0.0]), np.array([1.0, 1.4, 0.8])
-
-
-def measurements(n, seed):
-    S = np.linalg.inv(precision(EDGES, WEIGHT, DIAGONAL))
-    return np.random.default_rng(seed).multivariate_normal(np.zeros(3), S, size=n)
 
 
 def model_of(x, *, p=0.4, slab=None, diagonal=None, graph=TRIANGLE):
@@ -38,19 +37,6 @@ def model_of(x, *, p=0.4, slab=None, diagonal=None, graph=TRIANGLE):
         if diagonal is None:
             diagonal = pm.Gamma("diagonal", 2, 1, shape=graph.n_nodes)
         pmrf.GaussianMRF("x", w, diagonal, graph=graph, observed=x)
-    return model
-
-
-def small_model(gaps=False):
-    x = measurements(30, 5) + 1.0
-    if gaps:
-        x[::3, 0], x[1::4, 2] = np.nan, np.nan
-    with pm.Model() as model, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
-        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
-        diagonal = pm.Gamma("diagonal", 2, 1, shape=3)
-        mean = pm.Normal("mean", 0, 2, shape=3)
-        pmrf.GaussianMRF("x", w, diagonal, mean, graph=TRIANGLE, observed=x)
     return model
 
 
@@ -231,7 +217,7 @@ def test_pm_sample_finds_the_steps():
     }
 
 
-@pytest.mark.parametrize("prior", ["scalar", "rate", "exp"])
+@pytest.mark.parametrize("prior", ["rate", "exp", slow("scalar")])
 def test_other_diagonals_are_left_to_nuts_or_moved(prior):
     with pm.Model():
         w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)

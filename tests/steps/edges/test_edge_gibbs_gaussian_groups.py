@@ -16,7 +16,7 @@ from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.reference.gaussian import log_likelihood_of, posterior_in_a_box, precision
 from tests.reference.spike_and_slab import structure_posteriors
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_states import draws_of, fixed_p, gaps, sum_of_fields
+from tests.steps.edges.state_models import draws_of, fixed_p, gaps, sum_of_fields
 
 PAIR = pmrf.PairwiseGraph(range(2), [(0, 1)])
 PATH = pmrf.PairwiseGraph(range(3), [(0, 1), (1, 2)])

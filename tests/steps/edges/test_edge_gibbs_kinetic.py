@@ -7,59 +7,26 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal
+from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.kinetic import kinetic_log_likelihood, kinetic_series
 from tests.reference.spike_and_slab import structure_posterior, structure_posteriors
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_states import P, draws_of, fixed_p, gaps
-
-PAIR = [(0, 0), (0, 1), (1, 0), (1, 1)]
-THREE = [(0, 0), (0, 1), (1, 2), (2, 0), (2, 2)]
-MIXED = ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]])
-OPTIONS = {
-    "boltzmann": {},
-    "ising": {"family": "ising"},
-    "ordinal": {
-        "family": "ordinal",
-        "n_states": [3, 2, 3],
-        "scores": [[-1, 0, 1], [-1, 1], [0, 1, 2]],
-    },
-}
-BIAS = {"boltzmann": np.array([0.2, -0.4, 0.3]), "ising": np.array([0.2, -0.1, 0.0])}
-BIAS["ordinal"] = np.array([0.3, -0.2, 0.1, 0.0, -0.3, 0.4])
-FAMILIES = {"boltzmann": BOLTZMANN, "ising": ISING, "ordinal": MIXED}
-SLAB = stats.norm(0, 0.7)
-
-
-def series(name, arrows, w, lengths, seed=1, lag=1):
-    """State indices of several series, one below the other, and their labels."""
-    family, rng = FAMILIES[name], np.random.default_rng(seed)
-    d = 1 + max(max(arrow) for arrow in arrows)
-    family = family.of_nodes(np.arange(d))
-    edges, b = [(*arrow, lag) for arrow in arrows], BIAS[name][: d * len(family.node_basis)]
-    parts = [
-        kinetic_series(rng.integers(2, size=(lag, d)), n, edges, family, w, b, rng) for n in lengths
-    ]
-    return np.concatenate(parts), np.repeat(np.arange(len(lengths)), lengths), edges, family, b
-
-
-def declare(name, w, b, arrows, z, labels, family, **options):
-    graph = pmrf.LaggedGraph(range(z.shape[1]), arrows, options.pop("lag", 1), options.pop("links", ()))
-    own = dict(OPTIONS[name])
-    if name == "ordinal" and z.shape[1] < 3:
-        own |= {key: own[key][: z.shape[1]] for key in ("n_states", "scores")}
-    x = np.array(family.states)[z]
-    if isinstance(z, np.ma.MaskedArray):
-        x = np.ma.masked_array(x, z.mask)
-    return pmrf.KineticMRF("x", w, b, graph=graph, observed=x, series=labels, **own, **options)
+from tests.steps.edges.arrow_models import (
+    PAIR,
+    SLAB,
+    THREE,
+    declare,
+    series,
+)
+from tests.steps.edges.state_models import P, draws_of, fixed_p, gaps
 
 
 @pytest.mark.parametrize(
     ("name", "arrows", "lag"),
     [
-        pytest.param("boltzmann", THREE, 1, id="binary"),
+        slow("boltzmann", THREE, 1, id="binary"),
         pytest.param("ordinal", THREE, 1, id="ordinal"),
         slow("ising", THREE, 2, id="ising"),
     ],
@@ -109,6 +76,7 @@ def test_biases_that_move_with_the_arrows(name):
     assert gaps(draws, posterior([(j, i, lag) for i, j, lag in edges])).max() > Z
 
 
+@pytest.mark.slow
 def test_a_difference_between_two_groups_of_series():
     """Rows of one group have weights w + delta / 2, those of the other w - delta / 2."""
     arrows, w, delta = PAIR[:3], np.array([0.8, 0.0, -0.5]), np.array([0.0, 1.2, 0.0])
@@ -135,7 +103,7 @@ def test_a_difference_between_two_groups_of_series():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 6))).max() > Z
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
+@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact")])
 def test_links_within_rows_beside_arrows(likelihood):
     """By the pseudo-likelihood of each row, or that of whole rows; in one vector, or in two of their own."""
     arrows, links = [(0, 0), (0, 1)], [(0, 1)]
@@ -185,6 +153,7 @@ def test_listed_rows_whose_biases_move(name):
     assert gaps(draws, posterior(P + 0.1)).max() > Z
 
 
+@pytest.mark.slow
 def test_listed_rows_of_two_groups():
     """Rows of one group have weights w + delta / 2, those of the other w - delta / 2."""
     arrows, links, w = PAIR[1:2], [(0, 1)], np.array([0.8])
@@ -212,7 +181,7 @@ def test_listed_rows_of_two_groups():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 4))).max() > Z
 
 
-@pytest.mark.parametrize("prior", ["SpikeAndSlab", "DirichletProcess"])
+@pytest.mark.parametrize("prior", ["SpikeAndSlab", slow("DirichletProcess")])
 def test_weights_are_rows_told_more_than_once(prior):
     """The same draws as with each row, after the one before, as often as its weight says."""
     z = np.random.default_rng(1).integers(2, size=(20, 2))
@@ -233,22 +202,6 @@ def test_weights_are_rows_told_more_than_once(prior):
     weighted = draws(z, weights=weights)
     np.testing.assert_allclose(weighted, draws(pairs, series=np.repeat(np.arange(len(pairs) // 2), 2)))
     assert not np.allclose(weighted, draws(z))
-
-
-def small_model():
-    z, labels, _, family, _ = series("boltzmann", PAIR, np.array([0.9, 0.0, -0.7, 0.0]), (30, 9), 4)
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=4)
-        declare("boltzmann", w, pm.Normal("b", 0, 1, shape=2), PAIR, z, labels, family)
-    return model
-
-
-def small_groups():
-    z, labels, _, family, b = series("boltzmann", PAIR, np.array([0.9, 0.9, -0.7, 0.0]), (30, 9), 4)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Normal.dist(0, 1), shape=4)
-        declare("boltzmann", theta, b, PAIR, z, labels, family)
-    return model
 
 
 def chain_of_arrows(seed):
@@ -275,6 +228,7 @@ def test_arrows_have_a_direction(shuffled):
     assert found == (set() if shuffled else {"0->1", "1->2", "2->3"})
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_priors_that_nuts_moves():
     """Against quadrature over all weights; the biases are given."""
@@ -298,6 +252,7 @@ def test_priors_that_nuts_moves():
     assert gaps(idata.posterior["w"].values, other(lambda k: 0.0 if k == 3 else -np.inf)).max() > Z
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_people_who_differ():
     """A weight for each series, drawn around a common mean: against quadrature over both."""

@@ -14,7 +14,7 @@ from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_states import (
+from tests.steps.edges.state_models import (
     PATH,
     WEIGHT,
     P,

@@ -1,6 +1,5 @@
 """EdgeGibbs on fields of many states that are simulated, against all structures."""
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
@@ -17,13 +16,15 @@ from tests.reference.spike_and_slab import (
     structure_posteriors,
 )
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_particles import (
+from tests.steps.edges.particle_models import (
     ERROR,
+    SHARE,
     assert_inclusion,
+    assert_means,
     draws_of,
     gaps_of_biases,
 )
-from tests.steps.edges.test_edge_gibbs_states import (
+from tests.steps.edges.state_models import (
     EDGES,
     FAMILIES,
     GRAPH,
@@ -37,19 +38,6 @@ from tests.steps.edges.test_edge_gibbs_states import (
     node_parameters,
 )
 
-SHARE = 0.1  # of a posterior standard deviation that particles may add to the error of a mean
-
-
-def assert_means(draws, expected):
-    """Within the Monte-Carlo error, and what particles may add."""
-    for k, value in enumerate(np.ravel(expected)):
-        own = draws.reshape(*draws.shape[:2], -1)[..., k]
-        assert abs(own.mean() - value) < SHARE * own.std() + Z * float(az.mcse(own)), (
-            k,
-            own.mean(),
-            value,
-        )
-
 
 @pytest.mark.parametrize(
     "family",
@@ -59,7 +47,7 @@ def assert_means(draws, expected):
         FAMILIES["own scores"],
         slow(potts(3)),
         slow(potts(2)),
-        agreement(3),
+        slow(agreement(3)),
     ],
     ids=["mixed", "scores", "own scores", "potts", "two states", "agreement"],
 )
@@ -83,9 +71,10 @@ def test_all_structures_of_four_nodes(family):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
-    [slow(ordinal([3, 2, 3])), slow(ordinal(2, [0.5, 2.0])), potts(3)],
+    [ordinal([3, 2, 3]), ordinal(2, [0.5, 2.0]), potts(3)],
     ids=["mixed", "two scores", "potts"],
 )
 def test_node_parameters_that_move_with_the_edges(family):
@@ -133,17 +122,6 @@ def test_noise_does_not_widen_the_posterior():
         spread.append(b[..., family.node_entries(4)].std(axis=(0, 1)))
     # without it, sqrt(1 + n / m) = 1.15
     assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
-
-
-def ordinal_model():
-    """Of four nodes with different numbers of states."""
-    family = FAMILIES["mixed"]
-    x = field_data(family, GRAPH, WEIGHT, node_parameters(family, 4), 40, seed=3)
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", pm.Beta("p", 2, 2), pm.Normal.dist(0, 1), shape=6)
-        b = pm.Normal("b", 0, 2, shape=(4, 3))
-        declare("x", family, w, b, GRAPH, x, "particles")
-    return model
 
 
 @pytest.mark.filterwarnings("ignore:x. the nodes of .* always agree")

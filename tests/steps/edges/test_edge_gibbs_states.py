@@ -1,108 +1,53 @@
 """EdgeGibbs for fields of many states, and for vectors that are terms of the parameters of several fields."""
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
+from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
-from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     field_log_likelihood,
     structure_posterior,
     structure_posteriors,
 )
 from tests.statistics import Z
-
-EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
-GRAPH = PairwiseGraph(range(4), EDGES)
-PATH = PairwiseGraph(range(3), [(0, 1), (1, 2)])
-WEIGHT = np.array([0.6, 0.0, -0.4, 0.0, 0.3, 0.0])
-P = 0.4
-MIXED = ordinal([3, 2, 4, 3])
-FAMILIES = {
-    "ordinal": ordinal(3),
-    "mixed": MIXED,
-    "scores": ordinal(3, [-1.0, 0.0, 2.0]),
-    "own scores": ordinal([3, 2, 4, 3], [[-1, 0, 2], [-1, 1], [0, 1, 2, 3], [-0.5, 0, 1]]),
-    "potts": potts(3),
-    "agreement": agreement(3),
-}
-
-
-def node_parameters(family, d, seed=3):
-    b = np.random.default_rng(seed).normal(0, 0.4, size=(d, len(family.node_basis)))
-    if family.node_parameter is None:
-        return np.zeros(d)
-    return b if family.node_axes else b[:, 0]
+from tests.steps.edges.state_models import (
+    EDGES,
+    FAMILIES,
+    GRAPH,
+    PATH,
+    WEIGHT,
+    P,
+    declare,
+    draws_of,
+    field_data,
+    fixed_p,
+    gaps,
+    node_parameters,
+    sum_of_fields,
+)
 
 
-def field_data(family, graph, weight, b, n, seed):
-    """Independent rows of state values."""
-    tables = family.edge_tables(weight, graph.edges), family.node_tables(b)
-    p = enumeration.probabilities(graph.edges.tolist(), *tables)
-    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
-    return enumeration.configurations(graph.n_nodes, family.n_states)[rows]
-
-
-def declare(name, family, weight, b, graph, x, likelihood):
-    options = {"graph": graph, "observed": x, "likelihood": likelihood}
-    if family.name == "potts":
-        return pmrf.Potts(name, weight, b, n_states=family.n_states, **options)
-    if family.name == "agreement":
-        return pmrf.AgreementMRF(name, pm.math.sigmoid(weight), n_states=family.n_states, **options)
-    if family.name == "boltzmann":
-        return pmrf.BoltzmannMachine(name, weight, b, **options)
-    states, scores = family.cards or family.n_states, family.scores or None
-    if family.has_own_scores:
-        scores = [own[:k] for own, k in zip(scores, states, strict=True)]
-    return pmrf.OrdinalMRF(name, weight, b, n_states=states, scores=scores, **options)
-
-
-def draws_of(model, n_draws=1500, tune=200, n_chains=2, seed=1):
-    """Draws (n_chains, n_draws, r) of the sparse variables that EdgeGibbs moves, with all it can move."""
-    with model:
-        step = EdgeGibbs(list(model.free_RVs))
-    sparse = [rv.name for rv in model.free_RVs if rv.owner.op.name == "SpikeAndSlab"]
-    parts = getattr(step, "methods", [step])
-    chains = []
-    for chain in range(n_chains):
-        for k, part in enumerate(parts):
-            part.setup_chain(np.random.default_rng([seed, chain, k]), tune, n_draws)
-        point, rows = model.initial_point(), []
-        for i in range(tune + n_draws):
-            if i == tune:
-                step.stop_tuning()
-            point, _ = step.step(point)
-            rows.append(np.concatenate([point[name] for name in sparse]))
-        chains.append(rows[tune:])
-    return np.array(chains)
-
-
-def gaps(w, exact):
-    """Differences from the exact posterior in Monte-Carlo standard errors."""
-    found = []
-    for e in range(w.shape[-1]):
-        pairs = [(w[..., e], exact.weight[e])]
-        if 0.01 < exact.inclusion[e] < 0.99:
-            pairs.append(((w[..., e] != 0).astype(float), exact.inclusion[e]))
-        for draws, value in pairs:
-            assert az.ess(draws) > 300
-            found.append((draws.mean() - value) / float(az.mcse(draws)))
-    return np.abs(found)
-
-
-def fixed_p(p, r):
-    return lambda k: k * np.log(p) + (r - k) * np.log1p(-p)
-
-
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("kind", ["mixed", slow("scores"), "own scores", "potts", "agreement"])
+@pytest.mark.parametrize(
+    ("kind", "likelihood"),
+    [
+        ("mixed", "exact"),
+        ("own scores", "pseudo"),
+        ("potts", "exact"),
+        ("agreement", "pseudo"),
+        slow("mixed", "pseudo"),
+        slow("scores", "exact"),
+        slow("scores", "pseudo"),
+        slow("own scores", "exact"),
+        slow("potts", "pseudo"),
+        slow("agreement", "exact"),
+    ],
+)
 def test_all_structures_of_four_nodes(kind, likelihood):
     family = FAMILIES[kind]
     b = node_parameters(family, 4)
@@ -119,8 +64,15 @@ def test_all_structures_of_four_nodes(kind, likelihood):
     assert gaps(w, posterior(fixed_p(P + 0.1, 6))).max() > Z  # negative control
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("family", [ordinal([3, 2, 3]), potts(3)], ids=["mixed", "potts"])
+@pytest.mark.parametrize(
+    ("family", "likelihood"),
+    [
+        pytest.param(ordinal([3, 2, 3]), "exact", id="mixed-exact"),
+        pytest.param(potts(3), "pseudo", id="potts-pseudo"),
+        slow(ordinal([3, 2, 3]), "pseudo", id="mixed-pseudo"),
+        slow(potts(3), "exact", id="potts-exact"),
+    ],
+)
 def test_node_parameters_that_move_with_the_edges(family, likelihood):
     """Meaningless thresholds are integrated over their prior: they are not in the likelihood."""
     d, q = 3, len(family.node_basis)
@@ -201,12 +153,8 @@ def two_fields(likelihood, family):
     return model, xs, b
 
 
-def sum_of_fields(terms):
-    """Log-likelihood of the vector of all parameters; `terms`: one function, and a matrix, for each field."""
-    return lambda q: sum(value(q @ A.T) for value, A in terms)
-
-
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_a_difference_between_two_fields(likelihood):
     family = ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]])
     model, xs, b = two_fields(likelihood, family)

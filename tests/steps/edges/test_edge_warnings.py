@@ -14,7 +14,7 @@ from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
-from tests.steps.edges.test_edge_gibbs import boltzmann_data, fixed_bias_model
+from tests.steps.edges.binary_models import boltzmann_data, fixed_bias_model
 
 START = np.array([1.2, 0.0, -0.8, 0.0, 0.6, 0.0])
 

@@ -16,7 +16,7 @@ from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, one_edge_posterior, structure_posterior
 from tests.reference.views import use_junction_tree
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs import (
+from tests.steps.edges.binary_models import (
     TRIANGLE,
     beta_p,
     boltzmann_data,
@@ -117,24 +117,25 @@ def test_exact_with_random_biases_agrees_with_quadrature_and_with_edge_gibbs():
         assert abs(b[..., i].mean() - exact.bias[i]) < Z * float(az.mcse(b[..., i]))
 
 
+def excess(draws, expected):
+    """By how much means of draws (n_chains, n_draws, r) are off beyond Monte-Carlo error, at most."""
+    error = np.array([float(az.mcse(draws[..., e])) for e in range(len(expected))])
+    return (np.abs(draws.mean(axis=(0, 1)) - expected) - 2.0 * error).max()
+
+
 @pytest.mark.slow
 def test_particles_on_four_nodes():
-    """At these settings 160,000 steps were off by 0.013 at most (standard errors 0.005-0.007).
-
-    The tolerance leaves room for that and for two of the largest standard errors of this run, 0.02.
-    """
+    """At these settings 160,000 steps were off by 0.013 at most (standard errors 0.005-0.007)."""
     x = boltzmann_data(80, seed=1)
     model = fixed_bias_model(x, likelihood="particles")
     [w] = draws_of(model, steps_of(model, ["w"], PARTICLES), ["w"], 8000, tune=500)
     exact = reference(x, "exact", fixed_p(0.4))
     included = (w != 0).astype(float)
-    for e in range(6):
-        assert az.mcse(included[..., e]) < 0.025
-    assert np.max(np.abs(included.mean(axis=(0, 1)) - exact.inclusion)) < 0.05
-    assert np.max(np.abs(w.mean(axis=(0, 1)) - exact.weight)) < 0.05
+    assert excess(included, exact.inclusion) < 0.013
+    assert excess(w, exact.weight) < 0.013
     # negative control: twice the prior odds are seen
     other = reference(x, "exact", fixed_p(4 / 7))
-    assert np.max(np.abs(included.mean(axis=(0, 1)) - other.inclusion)) > 0.08
+    assert excess(included, other.inclusion) > 0.013
 
 
 @pytest.mark.slow
@@ -148,10 +149,9 @@ def test_particles_near_the_settings_of_the_paper(n):
     [w] = draws_of(model, steps_of(model, ["w"], settings), ["w"], 60_000, tune=2000)
     exact = reference(x, "exact", fixed_p(0.4))
     included = (w != 0).astype(float)
-    # room for the errors that the steps document, 0.015 and 0.012 at most, and for 2.7 of the largest
-    # standard errors, 0.024 and 0.020 for 80 observations; this run is off by 0.020 and 0.022 there
-    assert np.max(np.abs(included.mean(axis=(0, 1)) - exact.inclusion)) < 0.08
-    assert np.max(np.abs(w.mean(axis=(0, 1)) - exact.weight)) < 0.08
+    # the errors that the steps document
+    assert excess(included, exact.inclusion) < 0.015
+    assert excess(w, exact.weight) < 0.015
 
 
 @pytest.mark.compiled
@@ -173,7 +173,7 @@ def test_ising_and_random_p_by_nuts():
     [
         slow(lambda: pm.Cauchy.dist(0, 1), stats.cauchy(0, 1).logpdf),
         slow(lambda: pm.Laplace.dist(0, 0.7), stats.laplace(0, 0.7).logpdf),
-        (lambda: pm.HalfNormal.dist(1.5), stats.halfnorm(0, 1.5).logpdf),
+        slow(lambda: pm.HalfNormal.dist(1.5), stats.halfnorm(0, 1.5).logpdf),
     ],
     ids=["Cauchy", "Laplace", "HalfNormal"],
 )

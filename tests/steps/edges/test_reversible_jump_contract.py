@@ -11,7 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
-from tests.steps.edges.test_edge_gibbs_contract import (
+from tests.steps.edges.small_models import (
     GRAPH,
     agreement_field,
     data,
@@ -22,7 +22,6 @@ from tests.steps.edges.test_edge_gibbs_contract import (
     two_fields,
 )
 
-SAMPLE = {"progressbar": False, "quiet": True}
 STEPS = [ReversibleJump, PersistentLangevin]
 LIKELIHOODS = ["exact", "particles"]
 START = np.array([0.6, 0.0, -0.01, 0.0, 0.0, 0.3])

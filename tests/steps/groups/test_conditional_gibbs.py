@@ -15,8 +15,8 @@ from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs_kinetic import PAIR, declare, series
-from tests.steps.groups.test_group_fields import gaps_of, sample
+from tests.steps.edges.arrow_models import PAIR, declare, series
+from tests.steps.groups.field_models import gaps_of, sample
 
 LINK = ((0, 1),)
 
@@ -40,8 +40,8 @@ def model_of(z, labels, family, b, arrows, links=(), **options):
     ("name", "links", "likelihood"),
     [
         pytest.param("ordinal", (), None, id="arrows"),
-        pytest.param("boltzmann", LINK, "pseudo", id="and a link"),
-        pytest.param("boltzmann", LINK, "exact", id="and a link, exact"),
+        slow("boltzmann", LINK, "pseudo", id="and a link"),
+        slow("boltzmann", LINK, "exact", id="and a link, exact"),
         slow("boltzmann", (), None, id="binary"),
         slow("ising", (), None, id="ising"),
         slow("ordinal", LINK, "pseudo", id="ordinal and a link"),
@@ -90,7 +90,7 @@ def test_missing_cells_are_counted_as_they_are_drawn():
         x[cell] = np.ma.masked
     with pytest.warns(pm.exceptions.ImputationWarning, match="4 of 90 cells"):
         model = model_of(x, labels, family, b, arrows, LINK, likelihood="exact")
-    w = special.expit(sample(model, draws=1000)["w"].values)
+    w = special.expit(sample(model, draws=600)["w"].values)
 
     def exact(fillings):
         parts = []

@@ -9,41 +9,15 @@ import pytest
 from scipy import special
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.marks import slow
-from tests.reference import enumeration
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
-from tests.steps.groups.test_group_gibbs import standardised_gaps
+from tests.steps.groups.field_models import CYCLE, EDGES, OPTIONS, draw, gaps_of, sample
 
-EDGES = [(0, 1), (1, 2), (2, 3), (3, 0)]
-CYCLE = PairwiseGraph(range(4), EDGES)
 THETA = np.array([0.8, 0.8, 0.35, 0.6])
 # of the second field: a triangle with entries of theta in an order of its own
 TRIANGLE, PERM = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)]), [2, 0, 3]
-OPTIONS = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
-
-
-def draw(graph, eta, statistic, n, seed, bias=0.0):
-    K = len(statistic)
-    nodes = bias * np.arange(K) * np.ones((graph.n_nodes, 1))
-    p = enumeration.probabilities(graph.edges, np.asarray(eta)[:, None, None] * statistic, nodes)
-    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
-    return enumeration.configurations(graph.n_nodes, K)[rows]
-
-
-def sample(model, draws=None, seed=1):
-    """Whatever step pm.sample chooses; those of ExactGibbs have several rounds."""
-    if draws is None:
-        draws = 600 if field_node(model.observed_RVs[0]).op.likelihood == "exact" else 2000
-    idata = pm.sample(draws, tune=150, chains=2, cores=1, random_seed=seed, model=model, **OPTIONS)
-    assert 0.5 < float(idata.sample_stats["group_gibbs_acceptance"].mean()) <= 1.0
-    return idata.posterior
-
-
-def gaps_of(theta, exact):
-    return np.abs(list(standardised_gaps(theta, exact).values())).max()
 
 
 def two_fields():
@@ -80,7 +54,7 @@ def test_the_brute_force_reference_agrees_with_the_other():
     np.testing.assert_allclose(again.mean, two.mean, atol=1e-8)
 
 
-@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo", "monte-carlo"])
+@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])
 def test_two_fields_of_the_same_parameters(likelihood, small_samples):
     pseudo = likelihood == "pseudo"
     draws = 600 if likelihood == "exact" else 1000
@@ -91,7 +65,8 @@ def test_two_fields_of_the_same_parameters(likelihood, small_samples):
     assert gaps_of(theta, posterior_of_two_fields(not pseudo)) > Z
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_three_states(likelihood):
     edges = TRIANGLE.edges
     x = draw(TRIANGLE, special.logit(THETA[[0, 1, 2]]) + 0.5, np.eye(3), 60, 3)

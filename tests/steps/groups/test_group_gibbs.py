@@ -1,7 +1,5 @@
 """Group samplers: exact posteriors by enumeration, starts, what is refused."""
 
-import functools
-
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -11,56 +9,22 @@ from pymc.model.transform.optimization import freeze_dims_and_data
 from scipy import special
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation import gibbs
 from tests.marks import slow
-from tests.reference import enumeration
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-
-EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
-GRAPH = PairwiseGraph(range(4), EDGES)
-THETA = np.array([0.8, 0.8, 0.35, 0.35, 0.6])
-SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
-
-
-def agreement_data(n, seed, edges=EDGES, theta=THETA):
-    family = agreement()
-    p = enumeration.probabilities(edges, family.edge_tables(family.natural(theta)), np.zeros((4, 2)))
-    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
-    return enumeration.configurations(4, 2)[rows]
-
-
-def agreement_model(x, *, graph=GRAPH, base=None, alpha=1.0, likelihood="auto"):
-    with pm.Model(coords=pmrf.coords(graph)) as model:
-        base = pm.Uniform.dist(0, 1) if base is None else base
-        theta = pmrf.DirichletProcess("theta", np.float64(alpha), base, dims="edge")
-        pmrf.AgreementMRF("x", theta, graph=graph, observed=x, likelihood=likelihood)
-    return model
-
-
-def standardised_gaps(theta, exact):
-    """Differences from the exact posterior in Monte-Carlo standard errors: P(K), E[theta], ties."""
-    pairs = theta[..., :, None] == theta[..., None, :]
-    u, v = np.triu_indices(theta.shape[-1], 1)
-    n_groups = np.array([[len(np.unique(row)) for row in chain] for chain in theta])
-    # events rarer than one in a hundred have no reliable Monte-Carlo error
-    quantities = {f"P(K={k})": (n_groups == k, p) for k, p in enumerate(exact.n_groups)}
-    quantities |= {
-        f"P({a}~{b})": (pairs[..., a, b], exact.co_clustering[a, b]) for a, b in zip(u, v, strict=True)
-    }
-    quantities = {name: pair for name, pair in quantities.items() if 0.01 < pair[1] < 0.99}
-    quantities |= {f"E[theta_{e}]": (theta[..., e], exact.mean[e]) for e in range(theta.shape[-1])}
-    gaps = {}
-    for name, (draws, value) in quantities.items():
-        draws = draws.astype(float)
-        assert az.ess(draws) > 200, name
-        gap, error = draws.mean() - value, float(az.mcse(draws))
-        # there is no error of an event that is never seen, or always
-        gaps[name] = gap / error if error else np.copysign(np.inf, gap)
-    return gaps
+from tests.steps.groups.models import (
+    EDGES,
+    GRAPH,
+    SAMPLE,
+    THETA,
+    agreement_data,
+    agreement_model,
+    small_model,
+    standardised_gaps,
+)
 
 
 def sample_theta(model, step, draws=3000, seed=1, chains=2):
@@ -184,11 +148,6 @@ def test_geweke_joint_distribution():
         error = float(az.mcse(indicator[None, :]))
         assert abs(indicator.mean() - weights[sizes == k].sum()) < Z * error, k
     assert abs(means.mean() - 0.5) < Z * float(az.mcse(means[None, :]))
-
-
-@functools.cache
-def small_model(likelihood):
-    return agreement_model(agreement_data(50, seed=1), likelihood=likelihood)
 
 
 @pytest.mark.slow

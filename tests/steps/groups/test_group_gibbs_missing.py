@@ -6,19 +6,14 @@ import pytest
 from scipy import special
 
 import pymc_mrf as pmrf
+from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
-from tests.steps.groups import test_group_states as states
-from tests.steps.groups.test_group_fields import CYCLE, OPTIONS, draw, gaps_of, sample
-from tests.steps.groups.test_group_states import TRIANGLE, near
+from tests.steps.groups import state_models as states
+from tests.steps.groups.field_models import CYCLE, MISSING, OPTIONS, draw, gaps_of, masked, sample
+from tests.steps.groups.state_models import TRIANGLE, near
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
-MISSING = -1
-
-
-def masked(x, share=0.25):
-    """The array, some of its cells masked."""
-    return np.ma.masked_array(x, np.random.default_rng(3).random(x.shape) < share)
 
 
 def posteriors(x, edges, statistic, nodes, **options):
@@ -45,7 +40,7 @@ def test_agreement_on_a_cycle_of_four_nodes():
     assert gaps_of(theta, imputed) > Z  # negative control
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "monte-carlo"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("monte-carlo")])
 def test_nodes_with_states_of_their_own(likelihood, small_samples):
     _, _, statistic, nodes = states.make("ordinal", TRIANGLE)
     x = masked(states.data(TRIANGLE, statistic, nodes))

@@ -11,49 +11,21 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.marks import slow
-from tests.reference import enumeration
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
-from tests.steps.groups.test_group_fields import OPTIONS, gaps_of, sample
+from tests.steps.groups.field_models import OPTIONS, gaps_of, sample
+from tests.steps.groups.state_models import (
+    CARDS,
+    SCORES,
+    TRIANGLE,
+    K,
+    data,
+    make,
+    model_of,
+    near,
+)
 
-TRIANGLE = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
 CYCLE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0)])
-K = 3
-FIELD = np.array([[0.4, 0.0, -0.3], [-0.5, 0.2, 0.0], [0.0, 0.6, 0.1], [0.2, -0.2, 0.0]])
-SCORES = [-1.0, 0.5, 2.0]
-CARDS = [3, 2, 3, 3]
-THRESHOLD = np.array(
-    [[0.3, -0.4], [0.5, 7.0], [-0.6, 0.2], [0.1, 0.4]]
-)  # 7 is beyond the states of a node
-
-
-def make(kind, graph):
-    """Distribution, its arguments, statistic and log tables of the nodes."""
-    d = graph.n_nodes
-    if kind == "potts":
-        return pmrf.Potts, {"field": FIELD[:d], "n_states": K}, np.eye(K), FIELD[:d]
-    cards = CARDS[:d]
-    nodes = np.column_stack([np.zeros(d), THRESHOLD[:d]])
-    nodes[np.arange(K) >= np.array(cards)[:, None]] = -np.inf
-    arguments = {"threshold": THRESHOLD[:d], "n_states": cards, "scores": SCORES}
-    return pmrf.OrdinalMRF, arguments, np.outer(SCORES, SCORES), nodes
-
-
-def data(graph, statistic, nodes, n=50, seed=1):
-    eta = np.array([0.9, 0.9, -0.3, 0.2])[: graph.n_edges] / np.ptp(statistic)
-    p = enumeration.probabilities(graph.edges, eta[:, None, None] * statistic, nodes)
-    rows = np.random.default_rng(seed).choice(len(p), size=n, p=p)
-    return enumeration.configurations(graph.n_nodes, K)[rows]
-
-
-def model_of(kind, graph, x, likelihood, **changes):
-    distribution, arguments, _, _ = make(kind, graph)
-    with pm.Model() as model:
-        # the logistic function of a parameter is uniform a priori
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=graph.n_edges)
-        arguments = {**arguments, **{k: make() for k, make in changes.items()}}
-        distribution("x", theta, **arguments, graph=graph, observed=x, likelihood=likelihood)
-    return model
 
 
 @functools.cache
@@ -68,16 +40,22 @@ def exact_posterior(kind, graph, pseudo, *, plain=False):
     return reference.posterior_of(log_likelihood, graph.n_edges, 1.0)[0]
 
 
-CASES = [
-    pytest.param("potts", TRIANGLE, id="Potts, 3 edges"),
-    pytest.param("ordinal", TRIANGLE, id="ordinal, 3 edges"),
-    slow("potts", CYCLE, id="Potts, 4 edges"),
-    slow("ordinal", CYCLE, id="ordinal, 4 edges"),
-]
-
-
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
-@pytest.mark.parametrize(("kind", "graph"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "graph", "likelihood"),
+    [
+        pytest.param("ordinal", TRIANGLE, "exact", id="ordinal, 3 edges-exact"),
+        pytest.param("potts", TRIANGLE, "pseudo", id="Potts, 3 edges-pseudo"),
+        slow("potts", TRIANGLE, "exact", id="Potts, 3 edges-exact"),
+        slow("ordinal", TRIANGLE, "pseudo", id="ordinal, 3 edges-pseudo"),
+        slow("potts", TRIANGLE, "monte-carlo", id="Potts, 3 edges-monte-carlo"),
+        slow("ordinal", TRIANGLE, "monte-carlo", id="ordinal, 3 edges-monte-carlo"),
+        *(
+            slow(kind, CYCLE, likelihood, id=f"{kind}, 4 edges-{likelihood}")
+            for kind in ("potts", "ordinal")
+            for likelihood in ("exact", "pseudo", "monte-carlo")
+        ),
+    ],
+)
 def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
     _, _, statistic, nodes = make(kind, graph)
     pseudo = likelihood == "pseudo"
@@ -90,17 +68,7 @@ def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
         assert gaps_of(theta, exact_posterior(kind, graph, not pseudo)) > Z
 
 
-def near(theta, exact):
-    """Whether E[theta] and the number of groups are those of a posterior, within the error of particles."""
-    error = np.array([float(az.mcse(theta[..., e])) for e in range(theta.shape[-1])])
-    gap = np.abs(theta.mean(axis=(0, 1)) - exact.mean) - Z * error
-    n_groups = np.array([[len(np.unique(row)) for row in chain] for chain in theta])
-    events = [(n_groups == k).astype(float) for k in range(1, theta.shape[-1] + 1)]
-    share = [abs(v.mean() - p) - Z * az.mcse(v) for v, p in zip(events, exact.n_groups[1:], strict=True)]
-    return gap.max() < 0.005 and max(share) < 0.03
-
-
-@pytest.mark.parametrize("kind", ["potts", "ordinal"])
+@pytest.mark.parametrize("kind", ["ordinal", slow("potts")])
 def test_particles_are_near_the_posterior(kind):
     _, _, statistic, nodes = make(kind, TRIANGLE)
     model = model_of(kind, TRIANGLE, data(TRIANGLE, statistic, nodes), "particles")
@@ -154,8 +122,11 @@ def test_questionnaire_by_default():
         pmrf.OrdinalMRF("x", w, b, graph=graph, n_states=K, scores=[-1, 0, 1], observed=x)
         idata = pm.sample(200, tune=200, chains=4, cores=1, random_seed=1, **OPTIONS)
     assert float(az.rhat(idata, var_names=["w", "b"])["w"].max()) < 1.05
-    mean = idata.posterior["w"].mean(("chain", "draw")).values
-    np.testing.assert_allclose(mean, weight, atol=0.2)
+    w = idata.posterior["w"]
+    mean, spread = (value.values for value in (w.mean(("chain", "draw")), w.std(("chain", "draw"))))
+    # the truth is as far from the mean as a draw of the posterior is; not so that of other edges
+    assert np.all(np.abs(mean - weight) < Z * spread)
+    assert np.any(np.abs(mean - weight[::-1]) > Z * spread)
     together = pmrf.co_clustering(idata, "w").values
     assert together[0, 1] > 0.7 > 0.3 > together[0, 2]
     assert len(np.unique(pmrf.point_grouping(idata, "w"))) >= 2

@@ -15,7 +15,7 @@ from pymc_mrf.likelihood.edges.reference import Chains
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-from tests.steps.groups.test_group_gibbs import EDGES, GRAPH, SAMPLE, agreement_data, standardised_gaps
+from tests.steps.groups.models import EDGES, GRAPH, SAMPLE, agreement_data, standardised_gaps
 
 BIAS = np.array([0.5, -0.3, 0.2, -0.6])
 
@@ -29,7 +29,7 @@ def boltzmann_model(x, likelihood="monte-carlo", **options):
     return model
 
 
-def largest_gap(model, exact, draws=2000, change=lambda step: None):
+def largest_gap(model, exact, draws=1000, change=lambda step: None):
     """In Monte-Carlo standard errors, of the posterior of theta = sigmoid(weight)."""
     with model:
         step = pmrf.MonteCarloGibbs([model["theta"]])
@@ -51,7 +51,7 @@ def test_all_partitions_of_five_edges(small_samples):
     def mislead(step):  # negative control: the mean of the longer simulation is another
         step._engines[0]._view.edges.sample.gap[:] += 0.05
 
-    assert largest_gap(boltzmann_model(x), exact, 700, mislead) > Z
+    assert largest_gap(boltzmann_model(x), exact, 500, mislead) > Z
 
 
 def simulate(step, model, n_draws=60):

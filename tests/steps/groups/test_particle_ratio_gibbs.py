@@ -16,7 +16,7 @@ from pymc_mrf.steps.groups import particle_ratio_gibbs as module
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-from tests.steps.groups.test_group_gibbs import EDGES, GRAPH, agreement_data, agreement_model
+from tests.steps.groups.models import EDGES, GRAPH, agreement_data, agreement_model
 
 TOLERANCE = 0.03  # of a probability, besides Monte-Carlo error
 TOLERANCE_MEAN = 0.005  # of E[theta]

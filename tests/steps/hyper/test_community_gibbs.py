@@ -18,25 +18,11 @@ from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparamet
 from tests.reference.communities import partition_probabilities, posterior_of_partitions
 from tests.reference.dirichlet_process import set_partitions
 from tests.statistics import ALPHA, Z, assert_frequencies, chi_square_pvalue
+from tests.steps.hyper.community_models import BETWEEN, GRAPH, SLAB, WITHIN, W, community_model
 
 SAMPLE = {"progressbar": False, "quiet": True, "chains": 2, "cores": 1}
-GRAPH = pmrf.graphs.complete(4)
 EDGES = GRAPH.edges.tolist()
-W = np.array([0.4, 0.0, -1.0, 2.0, 0.0, 0.1])
 PARTITIONS = set_partitions(4)
-WITHIN, BETWEEN = (2.0, 1.0), (1.0, 3.0)
-SLAB = pm.Normal.dist(0, 1)
-
-
-def community_model(w=W, make_p=pm.math.switch, graph=GRAPH):
-    """Communities of a structure that is known, or if `w` is None, of one that is not."""
-    with pm.Model(coords=pmrf.coords(graph)) as model:
-        z = pmrf.EdgeCommunities("z", 0.8, 1.6, dims="node")
-        p_within, p_between = pm.Beta("p_within", *WITHIN), pm.Beta("p_between", *BETWEEN)
-        p = make_p(pmrf.same_community(z, graph), p_within, p_between)
-        observed = {} if w is None else {"observed": w}
-        SpikeAndSlab("w", p, SLAB, dims="edge", **observed)
-    return model
 
 
 def field_model():

@@ -9,19 +9,17 @@ from pymc.sampling.mcmc import assign_step_methods
 from pymc.step_methods.compound import CompoundStep
 from scipy import special, stats
 
-import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters, is_conjugate
 from tests.reference.hyperparameters import two_edge_posterior
 from tests.reference.spike_and_slab import exact_log_likelihood
 from tests.statistics import ALPHA, Z
+from tests.steps.hyper.models import field_data, field_model
 
 SAMPLE = {"progressbar": False, "quiet": True, "chains": 2, "cores": 1}
 W = np.array([0.0, 0.7, -1.2, 0.0, 0.3, 0.0])
 OBSERVED = np.array([0.0, 0.4, 0.0, -0.9])
-CHAIN = PairwiseGraph(range(3), [(0, 1), (1, 2)])
 
 # how users write a normal slab; its mean and what multiplies the power
 PRECISIONS = {
@@ -55,24 +53,6 @@ def hierarchy(kind="tau", spelling="tau"):
 
 def at(model, a=1.7):
     return {**model.initial_point(), "a_log__": np.array(np.log(a)), "w": W}
-
-
-def field_model(likelihood="exact", p_prior=(2.0, 3.0), x=None, prior=pm.Beta):
-    with pm.Model() as model:
-        p = prior("p", *p_prior)
-        tau = pm.Gamma("tau", 3, 2)
-        w = SpikeAndSlab("w", p, pm.Normal.dist(0, tau=tau), shape=2)
-        x = field_data() if x is None else x
-        bias = np.array([0.2, -0.3, 0.1])
-        pmrf.BoltzmannMachine("x", w, bias, graph=CHAIN, observed=x, likelihood=likelihood)
-    return model
-
-
-def field_data():
-    rng = np.random.default_rng(4)
-    x = rng.integers(2, size=(60, 3))
-    x[:, 1] = np.where(rng.random(60) < 0.6, x[:, 0], x[:, 1])
-    return x
 
 
 def log_prior_of_two(a, b):

@@ -13,7 +13,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
 from tests.reference import latent_field as reference
 from tests.statistics import assert_mean_close
-from tests.steps.latent.test_tree_gibbs import (
+from tests.steps.latent.models import (
     GRID,
     MU,
     Y,

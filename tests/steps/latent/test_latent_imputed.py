@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.latent.latent_imputed import Imputed, can_be_drawn
+from tests.marks import slow
 from tests.statistics import Z
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -30,7 +31,7 @@ def chain(model, n):
     return step, {name: np.array([draw[name] for draw in found]) for name in point}
 
 
-@pytest.mark.parametrize("sigma", [0.01, 1.0])
+@pytest.mark.parametrize("sigma", [0.01, slow(1.0)])
 def test_posterior_is_that_of_enumeration(sigma):
     """Also where an entry would determine its state, and the state the entry."""
     y = np.ma.masked_array([-0.9, 0.0, 0.4, 0.0], MISSING)
@@ -61,7 +62,7 @@ COVS = 0.2 * np.array([np.eye(3) + c for c in (0.0, 0.8, 0.3)])
 HOLES = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
 
 
-@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("by_class", [True, slow(False)])
 def test_posterior_of_missing_components_is_that_of_enumeration(by_class):
     """Of normal vectors whose components are correlated, so that those that are seen tell of the others."""
     y = np.ma.masked_array(MEANS[[0, 1, 2, 0]] + 0.3, HOLES)

@@ -14,6 +14,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.latent.latent_slopes import slopes_of
 from pymc_mrf.steps.latent.latent_start import _interaction, _VariationalEM
+from tests.marks import slow
 
 GRID = builders.grid(18, 18)
 N_STATES = 3
@@ -311,7 +312,7 @@ def positive_in_order(x):
         mixture,
         channels,
         many_numbers,
-        correlated,
+        slow(correlated),
         in_order,
         positive_in_order,
     ],

@@ -16,19 +16,12 @@ from tests.marks import slow
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.reference.spike_and_slab import structure_posterior
 from tests.statistics import Z, assert_mean_close
-from tests.steps.edges.test_edge_gibbs_kinetic import BIAS, PAIR, SLAB, THREE, declare, series
-from tests.steps.edges.test_edge_gibbs_states import P, fixed_p, gaps
+from tests.steps.edges.arrow_models import PAIR, SLAB, THREE, declare, series
+from tests.steps.edges.state_models import P, fixed_p, gaps
+from tests.steps.latent.series_models import CELLS, gapped, masked
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
-# of two series: one in a row that is given, a row as a whole, the last row, and rows that follow one another
-CELLS = [(0, 1), (3, 0), (3, 1), (3, 2), (7, 1), (8, 0), (8, 1)]
 SERIES = np.repeat([0, 1], [8, 4])
-
-
-def masked(z, cells):
-    mask = np.zeros(z.shape, dtype=bool)
-    mask[tuple(np.transpose(cells))] = True
-    return np.ma.masked_array(z, mask)
 
 
 def fillings(z, cells, cards):
@@ -39,8 +32,17 @@ def fillings(z, cells, cards):
         yield filled
 
 
-@pytest.mark.parametrize("rows_differ", [False, True], ids=["alike", "own parameters"])
-@pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
+@pytest.mark.parametrize(
+    ("kind", "rows_differ"),
+    [
+        pytest.param("arrows", False, id="arrows-alike"),
+        pytest.param("pseudo", True, id="pseudo-own parameters"),
+        pytest.param("exact", True, id="exact-own parameters"),
+        slow("arrows", True, id="arrows-own parameters"),
+        slow("pseudo", False, id="pseudo-alike"),
+        slow("exact", False, id="exact-alike"),
+    ],
+)
 def test_cells_given_the_parameters(kind, rows_differ, rng):
     """Means and all products of pairs of cells, of an ordinal field with two lags."""
     links = [] if kind == "arrows" else [(0, 2)]
@@ -120,19 +122,6 @@ def test_all_structures_and_all_values_of_missing_cells(name):
     wrong[tuple(np.transpose(cells))] = 0
     control = posterior(kinetic_log_likelihood(wrong, edges, family))
     assert gaps(draws, control).max() > Z
-
-
-def gapped(**options):
-    z, labels, _, family, _ = series("boltzmann", THREE, np.zeros(5), (8, 4))
-    return declare(
-        "boltzmann", 0.5, BIAS["boltzmann"], THREE, masked(z, CELLS), labels, family, **options
-    )
-
-
-def small_model():
-    with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
-        gapped()
-    return model
 
 
 def test_the_step_is_chosen_and_refuses_other_fields():

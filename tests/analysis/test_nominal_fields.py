@@ -1,0 +1,127 @@
+"""Functions of users and nominal fields: those that serve them, and what others say to do."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_mrf as pmrf
+
+matplotlib.use("Agg")
+NODES, CARDS = list("abc"), [3, 2, 3]
+GRAPH = pmrf.graphs.complete(NODES)
+
+
+def answered(n=60):
+    rng = np.random.default_rng(1)
+    x = np.stack([rng.integers(k, size=n) for k in CARDS], axis=1)
+    copied = rng.random(n) < 0.6
+    x[copied, 2] = x[copied, 0]
+    table = pd.DataFrame(x, columns=NODES)
+    with pm.Model() as model:
+        weight = pmrf.SpikeAndSlab(
+            "weight", 0.5, pm.Normal.dist(0, 1), blocks=pmrf.table_sizes(GRAPH, CARDS)
+        )
+        bias = pm.Normal("bias", 0, 1.5, shape=(3, 3))
+        options = {"observed": table, "likelihood": "pseudo"}
+        pmrf.NominalMRF("x", weight, bias, graph=GRAPH, n_states=CARDS, **options)
+    return model, table
+
+
+class Fit:
+    """A model of answers, its table, draws, and strengths of edges."""
+
+    def __init__(self):
+        self.model, self.table = answered()
+        options = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 1, "quiet": True}
+        options |= {"progressbar": False, "compute_convergence_checks": False}
+        self.idata = pm.sample(model=self.model, **options)
+        drawn = np.random.default_rng(2).integers(CARDS, size=(2, 60, 60, 3))
+        dims = ("chain", "draw", "row", "item")
+        self.idata["posterior_predictive"] = xr.DataTree(xr.Dataset({"x": (dims, drawn)}))
+        strength = pmrf.edge_strength(self.idata, "weight", graph=GRAPH, n_states=CARDS)
+        self.idata.posterior["strength"] = strength
+        self.idata.posterior["other"] = 0.5 * strength
+        self.truth = pmrf.NominalMRF.dist(np.zeros(8), graph=GRAPH, n_states=CARDS)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
+        return Fit()
+
+
+@pytest.mark.filterwarnings("ignore:.* effective draws carry the rarer answer")
+@pytest.mark.filterwarnings("ignore:the draws hold")
+def test_what_serves_answers_without_an_order(fit):
+    idata, model = fit.idata, fit.model
+    p = pmrf.predict_nodes(idata, "x", model=model)
+    np.testing.assert_allclose(p.sum("state"), 1.0)
+    assert pmrf.score_predictions(p, fit.table)["accuracy"].loc["c"] > 0.5
+    assert "accuracy" in pmrf.predictability(idata, "x", model=model)
+    assert pmrf.prediction_calibration(p, fit.table)["n"].sum() == 60 * 8
+    assert pmrf.edge_agreement(idata, "x", graph=GRAPH).dims == ("chain", "draw", "edge")
+    table = pmrf.summarize_edges(idata, "weight", graph=GRAPH, n_states=CARDS, model=model)
+    assert {"inclusion", "bayes_factor"} <= set(table)
+    evidence = pmrf.edge_evidence(idata, "strength", prior_inclusion=0.5)
+    assert evidence.sel(edge="a--c") == "for"
+    assert ("a", "c") in pmrf.median_graph(idata, "strength", GRAPH).edges
+    assert len(pmrf.summarize_nodes(idata, "strength", graph=GRAPH))
+    assert pmrf.complexity_probabilities(idata, "strength").probability.sum() == pytest.approx(1)
+    assert pmrf.structure_probabilities(idata, "strength").probability.max() <= 1
+    names = ["strength", "other"]
+    assert len(pmrf.summarize_differences(idata, names, graph=GRAPH)) == 3
+    assert len(pmrf.compare_networks(idata, names, graph=GRAPH)) == 1
+    for plot in (pmrf.plot_edges, pmrf.plot_nodes, pmrf.plot_inclusion):
+        assert plot(idata, "strength", graph=GRAPH).viz is not None
+    pmrf.plot_evidence(idata, "strength", graph=GRAPH, prior_inclusion=0.5, node_kind=model["x"])
+    assert pmrf.plot_ppc_edges(idata, "x", graph=GRAPH).viz is not None
+    assert pmrf.plot_ppc_magnetisation(idata, "x").viz is not None
+    assert "weight" in str(pmrf.diagnose(idata, model=model))
+    matplotlib.pyplot.close("all")
+
+
+STRENGTHS = "strengths of tables .pymc_mrf.edge_strength. in place of their parameters"
+REFUSED = {
+    "network_model": (
+        lambda f: pmrf.network_model(f.table.replace({0: "r", 1: "s", 2: "t"}).astype("category")),
+        'categories without an order.*or say kind="nominal" of a network',
+    ),
+    "fit": (lambda f: pmrf.fit(f.table, GRAPH, family="nominal"), "declare a pymc_mrf.NominalMRF"),
+    "log_pseudo_likelihood": (
+        lambda f: pmrf.log_pseudo_likelihood(
+            f.table, GRAPH, f.idata, var_name="weight", family="nominal"
+        ),
+        "declare a pymc_mrf.NominalMRF",
+    ),
+    "plan_study": (
+        lambda f: pmrf.plan_study(f.truth, answered, [20], random_seed=1),
+        "truth is a NominalMRF.*pymc_mrf.replicate",
+    ),
+    "prior_sensitivity": (
+        lambda f: pmrf.prior_sensitivity(f.idata, "weight", model=f.model),
+        "blocks of entries, which this takes one by one: sample again with the other priors",
+    ),
+    "complexity_probabilities": (
+        lambda f: pmrf.complexity_probabilities(f.idata, "weight", model=f.model),
+        "one by one: give the strengths of edges .pymc_mrf.edge_strength., and leave model out",
+    ),
+    "summarize_edges": (lambda f: pmrf.summarize_edges(f.idata, "weight", graph=GRAPH), STRENGTHS),
+    "median_graph": (lambda f: pmrf.median_graph(f.idata, "weight", GRAPH), STRENGTHS),
+    "summarize_nodes": (lambda f: pmrf.summarize_nodes(f.idata, "weight", graph=GRAPH), STRENGTHS),
+    "plot_edges": (lambda f: pmrf.plot_edges(f.idata, "weight", graph=GRAPH), STRENGTHS),
+    "partial_correlations": (
+        lambda f: pmrf.partial_correlations(f.idata, "weight", "bias", GRAPH),
+        STRENGTHS,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_refuses_them(name, fit):
+    call, message = REFUSED[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(fit)

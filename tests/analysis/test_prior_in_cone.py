@@ -1,0 +1,88 @@
+"""The prior of Gaussian fields, cut to positive definite precisions, beside draws that are rejected."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+import pymc_mrf as pmrf
+from tests.reference.gaussian import precision
+from tests.statistics import Z
+
+TRIANGLE = pmrf.graphs.complete(3)
+EDGES = TRIANGLE.edges.tolist()
+X = np.random.default_rng(1).normal(size=(20, 3))
+
+
+def model_of(p=0.4, groups=False):
+    with pm.Model(coords=pmrf.coords(TRIANGLE)) as model:
+        w = pmrf.SpikeAndSlab("weight", p, pm.Normal.dist(0, 1), dims="edge")
+        diagonal, mean = pm.Gamma("diagonal", 2, 1, dims="node"), pm.Normal("mean", dims="node")
+        if groups:
+            delta = pmrf.SpikeAndSlab("delta", 0.3, pm.Normal.dist(0, 1), dims="edge")
+            for name, factor in (("x", 0.5), ("y", -0.5)):
+                pmrf.GaussianMRF(name, w + factor * delta, 1.0, mean, graph=TRIANGLE, observed=X)
+        else:
+            pmrf.GaussianMRF("x", w, diagonal, mean, graph=TRIANGLE, observed=X)
+    return model
+
+
+def agrees(draws, expected, error=0.0):
+    draws = draws.astype(float)
+    return abs(float(draws.mean()) - expected) < Z * np.hypot(float(az.mcse(draws.values)), error)
+
+
+def test_one_edge_of_a_known_diagonal():
+    pair = pmrf.graphs.complete(2)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=1)
+        pmrf.GaussianMRF("x", w, 1.0, graph=pair, observed=X[:, :2])
+    found = pmrf.prior_in_cone(model, draws=1000, random_seed=1)["w"][..., 0]
+    inside = stats.norm.cdf(1) - stats.norm.cdf(-1)
+    assert agrees(found != 0, inside / (1 + inside))
+    assert not agrees(found != 0, 0.5)  # what the prior would be without the cone
+
+
+def test_diagonals_beside_rejected_draws():
+    rng, n = np.random.default_rng(2), 200_000
+    w = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.4)
+    a = rng.gamma(2, 1, (n, 3))
+    kept = np.linalg.eigvalsh(precision(EDGES, w, a))[:, 0] > 0
+    found = pmrf.prior_in_cone(model_of(), draws=1000, random_seed=1)
+    assert found["weight"].dims == ("chain", "draw", "edge") and set(found) == {"weight", "diagonal"}
+    assert found["weight"].edge.values.tolist() == list(TRIANGLE.edge_labels)
+    for e in range(3):
+        p = (w[kept, e] != 0).mean()
+        assert agrees(found["weight"][..., e] != 0, p, np.sqrt(p * (1 - p) / kept.sum()))
+        mean, sd = a[kept, e].mean(), a[kept, e].std()
+        assert agrees(found["diagonal"][..., e], mean, sd / np.sqrt(kept.sum()))
+
+
+def test_differences_of_groups():
+    rng, n = np.random.default_rng(3), 200_000
+    w = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.4)
+    delta = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.3)
+    kept = np.ones(n, dtype=bool)
+    for factor in (0.5, -0.5):
+        kept &= np.linalg.eigvalsh(precision(EDGES, w + factor * delta, np.ones(3)))[:, 0] > 0
+    found = pmrf.prior_in_cone(model_of(groups=True), draws=1000, random_seed=1)
+    equal = ~delta[kept].any(axis=1)
+    assert agrees((found["delta"] == 0).all("edge"), equal.mean(), equal.std() / np.sqrt(kept.sum()))
+
+
+def test_refusals():
+    with pm.Model():
+        p = pm.Beta("p", 1, 1)
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=3)
+        pmrf.GaussianMRF("x", w, 1.0, graph=TRIANGLE, observed=X)
+        with pytest.raises(ValueError, match="depend on p, which this does not draw: give numbers"):
+            pmrf.prior_in_cone()
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        diagonal = pm.Gamma("diagonal", 2, 1)
+        pmrf.GaussianMRF("x", w, diagonal, graph=TRIANGLE, observed=X)
+        with pytest.raises(ValueError, match="depend on diagonal"):
+            pmrf.prior_in_cone()
+    with pm.Model(), pytest.raises(ValueError, match="no SpikeAndSlab that is the weight"):
+        pmrf.prior_in_cone()

@@ -1,0 +1,121 @@
+"""A case of each step: its model, variables, options and start."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from tests.steps.auxiliary import models as exchange
+from tests.steps.edges import arrow_models as arrows
+from tests.steps.edges import block_models as blocks
+from tests.steps.edges import gaussian_models as gaussian
+from tests.steps.edges import particle_models as particles
+from tests.steps.edges import small_models as edges
+from tests.steps.edges import state_particle_models as states
+from tests.steps.groups import models as groups
+from tests.steps.hyper import community_models as communities
+from tests.steps.hyper import models as conjugate
+from tests.steps.latent import models as latent
+from tests.steps.latent import series_models as series
+
+START = {"w": np.array([0.6, 0.0, -0.01, 0.0, 0.0, 0.3])}
+
+
+@dataclass(frozen=True)
+class Case:
+    step: type
+    make: Callable[[], pm.Model]
+    names: tuple[str, ...]  # of the variables that the step samples
+    options: dict[str, Any] = field(default_factory=dict)
+    start: dict[str, Any] = field(default_factory=dict)
+    beside: Callable[[], list] = list  # other steps, of what `pm.sample` has no step for
+
+    def build(self, model):
+        return self.step([model[name] for name in self.names], model=model, **self.options)
+
+    def point(self, model):
+        return {**model.initial_point(), **self.start}
+
+
+def agreement(likelihood):
+    return functools.partial(groups.small_model, likelihood)
+
+
+def edge_model(likelihood):
+    return functools.partial(edges.edge_model, likelihood, slab=pm.Normal.dist(0, 1))
+
+
+def hyperparameters():
+    return conjugate.field_model("pseudo")
+
+
+def particle_langevin():
+    return [CASES["particle Langevin"].build(model_of("particle jumps"))]
+
+
+QUICK = {"n_value_steps": 10, "sigma": 0.1}
+FAST = {"step_size": 0.1}  # within 10 steps from the start of the tests
+EDGES, THETA = ("w", "b"), ("theta",)
+CASES = {
+    "exact groups": Case(pmrf.ExactGibbs, agreement("exact"), THETA),
+    "pseudo groups": Case(pmrf.PseudoGibbs, agreement("pseudo"), THETA),
+    "groups of arrows": Case(pmrf.ConditionalGibbs, arrows.small_groups, THETA),
+    "Monte Carlo groups": Case(pmrf.MonteCarloGibbs, agreement("monte-carlo"), THETA),
+    "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA),
+    "stripped beta": Case(pmrf.StrippedBetaGibbs, agreement("particles"), THETA),
+    "moller": Case(AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}),
+    "simulated auxiliary": Case(
+        AuxiliaryVariableMH, agreement("auto"), THETA, {"draws": "gibbs", **QUICK}
+    ),
+    "exact edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
+    "pseudo edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
+    "tables of edges": Case(pmrf.EdgeGibbs, blocks.small_model, EDGES),
+    "arrows": Case(pmrf.EdgeGibbs, arrows.small_model, EDGES),
+    "particle edges": Case(pmrf.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
+    "particle edges of many states": Case(
+        pmrf.EdgeGibbs, states.ordinal_model, EDGES, {"n_particles": 100}
+    ),
+    "exact jumps": Case(pmrf.ReversibleJump, edge_model("exact"), ("w",), {}, START),
+    "particle jumps": Case(
+        pmrf.ReversibleJump,
+        edge_model("particles"),
+        ("w",),
+        {"width": 0.5},  # that of the paper is seldom jumped from
+        START,
+        beside=particle_langevin,
+    ),
+    "exact Langevin": Case(pmrf.PersistentLangevin, edge_model("exact"), EDGES, FAST, START),
+    "particle Langevin": Case(pmrf.PersistentLangevin, edge_model("particles"), EDGES, FAST, START),
+    "exact exchange": Case(pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "exact"}),
+    "simulated exchange": Case(
+        pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}
+    ),
+    "exchange of groups": Case(
+        pmrf.Exchange, functools.partial(exchange.groups, n_groups=2), ("J", "field")
+    ),
+    "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
+    "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
+    "cells of series": Case(pmrf.SeriesGibbs, series.small_model, ("x_unobserved",)),
+    "Gaussian edges": Case(pmrf.EdgeGibbs, gaussian.small_model, ("w", "diagonal")),
+    "Gaussian cells": Case(
+        pmrf.GaussianGibbs, functools.partial(gaussian.small_model, gaps=True), ("x_unobserved",)
+    ),
+    "communities": Case(
+        pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
+    ),
+    "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
+}
+
+
+@functools.cache
+def model_of(name):
+    return CASES[name].make()
+
+
+def values_of(step):
+    return [variable.name for variable in step.vars]

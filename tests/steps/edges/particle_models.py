@@ -1,0 +1,75 @@
+"""A model of the likelihood by particles, and what its draws are compared by."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.statistics import Z
+from tests.steps.edges.binary_models import (
+    GRAPH,
+    boltzmann_data,
+)
+
+ERROR = 0.03  # of an inclusion probability that particles may add
+SHARE = 0.1  # of a posterior standard deviation that they may add to the error of a mean
+
+
+def draws_of(model, names, n_draws=2000, tune=300, n_chains=2, **options):
+    """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
+    with model:
+        step = EdgeGibbs([model[name] for name in names], **options)
+    chains = []
+    for chain in range(n_chains):
+        step.setup_chain(np.random.default_rng([3, chain]), tune, n_draws)
+        point = model.initial_point()
+        rows = []
+        for i in range(tune + n_draws):
+            if i == tune:
+                step.stop_tuning()
+            point, _ = step.step(point)
+            rows.append([point[name] for name in names])
+        chains.append(rows[tune:])
+    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
+
+
+def assert_inclusion(w, expected):
+    """Within ERROR and the Monte-Carlo error, which is small beside it."""
+    for e in range(w.shape[-1]):
+        present = (w[..., e] != 0.0).astype(float)
+        error = float(az.mcse(present)) if present.std() > 0 else 0.0
+        assert error < 0.5 * ERROR
+        assert abs(present.mean() - expected[e]) < ERROR + 2.0 * error, (e, present.mean(), expected[e])
+
+
+def assert_means(draws, expected):
+    """Within the Monte-Carlo error, and what particles may add."""
+    for k, value in enumerate(np.ravel(expected)):
+        own = draws.reshape(*draws.shape[:2], -1)[..., k]
+        gap = abs(own.mean() - value)
+        assert gap < SHARE * own.std() + Z * float(az.mcse(own)), (k, own.mean(), value)
+
+
+def edge_model(x=None, slab=None, likelihood="particles"):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        p = pm.Beta("p", 2, 2)
+        slab = pm.Normal.dist(0, pm.HalfNormal("sigma", 1)) if slab is None else slab
+        w = pmrf.SpikeAndSlab("w", p, slab, dims="edge")
+        b = pm.Normal("b", 0, 2, dims="node")
+        x = boltzmann_data(50, 1) if x is None else x
+        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood=likelihood)
+    return model
+
+
+def gaps_of_biases(make, **options):
+    """Distances of their means from those of the exact engine, which is checked by quadrature elsewhere.
+
+    With its standard deviations, and Monte-Carlo errors; `make` makes a model with this likelihood.
+    """
+    exact, b = (
+        draws_of(make(likelihood), ["w", "b"], **own)[1].reshape(2, 2000, -1)
+        for likelihood, own in (("exact", {}), ("particles", options))
+    )
+    errors = [[float(az.mcse(draws[..., k])) for k in range(b.shape[-1])] for draws in (b, exact)]
+    return abs(b.mean(axis=(0, 1)) - exact.mean(axis=(0, 1))), exact.std(axis=(0, 1)), np.hypot(*errors)
