@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from pymc_mrf.fields.family import contrasts, states_of
 from pymc_mrf.fields.gaussian import check_measurements, read_measurements
 from pymc_mrf.fields.tables import Answers, as_numbered_table, as_table, column_numbers, positions
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("continuous", "ordinal", "nominal")
 
@@ -138,6 +141,34 @@ class ColumnKinds:
                 "it with the names of the columns in their order, as pymc_mrf.graphs.complete(kinds.names)"
             )
         return graph
+
+    def encode(self, table: Any) -> "pd.DataFrame":
+        """Read states and measurements of a table, as a `MixedMRF` does; NaN where a cell is missing.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray
+            With these columns, in any order.
+
+        Returns
+        -------
+        pandas.DataFrame
+            States 0, 1, ... of answers, and measurements, as floats.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no table, or a column is of another kind.
+        """
+        import pandas as pd
+
+        read = read_mixed(table, self, "table")
+        if read is None:
+            raise TypeError(
+                f"table must have named columns, as a data frame has, not {type(table).__name__}"
+            )
+        values = np.where(read.is_missing, np.nan, read.values)
+        return pd.DataFrame(values, index=read.rows, columns=list(self.names))
 
     def feature_norms(self) -> np.ndarray:
         """Norm over the states of the features of each node, (d,): 1 of contrasts, and of measurements."""
