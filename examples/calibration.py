@@ -38,7 +38,7 @@ ARROWS = pmrf.graphs.lagged(3)
 GAPS = np.zeros((60, 3), dtype=bool)  # of a field in time: some cells, and rows
 GAPS[4::8, 0] = GAPS[6::8, 2] = GAPS[30:32] = True
 TRIANGLE = pmrf.graphs.complete(3)
-HOLES = np.zeros((60, 4), dtype=bool)  # of measurements: some cells
+HOLES = np.zeros((60, 4), dtype=bool)  # of four columns: some cells
 HOLES[3::7, 1] = HOLES[5::9, 2] = True
 MIXTURE = pmrf.ColumnKinds(
     tuple("abcd"), ("nominal", "ordinal", "continuous", "continuous"), (3, 2, 0, 0)
@@ -163,7 +163,7 @@ def tabulated(x: Any = None) -> pm.Model:
 
 
 def mixture(x: Any = None) -> pm.Model:
-    """Declare a field of answers and measurements, some of whose edges are absent.
+    """Declare a field of answers and measurements with missing cells, some of whose edges are absent.
 
     The prior hardly ever leaves the cone of positive definite precisions.
     """
@@ -171,7 +171,8 @@ def mixture(x: Any = None) -> pm.Model:
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.4), blocks=MIXTURE.block_sizes(MIXED))
         bias = pm.Normal("bias", 0, 0.5, shape=(2, 3))
         b, mean = pm.Normal("b", 0.7, 0.2, shape=2), pm.Normal("mean", 0, 1, shape=2)
-        x = np.arange(240).reshape(60, 4) % [3, 2, 7, 5] if x is None else x
+        x = np.arange(HOLES.size).reshape(HOLES.shape) % [3, 2, 7, 5] if x is None else x
+        x = np.ma.masked_array(x, HOLES)
         pmrf.MixedMRF(
             "x", w, bias, pm.math.exp(b), mean, graph=MIXED, kinds=MIXTURE, scale=[1, 2], observed=x
         )
@@ -344,7 +345,7 @@ CASES = {
         },
     ),
     "mixed": Case(
-        "`EdgeGibbs` of mixed fields",
+        "`EdgeGibbs`, `MixedGibbs`",
         EXACT,
         mixture,
         {
@@ -353,6 +354,7 @@ CASES = {
             "weights of measurements": lambda v: v["w"][:, -1],
             "sum of log diagonals": lambda v: v["b"].sum(axis=1),
             "sum of means": lambda v: v["mean"].sum(axis=1),
+            "missing cells": lambda v: v["x_unobserved"].sum(axis=1),
         },
     ),
     "hyperparameters": Case(

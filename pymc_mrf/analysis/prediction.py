@@ -422,11 +422,6 @@ def _field_of(model: Any, var_name: str) -> Any:
     node = field_node(model[var_name]) if var_name in model.named_vars else None
     served = MarkovRandomFieldRV | GaussianFieldRV | MixedFieldRV
     if node is None or not isinstance(node.op, served):
-        if node is not None and isinstance(node.op, MixedFieldRV):
-            raise ValueError(
-                f"{var_name!r} is a MixedMRF, whose nodes are not predicted one by one: compare replicated "
-                "with observed rows (pm.sample_posterior_predictive), or let the cells to predict be missing"
-            )
         fields = [
             repr(str(rv.name))
             for rv in model.observed_RVs

@@ -44,11 +44,6 @@ def test_strengths(idata):
     np.testing.assert_allclose(strength[..., e], expected)
 
 
-def test_predictions_are_refused(idata, model):
-    with pytest.raises(ValueError, match="'x' is a MixedMRF, whose nodes are not predicted one by one"):
-        pmrf.predict_nodes(idata, "x", model=model)
-
-
 def test_functions_of_one_number_per_edge_tell_of_strengths(idata):
     for function in (pmrf.median_graph, pmrf.node_measures, pmrf.plot_inclusion):
         with pytest.raises(ValueError, match=r"14 entries but the graph has 10 edges; .*edge_strength"):

@@ -137,3 +137,27 @@ class MixedReference:
             return np.concatenate([value(piece) for piece in pieces])
 
         return in_pieces
+
+    def log_likelihood_of_seen(self, x):
+        """The exact one of the cells of `x` that are not NaN, the others summed and integrated out."""
+        first = self.n_weights + self.n_biases
+
+        def value(parameters):
+            theta = parameters.copy()
+            theta[:, first:] = np.exp(theta[:, first:])
+            weights, means, S, _ = self.conditional(theta)
+            weights = weights - special.logsumexp(weights, axis=1, keepdims=True)
+            total = 0.0
+            for row in x:
+                answers, y = row[self.answers], row[self.measured]
+                possible = (np.isnan(answers) | (self.states == answers)).all(axis=1)
+                seen = np.flatnonzero(~np.isnan(y))
+                gap = y[seen] - means[:, possible][..., seen]
+                C = S[:, seen[:, None], seen]
+                whitened = np.linalg.solve(C[:, None], gap[..., None])[..., 0]
+                log_density = -0.5 * (gap * whitened).sum(axis=2)
+                log_density -= 0.5 * np.linalg.slogdet(2 * np.pi * C)[1][:, None]
+                total = total + special.logsumexp(weights[:, possible] + log_density, axis=1)
+            return total
+
+        return value

@@ -67,9 +67,14 @@ def log_node_prior(kinds, n_biases):
     return value
 
 
-def posterior_of(kinds, graph, x, bias, diagonal, likelihood="exact", p=P, n_nodes=5):
+def posterior_of(
+    kinds, graph, x, bias, diagonal, likelihood="exact", p=P, n_nodes=5, log_likelihood=None
+):
     """Of weights, and of biases and diagonal if these are None, by quadrature."""
     reference, r = reference_of(kinds, graph), graph.n_edges
+    if log_likelihood is None:
+        kind = "exact" if likelihood == "monte-carlo" else likelihood
+        log_likelihood = reference.log_likelihood_of(x, kind)
     d = reference.n_biases + len(kinds.measurements)
     known = None if bias is None else np.concatenate([bias.ravel(), np.log(diagonal)])
     options = (
@@ -78,12 +83,12 @@ def posterior_of(kinds, graph, x, bias, diagonal, likelihood="exact", p=P, n_nod
         else {"log_bias": log_node_prior(kinds, d - len(kinds.measurements))}
     )
     return structure_posterior(
-        reference.log_likelihood_of(x, likelihood), r, d, fixed_p(p, r), SLAB, n_nodes=n_nodes,
+        log_likelihood, r, d, fixed_p(p, r), SLAB, n_nodes=n_nodes,
         blocks=reference.blocks, **options,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", slow("monte-carlo")])
 @pytest.mark.parametrize("name", [*list(CASES)[:4], slow("Gaussian nominal")])
 def test_all_structures(name, likelihood):
     kinds, graph, x, bias, diagonal, n_nodes = case_of(name)
@@ -259,3 +264,42 @@ def test_other_names_of_states_give_the_same_edges():
     of_new[0, new] = bias[0]
     ordered = posterior_of(kinds, graph, renamed, of_new, diagonal, n_nodes=n_nodes)
     assert np.abs(exact.inclusion - ordered.inclusion).max() > 0.02
+
+
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_missing_cells():
+    """Of answers and measurements, which `MixedGibbs` draws and the reference sums out."""
+    kinds, graph, x, bias, diagonal, _ = case_of("ordinal nominal Gaussian")
+    rng = np.random.default_rng(1)
+    gaps_of = rng.random(x.shape) < 0.3
+    gaps_of[gaps_of.all(axis=1)] = False
+    seen = np.where(gaps_of, np.nan, x)
+    with model_of(kinds, graph, seen, bias, diagonal) as model:
+        steps = pm.sampling.mcmc.assign_step_methods(model)[1]
+        assert {v.name for v in steps[pmrf.MixedGibbs]} == {"x_unobserved"}
+        idata = pm.sample(
+            4000, tune=200, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    w = idata.posterior["w"].values
+    value = reference_of(kinds, graph).log_likelihood_of_seen(seen)
+    exact = posterior_of(kinds, graph, seen, bias, diagonal, log_likelihood=value)
+    assert gaps(w, kinds.block_sizes(graph), exact).max() < Z
+    # negative control: complete rows alone tell something else
+    complete = posterior_of(kinds, graph, x[~gaps_of.any(axis=1)], bias, diagonal)
+    assert gaps(w, kinds.block_sizes(graph), complete).max() > Z
+
+
+def test_the_reference_of_seen_cells():
+    """With all cells seen it is that of whole rows; with one answer missing it is a sum over its states."""
+    kinds, graph, x, bias, diagonal, _ = case_of("ordinal nominal Gaussian", 4)
+    reference = reference_of(kinds, graph)
+    theta = np.concatenate([np.full(reference.n_weights, 0.3), bias.ravel(), np.log(diagonal)])[None]
+    whole = reference.log_likelihood_of(x)(theta)
+    np.testing.assert_allclose(reference.log_likelihood_of_seen(x)(theta), whole)
+    gap, each = x[:1].copy(), []
+    for state in range(3):
+        each.append(reference.log_likelihood_of(np.r_[x[0, 0], state, x[0, 2]][None])(theta)[0])
+    gap[0, 1] = np.nan
+    found = reference.log_likelihood_of_seen(gap)(theta)[0]
+    np.testing.assert_allclose(found, np.logaddexp.reduce(each))
