@@ -38,8 +38,12 @@ ARROWS = pmrf.graphs.lagged(3)
 GAPS = np.zeros((60, 3), dtype=bool)  # of a field in time: some cells, and rows
 GAPS[4::8, 0] = GAPS[6::8, 2] = GAPS[30:32] = True
 TRIANGLE = pmrf.graphs.complete(3)
-HOLES = np.zeros((60, 4), dtype=bool)  # of measurements: some cells
+HOLES = np.zeros((60, 4), dtype=bool)  # of four columns: some cells
 HOLES[3::7, 1] = HOLES[5::9, 2] = True
+MIXTURE = pmrf.ColumnKinds(
+    tuple("abcd"), ("nominal", "ordinal", "continuous", "continuous"), (3, 2, 0, 0)
+)
+MIXED = pmrf.graphs.complete(MIXTURE.names)
 MEANS = np.array([-1.0, 0.0, 1.0])
 N_RANKS = 20  # ranks 0 to 19, of the truth among as many draws less one
 BAND = 0.95
@@ -158,6 +162,23 @@ def tabulated(x: Any = None) -> pm.Model:
     return model
 
 
+def mixture(x: Any = None) -> pm.Model:
+    """Declare a field of answers and measurements with missing cells, some of whose edges are absent.
+
+    The prior hardly ever leaves the cone of positive definite precisions.
+    """
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.4), blocks=MIXTURE.block_sizes(MIXED))
+        bias = pm.Normal("bias", 0, 0.5, shape=(2, 3))
+        b, mean = pm.Normal("b", 0.7, 0.2, shape=2), pm.Normal("mean", 0, 1, shape=2)
+        x = np.arange(HOLES.size).reshape(HOLES.shape) % [3, 2, 7, 5] if x is None else x
+        x = np.ma.masked_array(x, HOLES)
+        pmrf.MixedMRF(
+            "x", w, bias, pm.math.exp(b), mean, graph=MIXED, kinds=MIXTURE, scale=[1, 2], observed=x
+        )
+    return model
+
+
 def n_groups(v: Values) -> np.ndarray:
     """Count the different values of edges."""
     return 1 + (np.diff(np.sort(v["theta"], axis=1), axis=1) > 0).sum(axis=1)
@@ -189,6 +210,8 @@ TABLES = {
     "squares of weights": lambda v: (v["w"] ** 2).sum(axis=1),
     "biases of node 0": lambda v: (v["b"][:, 0] * [-1.0, 0.0, 1.0]).sum(axis=1),
 }
+
+HEADS = np.cumsum([0, *MIXTURE.block_sizes(MIXED)[:-1]])  # first parameter of each edge
 
 
 @dataclass(frozen=True)
@@ -318,6 +341,19 @@ CASES = {
         {
             **EDGES,
             "sum of log diagonals": lambda v: v["b"].sum(axis=1),
+            "missing cells": lambda v: v["x_unobserved"].sum(axis=1),
+        },
+    ),
+    "mixed": Case(
+        "`EdgeGibbs`, `MixedGibbs`",
+        EXACT,
+        mixture,
+        {
+            "number of edges": lambda v: (v["w"][:, HEADS] != 0).sum(axis=1),
+            "squares of weights": lambda v: (v["w"] ** 2).sum(axis=1),
+            "weights of measurements": lambda v: v["w"][:, -1],
+            "sum of log diagonals": lambda v: v["b"].sum(axis=1),
+            "sum of means": lambda v: v["mean"].sum(axis=1),
             "missing cells": lambda v: v["x_unobserved"].sum(axis=1),
         },
     ),

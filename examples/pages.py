@@ -24,6 +24,7 @@ TUTORIALS = (
     "linked_items",
     "voters",
     "questionnaire",
+    "mixed",
     "hidden_image",
     "hierarchical",
     "autologistic",

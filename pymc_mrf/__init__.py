@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.gaussian import GaussianMRF
     from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
+    from pymc_mrf.distributions.mixed import MixedMRF
     from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.network_model import network_model
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from pymc_mrf.estimation.fit import fit
     from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
+    from pymc_mrf.fields.column_kinds import ColumnKinds, column_kinds
     from pymc_mrf.fields.factor_graph import FactorGraphField
     from pymc_mrf.fields.pairwise import PairwiseField
     from pymc_mrf.fields.recoding import recode_states
@@ -116,6 +118,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
     from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+    from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
     from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
@@ -125,6 +128,7 @@ __all__ = [
     "AgreementMRF",
     "AuxiliaryVariableMH",
     "BoltzmannMachine",
+    "ColumnKinds",
     "CommunityGibbs",
     "ConditionalGibbs",
     "ConjugateHyperparameters",
@@ -142,6 +146,8 @@ __all__ = [
     "KineticMRF",
     "LaggedGraph",
     "LatentMarginals",
+    "MixedGibbs",
+    "MixedMRF",
     "MonteCarlo",
     "MonteCarloGibbs",
     "NominalMRF",
@@ -162,6 +168,7 @@ __all__ = [
     "cluster_evidence",
     "clustering_probabilities",
     "co_clustering",
+    "column_kinds",
     "comb_partition",
     "compare_networks",
     "complexity_probabilities",
@@ -257,7 +264,11 @@ _HOMES = {
     "FactorGraphField": "pymc_mrf.fields.factor_graph",
     "FactorGraphMRF": "pymc_mrf.distributions.factor_graph_mrf",
     "GaussianGibbs": "pymc_mrf.steps.latent.gaussian_gibbs",
+    "MixedGibbs": "pymc_mrf.steps.latent.mixed_gibbs",
     "GaussianMRF": "pymc_mrf.distributions.gaussian",
+    "MixedMRF": "pymc_mrf.distributions.mixed",
+    "ColumnKinds": "pymc_mrf.fields.column_kinds",
+    "column_kinds": "pymc_mrf.fields.column_kinds",
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",

@@ -6,10 +6,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
-from pymc_mrf.analysis.edge_tables import edge_strength
+from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
-from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 
 if TYPE_CHECKING:
@@ -51,9 +50,10 @@ def summarize_edges(
         difference of two fields, edges on which they agree.
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
-    n_states : int, or sequence of d of them, optional
-        Of a `NominalMRF`, whose edges have tables of parameters: numbers of states of all nodes, or of each.
-        The value of an edge is then its strength, the norm of its table, as of `edge_strength`.
+    n_states : int, sequence of d of them, or ColumnKinds, optional
+        Of a `NominalMRF`, whose edges have tables of parameters: numbers of states of all nodes, or of each;
+        of a `MixedMRF` its kinds of nodes. The value of an edge is then its strength, the norm of its table,
+        as of `edge_strength`.
     model, prior_inclusion
         As in `edge_inclusion`.
     sort : {"inclusion", "doubt", "strength", "r_hat", "ess", "graph"}
@@ -115,7 +115,7 @@ def summarize_edges(
         values = edge_strength(idata, var_name, graph=graph, n_states=n_states, group=group)
         if prior_inclusion is None:
             of_entries = model_inclusion(model, sampled_vector(idata, var_name, group))
-            sizes = nominal(n_states).block_sizes(graph.edges)
+            sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
         edges = inclusion_of(values, prior_inclusion)
     strength = az.summary(

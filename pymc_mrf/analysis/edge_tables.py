@@ -1,4 +1,4 @@
-"""Tables of the edges of nominal fields in a posterior, and how strong these edges are."""
+"""Tables of the edges of nominal and mixed fields in a posterior, and how strong these edges are."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import sampled_vector
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.family import contrasts
 from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -13,23 +15,25 @@ from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 def edge_strength(
     idata: xr.DataTree, var_name: str, *, graph: Any, n_states: Any, group: str = "posterior"
 ) -> xr.DataArray:
-    r"""Strength of every edge of a nominal field, in every draw.
+    r"""Strength of every edge of a nominal or mixed field, in every draw.
 
     It is the Frobenius norm of the edge's table in the form in which rows and columns sum to zero,
     :math:`\sqrt{\sum_{ab} T_{uv}(a, b)^2}`, which is that of its parameters: 0 for an absent edge, and the
     same whatever the states are called. Between nodes of two states it is twice the size of an Ising
-    coupling.
+    coupling. Of a mixed field it has the sign of the parameter if there is one, and a measurement counts by
+    its scaled unit: it is :math:`w \|f_u\| \|f_v\|`, the norms those of the features over the states, 1 for
+    a measurement, and the root of the sum of squares of these if the edge has several parameters.
 
     Parameters
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        The weight of a `NominalMRF`, a vector of the parameters of all edges.
+        The weight of a `NominalMRF` or `MixedMRF`, a vector of the parameters of all edges.
     graph : networkx.Graph or PairwiseGraph
         The candidate edges.
-    n_states : int, or sequence of d of them
-        Number of states of every node, or of each.
+    n_states : int, sequence of d of them, or ColumnKinds
+        Number of states of every node, or of each; of a mixed field its kinds of nodes.
     group : str
         Group of `idata` to read.
 
@@ -59,10 +63,16 @@ def edge_strength(
     """
     graph = as_graph(graph)
     values, sizes = _parameters(idata, var_name, graph, n_states, group)
-    first = np.cumsum(sizes) - sizes
-    squares = np.add.reduceat(values.values**2, first, axis=-1)
+    first, parameters = np.cumsum(sizes) - sizes, values.values
+    if isinstance(n_states, ColumnKinds):
+        norms = n_states.feature_norms()[graph.edges].prod(axis=1)
+        parameters = parameters * np.repeat(norms, sizes)
+    strength = np.sqrt(np.add.reduceat(parameters**2, first, axis=-1))
+    if isinstance(n_states, ColumnKinds):
+        has_sign = sizes == 1
+        strength[..., has_sign] = parameters[..., first[has_sign]]
     return xr.DataArray(
-        np.sqrt(squares),
+        strength,
         dims=("chain", "draw", "edge"),
         coords={**_sample_coords(values), "edge": list(graph.edge_labels)},
         name=f"{var_name}_strength",
@@ -78,7 +88,7 @@ def edge_table(
     n_states: Any,
     group: str = "posterior",
 ) -> xr.DataArray:
-    r"""Table of one edge of a nominal field, :math:`T_{uv}(a, b)`, in every draw; zeros where it is absent.
+    r"""Table of one edge of a nominal or mixed field, :math:`T_{uv}(a, b)`, in every draw; zeros if absent.
 
     Parameters
     ----------
@@ -92,6 +102,7 @@ def edge_table(
     xarray.DataArray
         With dims ("chain", "draw", "row", "column"): states of the first and of the second node. Rows and
         columns sum to zero. T(a, b) + T(c, d) - T(a, d) - T(c, b) is a log odds ratio given all other nodes.
+        A measurement has one row or column: what its scaled unit adds to the log weight of each state.
 
     Raises
     ------
@@ -101,11 +112,11 @@ def edge_table(
     graph = as_graph(graph)
     values, sizes = _parameters(idata, var_name, graph, n_states, group)
     e, is_turned = _find_edge(graph, edge)
-    family, stop = nominal(n_states), np.cumsum(sizes)[e]
+    stop = np.cumsum(sizes)[e]
     own = values.values[..., stop - sizes[e] : stop]
-    tables = family.edge_tables(own, graph.edges[[e]])[..., 0, :, :]
-    k, l = (len(family.node_states(graph.n_nodes)[i]) for i in graph.edges[e])
-    tables = tables[..., :k, :l]
+    of_u, of_v = (_features(n_states, int(i)) for i in graph.edges[e])
+    own = own.reshape(*own.shape[:-1], len(of_u), len(of_v))
+    tables = of_u.T @ own @ of_v
     return xr.DataArray(
         tables.swapaxes(-1, -2) if is_turned else tables,
         dims=("chain", "draw", "row", "column"),
@@ -114,13 +125,21 @@ def edge_table(
     )
 
 
+def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:
+    """Count the parameters of each edge (r,), of numbers of states or of kinds of nodes."""
+    if isinstance(n_states, ColumnKinds):
+        return n_states.block_sizes(graph)
+    family = nominal(n_states)
+    family.check_nodes(graph.n_nodes)
+    return family.block_sizes(graph.edges)
+
+
 def _parameters(
     idata: xr.DataTree, var_name: str, graph: PairwiseGraph, n_states: Any, group: str
 ) -> tuple[xr.DataArray, np.ndarray]:
     """Draws (chain, draw, P) of the parameters of all edges, and how many each edge has."""
-    family = nominal(n_states)
-    family.check_nodes(graph.n_nodes)
-    values, sizes = sampled_vector(idata, var_name, group), family.block_sizes(graph.edges)
+    sizes = table_sizes_of(n_states, graph)
+    values = sampled_vector(idata, var_name, group)
     if values.shape[-1] != sizes.sum():
         raise ValueError(
             f"{var_name} has {values.shape[-1]} entries, but the tables of {graph.n_edges} edges have "
@@ -131,6 +150,15 @@ def _parameters(
 
 def _sample_coords(values: xr.DataArray) -> dict[str, Any]:
     return {dim: values[dim] for dim in ("chain", "draw") if dim in values.coords}
+
+
+def _features(n_states: Any, i: int) -> np.ndarray:
+    """Features (m, K) of node i; a measurement has its unit for a state."""
+    if isinstance(n_states, ColumnKinds):
+        place = np.flatnonzero(n_states.answers == i)
+        return n_states.features()[place[0]] if len(place) else np.ones((1, 1))
+    k = n_states if np.ndim(n_states) == 0 else n_states[i]
+    return contrasts(k, k)
 
 
 def _find_edge(graph: PairwiseGraph, edge: Any) -> tuple[int, bool]:

@@ -7,6 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, function_of_draws, thinned
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
+from pymc_mrf.analysis.mixed_prediction import MixedDraws, predict_cells, predictability_of_cells
 from pymc_mrf.analysis.normal_prediction import (
     NormalDraws,
     explained_variances,
@@ -16,6 +17,7 @@ from pymc_mrf.analysis.normal_prediction import (
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.fields.mixed import MixedFamily
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.coordinates import node_labels
 
@@ -61,7 +63,8 @@ def predict_nodes(
         With dims ("obs", "node", "state"). A state that a node does not have has probability 0.
     xarray.Dataset
         Of a `GaussianMRF`: ``mean`` and ``sd`` of the mixture, with dims ("obs", "node"), in the units of the
-        data.
+        data. Of a `MixedMRF` these, with dims ("obs", "measurement"), and ``probability``, with dims ("obs",
+        "answer", "state"), of complete rows.
 
     Raises
     ------
@@ -82,6 +85,8 @@ def predict_nodes(
     field = _field_draws(idata, var_name, model, max_draws, group)
     if isinstance(field, NormalDraws):
         return predict_measurements(field, data)
+    if isinstance(field, MixedDraws):
+        return predict_cells(field, data)
     x = field.indices(data)
     conditionals, total = field.conditionals(x), np.zeros((*x.shape, field.op.family.n_states))
     for tables in field.tables:
@@ -122,7 +127,8 @@ def predictability(
           one state.
 
         Of a `GaussianMRF` instead ``explained_variance``: 1 - R / R_0, R the sum of the squared distances of
-        the cells from their means given the others, R_0 that from their mean in the data.
+        the cells from their means given the others, R_0 that from their mean in the data. Of a `MixedMRF` the
+        former along "answer" and the latter along "measurement", of complete rows.
 
     Raises
     ------
@@ -136,6 +142,8 @@ def predictability(
     field = _field_draws(idata, var_name, model, max_draws, group)
     if isinstance(field, NormalDraws):
         return explained_variances(field, data)
+    if isinstance(field, MixedDraws):
+        return predictability_of_cells(field, data, _scores)
     x = field.indices(data)
     conditionals, found = field.conditionals(x), []
     for tables in field.tables:
@@ -177,12 +185,34 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
     """
     import pandas as pd
 
+    if isinstance(probabilities, xr.Dataset) and "probability" in probabilities:
+        return _scores_of_cells(probabilities, data)
     if isinstance(probabilities, xr.Dataset) and {"mean", "sd"} <= set(probabilities):
         index = pd.Index(probabilities["node"].values.tolist(), name="node")
         return pd.DataFrame(score_measurements(probabilities, data), index=index)
     x = _predicted_states(probabilities, data)
     index = pd.Index(probabilities["node"].values.tolist(), name="node")
     return pd.DataFrame(_scores(np.asarray(probabilities.values), x), index=index)
+
+
+def _scores_of_cells(predicted: xr.Dataset, data: Any) -> "pd.DataFrame":
+    """Scores of answers and of measurements, found in a table by their names; the others have none."""
+    import pandas as pd
+
+    if not hasattr(data, "columns"):
+        raise TypeError(
+            "data must be a table of states and measurements with the names of the nodes, as kinds.encode("
+            "table) makes it: columns of an array do not tell answers and measurements apart"
+        )
+    answers, measured = (predicted[dim].values.tolist() for dim in ("answer", "measurement"))
+    probabilities = predicted["probability"].rename(answer="node")
+    numbers = predicted[["mean", "sd"]].rename(measurement="node")
+    parts = []
+    if answers:
+        parts.append(score_predictions(probabilities, pd.DataFrame(data)[answers]))
+    if measured:
+        parts.append(score_predictions(numbers, pd.DataFrame(data)[measured]))
+    return pd.concat(parts)
 
 
 def _predicted_states(probabilities: Any, data: Any) -> np.ndarray:
@@ -367,27 +397,30 @@ class _FieldDraws:
 
 def _field_draws(
     idata: Any, var_name: str, model: Any, max_draws: int, group: str
-) -> _FieldDraws | NormalDraws:
-    """Draws of the parameters of the field of this name, of either kind."""
+) -> _FieldDraws | NormalDraws | MixedDraws:
+    """Draws of the parameters of the field of this name, of any kind."""
     import pymc as pm
 
     check_tree(idata, "idata")
     model = pm.modelcontext(model)
     node = _field_of(model, var_name)
-    kind = NormalDraws if node.op.family is GAUSSIAN else _FieldDraws
+    kind: Any = NormalDraws if node.op.family is GAUSSIAN else _FieldDraws
+    if isinstance(node.op.family, MixedFamily):
+        kind = MixedDraws
     return kind(node, idata, var_name, model, max_draws, group)
 
 
 def _field_of(model: Any, var_name: str) -> Any:
     """Return the apply node of the field of this name."""
     from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
     from pymc_mrf.distributions.parents import field_node
 
     if not isinstance(var_name, str):
         raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
     node = field_node(model[var_name]) if var_name in model.named_vars else None
-    served = MarkovRandomFieldRV | GaussianFieldRV
+    served = MarkovRandomFieldRV | GaussianFieldRV | MixedFieldRV
     if node is None or not isinstance(node.op, served):
         fields = [
             repr(str(rv.name))

@@ -30,6 +30,9 @@ NO_PROBABILITY = {
     ),
     "monte-carlo": "log probabilities up to a constant only",
     "particles": "an unnormalised energy only",
+    "mixed-exact": "no log probabilities of rows with missing cells",
+    "mixed-pseudo": "log pseudo-likelihoods only, which are not to be compared with log probabilities",
+    "mixed-monte-carlo": "log probabilities up to a constant only",
 }
 """What kinds of likelihood have in place of log probabilities."""
 
@@ -54,7 +57,8 @@ def probability_or_nan(logp, likelihood: str, data, remedy: str = EXACT):
     if name is None or likelihood not in NO_PROBABILITY:
         return logp
     warning = (
-        f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {NO_PROBABILITY[likelihood]}: '
+        f"the {what} of {name} is NaN, as "
+        f'likelihood="{likelihood.removeprefix("mixed-")}" has {NO_PROBABILITY[likelihood]}: '
         f"{REMEDIES[what]}, or {remedy}"
     )
     return ElementwiseTerm(warning)(logp, pt.full_like(logp, np.nan))

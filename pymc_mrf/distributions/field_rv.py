@@ -24,6 +24,7 @@ class FieldRV(NumbaRV, RandomVariable):
     """
 
     likelihood: str
+    prefix = ""  # of the names of its likelihoods, where steps know it by others than users do
 
     @property
     @abstractmethod

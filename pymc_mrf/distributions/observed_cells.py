@@ -26,8 +26,11 @@ from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm, probabilit
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.log_partition import ClampedLogPartition
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV, log_partition
 from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
+
+COMPLETE = "drop the rows with missing cells"
 
 
 class PartlyObservedFieldRV(SymbolicRandomVariable):
@@ -113,6 +116,8 @@ def partly_observed_logprob(op, values, dist, mask, **kwargs):
         missing = constant_fold([mask])[0].any(axis=1)
         complete = np.flatnonzero(~missing[field.rows.observations].any(axis=1))
         return ElementwiseTerm()(joint, joint[complete]), nothing
+    if isinstance(field, MixedFieldRV):
+        return probability_or_nan(joint, field.likelihood, table, COMPLETE), nothing
     if field.likelihood != "exact":
         return probability_or_nan(joint, field.likelihood, table), nothing
     x, missing = constant_fold([table, mask])

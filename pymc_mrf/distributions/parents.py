@@ -48,10 +48,11 @@ def tag_parents(node, model: pm.Model) -> None:
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
     edge, *nodes = node.op.edge_and_node_parameters(node)
     terms = [rv for rv in ancestors([edge], blockers=model.free_RVs) if rv in model.free_RVs]
-    if nodes and any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
-        bias = free_bias(nodes[0], model)
-        for rv in free_terms(nodes[0], model) if bias is None else [bias.rv]:
-            rv.tag.mrf_edge_gibbs_bias = True
+    if any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
+        for parameter in nodes:
+            bias = free_bias(parameter, model)
+            for rv in free_terms(parameter, model) if bias is None else [bias.rv]:
+                rv.tag.mrf_edge_gibbs_bias = True
 
 
 class FreeBias(NamedTuple):

@@ -54,6 +54,8 @@ class Family:
     has_blocks : bool
         Whether an edge has a *block* of parameters, one for each product of a feature of one end and a
         feature of the other; else it has one, which multiplies the sum of the products of equal features.
+    blocks_asked : str
+        What users pass as `blocks` of a `SpikeAndSlab` of such edges.
     extremes : tuple of str
         What is true of the ends of an edge whose statistic is the largest in every row, and the least.
     """
@@ -72,6 +74,7 @@ class Family:
     is_categorical: bool = field(default=False, kw_only=True, repr=False)
     has_reference_state: bool = field(default=False, kw_only=True, repr=False)
     has_blocks: bool = field(default=False, kw_only=True, repr=False)
+    blocks_asked: str = field(default="", kw_only=True, repr=False)
     extremes: tuple[str, str] = field(default=("never differ", "never agree"), kw_only=True, repr=False)
 
     @property
@@ -217,6 +220,10 @@ class Family:
     def node_shape(self, n_nodes: int) -> tuple[int, ...]:
         """Shape of the node parameters, as users write them, without batch dimensions."""
         return (n_nodes, len(self.node_basis)) if self.node_axes else (n_nodes,)
+
+    def node_shapes(self, n_nodes: int) -> list[tuple[int, ...]]:
+        """Shapes of all parameters of the nodes, as engines take them."""
+        return [self.node_shape(n_nodes)]
 
     def axis_labels(self, graph: PairwiseGraph | LaggedGraph) -> dict[str, Sequence]:
         """Labels of the nodes, edges and states of parameters, the latter of families with state axes."""

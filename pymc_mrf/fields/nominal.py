@@ -18,4 +18,5 @@ def nominal(n_states: Any, nodes: Sequence | None = None) -> Family:
         cards=cards,
         title="NominalMRF",
         has_blocks=True,
+        blocks_asked="pymc_mrf.table_sizes(graph, n_states)",
     )

@@ -84,6 +84,7 @@ def _kinds_of_field(variable: Any, n_nodes: int) -> list[str]:
     """Kinds of the nodes of a field of a model."""
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.fields.gaussian import GAUSSIAN
+    from pymc_mrf.fields.mixed import MixedFamily
 
     node = field_node(variable)
     family = getattr(node.op, "family", None) if node is not None else None
@@ -92,6 +93,8 @@ def _kinds_of_field(variable: Any, n_nodes: int) -> list[str]:
             f"node_kind={variable.name!r} is no field of nodes that all have one kind: give a kind for each "
             "node, in a dictionary"
         )
+    if isinstance(family, MixedFamily):
+        return list(family.columns.kinds)
     kind = "continuous" if family is GAUSSIAN else "nominal" if family.has_blocks else "ordinal"
     return [kind] * n_nodes
 

@@ -80,7 +80,7 @@ def plot_edges(
     node_kind : mapping, sequence, or field variable of a model, optional
         Kind of every node, by their names or in their order: "continuous" ones are circles, "ordinal" ones,
         of two states or more, squares, and "nominal" ones, without an order, diamonds, with a legend; all are
-        stretched to hold their labels. Of a field, as ``model["x"]``, all nodes are of its kind.
+        stretched to hold their labels. Of a field, as ``model["x"]``, nodes are of its kind or kinds.
     pos : optional
         Position (x, y) of every node: a dictionary by their names, a sequence in their order, or a table of
         points, as in `plot_latent_field`. By default Kamada & Kawai (1989) places the median graph, its parts

@@ -32,6 +32,7 @@ from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
 from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
@@ -54,6 +55,7 @@ AUTOMATIC = (
     TreeGibbs,
     SeriesGibbs,
     GaussianGibbs,
+    MixedGibbs,
 )
 STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ReversibleJump, PersistentLangevin)
 """All steps; those that are not `AUTOMATIC` are made on request only."""

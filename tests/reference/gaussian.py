@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy import special, stats
 
-from tests.reference.spike_and_slab import StructurePosterior
+from tests.reference.spike_and_slab import StructurePosterior, structure_posterior_on_grid
 
 
 def precision(edges, weight, diagonal):
@@ -44,25 +44,9 @@ def log_likelihood_of(deviations, edges):
 
 def fixed_diagonal_posterior(deviations, edges, diagonal, p, log_slab, n_nodes=50):
     """Sum over all 2^r structures, of weights on a grid that covers the cone, the diagonal being known."""
-    value, r = log_likelihood_of(deviations, edges), len(edges)
-    t, weights = np.polynomial.legendre.leggauss(n_nodes)
-    limit = np.sqrt([diagonal[u] * diagonal[v] for u, v in edges])  # beyond, a pair alone is outside
-    log_masses, parts = [], []
-    for structure in itertools.product((False, True), repeat=r):
-        present = np.flatnonzero(structure)
-        index = np.indices((n_nodes,) * len(present)).reshape(len(present), n_nodes ** len(present)).T
-        w = np.zeros((len(index), r))
-        w[:, present] = t[index] * limit[present]
-        log_w = np.log(weights)[index].sum(axis=1) + np.log(limit[present]).sum()
-        full = np.concatenate([w, np.broadcast_to(np.log(diagonal), (len(w), len(diagonal)))], axis=1)
-        log_w = log_w + log_slab(w[:, present]).sum(axis=1) + value(full)
-        log_masses.append(special.logsumexp(log_w) + len(present) * np.log(p / (1 - p)))
-        share = np.exp(log_w - special.logsumexp(log_w))
-        parts.append((np.array(structure, dtype=float), share @ w))
-    q = special.softmax(log_masses)
-    inclusion, weight = (sum(q[j] * part[k] for j, part in enumerate(parts)) for k in range(2))
-    sizes = np.array([int(part[0].sum()) for part in parts])
-    return StructurePosterior(inclusion, weight, np.zeros(0), np.bincount(sizes, q, minlength=r + 1))
+    limits = np.sqrt([diagonal[u] * diagonal[v] for u, v in edges])  # beyond, a pair alone is outside
+    value = log_likelihood_of(deviations, edges)
+    return structure_posterior_on_grid(value, limits, np.log(diagonal), p, log_slab, n_nodes)
 
 
 def posterior_in_a_box(log_likelihood, limits, p, log_slab, n_nodes=300):

@@ -178,3 +178,28 @@ def one_edge_posterior(log_likelihood, d, p, log_slab, bias):
     )
     odds = p / (1 - p) * mass
     return odds / (1 + odds), odds / (1 + odds) * first / mass
+
+
+def structure_posterior_on_grid(log_likelihood, limits, others, p, log_slab, n_nodes=50):
+    """Sum over all 2^r structures of edges of one weight each, of weights on a grid up to `limits` (r,).
+
+    The parameters of nodes are known: `others`.
+    """
+    r, limits = len(limits), np.asarray(limits)
+    t, weights = np.polynomial.legendre.leggauss(n_nodes)
+    log_masses, parts = [], []
+    for structure in itertools.product((False, True), repeat=r):
+        present = np.flatnonzero(structure)
+        index = np.indices((n_nodes,) * len(present)).reshape(len(present), n_nodes ** len(present)).T
+        w = np.zeros((len(index), r))
+        w[:, present] = t[index] * limits[present]
+        log_w = np.log(weights)[index].sum(axis=1) + np.log(limits[present]).sum()
+        full = np.concatenate([w, np.broadcast_to(others, (len(w), len(others)))], axis=1)
+        log_w = log_w + log_slab(w[:, present]).sum(axis=1) + log_likelihood(full)
+        log_masses.append(special.logsumexp(log_w) + len(present) * np.log(p / (1 - p)))
+        share = np.exp(log_w - special.logsumexp(log_w))
+        parts.append((np.array(structure, dtype=float), share @ w))
+    q = special.softmax(log_masses)
+    inclusion, weight = (sum(q[j] * part[k] for j, part in enumerate(parts)) for k in range(2))
+    sizes = np.array([int(part[0].sum()) for part in parts])
+    return StructurePosterior(inclusion, weight, np.zeros(0), np.bincount(sizes, q, minlength=r + 1))

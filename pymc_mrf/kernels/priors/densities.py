@@ -122,6 +122,22 @@ class Combined(NamedTuple):
     inverse: np.ndarray
 
 
+class Joined(NamedTuple):
+    """Densities of some parameters, and of those that come after them.
+
+    Attributes
+    ----------
+    first : Densities or Alike
+    second : Densities or Alike
+    n_first : int
+        Number of the former; single densities are asked of them only.
+    """
+
+    first: Densities | Alike
+    second: Densities | Alike
+    n_first: int
+
+
 @by_type
 def density_of(densities, i):
     """Return the density of parameter i of `Densities` or `Alike`."""
@@ -137,6 +153,12 @@ def own_density(f, i):
 def common_density(f, i):
     """Return the density that all have."""
     return f.density
+
+
+@density_of.register(Joined)
+def density_of_first(f, i):
+    """Return the density of parameter i, one of the first."""
+    return density_of(f.first, i)
 
 
 @by_type

@@ -191,6 +191,29 @@ def follow_block(whole: Any, view: Any, e: int, old: Any, new: Any) -> None:
     """Change block e in all that `whole` keeps but `w` and `b`."""
 
 
+@by_type
+def absence(whole: Any, view: Any, e: int, x: Any) -> Any:
+    """Log prior of value x of block e beside slab and biases: -inf, nearly, where it cannot be absent."""
+
+
+@absence.register(object)
+def absence_is_free(whole, view, e, x):
+    """Say nothing."""
+    return 0.0
+
+
+@by_type
+def bias_range(whole: Any, u: int) -> Any:
+    """First of the biases of node u, and the first that is not one of it."""
+
+
+@bias_range.register(object)
+def biases_by_node(whole, u):
+    """Return the places of as many as every node has."""
+    q = whole.field.basis.shape[0]
+    return u * q, u * q + q
+
+
 @questions.look_at.register(BlockEdges)
 def look_at_block(view, e, value):
     """Take the block out; what the score explains, infinite if unknown, and log det of the information."""
@@ -232,11 +255,11 @@ def bias_at(view, e, x, end, a):
 @lean
 def log_biases_of_block(view, e, x, bias):
     """Log prior of the biases of both ends of edge e as they are at its value x."""
-    field, q, value = view.whole.field, view.whole.field.basis.shape[0], 0.0
+    value = absence(view.whole, view, e, x)
     if view.n_biases > 0:
         for end in range(2):
-            u = field.edges[view.field.first[e], end]
-            for a in range(u * q, u * q + q):
+            start, stop = bias_range(view.whole, view.whole.field.edges[view.field.first[e], end])
+            for a in range(start, stop):
                 value += log_density(density_of(bias, a), bias_at(view, e, x, end, a))
     return value
 
@@ -244,12 +267,11 @@ def log_biases_of_block(view, e, x, bias):
 @lean
 def add_bias_terms(view, e, x, bias, g, H):
     """Log prior of the biases of both ends at value x; its slope and curvature are added to g and H."""
-    field, q, value = view.whole.field, view.whole.field.basis.shape[0], 0.0
-    first, width = view.field.first[e], x.shape[0]
+    field, first, width, value = view.whole.field, view.field.first[e], x.shape[0], 0.0
     if view.n_biases > 0:
         for end in range(2):
-            u = field.edges[first, end]
-            for a in range(u * q, u * q + q):
+            start, stop = bias_range(view.whole, field.edges[first, end])
+            for a in range(start, stop):
                 density, at = density_of(bias, a), bias_at(view, e, x, end, a)
                 slope, precision = slope_and_precision(density, at)
                 value += log_density(density, at)

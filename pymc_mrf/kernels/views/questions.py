@@ -27,7 +27,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
-from pymc_mrf.kernels.priors.densities import density_of, log_density, slope_and_precision
+from pymc_mrf.kernels.priors.densities import Joined, density_of, log_density, slope_and_precision
 from pymc_mrf.kernels.vector_sums import copy
 
 
@@ -249,6 +249,13 @@ def prior_of_each(bias, b, slope):
     return value
 
 
+@bias_prior.register(Joined)
+def prior_of_both(bias, b, slope):
+    """Add up what the first and the second say; `b` and `slope` (n_biases,)."""
+    n = bias.n_first
+    return bias_prior(bias.first, b[:n], slope[:n]) + bias_prior(bias.second, b[n:], slope[n:])
+
+
 @by_type
 def fill_bias_precisions(bias: Any, out: Any) -> Any:
     """Curvature of the log prior of the biases, each at its centre, into `out` (d q,)."""
@@ -260,6 +267,13 @@ def fill_own_precisions(bias, out):
     for i in range(out.shape[0]):
         density = density_of(bias, i)
         out[i] = slope_and_precision(density, density.location)[1]
+
+
+@fill_bias_precisions.register(Joined)
+def fill_precisions_of_both(bias, out):
+    """Ask the first and the second, into `out` (d q,)."""
+    fill_bias_precisions(bias.first, out[: bias.n_first])
+    fill_bias_precisions(bias.second, out[bias.n_first :])
 
 
 @lean

@@ -29,6 +29,7 @@ class BlockEdges(EdgeEngine):
     def __init__(self, whole: EdgeEngine) -> None:
         self._whole = whole
         self.is_pseudo = whole.is_pseudo  # type: ignore[misc]
+        self.starts_empty = whole.starts_empty  # type: ignore[misc]
         self.information, self.correlations = whole.information, whole.correlations
         inner: Any = whole.view
         pair = inner.field.pair

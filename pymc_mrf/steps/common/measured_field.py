@@ -1,6 +1,6 @@
 """A Gaussian field of a model: its measurements, and their deviations from the means, at a point."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pymc as pm
@@ -21,11 +21,12 @@ class MeasuredField(FieldCells):
     Raises
     ------
     ValueError
-        As `FieldCells`.
+        As `FieldCells`, or if data are not finite, which `pymc.set_data` lets pass.
     """
 
     def __init__(self, node, model: pm.Model) -> None:
         super().__init__(node, model)
+        refuse_infinite(self, range(self.table.shape[1]))
         self._read = PointFunction(node.op.dist_params(node)[2], model)
         self._start = model.initial_point()
 
@@ -59,3 +60,15 @@ class MeasuredField(FieldCells):
         for column, free in zip(x.T, self.free.T, strict=True):
             column[free] = column[~free].mean() if not free.all() else 0.0
         return x - self.means(self._start)
+
+
+def refuse_infinite(field: FieldCells, columns: Iterable[int]) -> None:
+    """Refuse data whose measurements, in these columns, are not finite."""
+    for i in columns:
+        x = field.table[~field.free[:, i], i]
+        wrong = x[~np.isfinite(x)]
+        if len(wrong):
+            raise ValueError(
+                f"the data of {field.name} have the value {wrong[0]:g} at {field.op.graph.nodes[i]!r}, which "
+                "is a measurement: pass finite numbers to pm.set_data, and missing cells as `observed`"
+            )

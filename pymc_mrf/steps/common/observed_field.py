@@ -13,14 +13,17 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.measured_field import MeasuredField
+from pymc_mrf.steps.common.mixed_field import MixedCells
 from pymc_mrf.steps.common.model_field import FieldCells, ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
@@ -61,9 +64,11 @@ def _not_observed(field, model: pm.Model) -> str:
     )
 
 
-def cells_of(node, model: pm.Model) -> ModelField | MeasuredField:
+def cells_of(node, model: pm.Model) -> ModelField | MeasuredField | MixedCells:
     """Read the cells of a field of any kind."""
-    return (MeasuredField if node.op.family is GAUSSIAN else ModelField)(node, model)
+    if node.op.family is GAUSSIAN:
+        return MeasuredField(node, model)
+    return (MixedCells if isinstance(node.op, MixedFieldRV) else ModelField)(node, model)
 
 
 def entries_of(parameter, rv) -> np.ndarray | None:
@@ -123,10 +128,14 @@ def constant_share(parameter, rv, model: pm.Model) -> Share | None:
 def varies_by_row(node) -> bool:
     """Whether the parameters of a field may differ between its rows, as far as their types tell."""
     edge, *others = node.op.edge_and_node_parameters(node)
-    family = node.op.family
-    cores = [edge.type.shape[: edge.type.ndim - 1 - family.edge_axes]]
-    cores += [p.type.shape[: p.type.ndim - 1 - family.node_axes] for p in others]
-    return any(length != 1 for lengths in cores for length in lengths)
+    family, n_nodes = node.op.family, node.op.graph.n_nodes
+    batches = [edge.type.shape[: edge.type.ndim - 1 - family.edge_axes]]
+    if others:
+        shapes = family.node_shapes(n_nodes)
+        batches += [
+            p.type.shape[: p.type.ndim - len(shape)] for p, shape in zip(others, shapes, strict=True)
+        ]
+    return any(length != 1 for lengths in batches for length in lengths)
 
 
 def random_point(model: pm.Model, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -251,9 +260,11 @@ class ObservedField:
     family : Family
     sampled : SampledField or None
         Of a Monte Carlo likelihood.
+    reference : MixedReference or None
+        Of a Monte Carlo likelihood of a mixed field.
     x : (n, d) int8 array, or float64 array
         Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
-        earlier ones beside each; of a Gaussian field deviations from the means.
+        earlier ones beside each; of Gaussian and mixed fields deviations from the means.
     changes : bool
         Whether these do from draw to draw, with missing cells or random means.
     blocks : list of int64 arrays
@@ -267,7 +278,10 @@ class ObservedField:
         By which that entry is multiplied.
     is_plain : bool
         Whether the parameters are the entries themselves.
+    node_parameters : list of TensorVariable
+        Of the nodes, as engines take them.
     node_parameter : TensorVariable or None
+        The only one of them.
     held : HeldData
         To be asked at the start of every chain whether `x` is still the data of the model.
 
@@ -290,6 +304,7 @@ class ObservedField:
         self._model = model
         self.graph: Any = op.graph
         self.family: Family = op.family
+        self.reference: MixedReference | None = getattr(op, "reference", None)
         self.sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
         entries = entries_of(edge_parameter, rv)
@@ -340,13 +355,15 @@ class ObservedField:
                 f"{rv.name} is that of several: groups find by themselves which edges are alike"
             )
         if op.likelihood not in likelihoods:
-            left = possible_of(node, model, likelihoods)
+            served = [one.removeprefix(op.prefix) for one in likelihoods if one.startswith(op.prefix)]
+            left = possible_of(node, model, served)
             remedy = f"leave {rv.name} to pm.sample()"
             if left:
                 remedy = f"declare the field with likelihood={listed(left)}"
             raise ValueError(
                 f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; {remedy}'
             )
+        self.node_parameters = parameters[1:]
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
         if rv in set(ancestors(op.dist_params(node)[1:], blockers=model.free_RVs)):
             raise ValueError(

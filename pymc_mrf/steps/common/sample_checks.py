@@ -95,6 +95,35 @@ def poor_sample(
     return []
 
 
+def poor_mixed_sample(field: str, squares: list[float], share: float) -> list[str]:
+    """Warn if the sample of a mixed field was too small, or too far from the draws.
+
+    Parameters
+    ----------
+    field : str
+    squares : list of float
+        Of the noise.
+    share : float
+        Smallest effective share of the weights.
+    """
+    rms, what = (
+        float(np.sqrt(np.mean(squares))),
+        f'The sample behind likelihood="monte-carlo" of {field}',
+    )
+    remedy = 'Compare with likelihood="pseudo", which claims too much, or use "exact" with fewer answers'
+    if share < LEAST_SHARE:
+        return [
+            f"{what} is far from the draws: at some of them its points have weights that are worth "
+            f"{share:.1%} of their number, less than {LEAST_SHARE:.0%}. {remedy}"
+        ]
+    if rms > EDGE_NOISE:
+        return [
+            f"{what} is too small: log-likelihood ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. "
+            f"{remedy}"
+        ]
+    return []
+
+
 def is_kept(count: ChainCount) -> bool:
     """Whether the next draw is one of `COUPLING_DRAWS`."""
     return count.n_draws % max(count.length // COUPLING_DRAWS, 1) == 0

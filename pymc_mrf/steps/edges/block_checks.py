@@ -7,7 +7,7 @@ from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_prior import KINDS
 
 SLABS = "pm.Normal, pm.StudentT, pm.Cauchy or pm.Laplace"
-SERVED = ("exact", "pseudo", "monte-carlo")
+SERVED = ("exact", "pseudo", "monte-carlo", "mixed-exact", "mixed-pseudo", "mixed-monte-carlo")
 
 
 def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
@@ -28,12 +28,12 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
             )
         return
     sizes = field.family.block_sizes(field.graph.edges)
-    if not np.array_equal(op.blocks, sizes):
+    if not np.array_equal(op.blocks or np.ones(op.n), sizes):
         has = f"blocks of {_few(op.blocks)} entries" if op.blocks else "no blocks"
         raise ValueError(
             f"{rv.name} has {has}, but the edges of {field.name} have tables of {_few(sizes)} parameters, "
             f"which {step} adds and removes as a whole: declare it with "
-            "blocks=pymc_mrf.table_sizes(graph, n_states)"
+            f"blocks={field.family.blocks_asked}"
         )
     if len(fields) > 1 or not field.is_plain or len(field.blocks) > 1:
         raise ValueError(

@@ -16,6 +16,8 @@ from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, Edge
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
+from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
@@ -30,6 +32,7 @@ from pymc_mrf.steps.common.sample_checks import (
     FARTHEST,
     LEAST_SHARE,
     is_kept,
+    poor_mixed_sample,
     poor_sample,
 )
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
@@ -51,6 +54,9 @@ ENGINES: dict[str, type[EdgeEngine]] = {
     "particles": ParticleEdges,
     "conditional": ConditionalEdges,
     "gaussian": GaussianLikelihood,
+    "mixed-exact": MixedLikelihood,
+    "mixed-pseudo": MixedPseudoLikelihood,
+    "mixed-monte-carlo": MixedLikelihood,
 }
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -229,6 +235,9 @@ class EdgeGibbs(EdgeStep):
         "exact": EXACT,
         "conditional": EXACT,
         "gaussian": EXACT,
+        "mixed-exact": EXACT,
+        "mixed-pseudo": OF_PSEUDO,
+        "mixed-monte-carlo": OF_SAMPLE,
         "pseudo": OF_PSEUDO,
         "monte-carlo": OF_SAMPLE,
         "particles": APPROXIMATE,
@@ -353,6 +362,9 @@ class EdgeGibbs(EdgeStep):
         options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
             options["references"] = self._references()
+        if likelihood == "mixed-monte-carlo":
+            assert fields[0].reference is not None
+            options["states"] = fields[0].reference.listed
         engine_type = ENGINES[likelihood]
         if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
             engine_type = ListedRowEdges
@@ -487,6 +499,8 @@ class EdgeGibbs(EdgeStep):
                 self.squared_distances,
                 self._references(),
             )
+        elif self.noise and self._target[3] == "mixed-monte-carlo":
+            messages += poor_mixed_sample(self._fields[0].name, self.noise, self.least_share)
         elif self.noise:
             messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
         if self.weights:
@@ -502,7 +516,7 @@ class EdgeGibbs(EdgeStep):
         said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
         if said:
             return said
-        if any(isinstance(field.graph, LaggedGraph) for field in self._fields):
+        if any(f.likelihood != "pseudo" or isinstance(f.graph, LaggedGraph) for f in self._fields):
             return said  # rows are not those of a field
         ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
         for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):

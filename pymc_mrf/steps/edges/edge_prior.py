@@ -22,6 +22,7 @@ from pymc_mrf.kernels.priors.densities import (
     Alike,
     Combined,
     Densities,
+    Joined,
     Tabulated,
     density_of,
 )
@@ -180,6 +181,8 @@ class NodeReader:
     field : ObservedField
     model : pymc.Model
     compile_kwargs : dict, optional
+    part : int
+        Which of the parameters of the nodes of the field.
 
     Attributes
     ----------
@@ -191,14 +194,16 @@ class NodeReader:
         That of the node parameters.
     """
 
-    def __init__(self, bias: FreeBias | None, field: ObservedField, model, compile_kwargs) -> None:
+    def __init__(
+        self, bias: FreeBias | None, field: ObservedField, model, compile_kwargs, part: int = 0
+    ) -> None:
         self.name, self._op = "", None
-        self.shape = field.family.node_shape(field.graph.n_nodes)
+        self.shape = field.family.node_shapes(field.graph.n_nodes)[part]
         self._first = field.first
         self._field = field.name
         self._table: TabulatedPrior | None = None
         if bias is None:
-            self.inputs: list = [] if field.node_parameter is None else [field.node_parameter]
+            self.inputs: list = field.node_parameters[part : part + 1]
             if not self.inputs:
                 self.shape = (0,)
             return
@@ -248,16 +253,25 @@ class EdgePriorReader:
     rv : TensorVariable
         The spike-and-slab variable, free in `model`.
     nodes : list of NodeReader
-        One for each field.
+        One for each field, or for each parameter of its nodes.
     factors : (F, F) array or None
         The biases of field f are sum_g factors[f, g] times what node g reads; None if they are those of f.
     model : pymc.Model
     compile_kwargs : dict, optional
+    is_joined : bool
+        Whether the nodes are those of two parameters of one field.
     """
 
     def __init__(
-        self, rv, nodes: list[NodeReader], factors: np.ndarray | None, model, compile_kwargs=None
+        self,
+        rv,
+        nodes: list[NodeReader],
+        factors: np.ndarray | None,
+        model,
+        compile_kwargs=None,
+        is_joined: bool = False,
     ) -> None:
+        self._is_joined = is_joined
         self._op = rv.owner.op
         self._name = rv.name
         self._nodes, self._factors = nodes, factors
@@ -314,8 +328,11 @@ class EdgePriorReader:
             slab = density_of(closed_form(self._op.scalar.op, native, 1), 0)
         priors = [node.prior(own) for node, own in zip(self._nodes, of_nodes, strict=True)]
         bias: Any = priors[0]  # of all fields if it is one table
-        if isinstance(bias, Densities):
+        if all(isinstance(one, Densities) for one in priors):
             bias = Densities._make(map(np.concatenate, zip(*priors, strict=True)))
+        elif self._is_joined:
+            first, second = priors
+            bias = Joined(first, second, self._nodes[0].size)
         if self._factors is not None:
             bias = Combined(bias, np.linalg.inv(self._factors))
         fixed = [node.fixed(own) for node, own in zip(self._nodes, of_nodes, strict=True)]

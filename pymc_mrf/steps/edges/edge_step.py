@@ -43,12 +43,20 @@ class EdgeStep(MRFStep):
         )
         self._held = [field.held for field in fields]
         self._name = model.rvs_to_values[rv].name
+        parts = [(field, k) for field in fields for k in range(max(len(field.node_parameters), 1))]
         self._nodes = [
-            NodeReader(biases.free[i] if biases.free else None, field, model, self._compile_kwargs)
-            for i, field in enumerate(fields)
+            NodeReader(biases.free[i] if biases.free else None, field, model, self._compile_kwargs, k)
+            for i, (field, k) in enumerate(parts)
         ]
         self._bias_names = [node.name for node in self._nodes if node.name]
-        self._prior = EdgePriorReader(rv, self._nodes, biases.factors, model, self._compile_kwargs)
+        self._prior = EdgePriorReader(
+            rv,
+            self._nodes,
+            biases.factors,
+            model,
+            self._compile_kwargs,
+            is_joined=len(parts) > len(fields),
+        )
 
     def _check_field(self, rv, field: ObservedField, likelihood: str) -> None:
         """Refuse fields that the step cannot move under this likelihood."""

@@ -43,7 +43,7 @@ class Biases(NamedTuple):
     Attributes
     ----------
     free : list of FreeBias
-        As many as fields; none if edge samplers cannot move the biases of all.
+        As many as fields, or as parameters of the nodes of one; none if edge samplers cannot move all.
     factors : (F, F) array or None
         The biases of field f are sum_g factors[f, g] times the variable g; None if each is that of a field.
     """
@@ -62,6 +62,8 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     read = [node.op.edge_and_node_parameters(node) for node in nodes]
     if not nodes or any(len(of_field) < 2 for of_field in read) or any(map(varies_by_row, nodes)):
         return NO_BIASES
+    if any(len(of_field) > 2 for of_field in read):
+        return _biases_of_one(nodes, read, model)
     parameters = [of_field[1] for of_field in read]
     found, factors = [free_bias(parameter, model) for parameter in parameters], None
     free = [bias for bias in found if bias is not None]
@@ -79,6 +81,23 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     if not movable or (factors is not None and len(shapes) > 1) or not have_common_form(free):
         return NO_BIASES
     return Biases(free, factors)
+
+
+def _biases_of_one(nodes: list, read: list, model: pm.Model) -> Biases:
+    """Find the free variables behind all parameters of the nodes of one field, if samplers can move them."""
+    if len(nodes) > 1:
+        return NO_BIASES
+    [node], [[_, *parameters]] = nodes, read
+    found = [free_bias(parameter, model) for parameter in parameters]
+    free = [bias for bias in found if bias is not None]
+    shapes = node.op.family.node_shapes(node.op.graph.n_nodes)
+    is_movable = len({bias.rv for bias in free}) == len(parameters) and all(
+        has_readable_prior(bias.rv)
+        and tuple(value_of(bias.rv.shape)) == shape
+        and all(field_node(child) is node for child in children(bias.rv, model))
+        for bias, shape in zip(free, shapes, strict=True)
+    )
+    return Biases(free, None) if is_movable else NO_BIASES
 
 
 def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
@@ -183,7 +202,7 @@ def edge_target(
         )
     others = [other for other in rvs if other is not rv]
     biases = biases_of_fields(rv, model)
-    parameters = [f.node_parameter for f in fields if f.node_parameter is not None]
+    parameters = [parameter for f in fields for parameter in f.node_parameters]
     near = set(ancestors(parameters, blockers=model.free_RVs))
     for other in others:
         if other not in near:

@@ -1,0 +1,343 @@
+"""The mixed field as a PyMC distribution: answers and measurements of one table."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Continuous
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.checks import check_labels, numeric_array, warn_user, whole_number
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.field import (
+    RegisteredField,
+    check_shape,
+    latent_if_all_missing,
+    registered_node,
+    repeat_rows,
+)
+from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
+from pymc_mrf.distributions.mrf import FEWEST_ROWS, check_dims, check_numbers, named_parameter
+from pymc_mrf.distributions.state_axes import by_unit
+from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
+from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.edges.mixed_reference import sample_reference
+
+LIKELIHOODS = ("auto", "exact", "monte-carlo", "pseudo")
+
+
+class MixedMRF(RegisteredField, Continuous):
+    r"""Mixed field: answers, with an order or without, and measurements, of which each pair may be tied.
+
+    .. math::
+
+        p(x, y) \propto \exp\Big(\sum_i b_i(x_i) + \tfrac12 z^\top W z\Big), \qquad
+        z = \big(f_1(x_1), \dots, f_a(x_a), (y - \mu) / s\big)
+
+    This is the conditional Gaussian distribution of Lauritzen & Wermuth (1989) in its homogeneous form: given
+    the answers measurements are normal, with means that depend on the answers and a precision K that does
+    not; answers given all else are log-linear. Two nodes are independent given all others if and only if
+    the parameters of their edge are zero.
+
+    The feature f of an ordinal answer is its state about the middle of all, 0, ..., K - 1 less (K - 1) / 2;
+    those of a nominal one are K - 1 orthonormal contrasts of its states, as in `NominalMRF`. So biases are
+    those where all else is in the middle, and means those where all answers are. The weights W of an edge
+    multiply the products of the features of both ends; between measurements -W is K, with `diagonal` for its
+    diagonal.
+
+    Parameters
+    ----------
+    name : str
+    weight : tensor_like of float, shape (P,)
+        Parameters of all edges, one edge after the other in graph order, ``kinds.block_sizes(graph)`` of
+        each: one, but for edges of nominal answers, those of two nominal ones row by row. An edge whose
+        parameters are all zero is absent.
+    bias : tensor_like of float, shape (a, K), (1, K), (K,) or scalar
+        Log weight of each state of each answer. Beyond the states of an answer entries have no meaning: they
+        keep their prior.
+    diagonal : tensor_like of float, shape (c,), (1,) or scalar, optional
+        Diagonal of the precision of the scaled measurements: one over the variance of each given all else.
+        Any positive prior, such as pm.Gamma. Left out if there are no measurements.
+    mean : tensor_like of float, shape (..., c), (..., 1) or scalar
+        Of each measurement, in its units, where the answers are in the middle; it may differ between rows,
+        as ``intercept + age[:, None] * slope``.
+    graph : networkx.Graph or PairwiseGraph
+        With the names of the columns for nodes, in their order.
+    kinds : ColumnKinds
+        What each node is (`column_kinds`).
+    scale : (c,) array_like of float, or scalar, optional
+        Positive numbers, by which measurements are divided before anything else, such as their standard
+        deviations, so that one slab for all edges means the same; 1 by default. Means, data and draws stay
+        in the units of the measurements; weights and diagonal are those of the scaled ones.
+    likelihood : {"auto", "exact", "monte-carlo", "pseudo"}
+        "exact": the normaliser is a sum over all states of the answers, of which there may be some hundred
+        thousand. "monte-carlo": a sum over a sample of them, made when the field is declared, at a reference
+        near the data, which must be complete.
+        "pseudo": the product of the probabilities of all answers given all else, and the density of the
+        measurements given the answers. "auto" is "exact" up to 4,096 states of all answers together, else
+        "monte-carlo", or "pseudo" without complete data.
+    observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
+        States and measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN
+        and cells of tables without a value are missing: `MixedGibbs` draws them.
+    columns : sequence, optional
+        Names of the columns of a table that are the nodes, in node order, if they are others.
+    weights : (n,) array_like of int, optional
+        How many observations each row of `observed` stands for.
+    n_sweeps : int
+        Gibbs sweeps of a random draw where the answers have more than 4,096 states together; else draws are
+        exact.
+    **kwargs
+        As for every PyMC distribution.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If graph, kinds, data and parameters do not fit together, a parameter is not finite, numbers of
+        `diagonal` or `scale` are not positive, a column is of another kind than said, or a measurement has
+        the same value in all rows.
+
+    Notes
+    -----
+    The log density is -inf where K is not positive definite, with the consequences for the prior that
+    `GaussianMRF` tells of.
+
+    Examples
+    --------
+    >>> kinds = pymc_mrf.column_kinds(table, {"trust": "ordinal", "party": "nominal"})
+    >>> graph = pymc_mrf.graphs.complete(kinds.names)
+    >>> with pm.Model(coords=kinds.coords(graph)):
+    ...     slab, blocks = pm.Normal.dist(0, 0.5), kinds.block_sizes(graph)
+    ...     weight = pymc_mrf.SpikeAndSlab("weight", 0.5, slab, blocks=blocks, dims="entry")
+    ...     bias = pm.Normal("bias", 0, 2, dims=("answer", "state"))
+    ...     diagonal = pm.Gamma("diagonal", 2, 1, dims="measurement")
+    ...     mean = pm.Normal("mean", 0, 100, dims="measurement")
+    ...     pymc_mrf.MixedMRF(
+    ...         "x", weight, bias, diagonal, mean, graph=graph, kinds=kinds, scale=scale, observed=table
+    ...     )
+
+    References
+    ----------
+    Lauritzen & Wermuth (1989); Lee & Hastie (2015) for the pairwise form and its pseudo-likelihood.
+    """
+
+    rv_type = MixedFieldRV
+
+    def __new__(
+        cls, name, *args, graph=None, kinds=None, observed=None, columns=None, weights=None, **kwargs
+    ):
+        """Register the field with the model on the context stack, after checking the data."""
+        graph = _checked_graph(graph, kinds, f"{cls.__name__} {name!r}")
+        observed = _read(observed, kinds, name, columns, weights)
+        x = None
+        if observed is not None:
+            x = _check_observed(observed, kinds, name)
+            if not isinstance(observed, Variable):
+                observed = x
+            observed, kwargs = latent_if_all_missing(observed, kwargs)
+            kwargs["data"] = x
+        rv = super().__new__(cls, name, *args, graph=graph, kinds=kinds, observed=observed, **kwargs)
+        check_dims(name, name, graph)
+        if x is not None and observed is not None:
+            _check_rows(registered_node(rv), x, name)
+        return rv
+
+    @classmethod
+    def rv_op(cls, *parameters, op, size=None, rng=None):
+        """Build the random variable."""
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
+
+    @classmethod
+    def dist(
+        cls,
+        weight,
+        bias=0.0,
+        diagonal=None,
+        mean=0.0,
+        *,
+        graph,
+        kinds,
+        scale=1.0,
+        likelihood="auto",
+        n_sweeps=100,
+        data=None,
+        **kwargs,
+    ):
+        """Unregistered variable; see the class."""
+        graph = _checked_graph(graph, kinds, cls.__name__)
+        check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
+        whole_number(n_sweeps, "n_sweeps", 1)
+        if likelihood not in LIKELIHOODS:
+            options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
+            raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
+        op = MixedFieldRV(graph, kinds, _scale(scale, kinds), n_sweeps=int(n_sweeps))
+        c = op.layout.n_measured
+        if c and diagonal is None:
+            raise TypeError(
+                "diagonal is missing: give the diagonal of the precision of the measurements, as "
+                'pm.Gamma("diagonal", 2, 1, dims="measurement")'
+            )
+        is_complete = data is not None and not np.ma.is_masked(data)
+        if likelihood == "auto":
+            beyond = "monte-carlo" if is_complete else "pseudo"
+            likelihood = "exact" if op.n_states <= LISTED else beyond
+        if likelihood == "monte-carlo" and not is_complete:
+            raise ValueError(
+                'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
+                'use likelihood="exact" or "pseudo", or drop the rows with missing cells'
+            )
+        if likelihood == "exact" and op.n_states > MOST_LISTED:
+            raise ValueError(
+                f"the answers have {op.n_states:,} states together, more than the {MOST_LISTED:,} that "
+                'likelihood="exact" lists: use likelihood="pseudo", or fewer answers'
+            )
+        reference = None
+        if likelihood == "monte-carlo":
+            x = data.reshape(-1, graph.n_nodes).copy()
+            x[:, kinds.measurements] /= np.array(op.scale)
+            reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
+        op = MixedFieldRV(graph, kinds, op.scale, f"mixed-{likelihood}", int(n_sweeps), reference)
+        parameters = [
+            _parameter(weight, "weight", len(op.layout.pairs), "entry", op),
+            _bias(bias, op),
+            _parameter(np.zeros(0) if diagonal is None else diagonal, "diagonal", c, "measurement", op),
+            _parameter(mean, "mean", c, "measurement", op, may_differ=True),
+        ]
+        numbers = None if isinstance(diagonal, Variable) or diagonal is None else np.asarray(diagonal)
+        if numbers is not None and (numbers <= 0).any():
+            raise ValueError(
+                f"diagonal must be positive, one over a variance, but has the value "
+                f"{numbers[numbers <= 0].flat[0]:g}: give positive numbers, or a positive prior such as "
+                "pm.Gamma"
+            )
+        return super().dist(parameters, op=op, **kwargs)
+
+
+def _checked_graph(graph: Any, kinds: Any, what: str) -> PairwiseGraph:
+    """Return the graph of a field with these kinds of nodes."""
+    if graph is None:
+        raise TypeError(f"{what} needs graph=, a networkx.Graph or one of pymc_mrf.graphs")
+    if not isinstance(kinds, ColumnKinds):
+        raise TypeError(f"{what} needs kinds=, what pymc_mrf.column_kinds(table) found, not {kinds!r}")
+    if not len(kinds.answers):
+        raise ValueError(f"{what} has measurements only: declare it as a pymc_mrf.GaussianMRF")
+    return kinds.checked(graph)
+
+
+def _scale(scale: Any, kinds: ColumnKinds) -> tuple[float, ...]:
+    """Return the scales of the measurements, positive numbers."""
+    labels = [kinds.names[i] for i in kinds.measurements]
+    check_labels(scale, labels, "scale", "node")
+    values = numeric_array(scale, "scale", "iuf").astype(np.float64)
+    if values.shape not in ((), (1,), (len(labels),)):
+        raise ValueError(
+            f"scale has shape {values.shape}, but there are {len(labels)} measurements: give one number for "
+            "each, in node order, or one for all"
+        )
+    values = np.broadcast_to(values, (len(labels),))
+    wrong = ~(np.isfinite(values) & (values > 0))
+    if wrong.any():
+        raise ValueError(
+            f"scale must be positive numbers, but that of {labels[int(np.flatnonzero(wrong)[0])]!r} is "
+            f"{values[wrong][0]:g}"
+        )
+    return tuple(values.tolist())
+
+
+def _parameter(value, label: str, length: int, unit: str, op: MixedFieldRV, may_differ: bool = False):
+    """Symbolic parameter (length,) from that, (1,) or a scalar, numbers checked."""
+    names = op.columns.coords(op.graph)[unit]
+    check_labels(value, names, label, unit)
+    symbolic, numbers, _ = named_parameter(value, 1, label)
+    check_numbers(numbers, GAUSSIAN, label)
+    if symbolic.type.ndim > 1 and not may_differ:
+        raise ValueError(
+            f"{label} has {symbolic.type.ndim} dimensions, but all rows of a mixed field have the same: give "
+            f'one value for each {unit}, as with dims="{unit}"; means may differ between rows'
+        )
+    known = symbolic.type.shape[-1] if symbolic.type.ndim else 1
+    if known not in (None, 1, length):
+        raise ValueError(
+            f'{label} has length {known}, but there are {length}: give one value per {unit} (dims="{unit}" '
+            "with coords=kinds.coords(graph))"
+        )
+    return by_unit(symbolic, length, label, unit)
+
+
+def _bias(value, op: MixedFieldRV):
+    """Symbolic biases (a, K) from that, (1, K), (K,) or a scalar, numbers checked."""
+    a, K = len(op.layout.cards), op.layout.features.shape[1]
+    symbolic, numbers, _ = named_parameter(value, 2, "bias")
+    check_numbers(numbers, GAUSSIAN, "bias")
+    shape = symbolic.type.shape
+    if len(shape) > 2 or any(n not in (None, 1, m) for n, m in zip(shape[::-1], (K, a), strict=False)):
+        raise ValueError(
+            f"bias has shape {shape}, but there are {a} answers of up to {K} states: give shape ({a}, {K}), "
+            '(1, K) or (K,), as with dims=("answer", "state")'
+        )
+    return pt.broadcast_to(symbolic, (a, K)) if shape != (a, K) else symbolic
+
+
+def _read(observed: Any, kinds: ColumnKinds, name: str, columns: Any, weights: Any) -> Any:
+    """Make arrays of tables, masked if cells are missing, with rows repeated by their weights."""
+    if observed is None or isinstance(observed, Variable):
+        for option, given in (("columns", columns), ("weights", weights)):
+            if given is not None:
+                raise ValueError(
+                    f"{name}: {option}={given!r} has no meaning without `observed` that is an array or a "
+                    "table: leave it out"
+                )
+        return observed
+    answers = read_mixed(observed, kinds, f"{name}: observed", columns)
+    if answers is not None:
+        observed = answers.values
+        if answers.is_missing.any():
+            observed = np.ma.masked_array(answers.values, answers.is_missing)
+    return observed if weights is None else repeat_rows(observed, weights, name)
+
+
+def _check_observed(observed: Any, kinds: ColumnKinds, name: str) -> np.ndarray:
+    """Refuse what are no states or measurements; return floats, masked where cells are missing."""
+    if isinstance(observed, Variable):
+        observed = observed.get_value() if isinstance(observed, SharedVariable) else value_of(observed)
+    mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
+    values = numeric_array(np.ma.getdata(observed), f"{name}: observed", "iuf").astype(np.float64)
+    d = len(kinds.names)
+    if values.ndim == 0 or values.shape[-1] != d:
+        raise ValueError(
+            f"{name}: `observed` has shape {values.shape}, but its last dimension must be the {d} nodes of "
+            "the graph, in node order"
+        )
+    if values.size == 0:
+        raise ValueError(f"{name}: `observed` has no rows; at least one observation is needed")
+    is_missing = np.isnan(values) | (False if mask is None else mask)
+    values = np.where(is_missing, 0.0, values)
+    twins = check_mixed(values.reshape(-1, d), is_missing.reshape(-1, d), kinds, f"{name}: observed")
+    if twins:
+        u, v = twins[0]
+        warn_user(
+            f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
+            "precision of such nodes finite; leave one of the two out"
+        )
+    rows = np.ma.masked_array(values, is_missing).reshape(-1, d)
+    constant = np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False)
+    if len(rows) >= FEWEST_ROWS and constant[kinds.answers].any():
+        never = ", ".join(str(kinds.names[i]) for i in kinds.answers if constant[i])
+        warn_user(
+            f"{name} never changes at {never}: only the priors keep the parameters of such nodes and of "
+            "their edges finite"
+        )
+    return np.ma.masked_array(values, is_missing) if is_missing.any() else values
+
+
+def _check_rows(node, x: np.ndarray, name: str) -> None:
+    """Refuse means that differ between rows of another number than those of the data `x` (..., d)."""
+    mean = node.op.dist_params(node)[3]
+    for n, m in zip(mean.type.shape[-2::-1], x.shape[-2::-1], strict=False):
+        if n not in (None, 1, m):
+            raise ValueError(
+                f"{name}: mean has {n} rows, but `observed` has {m}: a mean that depends on covariates needs "
+                "those of the same rows"
+            )

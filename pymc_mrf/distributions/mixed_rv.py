@@ -1,0 +1,325 @@
+"""The random variable behind mixed fields: its draws and its log density, or that of its full conditionals.
+
+With z the features of the answers and the deviations of the measurements, the log density is a quadratic form
+of z, the biases, and the log normaliser, a sum over the listed states of the answers
+(`pymc_mrf.kernels.mixed`). Where the precision of the measurements is not positive definite it is -inf.
+"""
+
+from functools import cached_property
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.distribution import _support_point
+from pymc.logprob.abstract import _logprob
+from pytensor.gradient import disconnected_type, grad_not_implemented
+from pytensor.graph import Apply, Op
+
+from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions.elementwise_terms import probability_or_nan
+from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.gaussian_rv import LOG_2PI
+from pymc_mrf.distributions.symbolic_tables import core, strip_views
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.mixed import MixedFamily, layout_of, mixed
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels import mixed as kernels
+
+LISTED = 2**12
+"""States of the answers up to which all are listed unasked."""
+
+MOST_LISTED = 2**18
+"""States of the answers up to which all are listed on request."""
+
+
+class MixedFieldRV(FieldRV):
+    """Random variable over the nodes of `graph`, answers and measurements as `columns` say.
+
+    Of parameters weight (P,), bias (a, K), diagonal (c,) and mean (c,). A draw is NaN where the precision is
+    not positive definite.
+
+    Attributes
+    ----------
+    scale : tuple of c floats
+        What measurements are divided by.
+    likelihood : str
+        "mixed-exact", "mixed-monte-carlo" or "mixed-pseudo".
+    reference : MixedReference or None
+        Of a Monte Carlo likelihood.
+    """
+
+    dtype = "float64"
+    __props__ = (
+        "name", "signature", "dtype", "inplace", "graph", "columns", "scale", "likelihood", "n_sweeps",
+        "reference",
+    )  # fmt: skip
+    _print_name = ("MixedMRF", r"\operatorname{MixedMRF}")
+    prefix = "mixed-"
+    groups_edges = False
+
+    def __init__(
+        self,
+        graph: PairwiseGraph | None = None,
+        columns: ColumnKinds | None = None,
+        scale: tuple[float, ...] = (),
+        likelihood: str = "mixed-exact",
+        n_sweeps: int = 100,
+        reference=None,
+        name: str = "MixedMRF",
+        signature: str = "(p),(a,k),(c),(c)->(d)",
+        dtype: str = "float64",
+        inplace: bool = False,
+    ) -> None:
+        if graph is None or columns is None:
+            raise TypeError("MixedFieldRV needs a graph and the kinds of its nodes")
+        self.graph, self.columns, self.scale = graph, columns, scale
+        self.likelihood, self.n_sweeps, self.reference = likelihood, n_sweeps, reference
+        super().__init__(name=name, signature=signature, dtype=dtype, inplace=inplace)
+
+    @cached_property
+    def family(self) -> MixedFamily:
+        """What the parameters are called."""
+        return mixed(self.columns)
+
+    @cached_property
+    def layout(self) -> kernels.Layout:
+        """Features and parameters as kernels take them."""
+        return layout_of(self.graph, self.columns)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of all answers together."""
+        return int(np.prod(self.layout.cards.astype(object)))
+
+    @cached_property
+    def listed(self) -> kernels.Listed:
+        """States of the answers over which the normaliser is a sum."""
+        if self.reference is not None:
+            return self.reference.listed
+        return kernels.all_states(self.layout)
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Kinds of likelihood that it may be declared with."""
+        exact = ("exact",) if self.n_states <= MOST_LISTED else ()
+        return (*exact, "monte-carlo", "pseudo")
+
+    @property
+    def n_variables(self) -> int:
+        """Number of nodes d."""
+        return self.graph.n_nodes
+
+    def edge_and_node_parameters(self, node: Apply) -> list:
+        """Weights, biases, and the log of the diagonal; deviations from the means are data."""
+        weight, bias, diagonal, _ = self.dist_params(node)
+        if not self.layout.n_measured:
+            return [weight, bias]
+        inner = strip_views(diagonal)
+        is_exp = inner.owner is not None and inner.owner.op == pt.exp
+        return [weight, bias, inner.owner.inputs[0] if is_exp else pt.log(inner)]
+
+    def implementation(self, jit):
+        """Draw one row."""
+        layout, n_sweeps, scale = self.layout, self.n_sweeps, np.array(self.scale)
+        answers, measured = self.columns.answers, self.columns.measurements
+        n_listed, d, a = (
+            (self.n_states if self.n_states <= LISTED else 0),
+            self.n_variables,
+            len(layout.cards),
+        )
+        listed = kernels.all_states(layout) if n_listed else kernels.listed(
+            layout, np.zeros((a, 0), dtype=np.int8), np.zeros(0)
+        )  # fmt: skip
+
+        def draw(rng, weight, bias, diagonal, mean):
+            out, x, y = np.empty(d), np.empty(a), np.empty(len(measured))
+            kernels.draw_mixed(
+                layout, listed, weight.astype(np.float64), bias.astype(np.float64).ravel(),
+                diagonal.astype(np.float64), n_sweeps, x, y, rng,
+            )  # fmt: skip
+            for i in range(a):
+                out[answers[i]] = x[i]
+            for j in range(len(measured)):
+                out[measured[j]] = mean[j] + scale[j] * y[j]
+            return out
+
+        return draw
+
+    def form(self, weight, diagonal):
+        """Matrix (Q + c, Q + c) of the quadratic form of z, half of which is in the log density; symbolic."""
+        Q, c, (p, q) = len(self.layout.owner), self.layout.n_measured, self.layout.pairs.T
+        P = len(p)
+        place = np.full((Q + c, Q + c), P + c)  # of zeros
+        place[p, q] = place[q, p] = np.arange(P)
+        place[Q + np.arange(c), Q + np.arange(c)] = P + np.arange(c)
+        return pt.concatenate([weight, -diagonal, pt.zeros(1)])[place]
+
+    def read(self, x, mean):
+        """States (..., a) of values, whether all are states, and z (..., Q + c); symbolic."""
+        columns, layout = self.columns, self.layout
+        values = x[..., columns.answers]
+        rounded = pt.round(pt.switch(pt.isnan(values), 0.0, values))
+        legal = (pt.eq(values, rounded) & (rounded >= 0) & (rounded < layout.cards)).all(axis=-1)
+        states = pt.clip(rounded, 0, layout.cards - 1).astype("int64")
+        Q = len(layout.owner)
+        z = pt.constant(layout.features)[np.arange(Q), states[..., layout.owner]]
+        deviation = (x[..., columns.measurements] - mean) / np.array(self.scale)
+        zeros = pt.zeros_like(deviation.sum(axis=-1, keepdims=True))  # there may be no measurements
+        return states, legal, pt.concatenate([z + zeros, deviation], axis=-1)
+
+
+@_support_point.register(MixedFieldRV)
+def _first_states_and_means(op, rv, rng, size, weight, bias, diagonal, mean):
+    """All answers in their first state, and measurements at their means."""
+    place = np.empty(op.n_variables, dtype=np.int64)
+    place[op.columns.measurements] = np.arange(op.layout.n_measured)
+    place[op.columns.answers] = op.layout.n_measured
+    zero = pt.zeros_like(mean.sum(axis=-1, keepdims=True))
+    row = pt.concatenate([mean, zero], axis=-1)[..., place]
+    return pt.broadcast_to(row, op._infer_shape(size, (weight, bias, diagonal, mean)))
+
+
+class OfListed(NumbaOp, Op):
+    """Base of the Ops of weights (P,), biases (a, K), diagonal (c,), and listed states of the answers.
+
+    The states are ``states`` (a, N) int8, ``z`` (Q, N) and ``base`` (N,).
+    """
+
+    __props__ = ("graph", "columns")
+
+    def __init__(self, graph: PairwiseGraph, columns: ColumnKinds) -> None:
+        self.graph, self.columns = graph, columns
+
+    def _allocator(self, jit):
+        """Make a function that allocates the probabilities of N states, and that numba can compile."""
+        c = layout_of(self.graph, self.columns).n_measured
+
+        def allocate(n):
+            return kernels.Weighted(
+                np.empty(n), np.empty((c, n)), np.empty((c, n)), np.empty((c, c)), np.empty((c, c))
+            )
+
+        return jit(allocate)
+
+    def connection_pattern(self, node):
+        """Connect the parameters."""
+        return [[i < 3] * len(node.outputs) for i in range(6)]
+
+
+class MixedLogPartition(OfListed):
+    """Log normaliser of the answers; NaN where the precision is not positive definite."""
+
+    def make_node(self, weight, bias, diagonal, states, z, base):
+        """Build the node."""
+        inputs = [pt.as_tensor(v) for v in (weight, bias, diagonal, states, z, base)]
+        return Apply(self, inputs, [pt.dscalar()])
+
+    def implementation(self, jit):
+        """Sum over the states."""
+        layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
+
+        def log_partition(weight, bias, diagonal, states, z, base):
+            log_sum, log_det = kernels.fill_probabilities(
+                layout,
+                kernels.Listed(states, z, base),
+                weight,
+                bias.copy().ravel(),
+                diagonal,
+                allocate(len(base)),
+            )
+            return np.asarray(log_sum - 0.5 * log_det)
+
+        return log_partition
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Cotangent of the value times its derivatives."""
+        [value] = cotangents
+        products, shares, squares = MixedMoments(self.graph, self.columns)(*inputs)
+        rest = [disconnected_type() for _ in inputs[3:]]
+        return [value * products, value * shares, -0.5 * value * squares, *rest]
+
+
+class MixedMoments(OfListed):
+    """Means of the products that the weights multiply, probabilities of states, and mean squared deviations.
+
+    They are (P,), (a, K) and (c,), the derivatives of `MixedLogPartition`, the last times -1/2. An Op of its
+    own, as who moves the means of the measurements alone does not need them.
+    """
+
+    def make_node(self, weight, bias, diagonal, states, z, base):
+        """Build the node."""
+        inputs = [pt.as_tensor(v) for v in (weight, bias, diagonal, states, z, base)]
+        return Apply(self, inputs, [pt.dvector(), pt.dmatrix(), pt.dvector()])
+
+    def implementation(self, jit):
+        """Average over the states."""
+        layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
+
+        def moments(weight, bias, diagonal, states, z, base):
+            listed, at = kernels.Listed(states, z, base), allocate(len(base))
+            products, shares = np.full(len(weight), np.nan), np.full(bias.shape, np.nan)
+            squares = np.full(len(diagonal), np.nan)
+            log_sum, _ = kernels.fill_probabilities(
+                layout, listed, weight, bias.copy().ravel(), diagonal, at
+            )
+            if np.isfinite(log_sum):
+                kernels.fill_means(layout, listed, at, products, shares, squares)
+            return products, shares, squares
+
+        return moments
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refuse."""
+        what = "second derivatives of the log-partition function"
+        return [grad_not_implemented(self, i, x, what) for i, x in enumerate(inputs)]
+
+
+@_logprob.register(MixedFieldRV)
+def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
+    [x] = values
+    weight, bias, diagonal = core(weight, 1), core(bias, 2), core(diagonal, 1)
+    states, legal, z = op.read(x, mean)
+    form, a = op.form(weight, diagonal), len(op.layout.cards)
+    units = float(np.log(np.array(op.scale)).sum()) + 0.5 * op.layout.n_measured * LOG_2PI
+    if op.likelihood == "mixed-pseudo":
+        logp = _of_answers(op, states, z, form, bias)
+        if op.layout.n_measured:
+            logp = logp + _of_measurements(op, z, form)
+    else:
+        listed = op.listed
+        log_partition = MixedLogPartition(op.graph, op.columns)(
+            weight, bias, diagonal, *map(pt.constant, listed)
+        )
+        logp = (
+            bias[np.arange(a), states].sum(axis=-1) + 0.5 * ((z @ form) * z).sum(axis=-1) - log_partition
+        )
+    logp = pt.switch(legal & ~pt.isnan(logp), logp - units, -np.inf)
+    return logp if op.likelihood == "mixed-exact" else probability_or_nan(logp, op.likelihood, x)
+
+
+def _of_answers(op: MixedFieldRV, states, z, form, bias):
+    """Log probability of each answer given all else, added up; symbolic."""
+    layout, (a, K) = op.layout, (len(op.layout.cards), op.layout.features.shape[1])
+    Q = len(layout.owner)
+    spread = np.zeros((Q, a, K))  # features of each answer at its states
+    spread[np.arange(Q), layout.owner] = layout.features
+    local = (z @ form)[..., :Q]
+    scores = pt.tensordot(local, spread, axes=[[-1], [0]]) + bias
+    scores = scores + np.where(np.arange(K) < layout.cards[:, None], 0.0, -np.inf)
+    own = pt.eq(states[..., None], np.arange(K))
+    return (pt.switch(own, scores, 0.0).sum(axis=-1) - pt.logsumexp(scores, axis=-1)).sum(axis=-1)
+
+
+def _of_measurements(op: MixedFieldRV, z, form):
+    """Log density of the measurements given the answers, without its constant; symbolic."""
+    Q = len(op.layout.owner)
+    K, factor = -form[Q:, Q:], pt.linalg.cholesky(-form[Q:, Q:], lower=True, on_error="nan")
+    half = pt.log(pt.diagonal(factor)).sum()
+    h, deviation = z[..., :Q] @ form[:Q, Q:], z[..., Q:]
+    whole = pt.linalg.solve_triangular(factor, h.reshape((-1, h.shape[-1])).T, lower=True)
+    explained = (whole**2).sum(axis=0).reshape(h.shape[:-1], ndim=h.ndim - 1)
+    return (
+        half
+        + (deviation * h).sum(axis=-1)
+        - 0.5 * ((deviation @ K) * deviation).sum(axis=-1)
+        - 0.5 * explained
+    )

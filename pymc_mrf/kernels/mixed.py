@@ -1,0 +1,373 @@
+r"""Mixed fields of answers x and measurements y, the measurements integrated out.
+
+With features z(x) (Q,) of the answers, their tables of biases, weights A (Q, Q) between them, B (c, Q) of
+measurements and answers, and the precision K (c, c) of the measurements,
+
+    p(x, y) \propto exp(b(x) + z' A z / 2 + y' B z - y' K y / 2):
+
+given the answers measurements are normal, of mean m(x) = S B z, S = K^-1, and answers alone have the log
+weights phi(x) = b(x) + z' A z / 2 + z' B' S B z / 2, up to |K|^(-1/2) (Lauritzen & Wermuth, 1989). What
+follows knows the answers by a list: of all their states, or of a sample with log weights `base`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import jit, lean
+from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
+from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, largest, total
+
+OF_ANSWERS, MIXED, OF_MEASURED = 0, 1, 2
+
+
+class Layout(NamedTuple):
+    """Features of a mixed field with a answers and c measurements, and what each parameter multiplies.
+
+    Attributes
+    ----------
+    cards : (a,) int64 array
+        Number of states of each answer.
+    first : (a + 1,) int64 array
+        First feature of each answer, and the number of all of them, Q.
+    features : (Q, K) array
+        Values at the states of their answer.
+    owner : (Q,) int64 array
+        Answer that has each feature.
+    n_measured : int
+        c.
+    pairs : (P, 2) int64 array
+        Features whose product each parameter multiplies: below Q of answers, else Q + j of measurement j,
+        which come second.
+    edge : (P,) int64 array
+        Edge that each parameter is one of, in ascending order.
+    ends : (P, 2) int64 array
+        Its ends: below a answers, else a + j.
+    kind : (P,) int64 array
+        How many of these are measurements.
+    """
+
+    cards: np.ndarray
+    first: np.ndarray
+    features: np.ndarray
+    owner: np.ndarray
+    n_measured: int
+    pairs: np.ndarray
+    edge: np.ndarray
+    ends: np.ndarray
+    kind: np.ndarray
+
+
+class Listed(NamedTuple):
+    """States of the answers, all or a sample of them.
+
+    Attributes
+    ----------
+    states : (a, N) int8 array
+    z : (Q, N) array
+        Features.
+    base : (N,) array
+        Log weights.
+    """
+
+    states: np.ndarray
+    z: np.ndarray
+    base: np.ndarray
+
+
+class Weighted(NamedTuple):
+    """Probabilities of listed states at some parameters.
+
+    Attributes
+    ----------
+    p : (N,) array
+        Probabilities.
+    m : (c, N) array
+        Conditional means of the measurements.
+    h : (c, N) array
+        B z: scratch.
+    S, L : (c, c) arrays
+        Conditional covariance; a factor of the precision.
+    """
+
+    p: np.ndarray
+    m: np.ndarray
+    h: np.ndarray
+    S: np.ndarray
+    L: np.ndarray
+
+
+def all_states(layout: Layout) -> Listed:
+    """List all states of the answers, those of the first varying fastest."""
+    cards = layout.cards
+    N = int(np.prod(cards))
+    steps = np.cumprod([1, *cards[:-1]])
+    states = (np.arange(N)[None] // steps[:, None] % cards[:, None]).astype(np.int8)
+    return listed(layout, states, np.zeros(N))
+
+
+def listed(layout: Layout, states: np.ndarray, base: np.ndarray) -> Listed:
+    """Make a list of `states` (a, N) with log weights `base` (N,)."""
+    z = layout.features[np.arange(len(layout.owner))[:, None], states[layout.owner]]
+    return Listed(np.ascontiguousarray(states), np.ascontiguousarray(z), base)
+
+
+def allocate_weighted(layout: Layout, n_states: int) -> Weighted:
+    """Room for the probabilities of `n_states` listed states."""
+    c = layout.n_measured
+    return Weighted(
+        np.zeros(n_states), np.zeros((c, n_states)), np.zeros((c, n_states)), *np.zeros((2, c, c))
+    )
+
+
+@lean
+def fill_precision_of(layout, w, diagonal, K):
+    """Fill `K` (c, c), the precision of the measurements, from weights `w` (P,) and `diagonal` (c,)."""
+    Q, c = layout.owner.shape[0], layout.n_measured
+    for i in range(c):
+        for j in range(c):
+            K[i, j] = 0.0
+        K[i, i] = diagonal[i]
+    for e in range(w.shape[0]):
+        if layout.kind[e] == OF_MEASURED:
+            i, j = layout.pairs[e, 0] - Q, layout.pairs[e, 1] - Q
+            K[i, j] -= w[e]
+            K[j, i] -= w[e]
+
+
+@lean
+def fill_covariance(layout, w, diagonal, S, L):
+    """Fill `S` (c, c), the inverse of the precision; return log det K, NaN if it is not positive definite.
+
+    From weights `w` (P,) and `diagonal` (c,); `L` (c, c) is overwritten.
+    """
+    fill_precision_of(layout, w, diagonal, L)
+    log_det = factorise(L)
+    if np.isfinite(log_det):
+        invert_factorised(L, S)
+    return log_det
+
+
+@jit
+def fill_probabilities(layout, states, w, b, diagonal, out):
+    """Fill `out` at weights `w` (P,), biases `b` (a K,) and `diagonal` (c,); `states` is a `Listed`.
+
+    Returns the log of the sum of the weights of the states, and log det K, both NaN if K is not positive
+    definite.
+    """
+    Q, K, N = layout.owner.shape[0], layout.features.shape[1], out.p.shape[0]
+    log_det = fill_covariance(layout, w, diagonal, out.S, out.L)
+    if not np.isfinite(log_det):
+        return np.nan, np.nan
+    p, c = out.p, layout.n_measured
+    for s in range(N):
+        p[s] = states.base[s]
+    for i in range(layout.cards.shape[0]):
+        x = states.states[i]
+        for s in range(N):
+            p[s] += b[i * K + x[s]]
+    for i in range(c):
+        for s in range(N):
+            out.h[i, s] = 0.0
+            out.m[i, s] = 0.0
+    for e in range(w.shape[0]):
+        y, q = w[e], layout.pairs[e, 1]
+        if y != 0.0 and layout.kind[e] != OF_MEASURED:
+            first = states.z[layout.pairs[e, 0]]
+            if layout.kind[e] == OF_ANSWERS:
+                second = states.z[q]
+                for s in range(N):
+                    p[s] += y * first[s] * second[s]
+            else:
+                h = out.h[q - Q]
+                for s in range(N):
+                    h[s] += y * first[s]
+    for i in range(c):
+        m = out.m[i]
+        for j in range(c):
+            h, y = out.h[j], out.S[i, j]
+            for s in range(N):
+                m[s] += y * h[s]
+        h = out.h[i]
+        for s in range(N):
+            p[s] += 0.5 * h[s] * m[s]
+    return exponentiate(p), log_det
+
+
+@lean
+def exponentiate(p):
+    """Turn log weights `p` (N,) into probabilities; return the log of their sum."""
+    top = largest(p)
+    for s in range(p.shape[0]):
+        p[s] = exp_negative(max(p[s] - top, LOWEST))
+    mass = total(p)
+    scale = 1.0 / mass
+    for s in range(p.shape[0]):
+        p[s] *= scale
+    return top + np.log(mass)
+
+
+@lean
+def fill_weighted(p, x, out):
+    """Fill `out` (N,) with the products of `p` and `x` (N,)."""
+    for s in range(p.shape[0]):
+        out[s] = p[s] * x[s]
+
+
+@lean
+def product_mean(layout, states, at, e, room):
+    """Mean, at a `Weighted`, of the product of features that parameter e multiplies; scratch `room` (N,)."""
+    Q, p, q = layout.owner.shape[0], layout.pairs[e, 0], layout.pairs[e, 1]
+    if layout.kind[e] == OF_ANSWERS:
+        fill_weighted(at.p, states.z[p], room)
+        return dot(room, states.z[q])
+    if layout.kind[e] == MIXED:
+        fill_weighted(at.p, states.z[p], room)
+        return dot(room, at.m[q - Q])
+    fill_weighted(at.p, at.m[p - Q], room)
+    return at.S[p - Q, q - Q] + dot(room, at.m[q - Q])
+
+
+@jit
+def fill_means(layout, states, at, of_products, of_states, of_squares):
+    """Fill in means at a `Weighted`: of all products (P,), probabilities (a, K), and squares (c,).
+
+    Into `of_products` (P,), `of_states` (a, K) and `of_squares` (c,), of the measurements.
+    """
+    room = np.empty(at.p.shape[0])
+    for e in range(of_products.shape[0]):
+        of_products[e] = product_mean(layout, states, at, e, room)
+    for i in range(of_states.shape[0]):
+        fill_state_probabilities(states.states[i], at.p, of_states[i])
+    for j in range(of_squares.shape[0]):
+        fill_weighted(at.p, at.m[j], room)
+        of_squares[j] = at.S[j, j] + dot(room, at.m[j])
+
+
+@lean
+def fill_state_probabilities(x, p, out):
+    """Sum the probabilities `p` (N,) by the states `x` (N,) of an answer, into `out` (K,)."""
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+    for s in range(p.shape[0]):
+        out[x[s]] += p[s]
+
+
+@jit
+def fill_answer_weights(layout, w, S, A, B, E):
+    """Fill `A` (Q, Q), `B` (c, Q), and `E` (Q, Q), A + B' S B, from weights `w` (P,) and `S` (c, c)."""
+    Q, c = layout.owner.shape[0], layout.n_measured
+    A[:] = 0.0
+    B[:] = 0.0
+    for e in range(w.shape[0]):
+        p, q = layout.pairs[e, 0], layout.pairs[e, 1]
+        if layout.kind[e] == OF_ANSWERS:
+            A[p, q] = w[e]
+            A[q, p] = w[e]
+        elif layout.kind[e] == MIXED:
+            B[q - Q, p] = w[e]
+    for p in range(Q):
+        for q in range(p + 1):
+            value = A[p, q]
+            for i in range(c):
+                for j in range(c):
+                    value += B[i, p] * S[i, j] * B[j, q]
+            E[p, q] = value
+            E[q, p] = value
+
+
+@jit
+def sweep_answers(layout, E, b, states, n_sweeps, rng):
+    """Gibbs sweeps of answers alone, at weights `E` (Q, Q) and biases `b` (a K,), of N chains.
+
+    `states` (a, N) int8 are changed in place.
+    """
+    Q, K, (a, N) = layout.owner.shape[0], layout.features.shape[1], states.shape
+    z, scores = np.empty(Q), np.empty(K)
+    F, first = layout.features, layout.first
+    for s in range(N):
+        for i in range(a):
+            for p in range(first[i], first[i + 1]):
+                z[p] = F[p, states[i, s]]
+        for _ in range(n_sweeps):
+            for i in range(a):
+                k = layout.cards[i]
+                for x in range(k):
+                    scores[x] = b[i * K + x]
+                for p in range(first[i], first[i + 1]):
+                    field = 0.0
+                    for q in range(Q):
+                        if q < first[i] or q >= first[i + 1]:
+                            field += E[p, q] * z[q]
+                    for x in range(k):
+                        own = 0.0
+                        for q in range(first[i], first[i + 1]):
+                            own += E[p, q] * F[q, x]
+                        scores[x] += F[p, x] * (field + 0.5 * own)
+                state = draw_score(scores, k, rng)
+                states[i, s] = state
+                for p in range(first[i], first[i + 1]):
+                    z[p] = F[p, state]
+
+
+@lean
+def draw_score(scores, k, rng):
+    """Draw one of `k` states with probability proportional to exp(scores), which are lost; `scores` (K,)."""
+    top = -np.inf
+    for x in range(k):
+        top = max(top, scores[x])
+    mass = 0.0
+    for x in range(k):
+        mass += np.exp(scores[x] - top)
+        scores[x] = mass
+    u, state = rng.random() * mass, 0
+    while state < k - 1 and scores[state] <= u:
+        state += 1
+    return state
+
+
+@jit
+def draw_mixed(layout, states, w, b, diagonal, n_sweeps, x, y, rng):
+    """Draw a row: states `x` (a,) of answers, and deviations `y` (c,) of measurements.
+
+    At weights `w` (P,), biases `b` (a K,) and `diagonal` (c,): from the `Listed` states, if there are any,
+    else by `n_sweeps` Gibbs sweeps of the answers. All are NaN if there is no such field.
+    """
+    Q, c, K, a = layout.owner.shape[0], layout.n_measured, layout.features.shape[1], x.shape[0]
+    S, L, chain = np.empty((c, c)), np.empty((c, c)), np.zeros((a, 1), dtype=np.int8)
+    A, B, E = np.empty((Q, Q)), np.empty((c, Q)), np.empty((Q, Q))
+    if not np.isfinite(fill_covariance(layout, w, diagonal, S, L)):
+        x[:] = np.nan
+        y[:] = np.nan
+        return
+    fill_answer_weights(layout, w, S, A, B, E)
+    if states.base.shape[0] > 0:
+        p = np.zeros(states.base.shape[0])
+        for s in range(p.shape[0]):
+            for i in range(a):
+                p[s] += b[i * K + states.states[i, s]]
+            for e in range(Q):
+                field = 0.0
+                for f in range(Q):
+                    field += E[e, f] * states.z[f, s]
+                p[s] += 0.5 * states.z[e, s] * field
+        exponentiate(p)
+        u, s = rng.random(), 0
+        while s < p.shape[0] - 1 and u > p[s]:
+            u -= p[s]
+            s += 1
+        for i in range(a):
+            chain[i, 0] = states.states[i, s]
+    else:
+        for i in range(a):
+            chain[i, 0] = min(int(layout.cards[i] * rng.random()), layout.cards[i] - 1)
+        sweep_answers(layout, E, b, chain, n_sweeps, rng)
+    for i in range(a):
+        x[i] = chain[i, 0]
+    fill_precision_of(layout, w, diagonal, L)
+    factorise(L)
+    draw_centred(L, y, rng)
+    for i in range(c):
+        for j in range(c):
+            for p_ in range(Q):
+                y[i] += S[i, j] * B[j, p_] * layout.features[p_, chain[layout.owner[p_], 0]]

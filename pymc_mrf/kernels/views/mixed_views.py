@@ -1,0 +1,234 @@
+"""What the views of mixed fields have in common: data, biases that move with an edge, the cone, joint moves.
+
+A view has the attributes `field` (`MixedField`), `layout` (`pymc_mrf.kernels.mixed.Layout`), `at` with the
+conditional covariance S (c, c) and means m (c, N) of the measurements in N listed states or rows, `w` (P,),
+`b` (a K + c,), `beta`, `n_biases`, `look` (9,), and `tilt` and `tilted` (N,), scratch. It answers
+`measured_value`.
+
+Edges between measurements whose absence would leave the cone of positive definite matrices are present for
+certain, as in `gaussian_edges`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.mixed import MIXED
+from pymc_mrf.kernels.vector_sums import copy
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.gaussian_edges import ABSENT, INNER
+
+BEFORE, A, C, LOW, HIGH, MAY_END, MEAN, VARIANCE, ROOM = range(9)
+"""Places of `look`: log-likelihood without the edge looked at, or in the middle of the cone if it cannot be
+absent, relative to the present; what `gaussian_edges` has; mean and variance of a product of measurements."""
+
+
+class MixedField(NamedTuple):
+    """Data of a mixed field of d nodes, answers first, of n rows, and what moves ask of it.
+
+    Attributes
+    ----------
+    edges : (P, 2) int64 array
+        Ends of the edge that has each parameter.
+    pair : (P,) int64 array
+        The edge.
+    order : (P,) int64 array
+        Order of visits.
+    n : (d,) array
+        Rows.
+    basis : (K, K) array
+        Of the node parameters of answers.
+    features : (d, M, K) array
+        Features of the answers.
+    lift : (a K, M) array
+        Parameters that shift an answer as each of its features does.
+    centre : (P, 2, M) array
+        What is taken from the features of both ends, as in `questions.Field`.
+    cells : (P, K K) array
+        Centred statistics over the states of a pair of answers.
+    s, sums : (P,) arrays
+        What the weights multiply in the log-likelihood, centred, and as it is: sums over rows.
+    t : (a K,) array
+        Rows in which each answer is in each state.
+    squares : (c,) array
+        Sums over rows of the squared deviations of the measurements.
+    """
+
+    edges: np.ndarray
+    pair: np.ndarray
+    order: np.ndarray
+    n: np.ndarray
+    basis: np.ndarray
+    features: np.ndarray
+    lift: np.ndarray
+    centre: np.ndarray
+    cells: np.ndarray
+    s: np.ndarray
+    sums: np.ndarray
+    t: np.ndarray
+    squares: np.ndarray
+
+
+@lean
+def measurement_of(view, first, end):
+    """Return which measurement is an end of the edge that begins at a parameter."""
+    return view.field.edges[first, end] - view.layout.cards.shape[0]
+
+
+@lean
+def taken_from(view, e, end):
+    """Return what is taken from the feature of one end that parameter e multiplies, that of the other."""
+    p = view.layout.pairs[e, end]
+    return view.field.centre[e, 1 - end, p - view.layout.first[view.layout.owner[p]]]
+
+
+def biases_of_answer(view, u):
+    """Return the places of the biases of an answer; a measurement has none that move with an edge."""
+    K = view.layout.features.shape[1]
+    return (u * K, u * K + K) if u < view.layout.cards.shape[0] else (0, 0)
+
+
+@by_type
+def measured_value(view: Any, first: int, y: float) -> Any:
+    """Log-likelihood gained by a weight between measurements that is y above the present one.
+
+    Within the cone. Mean and variance there, by a row, go to `look`.
+    """
+
+
+@lean
+def rank_two(S, i, j, y):
+    """Return what `S` (c, c) gains by y: of S_i S_i', S_i S_j' + S_j S_i' and S_j S_j'; and of |K|."""
+    f = (1.0 - y * S[i, j]) ** 2 - y * y * S[i, i] * S[j, j]
+    return y * y * S[j, j] / f, y * (1.0 - y * S[i, j]) / f, y * y * S[i, i] / f, f
+
+
+@lean
+def change_rows(S, i, j, own_i, both, own_j):
+    """Return how m_i and m_j turn with `S` (c, c), four numbers, and S_ii, S_ij and S_jj afterwards."""
+    ii, ij, jj = S[i, i], S[i, j], S[j, j]
+    turn = (
+        1.0 + own_i * ii + both * ij,
+        both * ii + own_j * ij,
+        own_i * ij + both * jj,
+        1.0 + both * ij + own_j * jj,
+    )
+    s_ii = ii + own_i * ii * ii + 2.0 * both * ii * ij + own_j * ij * ij
+    s_ij = ij + own_i * ii * ij + both * (ii * jj + ij * ij) + own_j * ij * jj
+    s_jj = jj + own_i * ij * ij + 2.0 * both * ij * jj + own_j * jj * jj
+    return turn, (s_ii, s_ij, s_jj)
+
+
+@lean
+def move_precision(view, i, j, own_i, both, own_j):
+    """Move the means and the covariance of the measurements by `rank_two`."""
+    S, m, L, c = view.at.S, view.at.m, view.at.L, view.at.S.shape[0]
+    for k in range(c):
+        L[0, k], L[1, k] = S[k, i], S[k, j]  # whose first rows are room
+    by_i, by_j = view.tilt, view.tilted
+    for s in range(by_i.shape[0]):
+        by_i[s] = own_i * m[i, s] + both * m[j, s]
+        by_j[s] = both * m[i, s] + own_j * m[j, s]
+    for k in range(c):
+        a, b, row = L[0, k], L[1, k], m[k]
+        for s in range(by_i.shape[0]):
+            row[s] += a * by_i[s] + b * by_j[s]
+    for k in range(c):
+        a, b = own_i * L[0, k] + both * L[1, k], both * L[0, k] + own_j * L[1, k]
+        for l in range(c):
+            S[k, l] += a * L[0, l] + b * L[1, l]
+
+
+@lean
+def look_at_measured(view, first):
+    """Find the limits of the weight, whether the edge may be absent, and the log-likelihood `BEFORE`."""
+    look, S = view.look, view.at.S
+    i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
+    root = np.sqrt(S[i, i] * S[j, j])
+    look[A], look[C] = S[i, j] + root, S[i, j] - root
+    look[LOW], look[HIGH] = view.w[first] + 1.0 / look[C], view.w[first] + 1.0 / look[A]
+    look[MAY_END] = 1.0 if look[LOW] < 0.0 < look[HIGH] else 0.0
+    origin = 0.0 if look[MAY_END] > 0.0 else 0.5 * (look[LOW] + look[HIGH])
+    look[BEFORE] = measured_value(view, first, origin - view.w[first])
+
+
+@lean
+def terms_in_cone(view, first, x):
+    """Log-likelihood at weight x against `BEFORE`, slope and information; beyond INNER a parabola's."""
+    look, n = view.look, view.field.n[0]
+    middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
+    inside = min(max(x, middle - reach), middle + reach)
+    value = measured_value(view, first, inside - view.w[first]) - look[BEFORE]
+    slope, information, beyond = view.field.s[first] - n * look[MEAN], n * look[VARIANCE], x - inside
+    value += (slope - 0.5 * information * beyond) * beyond
+    return value, slope - information * beyond, information
+
+
+@lean
+def measured_gain(view, first, x):
+    """Log-likelihood at weight x against `BEFORE`; -inf outside of the cone."""
+    if not view.look[LOW] < x < view.look[HIGH]:
+        return -np.inf
+    return measured_value(view, first, x - view.w[first]) - view.look[BEFORE]
+
+
+def absence_outside_the_cone(whole, view, e, x):
+    """Return what the cone says of absence, at value `x` (W,)."""
+    is_measured = whole.layout.kind[view.field.first[e]] > MIXED
+    return ABSENT if is_measured and x[0] == 0.0 and whole.look[MAY_END] == 0.0 else 0.0
+
+
+@lean
+def add_mixed_shifts(field, layout, w, sign, b):
+    """Add to the biases `b` (a K + c,) what centres those of answers at weights `w` (P,), times `sign`."""
+    K, a = layout.features.shape[1], layout.cards.shape[0]
+    for e in range(w.shape[0]):
+        if w[e] != 0.0:
+            for end in range(2):
+                u = field.edges[e, end]
+                if u < a:
+                    for k in range(u * K, u * K + K):
+                        b[k] += sign * w[e] * questions.shift(field, k, e, end)
+
+
+def set_parameter(view, e, x):
+    """Write the value and the biases of the answers to the view's arrays."""
+    move, K = x - view.w[e], view.layout.features.shape[1]
+    view.w[e] = x
+    for end in range(2):
+        u = view.field.edges[e, end]
+        if u < view.layout.cards.shape[0]:
+            for k in range(u * K, u * K + K):
+                view.b[k] -= move * questions.shift(view.field, k, e, end)
+
+
+def set_mixed_parameters(view, active, place):
+    """Write `place` (k + n_biases,) to the view's arrays, of the parameters `active` (k,)."""
+    k = active.shape[0]
+    for i in range(k):
+        view.w[active[i]] = place[i]
+    if view.n_biases > 0:
+        copy(place[k:], view.beta)
+        copy(view.beta, view.b)
+        add_mixed_shifts(view.field, view.layout, view.w, -1.0, view.b)
+
+
+def mixed_without_slab(view, active, bias, slope):
+    """Add up the prior of the biases and the likelihood, with their gradients in `slope` (k + n_biases,).
+
+    Of the parameters `active` (k,).
+    """
+    k, K, value = active.shape[0], view.layout.features.shape[1], 0.0
+    if view.n_biases > 0:
+        value = questions.bias_prior(bias, view.b, slope[k:])
+    for i in range(k):
+        slope[i] = 0.0
+        if view.n_biases > 0:
+            for end in range(2):
+                u = view.field.edges[active[i], end]
+                if u < view.layout.cards.shape[0]:
+                    for a in range(u * K, u * K + K):
+                        slope[i] -= questions.shift(view.field, a, active[i], end) * slope[k + a]
+    return value + questions.add_slopes(view, active, slope)

@@ -1,0 +1,219 @@
+"""What engines of mixed fields share: their data, and joint moves about a normal approximation."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.mixed import features_of_rows, layout_of
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
+from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
+from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.mixed_views import MixedField, add_mixed_shifts
+from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
+
+
+class MixedEngine(EdgeEngine):
+    """Base of the engines of mixed fields, given the means of their measurements.
+
+    Joint moves follow a normal approximation of the posterior. Its curvature is that of the data's own
+    products of scores, which is the information where the field is as the data are: about the parameters of a
+    field without edges it is computed once. Its centre is a Newton step from the mean of the parameters that
+    tuning has seen. Both shape moves only, which are corrected.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        States of answers, and scaled deviations of measurements from their means, in node order.
+    graph : PairwiseGraph
+    family : MixedFamily
+    moves_biases : bool
+        Whether biases and diagonal are this engine's to move.
+    **options
+        Of a subclass, which makes its view of them.
+
+    Attributes
+    ----------
+    information : (P + a K + c,) array
+        Parameters of the reference, the last ones logarithms.
+    curvature : (P + a K + c, P + a K + c) array
+    columns : ColumnKinds
+    """
+
+    view: Any
+    starts_empty = True
+
+    def __init__(self, x: Any, graph: Any, family: Any, moves_biases: bool, **options: Any) -> None:
+        self.columns: ColumnKinds = family.columns
+        layout = self._layout = layout_of(graph, family.columns)
+        self._moves_biases = moves_biases
+        a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
+        parameters = np.zeros(P), np.zeros(a * K + c), np.zeros(a * K + c if moves_biases else 0)
+        self.view = self._make_view(mixed_field(layout, len(x)), *parameters, **options)
+        self.set_data(x)
+        z, states = split_data(layout, self.columns, x)
+        Q = len(layout.owner)
+        z[:, Q:] -= z[:, Q:].mean(axis=0)  # means may start anywhere
+        self.curvature = np.zeros((P + a * K + c,) * 2)
+        for where, scores in self._scores(z, states):
+            scores = scores - scores.mean(axis=0)
+            self.curvature[np.ix_(where, where)] += scores.T @ scores
+        self.curvature += HALF_ROW * np.diag(np.diag(self.curvature) / len(x) + 1e-6)
+        counts = self.view.field.t.reshape(a, K) + HALF_ROW
+        start = np.log(counts / counts.sum(axis=1, keepdims=True))
+        start[np.arange(K) >= layout.cards[:, None]] = 0.0
+        variance = z[:, Q:].var(axis=0)
+        variance[variance == 0.0] = 1.0  # of one row
+        self.information = np.concatenate([np.zeros(P), start.ravel(), -np.log(variance)])
+        self.correlations = np.zeros((0, 0, 0))
+
+    @abstractmethod
+    def _make_view(self, field: MixedField, w, b, beta, **options: Any) -> Any:
+        """Make the view of a field without its data, with room for its parameters (P,) and (a K + c,)."""
+
+    @abstractmethod
+    def _scores(self, z: np.ndarray, states: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Find the scores of each factor of the likelihood in every row, and which parameters they are by.
+
+        Where nodes are independent; `z` (n, Q + c), centred measurements, and `states` (n, a).
+        """
+
+    def set_data(self, x) -> None:
+        """Take other states and deviations (n, d)."""
+        z, states = split_data(self._layout, self.columns, x)
+        fill_data(self._layout, z, states, self._moves_biases, self.view.field)
+        self._take_rows(z, states)
+
+    def _take_rows(self, z: np.ndarray, states: np.ndarray) -> None:
+        """Keep what the view needs of rows with features `z` (n, Q + c) and `states` (n, a)."""
+
+    def go_to(self, w, b) -> None:
+        """Give the view other parameters."""
+        view = self.view
+        view.w[:], view.b[:] = w, b
+        if view.n_biases:
+            view.beta[:] = b
+            add_mixed_shifts(view.field, view.layout, view.w, 1.0, view.beta)
+
+    @abstractmethod
+    def _refresh(self) -> float:
+        """Bring the view up to date; NaN if the precision is not positive definite."""
+
+    def refresh(self, rng) -> None:
+        """Compute anew what the view keeps.
+
+        Raises
+        ------
+        ValueError
+            If the precision is not positive definite, as only that of a start can be.
+        """
+        if not np.isfinite(self._refresh()):
+            raise ValueError(
+                "the precision of the measurements of a MixedMRF is not positive definite at the start of a "
+                "chain: start from smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
+            )
+
+    def coordinates(  # type: ignore[override]
+        self, active: np.ndarray, prior: EdgePrior
+    ) -> NormalCoordinates:
+        """Centre on a Newton step from the reference, restricted to what is present."""
+        view, k, c, (w, b) = self.view, len(active), self._layout.n_measured, self._split_reference()
+        moved = np.concatenate([active, len(w) + np.arange(view.n_biases)])
+        now = view.w.copy(), view.b.copy(), view.beta.copy()
+        place = np.concatenate([w[active], b[: view.n_biases]])
+        view.w[:], view.b[:] = 0.0, b
+        questions.set_parameters(view, active, place)
+        slope = np.zeros(len(moved))
+        value = questions.without_slab(view, active, prior.bias, slope)
+        of_prior = np.empty(len(b))
+        slab = prior_precisions(prior, of_prior)
+        slope[:k] += slab * (prior.slab.location - place[:k])
+        curvature = self.curvature[np.ix_(moved, moved)]
+        if view.n_biases and c:  # statistics of logarithms of the diagonal are this times half a square
+            scale = np.ones(len(moved))
+            scale[-c:] = np.exp(b[-c:])
+            curvature *= scale[:, None] * scale
+        curvature[np.diag_indices(len(moved))] += np.concatenate(
+            [np.full(k, slab), of_prior[: view.n_biases]]
+        )
+        view.w[:], view.b[:], view.beta[:] = now
+        centre = place + np.linalg.solve(curvature, slope) if np.isfinite(value) else place
+        return normal_coordinates(centre, curvature)
+
+    def _split_reference(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (P,) of the reference, and its biases (a K + c,), or the present ones if they stay."""
+        w, b = np.split(self.information, [len(self.view.w)])
+        return w, b if self.view.n_biases else self.view.b.copy()
+
+    def stretch(self, rng) -> float:
+        """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
+        return rng.uniform(1.0, 2.0)
+
+    def learn(self, weight: float) -> None:
+        """Let the reference follow the chain."""
+        centred = self.view.beta if self.view.n_biases else self.view.b
+        self.information += weight * (np.concatenate([self.view.w, centred]) - self.information)
+
+
+def split_data(layout: Layout, columns: ColumnKinds, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n, Q + c) and states (n, a) int64 of data (n, d) of states and deviations."""
+    states = x[:, columns.answers].astype(np.int64)
+    return features_of_rows(layout, states, x[:, columns.measurements]), states
+
+
+def mixed_field(layout: Layout, n: int) -> MixedField:
+    """Make room for the sums over the `n` rows of a field."""
+    a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
+    M = int(np.diff(layout.first).max())
+    features = np.zeros((a + c, M, K))
+    for i in range(a):
+        own = layout.features[layout.first[i] : layout.first[i + 1]]
+        features[i, : len(own)] = own
+    return MixedField(
+        edges=layout.ends,
+        pair=layout.edge,
+        order=np.arange(P),
+        n=np.full(a + c, float(n)),
+        basis=np.eye(K),
+        features=features,
+        lift=np.ascontiguousarray(features[:a].swapaxes(1, 2)).reshape(a * K, M),
+        centre=np.zeros((P, 2, M)),
+        cells=np.zeros((P, K * K)),
+        s=np.zeros(P),
+        sums=np.zeros(P),
+        t=np.zeros(a * K),
+        squares=np.zeros(c),
+    )
+
+
+def taken_from_features(layout: Layout, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tell what multiplies the first and the second of each pair in what `centre` (P, 2, M) takes, (P,)."""
+    (p, q), local = layout.pairs.T, np.arange(len(layout.owner)) - layout.first[layout.owner]
+    of_p, of_q = np.zeros((2, len(p)))
+    has_answer, both = layout.kind <= MIXED, layout.kind == OF_ANSWERS
+    of_p[has_answer] = centre[has_answer, 1, local[p[has_answer]]]
+    of_q[both] = centre[both, 0, local[q[both]]]
+    return of_p, of_q
+
+
+def fill_data(
+    layout: Layout, z: np.ndarray, states: np.ndarray, is_centred: bool, field: MixedField
+) -> None:
+    """Fill in the sums over rows with features `z` (n, Q + c) and `states` (n, a), and what they say."""
+    (p, q), Q, K = layout.pairs.T, len(layout.owner), layout.features.shape[1]
+    mean, products, local = z.mean(axis=0), z.T @ z, np.arange(Q) - layout.first[layout.owner]
+    has_answer = np.flatnonzero(layout.kind <= MIXED)
+    both = np.flatnonzero(layout.kind == OF_ANSWERS)
+    if is_centred:
+        field.centre[has_answer, 1, local[p[has_answer]]] = mean[q[has_answer]]
+        field.centre[both, 0, local[q[both]]] = mean[p[both]]
+    of_p, of_q = taken_from_features(layout, field.centre)
+    field.sums[:] = products[p, q]
+    field.s[:] = field.sums - len(z) * (of_p * mean[p] + of_q * mean[q])
+    F, G = layout.features[p[both]], layout.features[q[both]]
+    cells = F[:, :, None] * G[:, None] - of_p[both, None, None] * F[:, :, None]
+    field.cells[both] = (cells - of_q[both, None, None] * G[:, None]).reshape(-1, K * K)
+    field.t[:] = (states[:, :, None] == np.arange(K)).sum(axis=0).ravel()
+    field.squares[:] = np.diag(products)[Q:]

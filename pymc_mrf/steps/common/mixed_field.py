@@ -1,0 +1,84 @@
+"""A mixed field of a model: states of its answers and scaled deviations of its measurements, at a point."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pymc as pm
+
+from pymc_mrf.steps.common.measured_field import refuse_infinite
+from pymc_mrf.steps.common.model_field import FieldCells
+from pymc_mrf.steps.common.point_inputs import PointFunction
+
+
+class MixedCells(FieldCells):
+    """Rows of a mixed field.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field.
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+        As `FieldCells`, or if the data have a state that there is not or are not finite, which
+        `pymc.set_data` lets pass.
+    """
+
+    def __init__(self, node, model: pm.Model) -> None:
+        super().__init__(node, model)
+        self._read = PointFunction(node.op.dist_params(node)[3], model)
+        self._start = model.initial_point()
+        columns = node.op.columns
+        refuse_infinite(self, columns.measurements)
+        for i in columns.answers:
+            x = self.table[~self.free[:, i], i]
+            wrong = x[~np.isin(x, np.arange(columns.n_states[i]))]
+            if len(wrong):
+                raise ValueError(
+                    f"the data of {self.name} have the value {wrong[0]:g} at {columns.names[i]!r}, whose "
+                    f"states are 0 to {columns.n_states[i] - 1}: pass such data to pm.set_data"
+                )
+
+    @property
+    def changes(self) -> bool:
+        """Whether states or deviations do: with missing cells, or with random means."""
+        return self.is_free or bool(self._read.names)
+
+    def values(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Values (n, d) of all cells at `point`."""
+        if not self.is_free:
+            return self.table
+        x = self.table.copy()
+        x[self.free] = np.asarray(point[self.name]).ravel()
+        return x
+
+    def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Means (1 or n, c) of the measurements at `point`."""
+        mean, c = np.asarray(self._read(point), dtype=np.float64), len(self.op.scale)
+        if mean.size == c:
+            return mean.reshape(1, c)
+        return np.broadcast_to(mean, (*self.batch, c)).reshape(-1, c)
+
+    def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """States and scaled deviations (n, d) of values (n, d)."""
+        out, measured = x.copy(), self.op.columns.measurements
+        out[:, measured] = (x[:, measured] - self.means(point)) / np.array(self.op.scale)
+        return out
+
+    def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """States and scaled deviations (n, d) at `point`."""
+        return self.scaled(self.values(point), point)
+
+    def first(self) -> np.ndarray:
+        """Those where the model starts; missing cells are as the others of their nodes are most often."""
+        x = self.table.copy()
+        answers = set(self.op.columns.answers.tolist())
+        for i, (column, free) in enumerate(zip(x.T, self.free.T, strict=True)):
+            seen = column[~free]
+            if i in answers:
+                column[free] = np.bincount(seen.astype(np.int64)).argmax() if len(seen) else 0
+            else:
+                column[free] = seen.mean() if len(seen) else 0.0
+        return self.scaled(x, self._start)

@@ -1,0 +1,186 @@
+"""Kinds of columns, read from tables of every library or given, and the tables that fields read by them."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xarray as xr
+
+import pymc_mrf as pmrf
+from pymc_mrf.fields.column_kinds import read_mixed
+
+N = 6
+FRAME = pd.DataFrame(
+    {
+        "age": [31.5, 40.25, 22.0, 60.5, 18.0, 45.0],
+        "works": [True, False, True, True, False, False],
+        "trust": pd.Categorical(
+            ["low", "high", "low", "middle", "high", "low"],
+            categories=["low", "middle", "high"],
+            ordered=True,
+        ),
+        "party": pd.Categorical(["red", "blue", "green", "red", "blue", "red"]),
+        "items": [0, 2, 1, 2, 0, 1],
+    }
+)
+STATES = np.array([[0, 1, 0], [2, 0, 2], [0, 1, 1], [1, 1, 2], [2, 0, 0], [0, 0, 1]], dtype=float)
+
+
+def test_pandas():
+    kinds = pmrf.column_kinds(FRAME, {"items": "ordinal"})
+    assert kinds.names == ("age", "works", "trust", "party", "items")
+    assert kinds.kinds == ("continuous", "ordinal", "ordinal", "nominal", "ordinal")
+    assert kinds.n_states == (0, 2, 3, 3, 3)
+    assert kinds.labels[1:4] == (("False", "True"), ("low", "middle", "high"), ("blue", "green", "red"))
+    answers = read_mixed(FRAME, kinds, "x")
+    np.testing.assert_array_equal(answers.values[:, 2], [0, 2, 0, 1, 2, 0])
+    np.testing.assert_array_equal(answers.values[:, 3], [2, 0, 1, 2, 0, 2])
+    np.testing.assert_array_equal(answers.values[:, [0, 4]], FRAME[["age", "items"]])
+    # columns are found by name, in any order, or by other names
+    np.testing.assert_array_equal(read_mixed(FRAME.iloc[:, ::-1], kinds, "x").values, answers.values)
+    other = FRAME.rename(columns=str.upper).iloc[:, ::-1]
+    found = read_mixed(other, kinds, "x", [name.upper() for name in kinds.names])
+    np.testing.assert_array_equal(found.values, answers.values)
+
+
+def test_missing_cells():
+    table = FRAME.astype({"works": "boolean", "items": "Int64"})
+    for k, name in enumerate(table):
+        table.loc[k, name] = None
+    kinds = pmrf.column_kinds(table, {"items": "nominal"})
+    assert kinds.kinds == ("continuous", "ordinal", "ordinal", "nominal", "nominal")
+    assert kinds.n_states == (0, 2, 3, 3, 3)
+    answers = read_mixed(table, kinds, "x")
+    np.testing.assert_array_equal(answers.is_missing, np.eye(6, 5, dtype=bool))
+    whole = read_mixed(FRAME, kinds, "x")
+    seen = ~answers.is_missing
+    np.testing.assert_array_equal(answers.values[seen], whole.values[seen])
+
+
+def polars_table():
+    return pl.DataFrame(
+        {
+            "age": FRAME["age"].to_list(),
+            "works": FRAME["works"].to_list(),
+            "trust": pl.Series(FRAME["trust"].to_list(), dtype=pl.Enum(["low", "middle", "high"])),
+            "party": pl.Series(FRAME["party"].to_list(), dtype=pl.Categorical),
+            "items": FRAME["items"].to_list(),
+        }
+    )
+
+
+TABLES = {"polars": polars_table, "pyarrow": lambda: pa.Table.from_pandas(FRAME)}
+
+
+@pytest.mark.parametrize("library", list(TABLES))
+def test_other_libraries(library):
+    table, expected = TABLES[library](), pmrf.column_kinds(FRAME, {"items": "ordinal"})
+    kinds = pmrf.column_kinds(table, {"items": "ordinal"})
+    assert (kinds.names, kinds.kinds, kinds.n_states, kinds.labels) == (
+        expected.names, expected.kinds, expected.n_states, expected.labels,
+    )  # fmt: skip
+    values = read_mixed(table, kinds, "x").values
+    np.testing.assert_array_equal(values, read_mixed(FRAME, expected, "x").values)
+
+
+def test_arrays():
+    x = np.column_stack([FRAME["age"], FRAME["items"]])
+    array = xr.DataArray(x, dims=("row", "item"), coords={"item": ["age", "items"]})
+    for table, names in ((array, ("age", "items")), (x, (0, 1))):
+        kinds = pmrf.column_kinds(table, ["continuous", "nominal"])
+        assert (kinds.names, kinds.n_states, kinds.labels) == (names, (0, 3), ((), ()))
+    gaps = x.copy()
+    gaps[0] = np.nan
+    for table in (gaps, np.ma.masked_invalid(gaps)):
+        assert pmrf.column_kinds(table, {1: "ordinal"}).kinds == ("continuous", "ordinal")
+
+
+def test_objects_are_read_by_their_values():
+    table = pd.DataFrame({"a": [1.5, None, 2.5], "b": [0, 1, None]}, dtype=object)
+    kinds = pmrf.column_kinds(table, {"b": "ordinal"})
+    assert kinds.kinds == ("continuous", "ordinal") and kinds.n_states == (0, 2)
+
+
+def test_features_blocks_and_labels():
+    kinds = pmrf.column_kinds(FRAME, {"items": "ordinal"})
+    graph = pmrf.PairwiseGraph(
+        kinds.names,
+        [("age", "works"), ("party", "items"), ("age", "party"), ("works", "items"), ("trust", "party")],
+    )
+    np.testing.assert_array_equal(kinds.block_sizes(graph), [1, 2, 2, 1, 2])
+    np.testing.assert_array_equal(kinds.edge_kinds(graph), [1, 0, 1, 0, 0])
+    coords = kinds.coords(graph)
+    assert coords["entry"][:3] == ["age--works", "party--items[1,1]", "party--items[2,1]"]
+    assert coords["answer"] == ["works", "trust", "party", "items"] and coords["measurement"] == ["age"]
+    with pytest.raises(
+        ValueError, match=r"the columns are 'age'.*make it with the names of the columns"
+    ):
+        kinds.block_sizes(pmrf.graphs.complete(5))
+
+
+def column(values):
+    return pd.DataFrame({"x": values, "y": np.linspace(0, 1, len(values))})
+
+
+DAYS = pd.date_range("2020-01-01", periods=3)
+BAD = {
+    "text": (column(["a", "b", "a"]), None, "column 'x' holds text, such as 'a': make it categorical"),
+    "dates": (column(DAYS), None, "column 'x' holds Timestamp('2020-01-01 00:00:00'), which is no number"),
+    "durations": (column(DAYS - DAYS[0]), None, "make dates and durations numbers"),
+    "whole": (column([1, 2, 3]), None, "column 'x' holds whole numbers, which may be measurements or answ"),
+    "whole floats": (column([1.0, 2.0, np.nan]), None, 'say which, as in kinds={\'x\': "continuous"}'),
+    "kind": (column([1, 2, 3]), {"x": "count"}, "kinds['x'] must be \"continuous\", \"ordinal\" or"),
+    "no column": (column([1, 2, 3]), {"z": "ordinal"}, "kinds names 'z', but the table has no such col"),
+    "length": (column([1, 2, 3]), ["ordinal"], "one entry for each of the 2 columns"),
+    "string": (column([1, 2, 3]), "ordinal", "kinds must be a mapping, or a sequence"),
+    "negative": (column([-1, 2, 3]), {"x": "ordinal"}, "column 'x' is ordinal, whose states are 0, 1,"),
+    "halves": (column([0.5, 1, 2]), {"x": "nominal"}, "has the value 0.5: recode it"),
+    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' has one state only: drop it"),
+    "nothing": (column([np.nan] * 3), None, "column 'x' has no values: drop it"),
+    "truth": (column([True, False, True]), {"x": "continuous"}, "truth values, which are no measurements"),
+    "unordered": (
+        column(pd.Categorical(["a", "b", "a"])), {"x": "ordinal"},
+        "column 'x' has categories without an order: order them (ordered=True in pandas), or say \"nominal\"",
+    ),
+    "measured": (column(pd.Categorical(["a", "b", "a"])), {"x": "continuous"}, "column 'x' has categories"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_bad_tables(name):
+    table, kinds, message = BAD[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        pmrf.column_kinds(table, kinds)
+
+
+def test_two_columns_of_one_name():
+    table = pd.DataFrame(np.random.default_rng(1).normal(size=(3, 2)), columns=["a", "a"])
+    with pytest.raises(ValueError, match="two columns 'a': drop or rename one of them"):
+        pmrf.column_kinds(table)
+
+
+def test_kinds_by_hand():
+    with pytest.raises(ValueError, match="one entry for each column, but have 2, 1 and 1"):
+        pmrf.ColumnKinds(("a", "b"), ("ordinal",), (2,))
+    with pytest.raises(ValueError, match=r"kind of column 'a' must be .*, not 'binary'"):
+        pmrf.ColumnKinds(("a",), ("binary",), (2,))
+    with pytest.raises(
+        ValueError, match="column 'a' is continuous and has no states, but n_states is 2"
+    ):
+        pmrf.ColumnKinds(("a",), ("continuous",), (2,))
+    with pytest.raises(ValueError, match="n_states of column 'a' must be between 2 and 127, not 1"):
+        pmrf.ColumnKinds(("a",), ("nominal",), (1,))
+    with pytest.raises(ValueError, match="two columns 'a'"):
+        pmrf.ColumnKinds(("a", "a"), ("nominal", "nominal"), (2, 2))
+
+
+def test_categories_that_the_kinds_do_not_know():
+    kinds = pmrf.column_kinds(FRAME, {"items": "ordinal"})
+    other = FRAME.assign(party=FRAME["party"].cat.rename_categories({"green": "pink"}))
+    with pytest.raises(
+        ValueError, match="column 'party' has the category 'pink', which is none of those"
+    ):
+        read_mixed(other, kinds, "x: observed")
