@@ -136,14 +136,14 @@ class EdgeGibbs(EdgeStep):
     has the weights and the log of the diagonal for coordinates, about a normal approximation of the posterior
     at the mean of the precisions that tuning has seen.
 
-    Of a `MixedMRF` all edges are blocks, of one parameter or more. Measurements are integrated out, and what an
-    edge changes is added up over the listed states of the answers, over a sample of them, or over the rows; the
-    joint move has the weights, the biases and the log of the diagonal for coordinates, about a normal
-    approximation by covariances of the data.
+    Of a `MixedMRF` all edges are blocks, of one parameter or more. Measurements are integrated out, and what
+    an edge changes is added up over the listed states of the answers, over a sample of them, or over the
+    rows; the joint move has the weights, the biases and the log of the diagonal for coordinates, about a
+    normal approximation by covariances of the data.
 
     Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, `GaussianGibbs` or
-    `MixedGibbs` draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs`
-    and this step together are an approximation.
+    `MixedGibbs` draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"``
+    `TreeGibbs` and this step together are an approximation.
 
     Arrows of a `KineticMRF` have one end that they change, and move the biases of that end only. With links
     within rows its likelihood is ``"pseudo"``, with all that is said of this below, or exact: the states
@@ -166,14 +166,14 @@ class EdgeGibbs(EdgeStep):
     ----------
     vars : list of variables
         A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`,
-        `KineticMRF` or, with `blocks`, `NominalMRF` or `MixedMRF`, the coupling of an `Ising` field or of a `Potts` model
-        with one for each edge, or, in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`;
-        optionally the free variable that is the bias (field, threshold, or the log of the diagonal) of the
-        same field, as it is or as the logit of a pm.Beta or the log of a positive variable, if it feeds
-        nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
-        pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
-        biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read,
-        and left to other steps; under ``likelihood="particles"`` they must be constants.
+        `KineticMRF` or, with `blocks`, `NominalMRF` or `MixedMRF`, the coupling of an `Ising` field or of a
+        `Potts` model with one for each edge, or, in ``pm.math.sigmoid(w)``, the log odds of the theta of an
+        `AgreementMRF`; optionally the free variable that is the bias (field, threshold, or the log of the
+        diagonal) of the same field, as it is or as the logit of a pm.Beta or the log of a positive variable,
+        if it feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal,
+        pm.Cauchy, pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of
+        which their biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other
+        biases are read, and left to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
