@@ -174,7 +174,10 @@ def binary_terms(table, F, T, n, once, room, L, R, p, v, C):
 
 @lean_summing
 def mean_product(T, R, S, Q, n, inverse):
-    """Sum of (n T - R) (n S - Q) / n, all (N,): of the conditional means of two features."""
+    """Sum of (n T - R) (n S - Q) / n, of the conditional means of two features.
+
+    Of `T`, `R`, `S`, `Q`, `n` and `inverse`, all (N,), the last one of them one over `n`.
+    """
     value = 0.0
     for j in range(T.shape[0]):
         value += n[j] * T[j] * S[j] - T[j] * Q[j] - R[j] * S[j] + R[j] * Q[j] * inverse[j]
