@@ -50,6 +50,22 @@ def test_functions_of_one_number_per_edge_tell_of_strengths(idata):
             function(idata, "w", graph=GRAPH)
 
 
+def test_counts_of_edges_are_those_of_strengths(idata, model):
+    for count in (
+        pmrf.edge_density, pmrf.edge_inclusion, pmrf.structure_probabilities, pmrf.complexity_probabilities,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"several entries for an edge.*edge_strength"):
+            count(idata, "w")
+    strength = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
+    of_edges = az.from_dict({"posterior": {"strength": strength.values}})
+    heads = np.cumsum([0, *BLOCKS[:-1]])
+    np.testing.assert_allclose(
+        pmrf.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
+    )
+    with pytest.raises(ValueError, match=r"one by one: sample again .*and compare by .*summarize_edges"):
+        pmrf.prior_sensitivity(idata, "w", model=model)
+
+
 def test_estimates_are_refused():
     x = rows(20)
     for fit in (pmrf.fit, pmrf.elasso):
