@@ -11,7 +11,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
+from pytensor.gradient import disconnected_type, grad_not_implemented
 from pytensor.graph import Apply, Op
 
 from pymc_mrf.distributions._numba import NumbaOp
@@ -178,12 +178,10 @@ def _first_states_and_means(op, rv, rng, size, weight, bias, diagonal, mean):
     return pt.broadcast_to(row, op._infer_shape(size, (weight, bias, diagonal, mean)))
 
 
-class MixedLogPartition(NumbaOp, Op):
-    """Log normaliser of the answers from weights (P,), biases (a, K), diagonal (c,), and listed states.
+class OfListed(NumbaOp, Op):
+    """Base of the Ops of weights (P,), biases (a, K), diagonal (c,), and listed states of the answers.
 
-    Further outputs are its derivatives: means of the products that the weights multiply, probabilities of the
-    states of the answers, and means of the squared deviations. NaN where the precision is not positive
-    definite. The states are ``states`` (a, N) int8, ``z`` (Q, N) and ``base`` (N,).
+    The states are ``states`` (a, N) int8, ``z`` (Q, N) and ``base`` (N,).
     """
 
     __props__ = ("graph", "columns")
@@ -191,46 +189,88 @@ class MixedLogPartition(NumbaOp, Op):
     def __init__(self, graph: PairwiseGraph, columns: ColumnKinds) -> None:
         self.graph, self.columns = graph, columns
 
+    def _allocator(self, jit):
+        """Make a function that allocates the probabilities of N states, and that numba can compile."""
+        c = layout_of(self.graph, self.columns).n_measured
+
+        def allocate(n):
+            return kernels.Weighted(
+                np.empty(n), np.empty((c, n)), np.empty((c, n)), np.empty((c, c)), np.empty((c, c))
+            )
+
+        return jit(allocate)
+
+    def connection_pattern(self, node):
+        """Connect the parameters."""
+        return [[i < 3] * len(node.outputs) for i in range(6)]
+
+
+class MixedLogPartition(OfListed):
+    """Log normaliser of the answers; NaN where the precision is not positive definite."""
+
     def make_node(self, weight, bias, diagonal, states, z, base):
         """Build the node."""
         inputs = [pt.as_tensor(v) for v in (weight, bias, diagonal, states, z, base)]
-        return Apply(self, inputs, [pt.dscalar(), pt.dvector(), pt.dmatrix(), pt.dvector()])
+        return Apply(self, inputs, [pt.dscalar()])
 
     def implementation(self, jit):
         """Sum over the states."""
-        layout = layout_of(self.graph, self.columns)
+        layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
 
         def log_partition(weight, bias, diagonal, states, z, base):
-            listed, c = kernels.Listed(states, z, base), len(diagonal)
-            at = kernels.Weighted(
-                np.empty(len(base)), np.empty((c, len(base))), np.empty((c, len(base))),
-                np.empty((c, c)), np.empty((c, c)),
-            )  # fmt: skip
-            products, shares, squares = np.empty(len(weight)), np.empty(bias.shape), np.empty(c)
             log_sum, log_det = kernels.fill_probabilities(
-                layout, listed, weight, bias.copy().ravel(), diagonal, at
+                layout,
+                kernels.Listed(states, z, base),
+                weight,
+                bias.copy().ravel(),
+                diagonal,
+                allocate(len(base)),
             )
-            if np.isfinite(log_sum):
-                kernels.fill_means(layout, listed, at, products, shares, squares)
-            else:
-                products[:], shares[:], squares[:] = np.nan, np.nan, np.nan
-            return np.asarray(log_sum - 0.5 * log_det), products, shares, squares
+            return np.asarray(log_sum - 0.5 * log_det)
 
         return log_partition
 
     def pullback(self, inputs, outputs, cotangents):
         """Cotangent of the value times its derivatives."""
-        value, *others = cotangents
-        if any(not isinstance(g.type, DisconnectedType) for g in others):
-            what = "second derivatives of the log-partition function"
-            return [grad_not_implemented(self, i, x, what) for i, x in enumerate(inputs)]
-        _, products, shares, squares = outputs
+        [value] = cotangents
+        products, shares, squares = MixedMoments(self.graph, self.columns)(*inputs)
         rest = [disconnected_type() for _ in inputs[3:]]
         return [value * products, value * shares, -0.5 * value * squares, *rest]
 
-    def connection_pattern(self, node):
-        """Connect the parameters."""
-        return [[i < 3] * 4 for i in range(6)]
+
+class MixedMoments(OfListed):
+    """Means of the products that the weights multiply, probabilities of states, and mean squared deviations.
+
+    They are (P,), (a, K) and (c,), the derivatives of `MixedLogPartition`, the last times -1/2. An Op of its
+    own, as who moves the means of the measurements alone does not need them.
+    """
+
+    def make_node(self, weight, bias, diagonal, states, z, base):
+        """Build the node."""
+        inputs = [pt.as_tensor(v) for v in (weight, bias, diagonal, states, z, base)]
+        return Apply(self, inputs, [pt.dvector(), pt.dmatrix(), pt.dvector()])
+
+    def implementation(self, jit):
+        """Average over the states."""
+        layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
+
+        def moments(weight, bias, diagonal, states, z, base):
+            listed, at = kernels.Listed(states, z, base), allocate(len(base))
+            products, shares = np.full(len(weight), np.nan), np.full(bias.shape, np.nan)
+            squares = np.full(len(diagonal), np.nan)
+            log_sum, _ = kernels.fill_probabilities(
+                layout, listed, weight, bias.copy().ravel(), diagonal, at
+            )
+            if np.isfinite(log_sum):
+                kernels.fill_means(layout, listed, at, products, shares, squares)
+            return products, shares, squares
+
+        return moments
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refuse."""
+        what = "second derivatives of the log-partition function"
+        return [grad_not_implemented(self, i, x, what) for i, x in enumerate(inputs)]
 
 
 @_logprob.register(MixedFieldRV)
@@ -248,7 +288,7 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
         listed = op.listed
         log_partition = MixedLogPartition(op.graph, op.columns)(
             weight, bias, diagonal, *map(pt.constant, listed)
-        )[0]
+        )
         logp = (
             bias[np.arange(a), states].sum(axis=-1) + 0.5 * ((z @ form) * z).sum(axis=-1) - log_partition
         )

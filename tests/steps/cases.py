@@ -14,6 +14,7 @@ from tests.steps.auxiliary import models as exchange
 from tests.steps.edges import arrow_models as arrows
 from tests.steps.edges import block_models as blocks
 from tests.steps.edges import gaussian_models as gaussian
+from tests.steps.edges import mixed_models as mixed
 from tests.steps.edges import particle_models as particles
 from tests.steps.edges import small_models as edges
 from tests.steps.edges import state_particle_models as states
@@ -104,6 +105,13 @@ CASES = {
     "Gaussian edges": Case(pmrf.EdgeGibbs, gaussian.small_model, ("w", "diagonal")),
     "Gaussian cells": Case(
         pmrf.GaussianGibbs, functools.partial(gaussian.small_model, gaps=True), ("x_unobserved",)
+    ),
+    "mixed edges": Case(pmrf.EdgeGibbs, mixed.small_model, ("w", "bias", "diagonal")),
+    "mixed pseudo edges": Case(
+        pmrf.EdgeGibbs, functools.partial(mixed.small_model, "pseudo"), ("w", "bias", "diagonal")
+    ),
+    "mixed cells": Case(
+        pmrf.MixedGibbs, functools.partial(mixed.small_model, gaps=True), ("x_unobserved",)
     ),
     "communities": Case(
         pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")

@@ -174,9 +174,9 @@ def binary_terms(table, F, T, n, once, room, L, R, p, v, C):
 
 @lean_summing
 def mean_product(T, R, S, Q, n, inverse):
-    """Sum of (n T - R) (n S - Q) / n, of the conditional means of two features.
+    """Sum of (n T - R) (n S - Q) / n over rows: of the conditional means of two features.
 
-    Of `T`, `R`, `S`, `Q`, `n` and `inverse`, all (N,), the last one of them one over `n`.
+    `T` and `S` (N,): features; `R` and `Q` (N,): residuals; `n` (N,) and `inverse` (N,): counts, and 1 / n.
     """
     value = 0.0
     for j in range(T.shape[0]):

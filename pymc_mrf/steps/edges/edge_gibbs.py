@@ -22,9 +22,10 @@ from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
 from pymc_mrf.likelihood.edges.reference import Reference
+from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE, MRFStepState
-from pymc_mrf.steps.common.observed_field import children, constant_value
+from pymc_mrf.steps.common.observed_field import ObservedField, children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.sample_checks import (
     COMPARE,
@@ -136,9 +137,14 @@ class EdgeGibbs(EdgeStep):
     has the weights and the log of the diagonal for coordinates, about a normal approximation of the posterior
     at the mean of the precisions that tuning has seen.
 
-    Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, or `GaussianGibbs`,
-    draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"`` `TreeGibbs`
-    and this step together are an approximation.
+    Of a `MixedMRF` all edges are blocks, of one parameter or more. Measurements are integrated out, and what
+    an edge changes is added up over the listed states of the answers, over a sample of them, or over the
+    rows; the joint move has the weights, the biases and the log of the diagonal for coordinates, about a
+    normal approximation by covariances of the data.
+
+    Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, `GaussianGibbs` or
+    `MixedGibbs` draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"``
+    `TreeGibbs` and this step together are an approximation.
 
     Arrows of a `KineticMRF` have one end that they change, and move the biases of that end only. With links
     within rows its likelihood is ``"pseudo"``, with all that is said of this below, or exact: the states
@@ -161,14 +167,14 @@ class EdgeGibbs(EdgeStep):
     ----------
     vars : list of variables
         A `SpikeAndSlab` that is the weight of an observed `BoltzmannMachine`, `OrdinalMRF`, `GaussianMRF`,
-        `KineticMRF` or, with `blocks`, `NominalMRF`, the coupling of an `Ising` field or of a `Potts` model
-        with one for each edge, or, in ``pm.math.sigmoid(w)``, the log odds of the theta of an `AgreementMRF`;
-        optionally the free variable that is the bias (field, threshold, or the log of the diagonal) of the
-        same field, as it is or as the logit of a pm.Beta or the log of a positive variable, if it feeds
-        nothing else and its entries all have the same continuous prior, or one of pm.Normal, pm.Cauchy,
-        pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of which their
-        biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other biases are read,
-        and left to other steps; under ``likelihood="particles"`` they must be constants.
+        `KineticMRF` or, with `blocks`, `NominalMRF` or `MixedMRF`, the coupling of an `Ising` field or of a
+        `Potts` model with one for each edge, or, in ``pm.math.sigmoid(w)``, the log odds of the theta of an
+        `AgreementMRF`; optionally the free variable that is the bias (field, threshold, or the log of the
+        diagonal) of the same field, as it is or as the logit of a pm.Beta or the log of a positive variable,
+        if it feeds nothing else and its entries all have the same continuous prior, or one of pm.Normal,
+        pm.Cauchy, pm.StudentT and pm.Laplace; or, where there are several fields, as many such variables of
+        which their biases are sums with constant factors, as ``b + 0.5 * d`` and ``b - 0.5 * d``. Other
+        biases are read, and left to other steps; under ``likelihood="particles"`` they must be constants.
     n_joint : int
         Joint moves in a step; at least one if biases are moved, as nothing else moves them alone.
     n_particles : int, optional
@@ -244,7 +250,10 @@ class EdgeGibbs(EdgeStep):
     }
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = ("exact", "monte-carlo", "pseudo", "conditional", "gaussian")
+    serves_sums = (
+        "exact", "monte-carlo", "pseudo", "conditional", "gaussian", "mixed-exact", "mixed-pseudo",
+        "mixed-monte-carlo",
+    )  # fmt: skip
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
@@ -358,6 +367,9 @@ class EdgeGibbs(EdgeStep):
     def _make_engine(self) -> EdgeEngine:
         """Engine of the fields as they are now."""
         rv, biases, fields, likelihood = self._target
+        if self._is_shared and fields[0].family.has_blocks:
+            engines = [self._engine_of_blocks(field) for field in fields]
+            return BlockEdges(SharedBlocks(engines, np.concatenate([f.factors for f in fields])))
         x, graph, family = as_blocks(fields)
         options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
@@ -380,6 +392,15 @@ class EdgeGibbs(EdgeStep):
         if family.has_blocks:
             return BlockEdges(engine)
         return engine if share is None else SharedEdges(engine, share, rv.owner.op.n)
+
+    def _engine_of_blocks(self, field: ObservedField) -> EdgeEngine:
+        """Make the engine of one field, of several with blocks."""
+        options: dict[str, Any] = {}
+        if field.sampled:
+            options["references"] = [field.sampled.reference]
+        if field.reference:
+            options["states"] = field.reference.listed
+        return ENGINES[field.likelihood](field.x, field.graph, field.family, False, **options)
 
     def _references(self) -> list[Reference]:
         """Sample of each block, under a Monte Carlo likelihood."""
