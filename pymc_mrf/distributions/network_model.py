@@ -170,8 +170,8 @@ def network_model(
         raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
     if kind == "nominal" and groups is not None:
         raise ValueError(
-            'kind="nominal" takes no groups, as tables of edges cannot be sums: declare the model of the '
-            "rows of each group by itself, and compare their draws"
+            'kind="nominal" takes no groups: declare the model of the rows of each group by itself, and '
+            "compare their draws"
         )
     if isinstance(kind, ColumnKinds):
         _refuse_beside_kinds(kind, columns=columns, groups=groups, n_states=n_states)

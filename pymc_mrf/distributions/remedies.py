@@ -57,7 +57,7 @@ def possible(
     model = model or pm.Model.get_context(error_if_none=False)
     left = []
     for likelihood in among:
-        if likelihood in OF_OTHER_KINDS:
+        if likelihood in OF_OTHER_KINDS or likelihood.startswith("mixed-"):
             continue
         if likelihood == "exact" and not is_tractable(tree()):
             continue
