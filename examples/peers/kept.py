@@ -78,7 +78,9 @@ def summary(w: np.ndarray, seconds: float, program: str, draws: int, warmup: int
             within[moved] = np.nan_to_num(az.mcse(present[..., moved], method="mean"))
         ever = az.ess(w[..., m > 0], method="bulk")
         doubtful = in_doubt(m)
-        presence = az.ess(present[..., doubtful], method="mean") if doubtful.any() else np.array([np.nan])
+        presence = (
+            az.ess(present[..., doubtful], method="mean") if doubtful.any() else np.array([np.nan])
+        )
     error = np.sqrt(np.maximum(within**2, np.maximum(ratio * bernoulli, (chains * n) ** -2.0)))
     return Found(
         program, m, error, _median_and_least(ever / seconds), _median_and_least(presence / seconds),
@@ -133,7 +135,9 @@ def gaussian_model(table: pd.DataFrame, p: float = 0.5) -> pm.Model:
 def mixed_model(table: pd.DataFrame, a: int, likelihood: str = "exact", p: float = 0.5) -> pm.Model:
     """Declare the mixed field with the priors of bgms for edges and precision, and wide ones for the rest."""
     names = list(table)
-    kinds = pmrf.column_kinds(table, dict.fromkeys(names[:a], "ordinal") | dict.fromkeys(names[a:], "continuous"))
+    kinds = pmrf.column_kinds(
+        table, dict.fromkeys(names[:a], "ordinal") | dict.fromkeys(names[a:], "continuous")
+    )
     graph = pmrf.graphs.complete(names)
     with pm.Model(coords=kinds.coords(graph)) as model:
         w = pmrf.SpikeAndSlab("w", p, pm.Cauchy.dist(0, 2), shape=graph.n_edges)
