@@ -1,7 +1,7 @@
 """Inclusion probabilities and effective draws of mixed and Gaussian fields beside bgms and BDgraph.
 
-The packages in R ran before, by the scripts in `examples/peers`, and tests/data/peers has what they found. Ours
-runs here, under the same priors. Writes `_results/peers_gaussian.md` and `_results/peers_mixed.md`.
+The packages in R ran before, by the scripts in `examples/peers`, and tests/data/peers has what they found.
+Ours runs here, under the same priors. Writes `_results/peers_gaussian.md` and `_results/peers_mixed.md`.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def cells(name: str, label: str, found: Found, reference: Found | None) -> list[
 
 
 def side_by_side(name: str, columns: dict[str, np.ndarray], most: int = 15) -> str:
-    """Inclusion probabilities of the edges of a table that differ most, at most `most` of them, in table order."""
+    """Inclusion probabilities of the edges of a table that differ most, in its order."""
     names = list(load(name))
     edges = [f"{u} - {v}" for i, u in enumerate(names) for v in names[i + 1 :]]
     values = np.array(list(columns.values()))
@@ -85,14 +85,14 @@ def gaussian(draws: int) -> str:
         table(header, lines)
         + f"\n{NOTE} BDgraph's draws are weighted by waiting times and keep no weights: effective draws are "
         "from the variance between runs. Differences of inclusion probabilities: of edges in doubt in the "
-        "Monte-Carlo errors of both, root mean square, where 1 is what equal posteriors give, and the largest "
-        "as it is.\n\n"
+        "Monte-Carlo errors of both, root mean square, where 1 is what equal posteriors give, and the "
+        "largest as it is.\n\n"
         + side_by_side("gaussian6", found)
         + "\nInclusion probabilities of `gaussian6`. The first two columns have the priors of bgms with "
         "`delta = 0`; the others the G-Wishart prior with 3 degrees of freedom and the unit matrix. Ours are "
         "draws under another prior, reweighted by the ratio of both densities with the normalising "
-        f"constants of Atay-Kayis & Massam (2005), as good as {two_digits(n)} independent ones; errors are up to "
-        f"{error.max():.3f}. {machine()}.\n"
+        f"constants of Atay-Kayis & Massam (2005), as good as {two_digits(n)} independent ones; errors are "
+        f"up to {error.max():.3f}. {machine()}.\n"
     )
 
 

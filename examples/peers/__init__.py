@@ -1,1 +1,1 @@
-"""Other packages on the tables of `tables.py`: scripts in R that run them, what they found, and our models."""
+"""Other packages beside ours: tables, scripts in R, what they found, and our models."""

@@ -45,7 +45,7 @@ def log_constant(adjacency: bytes, d: int, samples: int = 20_000) -> float:
 def reweighted(
     table: pd.DataFrame, draws: int = 4000, seed: int = 1
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Inclusion probabilities (r,) of centred columns, their errors (r,), and the effective number of draws."""
+    """Inclusion probabilities (r,) of centred columns, their errors (r,), and effective draws."""
     graph = pmrf.graphs.complete(list(table))
     d, (u, v) = graph.n_nodes, graph.edges.T
     with pm.Model(coords=pmrf.coords(graph)), warnings.catch_warnings():

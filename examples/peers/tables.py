@@ -55,7 +55,7 @@ def mixed(cards: list[int], c: int, n: int, seed: int) -> pd.DataFrame:
 
 
 def standardised(table: pd.DataFrame, a: int) -> pd.DataFrame:
-    """Make whole numbers of the first a columns, and deviations from means in standard deviations of the others."""
+    """Make whole numbers of the first a columns, and standard scores of the others."""
     table = table.copy()
     numbers = table.iloc[:, a:]
     numbers = (numbers - numbers.mean()) / numbers.std(ddof=0)
