@@ -75,19 +75,19 @@ def gaussian(draws: int) -> str:
             found = bdgraph(name, algorithm)
             lines.append(cells(name, found.program, found, None))
         if name == "gaussian6":
-            found = {"ours": mine.inclusion, "bgms": theirs.inclusion}
+            columns = {"ours": mine.inclusion, "bgms": theirs.inclusion}
     p, error, n = reweighted(load("gaussian6"), draws)
-    found["ours, G-Wishart prior"] = p
+    columns["ours, G-Wishart prior"] = p
     for algorithm in ("bdmcmc", "rj-dmh"):
-        found[f"BDgraph `{algorithm}`"] = bdgraph("gaussian6", algorithm).inclusion
+        columns[f"BDgraph `{algorithm}`"] = bdgraph("gaussian6", algorithm).inclusion
     header = ["table", "package", *SPEED, "difference from ours in errors", "largest"]
     return (
         table(header, lines)
         + f"\n{NOTE} BDgraph's draws are weighted by waiting times and keep no weights: effective draws are "
-        "from the variance between runs. Differences of inclusion probabilities: of edges in doubt in the "
+        "from the variance between runs, CPU seconds those of all runs. Differences of inclusion probabilities: of edges in doubt in the "
         "Monte-Carlo errors of both, root mean square, where 1 is what equal posteriors give, and the "
         "largest as it is.\n\n"
-        + side_by_side("gaussian6", found)
+        + side_by_side("gaussian6", columns)
         + "\nInclusion probabilities of `gaussian6`. The first two columns have the priors of bgms with "
         "`delta = 0`; the others the G-Wishart prior with 3 degrees of freedom and the unit matrix. Ours are "
         "draws under another prior, reweighted by the ratio of both densities with the normalising "
@@ -132,7 +132,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--draws", type=int, default=300, help="of each of two chains, after half as many"
     )
-    args = parse_sizes(parser, argv, draws=2000)
+    args = parse_sizes(parser, argv, draws=1000)
     names = [name for name in MIXED if (KEPT / f"{name}_bgms.json").exists()]
     write_fragment(gaussian(args.draws), args.output, "peers_gaussian.md")
     write_fragment(mixed(args.draws, names), args.output, "peers_mixed.md")
