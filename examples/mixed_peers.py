@@ -84,7 +84,8 @@ def gaussian(draws: int) -> str:
     return (
         table(header, lines)
         + f"\n{NOTE} BDgraph's draws are weighted by waiting times and keep no weights: effective draws are "
-        "from the variance between runs, CPU seconds those of all runs. Differences of inclusion probabilities: of edges in doubt in the "
+        "from the variance between runs, CPU seconds those of all runs. "
+        "Differences of inclusion probabilities: of edges in doubt in the "
         "Monte-Carlo errors of both, root mean square, where 1 is what equal posteriors give, and the "
         "largest as it is.\n\n"
         + side_by_side("gaussian6", columns)
