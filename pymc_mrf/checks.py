@@ -10,7 +10,9 @@ import numpy as np
 
 PACKAGE = os.path.dirname(__file__)
 
-MEASUREMENTS = "if these are measurements, declare a pymc_mrf.GaussianMRF"
+MEASUREMENTS = (
+    "if these are measurements, declare a pymc_mrf.GaussianMRF, or, beside answers, a pymc_mrf.MixedMRF"
+)
 """The remedy where states are asked for, but numbers are not whole."""
 
 

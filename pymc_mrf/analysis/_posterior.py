@@ -1,5 +1,6 @@
 """Read one variable from the results of `pymc.sample`, or say what is wrong with the request."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,12 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
 SAMPLE_DIMS = ("chain", "draw")
+SAMPLE_AXES = (0, 1)
 DRAWS = "posterior", "warmup_posterior"  # given the data
+OF_BLOCK = re.compile(r"\[\d+,\d+\]$")  # ends the labels of the entries of an edge that has several
+FEWEST_CHANGES = (
+    30  # of two entries, all at the same draws, that edges of their own do not have by chance
+)
 
 
 def check_tree(value: Any, name: str) -> None:
@@ -131,6 +137,53 @@ def sampled_vector(idata: Any, var_name: str, group: str) -> xr.DataArray:
             'beside "chain" and "draw"'
         )
     return values
+
+
+def edge_draws(idata: Any, var_name: str, group: str, model: Any = None) -> xr.DataArray:
+    """Return the variable with dims ("chain", "draw", edge), one value per edge."""
+    values = sampled_vector(idata, var_name, group)
+    refuse_blocks(values, model)
+    return values
+
+
+def refuse_blocks(values: xr.DataArray, model: Any = None) -> None:
+    """Refuse draws (chain, draw, entry) of edges that have several entries, which are zero together.
+
+    The model says whether they have, or that of the context, or labels and draws do.
+    """
+    if _has_blocks_in(model, values.name) or _has_blocks(values):
+        raise ValueError(
+            f"{values.name} has several entries for an edge, as edges of a NominalMRF or a MixedMRF have, so "
+            "that counts of entries are none of edges: read it by pymc_mrf.summarize_edges with n_states; or "
+            'make one value of each edge, idata["posterior"]["strength"] = pymc_mrf.edge_strength(idata, '
+            f'{values.name!r}, graph=graph, n_states=...), and name "strength", without a model'
+        )
+
+
+def _has_blocks_in(model: Any, name: Any) -> bool:
+    """Whether the variable is a `SpikeAndSlab` of the model that has blocks of several entries."""
+    import pymc as pm
+
+    from pymc_mrf.distributions.spike_and_slab import has_large_blocks
+
+    if model is None:
+        model = pm.Model.get_context(error_if_none=False)
+    return isinstance(model, pm.Model) and has_large_blocks(model.named_vars.get(name))
+
+
+def _has_blocks(values: xr.DataArray) -> bool:
+    """Whether neighbours are zero together in all draws, and labels or many changes say that they must be."""
+    entries, dim = values.values, values.dims[-1]
+    present = entries != 0.0
+    together = (present[..., 1:] == present[..., :-1]).all(SAMPLE_AXES)
+    if dim in values.coords and values[dim].dtype.kind in "UOT":
+        labels = [str(label) for label in values[dim].values]
+        if any("--" in label for label in labels):
+            edges = [OF_BLOCK.sub("", label) for label in labels]
+            return any(u == v for u, v, both in zip(edges, edges[1:], together, strict=False) if both)
+    together &= (entries[..., 1:] != entries[..., :-1]).any(SAMPLE_AXES)  # copies are no block
+    n_changes = np.count_nonzero(np.diff(present[..., 1:], axis=1), axis=SAMPLE_AXES)
+    return bool((together & (n_changes >= FEWEST_CHANGES)).any())
 
 
 def function_of_draws(

@@ -62,7 +62,7 @@ def edge_strength(
     >>> pymc_mrf.plot_edges(idata, "strength", graph=graph)
     """
     graph = as_graph(graph)
-    values, sizes = _parameters(idata, var_name, graph, n_states, group)
+    values, sizes = edge_parameters(idata, var_name, graph, n_states, group)
     first, parameters = np.cumsum(sizes) - sizes, values.values
     if isinstance(n_states, ColumnKinds):
         norms = n_states.feature_norms()[graph.edges].prod(axis=1)
@@ -110,7 +110,7 @@ def edge_table(
         As in `edge_strength`; also if there is no such edge.
     """
     graph = as_graph(graph)
-    values, sizes = _parameters(idata, var_name, graph, n_states, group)
+    values, sizes = edge_parameters(idata, var_name, graph, n_states, group)
     e, is_turned = _find_edge(graph, edge)
     stop = np.cumsum(sizes)[e]
     own = values.values[..., stop - sizes[e] : stop]
@@ -134,7 +134,7 @@ def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:
     return family.block_sizes(graph.edges)
 
 
-def _parameters(
+def edge_parameters(
     idata: xr.DataTree, var_name: str, graph: PairwiseGraph, n_states: Any, group: str
 ) -> tuple[xr.DataArray, np.ndarray]:
     """Draws (chain, draw, P) of the parameters of all edges, and how many each edge has."""

@@ -11,7 +11,9 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import (
     SAMPLE_DIMS,
     check_edge_labels,
+    edge_draws,
     errors_of_means,
+    refuse_blocks,
     sampled_vector,
 )
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
@@ -80,9 +82,9 @@ def edge_inclusion(
     Raises
     ------
     TypeError, ValueError
-        If the variable is not a finite vector with chains and draws, prior probabilities do not fit
-        the edges or are not strictly between 0 and 1, or a `model` is given that has no free `SpikeAndSlab`
-        of that name and those entries.
+        If the variable is not a finite vector with chains and draws, or has several entries for an edge, of
+        which `edge_strength` makes one; if prior probabilities do not fit the edges or are not strictly
+        between 0 and 1, or a `model` is given that has no free `SpikeAndSlab` of that name and those entries.
 
     Notes
     -----
@@ -95,7 +97,7 @@ def edge_inclusion(
     >>> table = pymc_mrf.edge_inclusion(idata, "weight", model=model)
     >>> table.bayes_factor
     """
-    values = sampled_vector(idata, var_name, group)
+    values = edge_draws(idata, var_name, group, model)
     if prior_inclusion is None:
         prior_inclusion = model_inclusion(model, values)
     return inclusion_of(values, prior_inclusion)
@@ -208,7 +210,7 @@ def edge_density(idata: xr.DataTree, var_name: str, *, group: str = "posterior")
     TypeError, ValueError
         As in `edge_inclusion`.
     """
-    values = sampled_vector(idata, var_name, group)
+    values = edge_draws(idata, var_name, group)
     return (values != 0.0).mean(str(values.dims[-1])).rename(f"{var_name}_edge_density")
 
 
@@ -294,6 +296,7 @@ def edge_values(
             "the graph of the field that it was sampled for, and the strengths of tables "
             "(pymc_mrf.edge_strength) in place of their parameters"
         )
+    refuse_blocks(values)
     check_edge_labels(values, graph, var_name)
     return values
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import errors_of_means, sampled_vector
+from pymc_mrf.analysis._posterior import edge_draws, errors_of_means, sampled_vector
 from pymc_mrf.analysis.edges import edge_inclusion
 from pymc_mrf.analysis.groups import rank_labels
 from pymc_mrf.checks import number, sequence, warn_user, whole_number
@@ -21,7 +21,6 @@ MAX_UNMATCHED = 0.5  # share of the draws in structures of one chain alone, beyo
 N_PRIOR_DRAWS = 10_000  # standard error of a probability: at most 0.005
 N_PARAMETERS = 1000  # draws of random parameters of a prior
 SEED = 0
-STRENGTHS = "give the strengths of edges (pymc_mrf.edge_strength), and leave model out"
 
 
 def edge_evidence(
@@ -120,7 +119,7 @@ def structure_probabilities(
     UserWarning
         If ``unmatched`` is above one half: too few draws carry the table.
     """
-    values = sampled_vector(idata, var_name, group)
+    values = edge_draws(idata, var_name, group)
     labels = values[values.dims[-1]].values
     rows, table = _whole_states(values.values != 0.0, n_structures, f"structures of {var_name}")
     table["n_edges"] = rows.sum(axis=1)
@@ -161,7 +160,7 @@ def complexity_probabilities(
     """
     import pandas as pd
 
-    values = sampled_vector(idata, var_name, group)
+    values = edge_draws(idata, var_name, group, model)
     counts = (values.values != 0.0).sum(axis=-1)
     support = np.arange(counts.min(), counts.max() + 1)
     shares, error = _shares(counts[..., None] == support)
@@ -171,7 +170,7 @@ def complexity_probabilities(
     if model is not None:
         from pymc_mrf.analysis.prior_inclusion import spike_and_slab
 
-        rv = spike_and_slab(model, values, "leave model out", STRENGTHS)
+        rv = spike_and_slab(model, values, "leave model out")
         prior = (_prior_draws(rv, model) != 0.0).sum(axis=-1)
         table["prior"] = (prior[:, None] == support).mean(axis=0)
     return table

@@ -1,14 +1,18 @@
-"""Partial correlations of Gaussian fields, draw by draw."""
+"""Partial correlations of measurements, draw by draw."""
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable, sampled_vector
+from pymc_mrf.analysis.edge_tables import edge_parameters
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import check_labels, numeric_array
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+
+MIXED = "; if these are parameters of a MixedMRF, say kinds=, what its nodes are"
 
 
 def partial_correlations(
@@ -17,9 +21,10 @@ def partial_correlations(
     diagonal: Any,
     graph: Any,
     *,
+    kinds: ColumnKinds | None = None,
     group: str = "posterior",
 ) -> xr.DataArray:
-    """Partial correlation of both ends of every edge of a `GaussianMRF`, given all other nodes.
+    """Partial correlation of both ends of every edge between measurements, given all other nodes.
 
     It is weight / sqrt(diagonal_u diagonal_v) = -K_uv / sqrt(K_uu K_vv), of the sign of the weight:
     positive where high values of both nodes go together, all others being equal; exactly 0 where the edge
@@ -30,19 +35,22 @@ def partial_correlations(
     idata : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        Variable of the weights.
+        Variable of the weights of a `GaussianMRF`, or of a `MixedMRF`.
     diagonal : str or array_like
-        Variable of the diagonal of the precision, one entry for each node or one for all; or the numbers,
-        if it is known.
+        Variable of the diagonal of the precision, one entry for each measurement or one for all; or the
+        numbers, if it is known.
     graph : networkx.Graph or PairwiseGraph
         Of the field.
+    kinds : ColumnKinds, optional
+        Of a `MixedMRF`, what each node is.
     group : str
         Group of `idata` to read.
 
     Returns
     -------
     xarray.DataArray
-        (chain, draw, edge), with the dimensions and labels of the weights. Put into the results it is a
+        (chain, draw, edge), with the dimensions and labels of the weights; of a `MixedMRF` with the edges
+        between measurements alone, in the order of the graph. Put into the results it is a
         variable like any other, which `summarize_edges` and the plots of edges read::
 
             idata["posterior"]["partial"] = pymc_mrf.partial_correlations(idata, "weight", "diagonal", graph)
@@ -50,14 +58,22 @@ def partial_correlations(
     Raises
     ------
     TypeError, ValueError
-        If a variable does not exist or does not belong to the graph, or the diagonal is not positive.
+        If a variable does not exist or does not belong to the graph, the diagonal is not positive, or no
+        edge is between measurements.
 
     References
     ----------
     Whittaker (1990), sec. 5.7.
+
+    Examples
+    --------
+    >>> pymc_mrf.partial_correlations(idata, "weight", "diagonal", graph, kinds=kinds)
     """
     graph = as_graph(graph)
-    w = edge_values(idata, var_name, graph, group)
+    if kinds is None:
+        w = _of_measurements(idata, var_name, graph, group)
+    else:
+        w, graph = _between_measurements(idata, var_name, graph, kinds, group)
     name = diagonal if isinstance(diagonal, str) else "diagonal"
     if isinstance(diagonal, str):
         values = sampled_variable(idata, diagonal, group)
@@ -71,15 +87,49 @@ def partial_correlations(
         numbers = numbers[..., None]
     if numbers.ndim != lead + 1 or numbers.shape[-1] not in (1, graph.n_nodes):
         raise ValueError(
-            f"{name} has the shape {numbers.shape[lead:]}, but the graph has {graph.n_nodes} nodes: give the "
-            "diagonal of the precision, one number for each node or one for all"
+            f"{name} has the shape {numbers.shape[lead:]}, but the graph has {graph.n_nodes} "
+            f"{'nodes' if kinds is None else 'measurements'}: give the diagonal of the precision, one number "
+            f"for each or one for all{MIXED if kinds is None else ''}"
         )
     if not (numbers > 0).all():
         raise ValueError(
             f"{name} has the value {numbers[~(numbers > 0)][0]:g}, but the diagonal of a precision is "
-            "positive: name the variable that GaussianMRF has for its diagonal"
+            "positive: name the variable that the field has for its diagonal"
         )
     numbers = np.broadcast_to(numbers, (*numbers.shape[:-1], graph.n_nodes))
     u, v = graph.edges.T
     result = w / np.sqrt(numbers[..., u] * numbers[..., v])
     return result.rename("partial_correlation")
+
+
+def _of_measurements(idata: xr.DataTree, name: str, graph: PairwiseGraph, group: str) -> xr.DataArray:
+    """Draws (chain, draw, edge) of the weights of a field that has measurements only."""
+    n_entries = sampled_vector(idata, name, group).shape[-1]
+    if n_entries > graph.n_edges:
+        raise ValueError(
+            f"{name} has {n_entries} entries but the graph has {graph.n_edges} edges: pass the graph of the "
+            f"GaussianMRF that it was sampled for{MIXED}"
+        )
+    return edge_values(idata, name, graph, group)
+
+
+def _between_measurements(
+    idata: xr.DataTree, name: str, graph: PairwiseGraph, kinds: Any, group: str
+) -> tuple[xr.DataArray, PairwiseGraph]:
+    """Draws (chain, draw, edge) of the weights between measurements of a `MixedMRF`, and their graph."""
+    if not isinstance(kinds, ColumnKinds):
+        raise TypeError(f"kinds must be what pymc_mrf.column_kinds(table) found, not {kinds!r}")
+    values, sizes = edge_parameters(idata, name, graph, kinds, group)
+    inside = np.flatnonzero(kinds.edge_kinds(graph) == 2)
+    if not len(inside):
+        raise ValueError(
+            "no edge of the graph is between two measurements, which alone have partial correlations: "
+            "pymc_mrf.edge_strength tells of the others"
+        )
+    part = PairwiseGraph(
+        [graph.nodes[i] for i in kinds.measurements],
+        [tuple(graph.nodes[i] for i in graph.edges[e]) for e in inside],
+    )
+    entries = values.isel({values.dims[-1]: (np.cumsum(sizes) - sizes)[inside]})
+    w = entries.rename({values.dims[-1]: "edge"}).assign_coords(edge=list(part.edge_labels))
+    return w, part

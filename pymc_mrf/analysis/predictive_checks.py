@@ -6,7 +6,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
-from pymc_mrf.checks import check_labels
+from pymc_mrf.checks import check_labels, warn_user
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.items import MAX_STATES
 from pymc_mrf.graph.coordinates import coords, node_labels
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import as_graph
@@ -77,11 +79,17 @@ def edge_agreement(
 
 
 def edge_correlation(
-    idata: xr.DataTree, var_name: str, *, graph: Any, group: str = "posterior_predictive"
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    graph: Any,
+    kinds: ColumnKinds | None = None,
+    group: str = "posterior_predictive",
 ) -> xr.DataArray:
     """Correlation over rows of the two ends of an edge, for fields of measurements.
 
-    Rows in which an end is missing do not count.
+    Rows in which an end is missing do not count. Of a mixed field ordinal answers, and those of two states,
+    count by the numbers of their states.
 
     Parameters
     ----------
@@ -89,6 +97,9 @@ def edge_correlation(
         As of `edge_agreement`.
     graph : networkx.Graph or PairwiseGraph
         The graph of the field, or any other over its nodes.
+    kinds : ColumnKinds, optional
+        Of a `MixedMRF`, what each node is: edges of answers without an order are then left out, as the
+        numbers of their states say nothing.
 
     Returns
     -------
@@ -99,15 +110,26 @@ def edge_correlation(
     Raises
     ------
     TypeError, ValueError
-        If the group or variable is missing, or is no field of the graph's nodes.
+        If the group or variable is missing, or is no field of the graph's nodes, or these are not the columns
+        of `kinds`.
+
+    Warns
+    -----
+    UserWarning
+        If there are no `kinds`, and nodes with a few whole numbers from 0 are beside measurements.
     """
     graph = as_graph(graph)
     values = field_rows(idata, var_name, group, of_states=False)
     check_nodes(values, graph, var_name)
     check_labels(group_variable(idata, var_name, group), graph.nodes, var_name, "node")
     x = np.moveaxis(values.values.astype(np.float64), -1, 0)  # (d, ..., n)
-    found = np.empty((*x.shape[1:-1], graph.n_edges))
-    for e, (u, v) in enumerate(graph.edges):
+    kept_edges = np.arange(graph.n_edges)
+    if kinds is None:
+        _warn_of_states(x.reshape(len(x), -1, x.shape[-1])[:, 0], graph, var_name)
+    else:
+        kept_edges = np.flatnonzero(~has_unordered_end(kinds, graph))
+    found = np.empty((*x.shape[1:-1], len(kept_edges)))
+    for e, (u, v) in enumerate(graph.edges[kept_edges]):
         is_seen = ~np.isnan(x[u] + x[v])
         n = is_seen.sum(axis=-1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0
@@ -117,8 +139,29 @@ def edge_correlation(
             found[..., e] = (a * b).sum(axis=-1) / scale
     dims = values.dims[:-2]
     kept = {dim: values[dim] for dim in dims if dim in values.coords}
-    coordinates = {**kept, "edge": list(graph.edge_labels)}
+    coordinates = {**kept, "edge": [graph.edge_labels[e] for e in kept_edges]}
     return xr.DataArray(found, dims=(*dims, "edge"), coords=coordinates, name=var_name)
+
+
+def has_unordered_end(kinds: ColumnKinds, graph: Any) -> np.ndarray:
+    """Whether an end of each edge (r,) has three or more states without an order."""
+    graph = kinds.checked(graph)
+    is_unordered = np.array(kinds.kinds) == "nominal"
+    return (is_unordered & (np.array(kinds.n_states) > 2))[graph.edges].any(axis=1)
+
+
+def _warn_of_states(x: np.ndarray, graph: Any, var_name: str) -> None:
+    """Warn if nodes of rows (d, n) seem to hold states, beside others with measurements."""
+    whole = np.where(np.isnan(x), 0.0, x)
+    is_whole = (whole == np.round(whole)).all(axis=1)
+    like_states = is_whole & (whole.min(axis=1) >= 0) & (whole.max(axis=1) >= 2)
+    like_states &= whole.max(axis=1) < MAX_STATES
+    if like_states.any() and not is_whole.all():
+        node = graph.nodes[int(np.flatnonzero(like_states)[0])]
+        warn_user(
+            f"{var_name} has measurements, but at {node!r} a few whole numbers: correlations with states "
+            "that have no order say nothing; give kinds, what pymc_mrf.column_kinds found, to leave these out"
+        )
 
 
 def check_nodes(values: xr.DataArray, graph: Any, var_name: str) -> None:

@@ -61,10 +61,8 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     return np.broadcast_to(mean, values.shape[-1:])
 
 
-def spike_and_slab(model: Any, values: xr.DataArray, remedy: str, of_blocks: str = "") -> Any:
+def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
     """Return the `SpikeAndSlab` of the model whose posterior draws are `values`; `remedy` if it has none.
-
-    `of_blocks` is what to do if it has blocks, if that is anything else.
 
     Raises
     ------
@@ -75,9 +73,7 @@ def spike_and_slab(model: Any, values: xr.DataArray, remedy: str, of_blocks: str
         raise ValueError(f"{reason}; {remedy}")
     _check_entries(model, values)
     if model[values.name].owner.op.blocks:
-        raise ValueError(
-            f"{values.name} has blocks of entries, which this takes one by one: {of_blocks or remedy}"
-        )
+        raise ValueError(f"{values.name} has blocks of entries, which this takes one by one: {remedy}")
     return model[values.name]
 
 

@@ -98,7 +98,9 @@ def prior_sensitivity(
     scales = [number(s, "slab_scale", 0.0) for s in _vector(slab_scale, "slab_scale")]
     values = sampled_vector(idata, var_name, group)
     model = pm.modelcontext(model)
-    rv = spike_and_slab(model, values, "sample again with the other priors")
+    rv = spike_and_slab(
+        model, values, "sample again with the other priors, and compare by pymc_mrf.summarize_edges"
+    )
     _, p, *parameters = rv.owner.op.shape_and_arguments(rv.owner.inputs)
     slab = rv.owner.op.scalar
     is_in = pt.neq(rv, 0.0)

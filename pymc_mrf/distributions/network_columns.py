@@ -1,4 +1,4 @@
-"""Networks of measurements, and of answers without an order, for `network_model`."""
+"""Networks of measurements, of answers without an order, and of several kinds, for `network_model`."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,16 +8,18 @@ import pymc as pm
 
 from pymc_mrf.checks import sequence, warn_user
 from pymc_mrf.distributions.gaussian import GaussianMRF
+from pymc_mrf.distributions.mixed import MixedMRF
 from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import check_measurements, why_no_measurement
 from pymc_mrf.fields.items import Items
-from pymc_mrf.fields.tables import as_numbered_table, column_numbers
+from pymc_mrf.fields.tables import as_numbered_table, as_table, column_numbers
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
 class Measurements(NamedTuple):
-    """Columns of measurements, in their standard deviations from their means.
+    """Columns of measurements, in their standard deviations from their means; beside answers as they are.
 
     Attributes
     ----------
@@ -26,8 +28,8 @@ class Measurements(NamedTuple):
     x : (n, d) array, or masked array if cells are missing
     rows : list
         Labels of the rows, or their numbers.
-    mean, sd : (d,) arrays
-        Of the columns, in their units.
+    mean, sd : (c,) arrays
+        Of the measurements, in their units.
     """
 
     names: list
@@ -92,6 +94,37 @@ def read_columns(value: Any, columns: Sequence | None, others: Sequence = ()) ->
     return Measurements(names, x if is_missing.any() else x.data, table.rows, mean, sd)
 
 
+def read_kinds(value: Any, kinds: ColumnKinds) -> Measurements:
+    """Read states and measurements of the columns of these kinds; others are left out.
+
+    Parameters
+    ----------
+    value : table of pandas, polars, pyarrow or xarray, or (n, d) array_like
+    kinds : ColumnKinds
+
+    Raises
+    ------
+    ValueError
+        If the table lacks a column, or one is of another kind, or holds what its kind cannot have.
+    """
+    import pandas as pd
+
+    if as_table(value) is None:
+        found = as_numbered_table(value, "table")
+        columns = [found.column(k) for k in range(len(found.names))]
+        value = pd.DataFrame(
+            {k: np.ma.masked_array(c.values, c.is_missing) for k, c in enumerate(columns)}
+        )
+    read = read_mixed(value, kinds, "table", kinds.names)
+    assert read is not None  # it is a table
+    values, is_missing = np.where(read.is_missing, 0.0, read.values), read.is_missing
+    check_mixed(values, is_missing, kinds, "table")
+    x = np.ma.masked_array(values, is_missing)
+    y = x[:, kinds.measurements]
+    mean, sd = np.ma.getdata(y.mean(axis=0)), np.ma.getdata(y.std(axis=0, ddof=1))
+    return Measurements(list(kinds.names), x if is_missing.any() else values, read.rows, mean, sd)
+
+
 def declare_measured(suffix: str, weight: Any, part: Measurements, graph: PairwiseGraph) -> None:
     """Declare diagonal, means and field of measurements; names end in `suffix`, the rows' dim is there."""
     diagonal = pm.Exponential(f"diagonal{suffix}", 0.5, dims="node")
@@ -104,7 +137,7 @@ def declare_nominal(p: Any, slab: Any, items: Items, graph: PairwiseGraph, likel
     """Declare weights, biases and field of answers without an order."""
     blocks = table_sizes(graph, items.n_states)
     slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
-    weight = SpikeAndSlab("weight", p, slab, blocks=blocks)
+    weight = SpikeAndSlab("weight", p, slab, blocks=blocks, dims="entry")
     bias = pm.Normal("bias", 0.0, 3.0, dims=("node", "state"))
     is_alike = len(set(items.n_states)) == 1
     NominalMRF(
@@ -117,3 +150,24 @@ def declare_nominal(p: Any, slab: Any, items: Items, graph: PairwiseGraph, likel
         likelihood=likelihood,
         dims=("row", "node"),
     )
+
+
+def declare_mixed(
+    p: Any, slab: Any, part: Measurements, kinds: ColumnKinds, graph: PairwiseGraph, likelihood: Any
+) -> None:
+    """Declare weights, biases, diagonal, means and field of columns of several kinds."""
+    if slab is None:
+        slab = pm.Normal.dist(0.0, 1.0) if "nominal" in kinds.kinds else pm.Cauchy.dist(0.0, 2.0)
+    weight = SpikeAndSlab("weight", p, slab, blocks=kinds.block_sizes(graph), dims="entry")
+    bias = pm.Normal("bias", 0.0, 3.0, dims=("answer", "state"))
+    options = {
+        "graph": graph, "kinds": kinds, "observed": part.x, "likelihood": likelihood, "dims": ("row", "node"),
+    }  # fmt: skip
+    if not len(kinds.measurements):
+        MixedMRF("x", weight, bias, **options)
+        return
+    for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
+        pm.Data(name, values, dims="measurement")
+    diagonal = pm.Exponential("diagonal", 0.5, dims="measurement")
+    mean = pm.Normal("mean", part.mean, 10.0 * part.sd, dims="measurement")
+    MixedMRF("x", weight, bias, diagonal, mean, scale=part.sd, **options)

@@ -13,12 +13,16 @@ from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.network_columns import (
     Measurements,
     declare_measured,
+    declare_mixed,
     declare_nominal,
     read_columns,
+    read_kinds,
 )
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.items import Items, read_items
+from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.fields.tables import as_table
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
@@ -35,7 +39,7 @@ def network_model(
     groups: Any = None,
     communities: Mapping | str | None = None,
     n_states: int | Sequence[int] | None = None,
-    kind: str = "auto",
+    kind: str | ColumnKinds = "auto",
     prior_inclusion: Any = None,
     prior_difference: Any = 0.5,
     slab: Any = None,
@@ -67,6 +71,11 @@ def network_model(
     2, and which multiplies them by a power of the determinant of K unless ``delta = 0``; ``mean`` is
     Normal(0, 10), nearly flat as there.
 
+    A table of several kinds has a `MixedMRF` if `kind` is what `column_kinds` found in it, with the priors of
+    the parts: ``bias`` of every answer, ``diagonal``, and ``mean``, which here is in the units of the
+    columns, as data and draws are. Weights, those of measurements in standard deviations (``column_sd``),
+    are Normal(0, 1) if answers of any column have no order, else Cauchy with scale 2.
+
     Scores of items with k answers run from -(k - 1) / 2 to (k - 1) / 2 in steps of one, those of binary
     items are 0 and 1; the weights are the same for scores from 0. With many answers weights are smaller:
     a narrower slab then finds weak edges sooner, and `prior_sensitivity` shows what it changes.
@@ -92,11 +101,12 @@ def network_model(
         Beta(1, 9): a stochastic block prior (Geng, Bhattacharya & Pati, 2019; Sekulovski et al., 2025).
     n_states : int, or sequence of d of them, optional
         Number of answers of all items, or of each; by default the categories, or up to the largest code.
-    kind : {"auto", "binary", "ordinal", "blume-capel", "nominal", "continuous"}
+    kind : {"auto", "binary", "ordinal", "blume-capel", "nominal", "continuous"}, or ColumnKinds
         "binary" is a `BoltzmannMachine`, "ordinal" an `OrdinalMRF` with a threshold for each answer,
         "blume-capel" one with two terms for each item, ``linear`` and ``quadratic`` about the middle of its
         answers, both Normal(0, 3). "auto" is binary if all items are, else ordinal: "nominal", which takes no
-        `groups`, and "continuous" are to be asked for.
+        `groups`, and "continuous" are to be asked for. What `column_kinds` found makes a `MixedMRF` of these
+        columns, and takes no `groups` either.
     prior_inclusion : float or unregistered distribution, optional
         Probability of an edge, one half by default. ``pm.Beta.dist(1, 1)`` makes it a variable ``p``
         (Scott & Berger, 2010).
@@ -106,14 +116,15 @@ def network_model(
         Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``, or
         ``pm.Normal.dist(0, 1)`` of nominal answers.
     likelihood : str or MonteCarlo
-        As for `OrdinalMRF`.
+        As for the field, such as `OrdinalMRF`.
 
     Returns
     -------
     pymc.Model
         With the dims "node" (items), "edge" (pairs "u--v", in the order of
         ``pymc_mrf.graphs.complete(model.coords["node"])``), "state" (answers but the first; all of nominal
-        ones) and "row". The field is ``x``. `pm.sample` finds the steps.
+        ones) and "row"; "entry" of the weights of nominal and mixed fields, "answer" and "measurement" of the
+        latter. The field is ``x``. `pm.sample` finds the steps.
 
     Raises
     ------
@@ -144,16 +155,32 @@ def network_model(
     What differs between groups:
 
     >>> model = pymc_mrf.network_model(answers, groups="shifts")
+
+    Answers and measurements:
+
+    >>> kinds = pymc_mrf.column_kinds(table, {"trust": "ordinal", "party": "nominal"})
+    >>> model = pymc_mrf.network_model(table, kind=kinds)
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
+    if not isinstance(kind, ColumnKinds) and kind not in KINDS:
+        raise ValueError(
+            f"kind must be one of {', '.join(map(repr, KINDS))}, or what pymc_mrf.column_kinds(table) found, "
+            f"for columns of several kinds, not {kind!r}"
+        )
     if communities is not None and prior_inclusion is not None:
         raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
     if kind == "nominal" and groups is not None:
         raise ValueError(
-            'kind="nominal" takes no groups, as tables of edges cannot be sums: declare the model of the '
-            "rows of each group by itself, and compare their draws"
+            'kind="nominal" takes no groups: declare the model of the rows of each group by itself, and '
+            "compare their draws"
         )
+    if isinstance(kind, ColumnKinds):
+        _refuse_beside_kinds(kind, columns=columns, groups=groups, n_states=n_states)
+        part, graph = read_kinds(table, kind), complete(kind.names)
+        with pm.Model(coords=kind.coords(graph)) as model:
+            _add_rows(model, "", part)
+            p = _inclusion(prior_inclusion, communities, graph)
+            declare_mixed(p, slab, part, kind, graph, likelihood)
+        return model
     labels, others = _labels_of_rows(table, groups)
     items: Any
     if kind == "continuous":
@@ -171,6 +198,8 @@ def network_model(
     axes = coords(graph)
     if kind not in ("binary", "continuous"):
         axes["state"] = items.labels[0 if kind == "nominal" else 1 :]
+    if kind == "nominal":
+        axes["entry"] = nominal(items.n_states).entry_labels(graph)
     with pm.Model(coords=axes) as model:
         p = _inclusion(prior_inclusion, communities, graph)
         if kind == "nominal":
@@ -194,6 +223,22 @@ def network_model(
             part = items._replace(x=items.x[of_group], rows=[items.rows[k] for k in of_group])
             _declare(model, f"_{group}", kind, of_weight, part, graph, likelihood)
     return model
+
+
+def _refuse_beside_kinds(kinds: ColumnKinds, **given: Any) -> None:
+    """Refuse kinds of columns that make no mixed field, and arguments that have no meaning beside them."""
+    remedies = {
+        "columns": "make kinds of these columns alone, as pymc_mrf.column_kinds(table[columns])",
+        "groups": "declare the model of the rows of each group by itself, and compare their draws",
+        "n_states": "tell them to pymc_mrf.column_kinds(table, n_states=...)",
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} has no meaning where kind is a ColumnKinds: {remedies[name]}")
+    if not len(kinds.answers):
+        raise ValueError('kind has measurements only: say kind="continuous"')
+    if len(kinds.names) < 2:
+        raise ValueError("kind has one column, but a network has two at least")
 
 
 def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:

@@ -13,6 +13,10 @@ from pymc_mrf.graph.junction_tree import JunctionTree, is_tractable
 
 ALTERNATIVES = ("exact", "monte-carlo", "particles", "pseudo")
 IN_PLACE_OF_PSEUDO = ("exact", "monte-carlo", "particles")
+OF_OTHER_KINDS = (
+    "conditional",
+    "gaussian",
+)  # of fields in time and of measurements, which have no other
 
 
 def listed(likelihoods: Sequence[str]) -> str:
@@ -53,7 +57,7 @@ def possible(
     model = model or pm.Model.get_context(error_if_none=False)
     left = []
     for likelihood in among:
-        if likelihood == "conditional":  # of fields in time, which have no other
+        if likelihood in OF_OTHER_KINDS or likelihood.startswith("mixed-"):
             continue
         if likelihood == "exact" and not is_tractable(tree()):
             continue

@@ -91,6 +91,12 @@ class SpikeAndSlabRV(EntriesRV):
         return np.cumsum((0, *self.blocks[:-1])) if self.blocks else slice(None)
 
 
+def has_large_blocks(rv) -> bool:
+    """Whether a variable is a `SpikeAndSlab` of which several entries are zero together."""
+    op = rv.owner.op if rv is not None and rv.owner is not None else None
+    return isinstance(op, SpikeAndSlabRV) and max(op.blocks, default=1) > 1
+
+
 def of_entries(values, blocks: tuple[int, ...]):
     """Repeat values (..., blocks) for the entries of each block; values (..., n) of entries stay."""
     return values[..., np.repeat(np.arange(len(blocks)), blocks)] if blocks else values

@@ -192,7 +192,9 @@ def _few(labels: Sequence) -> str:
     return ", ".join(map(repr, list(labels)[:4])) + more
 
 
-def column_kinds(table: Any, kinds: Mapping | Sequence | None = None) -> ColumnKinds:
+def column_kinds(
+    table: Any, kinds: Mapping | Sequence | None = None, *, n_states: Mapping | None = None
+) -> ColumnKinds:
     """Read from a table what each of its columns is.
 
     Columns of numbers with decimal places are continuous; truth values and ordered categories are ordinal;
@@ -204,6 +206,9 @@ def column_kinds(table: Any, kinds: Mapping | Sequence | None = None) -> ColumnK
     kinds : mapping or sequence, optional
         "continuous", "ordinal" or "nominal" for each column, by its name, or for all in their order. Columns
         that a mapping leaves out are read from the table.
+    n_states : mapping, optional
+        Numbers of states of answers that are whole numbers, by the names of their columns; of others up to
+        their largest number.
 
     Returns
     -------
@@ -213,7 +218,8 @@ def column_kinds(table: Any, kinds: Mapping | Sequence | None = None) -> ColumnK
     ------
     ValueError
         If a column holds text or dates, whole numbers of which `kinds` says nothing, or what its kind cannot
-        have; if `kinds` names a column that there is not.
+        have; if `kinds` or `n_states` names a column that there is not, or a number of states is not that
+        of the column.
 
     Examples
     --------
@@ -221,9 +227,32 @@ def column_kinds(table: Any, kinds: Mapping | Sequence | None = None) -> ColumnK
     """
     found = as_numbered_table(table, "table")
     given = dict(zip(found.names, _kinds_in_order(kinds, found.names), strict=True))
-    read = [_kind_of(found.column(k), given[name], name) for k, name in enumerate(found.names)]
-    what, n_states, labels = zip(*read, strict=True)
-    return ColumnKinds(tuple(found.names), what, n_states, labels)
+    known = _numbers_of_states(n_states, found.names)
+    read = [
+        _kind_of(found.column(k), given[name], name, known.get(name, 0))
+        for k, name in enumerate(found.names)
+    ]
+    what, counts, labels = zip(*read, strict=True)
+    for name, kind, k in zip(found.names, what, counts, strict=True):
+        if known.get(name, k) != k:
+            has = "is continuous and has no states" if kind == "continuous" else f"has {k} states"
+            raise ValueError(
+                f"n_states[{name!r}] is {known[name]}, but the column {has}: leave it out, or recode the "
+                "column, as with pymc_mrf.recode_states"
+            )
+    return ColumnKinds(tuple(found.names), what, counts, labels)
+
+
+def _numbers_of_states(n_states: Any, names: Sequence) -> dict:
+    """Return the numbers of states that were given, by the names of columns."""
+    if n_states is None:
+        return {}
+    if not isinstance(n_states, Mapping):
+        raise TypeError(f"n_states must be a mapping, numbers by the names of columns, not {n_states!r}")
+    strange = [name for name in n_states if name not in names]
+    if strange:
+        raise ValueError(f"n_states names {strange[0]!r}, but the table has no such column")
+    return {name: len(states_of(k, f"n_states[{name!r}]")) for name, k in n_states.items()}
 
 
 def _kinds_in_order(kinds: Any, names: Sequence) -> list:
@@ -243,8 +272,10 @@ def _kinds_in_order(kinds: Any, names: Sequence) -> list:
     return list(kinds)
 
 
-def _kind_of(column: Any, kind: str | None, name: Any) -> tuple[str, int, tuple[str, ...]]:
-    """Kind of a column, its number of states, and what these are called."""
+def _kind_of(
+    column: Any, kind: str | None, name: Any, least: int = 0
+) -> tuple[str, int, tuple[str, ...]]:
+    """Kind of a column, its number of states, `least` of numbers, and what these are called."""
     what = f"column {name!r}"
     if kind is not None and kind not in KINDS:
         raise ValueError(f'kinds[{name!r}] must be "continuous", "ordinal" or "nominal", not {kind!r}')
@@ -292,7 +323,7 @@ def _kind_of(column: Any, kind: str | None, name: Any) -> tuple[str, int, tuple[
             f"{what} is {kind}, whose states are 0, 1, ..., but has the value {wrong:g}: recode it, as with "
             'pymc_mrf.recode_states, or say "continuous"'
         )
-    return kind, _at_least_two(int(present.max()) + 1, what), ()
+    return kind, _at_least_two(max(int(present.max()) + 1, least), what), ()
 
 
 def _at_least_two(n: int, what: str) -> int:
@@ -346,7 +377,7 @@ def read_mixed(
                 ]
             )
         else:
-            _kind_of(column, kinds.kinds[i], found.names[k])
+            _kind_of(column, kinds.kinds[i], found.names[k], kinds.n_states[i])
             own = column_numbers(column, None, what).astype(np.float64)
         values.append(own)
         is_missing.append(column.is_missing)
@@ -383,8 +414,8 @@ def check_mixed(
             row = int(np.flatnonzero(wrong)[0])
             raise ValueError(
                 f"{name} is {x[row]:g} in row {row} of {kinds.names[i]!r}, which is {kinds.kinds[i]} with "
-                f"the states 0 to {k - 1}; {int(wrong.sum())} such cells: recode them, or say in `kinds` how "
-                "many states there are"
+                f"the states 0 to {k - 1}; {int(wrong.sum())} such cells: recode them, or tell how many "
+                f"states there are, pymc_mrf.column_kinds(..., n_states={{{kinds.names[i]!r}: ...}})"
             )
     m = kinds.measurements
     return check_measurements(values[:, m], is_missing[:, m], [kinds.names[i] for i in m], name)

@@ -102,6 +102,7 @@ def get_family(
         *others, last = (f'"{known}"' for known in FAMILIES)
         remedy = {
             "gaussian": f": {MEASUREMENTS}",
+            "mixed": ": for answers and measurements, declare a pymc_mrf.MixedMRF",
             "nominal": ": for answers without an order, declare a pymc_mrf.NominalMRF",
         }.get(name if isinstance(name, str) else "", "")
         raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}{remedy}")

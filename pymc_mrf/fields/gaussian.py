@@ -61,10 +61,13 @@ def why_no_measurement(column: Any) -> str:
     if column.is_categorical:
         return (
             f"categories, such as {first!r}: these are answers, which pymc_mrf.OrdinalMRF or, without an "
-            "order, NominalMRF takes"
+            "order, NominalMRF takes, and beside measurements MixedMRF"
         )
     if isinstance(first, bool | np.bool_):
-        return "truth values: these are states, which pymc_mrf.Ising or BoltzmannMachine takes"
+        return (
+            "truth values: these are states, which pymc_mrf.Ising or BoltzmannMachine takes, and beside "
+            "measurements MixedMRF"
+        )
     if isinstance(first, str):
         return f"text, such as {first!r}: make it numbers, as with pandas.to_numeric, or leave it out"
     if hasattr(first, "year") or isinstance(first, np.datetime64):

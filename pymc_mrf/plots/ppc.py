@@ -13,9 +13,11 @@ from pymc_mrf.analysis.predictive_checks import (
     edge_agreement,
     edge_correlation,
     field_rows,
+    has_unordered_end,
     state_counts,
 )
 from pymc_mrf.checks import number
+from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.plots._collection import any_collection, literal, visual_options
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
@@ -29,6 +31,7 @@ def plot_ppc_edges(
     *,
     graph: Any,
     model: Any = None,
+    kinds: ColumnKinds | None = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
     backend: str | None = None,
@@ -37,10 +40,10 @@ def plot_ppc_edges(
 ) -> Any:
     """Posterior predictive check of agreement: for every edge, the share of rows with equal ends.
 
-    Of measurements it is the correlation of the ends. One point and interval per edge: predictive minus
-    observed share, against the observed share. Where an interval misses zero, point and line are orange, and
-    the edges farthest off are named. Rows in which an end is missing do not count, in the data or in the
-    predictive draws. The source of an arrow is in an earlier row.
+    Of measurements it is the correlation of the ends (`edge_correlation`). One point and interval per edge:
+    predictive minus observed share, against the observed share. Where an interval misses zero, point and line
+    are orange, and the edges farthest off are named. Rows in which an end is missing do not count, in the
+    data or in the predictive draws. The source of an arrow is in an earlier row.
 
     Parameters
     ----------
@@ -53,6 +56,9 @@ def plot_ppc_edges(
         checked too.
     model : pymc.Model, optional
         Of a field in time, if `graph` has arrows; see `edge_agreement`.
+    kinds : ColumnKinds, optional
+        Of a `MixedMRF` with measurements, what each node is: edges of answers without an order are left out,
+        and the title says how many.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     group : {"posterior_predictive", "prior_predictive"}
@@ -92,12 +98,17 @@ def plot_ppc_edges(
         not are_states(group_variable(dt, var_name, group))
         and group_variable(dt, var_name, "observed_data").dtype.kind == "f"
     )
-    check: Any = edge_correlation if is_measured else partial(edge_agreement, model=model)
+    check: Any = partial(edge_agreement, model=model)
+    left_out = 0
+    if is_measured:
+        check = partial(edge_correlation, kinds=kinds)
+        left_out = 0 if kinds is None else int(has_unordered_end(kinds, graph).sum())
     predicted = check(dt, var_name, graph=graph, group=group)
     check_sampled(predicted, var_name, group)
     observed = check(dt, var_name, graph=graph, group="observed_data")
     if not observed.size:
-        raise ValueError("graph has no edges, whose agreement could be checked")
+        of_others = " but of answers without an order" if left_out else ""
+        raise ValueError(f"graph has no edges{of_others}, whose agreement could be checked")
     unseen = int(observed.isnull().sum())
     if unseen == observed.size:
         raise ValueError(
@@ -130,6 +141,8 @@ def plot_ppc_edges(
     share = f"{missed.sum()} of {len(missed)} edges outside their {100 * ci_prob:.0f} % interval"
     if unseen:
         share += f"; {unseen} more without a row that has both ends"
+    if left_out:
+        share += f"; {left_out} of answers without an order left out"
     what = f"share of rows of {var_name} in which the ends agree", "share"
     if is_measured:
         what = f"correlation of the ends in {var_name}", "correlation"

@@ -19,6 +19,7 @@ from pymc_mrf.analysis.edges import edge_inclusion, edge_values
 from pymc_mrf.analysis.node_measures import node_measures
 from pymc_mrf.checks import numeric_array, sequence, whole_number
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.coordinates import node_labels
@@ -218,17 +219,18 @@ def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
 def _read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
     op = getattr(getattr(variable, "owner", None), "op", None)
-    if isinstance(op, MarkovRandomFieldRV) and op.family.has_blocks:
+    what = op._print_name[0] if isinstance(op, RandomVariable) else type(variable).__name__
+    if isinstance(op, MixedFieldRV) or (isinstance(op, MarkovRandomFieldRV) and op.family.has_blocks):
         raise TypeError(
-            "truth is a NominalMRF, whose edges have tables of parameters, but studies compare one number "
-            "per edge: draw tables of answers by pymc.draw, and fit and compare them with "
-            "pymc_mrf.replicate and pymc_mrf.edge_strength"
+            f"truth is a {what}, whose edges may have several parameters, but studies compare one number "
+            "per edge: draw tables by pymc.draw, and fit and compare them with pymc_mrf.replicate and "
+            "pymc_mrf.edge_strength"
         )
     if not isinstance(op, MarkovRandomFieldRV | GaussianFieldRV) or op.family.edge_axes:
         raise TypeError(
             "truth must be a pairwise field with one number per edge, such as "
-            f"pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph), or a function that makes one, not "
-            f"{variable!r}"
+            f"pymc_mrf.BoltzmannMachine.dist(weight, bias, graph=graph), or a function that makes one, not a "
+            f"{what}"
         )
     if variable.type.ndim > 1:
         raise ValueError(

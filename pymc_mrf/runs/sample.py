@@ -13,6 +13,7 @@ import xarray as xr
 from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_mrf.checks import flag, whole_number
+from pymc_mrf.distributions.spike_and_slab import has_large_blocks
 from pymc_mrf.runs._pymc import ProgressBars, cpu_count, print_steps, quiet_logging
 from pymc_mrf.runs.chain import Plan, Report, run_chain
 from pymc_mrf.runs.cluster import checked_client, run_on_cluster
@@ -309,7 +310,8 @@ def _seed(given: Any, stored: Run | None) -> int | list[int]:
 def _summaries(model: pm.Model) -> dict[str, str]:
     """Find what is worth watching of the variables of a model."""
     groups = {rv.name: "n_groups" for rv in model.free_RVs if is_dirichlet_process(rv)}
-    return groups | {rv.name: "edge_density" for rv in model.free_RVs if is_spike_and_slab(rv)}
+    edges = [rv for rv in model.free_RVs if is_spike_and_slab(rv) and not has_large_blocks(rv)]
+    return groups | {rv.name: "edge_density" for rv in edges}
 
 
 def _data(model: pm.Model) -> dict[str, xr.Dataset]:

@@ -65,7 +65,7 @@ def test_parameters_are_no_edges(rng):
         pmrf.summarize_edges(idata, "w", graph=GRAPH)
     with pm.Model() as model:
         pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[2, 2])
-    with pytest.raises(ValueError, match="w has blocks of entries, which this takes one by one"):
+    with pytest.raises(ValueError, match="w has several entries for an edge"):
         pmrf.complexity_probabilities(idata, "w", model=model)
 
 

@@ -1,10 +1,13 @@
 import networkx as nx
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 
+import pymc_mrf as pmrf
 from pymc_mrf.analysis import edges
 from pymc_mrf.graph.structure import as_graph
+from tests.analysis.posteriors import as_posterior
 from tests.analysis.sparse_draws import GRAPH, sparse_draws, tree_of
 from tests.statistics import Z
 
@@ -193,3 +196,44 @@ def test_bad_input_is_named(rng):
         edges.median_graph(tree, "theta", other)
     with pytest.raises(TypeError, match=r"graph must be a networkx\.Graph"):
         edges.median_graph(tree, "theta", [("a", "b")])
+
+
+def blocks_of(rng, size, n_draws=250):
+    """Draws of two edges of `size` entries each, zero together."""
+    present = np.repeat(rng.random((2, n_draws, 2)) < 0.5, size, axis=2)
+    return np.where(present, rng.normal(1.0, 0.5, present.shape), 0.0)
+
+
+COUNTS = [
+    edges.edge_inclusion,
+    edges.edge_density,
+    pmrf.structure_probabilities,
+    pmrf.complexity_probabilities,
+]
+
+
+@pytest.mark.parametrize("count", COUNTS, ids=lambda f: f.__name__)
+def test_entries_of_blocks_are_no_edges(rng, count):
+    """Labels tell, else draws in which neighbours change together, else the model."""
+    labels = ["a--b[1,1]", "a--b[1,2]", "b--c[1,1]", "b--c[1,2]"]
+    few = blocks_of(rng, 2, 9)
+    for idata in (as_posterior(few, labels), as_posterior(blocks_of(rng, 2), range(4))):
+        with pytest.raises(ValueError, match=r"theta has several entries for an edge.*edge_strength"):
+            count(idata, "theta")
+    with pm.Model(), pytest.raises(ValueError, match="theta has several entries for an edge"):
+        pmrf.SpikeAndSlab("theta", 0.5, pm.Normal.dist(), blocks=[2, 2])
+        edges.edge_inclusion(as_posterior(few, range(4)), "theta")
+
+
+def test_what_is_no_block_is_counted(rng):
+    """Edges that are absent together by chance, copies of an edge, and nodes with brackets in their names."""
+    few, copies = blocks_of(rng, 2, 9), np.repeat(blocks_of(rng, 1), 2, axis=2)
+    apart = sparse_draws(rng, n_chains=2)
+    for w, labels in (
+        (few, range(4)),
+        (few, ["a--b", "b--c", "c--d", "d--e"]),
+        (copies, range(4)),
+        (apart, ["a--b[1,1]", "a--b[1,2]", "b--c[1,1]", "b--c[1,2]"]),
+    ):
+        density = edges.edge_density(as_posterior(w, labels), "theta")
+        np.testing.assert_allclose(density, (w != 0).mean(axis=-1))

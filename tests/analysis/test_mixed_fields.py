@@ -50,11 +50,66 @@ def test_functions_of_one_number_per_edge_tell_of_strengths(idata):
             function(idata, "w", graph=GRAPH)
 
 
+def test_counts_of_edges_are_those_of_strengths(idata, model):
+    for count in (
+        pmrf.edge_density, pmrf.edge_inclusion, pmrf.structure_probabilities, pmrf.complexity_probabilities,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"several entries for an edge.*edge_strength"):
+            count(idata, "w")
+    strength = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
+    of_edges = az.from_dict({"posterior": {"strength": strength.values}})
+    heads = np.cumsum([0, *BLOCKS[:-1]])
+    np.testing.assert_allclose(
+        pmrf.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
+    )
+    with pytest.raises(ValueError, match=r"one by one: sample again .*and compare by .*summarize_edges"):
+        pmrf.prior_sensitivity(idata, "w", model=model)
+
+
 def test_estimates_are_refused():
     x = rows(20)
     for fit in (pmrf.fit, pmrf.elasso):
         with pytest.raises(ValueError, match="is not a state of this field"):
             fit(x, GRAPH)
-    with pm.Model(), pytest.raises(TypeError, match="truth must be a pairwise field"):
+    for family, message in (
+        ("mixed", "for answers and measurements, declare a pymc_mrf.MixedMRF"),
+        ("gaussian", "or, beside answers, a pymc_mrf.MixedMRF"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pmrf.fit(x, GRAPH, family=family)
+    for refused in (
+        lambda: pmrf.chow_liu(x),
+        lambda: pmrf.neighborhood_selection(x, 3),
+        lambda: pmrf.elasso(x, GRAPH),
+        lambda: pmrf.fit(x, GRAPH),
+    ):
+        with pytest.raises(ValueError, match=r"or, beside answers, a pymc_mrf.MixedMRF"):
+            refused()
+    with pm.Model(), pytest.raises(TypeError, match=r"truth is a MixedMRF.*pymc_mrf.edge_strength"):
         truth = pmrf.MixedMRF.dist(0.0, 0.0, 1.0, graph=GRAPH, kinds=KINDS, size=(9,))
         pmrf.plan_study(truth, model_of, [9])
+
+
+def test_predictive_checks_leave_states_without_an_order_out():
+    x = rows(30)
+    dims = {"x": ["row", "node"]}
+    tree = az.from_dict(
+        {"posterior_predictive": {"x": np.stack([[rows(30, seed) for seed in range(4)]])},
+         "observed_data": {"x": x}}, dims=dims, coords={"node": list(KINDS.names)},
+    )  # fmt: skip
+    for group in ("observed_data", "posterior_predictive"):
+        found = pmrf.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group=group)
+        assert found["edge"].values.tolist() == [
+            name for name in GRAPH.edge_labels if "party" not in name
+        ]
+    found = pmrf.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group="observed_data")
+    expected = np.corrcoef(x[:, KINDS.names.index("age")], x[:, KINDS.names.index("income")])[0, 1]
+    np.testing.assert_allclose(found.sel(edge="age--income"), expected)
+    pc = pmrf.plot_ppc_edges(tree, "x", graph=GRAPH, kinds=KINDS, backend="matplotlib")
+    assert "4 of answers without an order left out" in pc.get_target("x", {}).get_title()
+    with pytest.warns(UserWarning, match="at 'party' a few whole numbers: .*give kinds"):
+        pmrf.edge_correlation(tree, "x", graph=GRAPH)
+    with pytest.raises(ValueError, match="graph has no edges but of answers without an order"):
+        pmrf.plot_ppc_edges(
+            tree, "x", graph=pmrf.PairwiseGraph(KINDS.names, [("sex", "party")]), kinds=KINDS
+        )

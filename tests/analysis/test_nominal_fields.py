@@ -85,6 +85,7 @@ def test_what_serves_answers_without_an_order(fit):
 
 
 STRENGTHS = "strengths of tables .pymc_mrf.edge_strength. in place of their parameters"
+COUNTS = "several entries for an edge.*summarize_edges with n_states; or make .*edge_strength"
 REFUSED = {
     "network_model": (
         lambda f: pmrf.network_model(f.table.replace({0: "r", 1: "s", 2: "t"}).astype("category")),
@@ -107,15 +108,22 @@ REFUSED = {
     ),
     "complexity_probabilities": (
         lambda f: pmrf.complexity_probabilities(f.idata, "weight", model=f.model),
-        "one by one: give the strengths of edges .pymc_mrf.edge_strength., and leave model out",
+        COUNTS,
     ),
+    "edge_density": (lambda f: pmrf.edge_density(f.idata, "weight"), COUNTS),
+    "edge_inclusion": (lambda f: pmrf.edge_inclusion(f.idata, "weight", model=f.model), COUNTS),
+    "edge_evidence": (
+        lambda f: pmrf.edge_evidence(f.idata, "weight", prior_inclusion=0.5),
+        COUNTS,
+    ),
+    "structure_probabilities": (lambda f: pmrf.structure_probabilities(f.idata, "weight"), COUNTS),
     "summarize_edges": (lambda f: pmrf.summarize_edges(f.idata, "weight", graph=GRAPH), STRENGTHS),
     "median_graph": (lambda f: pmrf.median_graph(f.idata, "weight", GRAPH), STRENGTHS),
     "summarize_nodes": (lambda f: pmrf.summarize_nodes(f.idata, "weight", graph=GRAPH), STRENGTHS),
     "plot_edges": (lambda f: pmrf.plot_edges(f.idata, "weight", graph=GRAPH), STRENGTHS),
     "partial_correlations": (
         lambda f: pmrf.partial_correlations(f.idata, "weight", "bias", GRAPH),
-        STRENGTHS,
+        "pass the graph of the GaussianMRF that it was sampled for",
     ),
 }
 

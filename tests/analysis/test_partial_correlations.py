@@ -5,6 +5,8 @@ import pytest
 
 import pymc_mrf as pmrf
 from tests.analysis.posteriors import as_posterior
+from tests.mixed_fields import GRAPH as MIXED
+from tests.mixed_fields import KINDS, WEIGHT
 from tests.reference.gaussian import precision
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c")])
@@ -51,3 +53,32 @@ def test_bad_diagonals(diagonal, message):
     idata = as_posterior(W, GRAPH.edge_labels, log_diagonal=np.full((1, 2, 3), -1.0))
     with pytest.raises(ValueError, match=message):
         pmrf.partial_correlations(idata, "theta", diagonal, GRAPH)
+
+
+def mixed(**others):
+    return as_posterior(np.array([[WEIGHT, 2.0 * WEIGHT]]), KINDS.entry_labels(MIXED), **others)
+
+
+def test_edges_between_the_measurements_of_a_mixed_field():
+    found = pmrf.partial_correlations(
+        mixed(d=np.array([[[1.0, 4.0], [9.0, 1.0]]])), "theta", "d", MIXED, kinds=KINDS
+    )
+    assert found.dims == ("chain", "draw", "edge")
+    assert found["edge"].values.tolist() == ["age--income"]
+    w = WEIGHT[KINDS.entry_labels(MIXED).index("age--income")]
+    np.testing.assert_allclose(found.values.ravel(), [w / 2.0, 2.0 * w / 3.0])
+
+
+def test_what_is_no_mixed_field():
+    with pytest.raises(ValueError, match=r"theta has 14 entries.*10 edges.*MixedMRF, say kinds="):
+        pmrf.partial_correlations(mixed(), "theta", 1.0, MIXED)
+    of_edges = as_posterior(np.ones((1, 2, 10)), MIXED.edge_labels)
+    with pytest.raises(ValueError, match=r"the graph has 5 nodes: .*MixedMRF, say kinds="):
+        pmrf.partial_correlations(of_edges, "theta", [1.0, 1.0], MIXED)
+    with pytest.raises(ValueError, match=r"shape \(3,\), but the graph has 2 measurements"):
+        pmrf.partial_correlations(mixed(), "theta", np.ones(3), MIXED, kinds=KINDS)
+    with pytest.raises(TypeError, match=r"kinds must be what pymc_mrf.column_kinds\(table\) found"):
+        pmrf.partial_correlations(mixed(), "theta", 1.0, MIXED, kinds=["continuous"] * 5)
+    without = pmrf.PairwiseGraph(KINDS.names, [("sex", "age")])
+    with pytest.raises(ValueError, match="no edge of the graph is between two measurements"):
+        pmrf.partial_correlations(as_posterior(np.ones((1, 2, 1))), "theta", 1.0, without, kinds=KINDS)

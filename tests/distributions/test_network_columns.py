@@ -102,3 +102,98 @@ def test_answers_without_an_order():
 def test_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         pmrf.network_model(COLOURS, **options)
+
+
+MIXED = TABLE.assign(
+    party=pd.Categorical(["red", "blue", "green", "red"] * 5), works=[True, False, True, True, False] * 4
+)
+SAID = {"score": "ordinal"}
+
+
+def mixed_by_hand(table, kinds, slab):
+    graph = pmrf.graphs.complete(kinds.names)
+    y = table[["age", "time"]]
+    with pm.Model(coords=kinds.coords(graph)) as model:
+        w = pmrf.SpikeAndSlab("weight", 0.5, slab, blocks=kinds.block_sizes(graph), dims="entry")
+        bias = pm.Normal("bias", 0, 3, dims=("answer", "state"))
+        diagonal = pm.Exponential("diagonal", 0.5, dims="measurement")
+        mean = pm.Normal("mean", y.mean(), 10 * y.std(), dims="measurement")
+        pmrf.MixedMRF(
+            "x", w, bias, diagonal, mean, graph=graph, kinds=kinds, scale=y.std(), observed=table
+        )
+    return model
+
+
+@pytest.mark.parametrize("has_nominal", [True, False])
+def test_columns_of_several_kinds(has_nominal):
+    """Other columns of the table are left out; missing cells are drawn."""
+    table = MIXED.assign(score=MIXED["score"] % 3, text="a")
+    names = [*TABLE.columns, *(["party"] if has_nominal else []), "works"]
+    kinds = pmrf.column_kinds(table[names], SAID, n_states={"score": 4})
+    model = pmrf.network_model(table, kind=kinds)
+    by_hand = mixed_by_hand(
+        table[names], kinds, pm.Normal.dist(0, 1) if has_nominal else pm.Cauchy.dist(0, 2)
+    )
+    rng = np.random.default_rng(2)
+    point = {
+        "weight": rng.normal(0, 0.2, model["weight"].eval().size),
+        "bias": rng.normal(size=(len(kinds.answers), 4)),
+        "diagonal_log__": np.log([1.1, 0.9]),
+        "mean": np.array([41.0, 500.0]),
+    }
+    names = ["weight", "bias", "diagonal", "mean", "x"]
+    np.testing.assert_allclose(logp(model, names, **point), logp(by_hand, names, **point))
+    assert model.named_vars_to_dims["weight"] == ("entry",)
+    assert model.named_vars_to_dims["x"] == ("row", "node")
+    np.testing.assert_allclose(model["column_sd"].get_value(), table[["age", "time"]].std())
+
+
+def test_answers_of_both_kinds_in_an_array_with_missing_cells():
+    x = np.ma.masked_array(COLOURS.assign(eyes=0, hair=[0, 1] * 3).to_numpy(), np.eye(6, 3, dtype=bool))
+    x[2:, 0] = [1, 0, 1, 1]
+    kinds = pmrf.column_kinds(x, ["ordinal", "ordinal", "nominal"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        model = pmrf.network_model(x, kind=kinds, communities="learn")
+    names = {rv.name for rv in model.free_RVs}
+    assert names == {"community", "p_within", "p_between", "weight", "bias", "x_unobserved"}
+    with model:
+        steps = pm.sampling.mcmc.assign_step_methods(model)[1]
+    assert {"EdgeGibbs", "MixedGibbs"} <= {cls.__name__ for cls, of in steps.items() if of}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": "works"}, "groups has no meaning .*: declare the model of the rows of each group"),
+        (
+            {"n_states": 3},
+            r"n_states has no meaning .*: tell them to .*column_kinds\(table, n_states=...\)",
+        ),
+        ({"columns": ["age"]}, "columns has no meaning .*: make kinds of these columns alone"),
+        (
+            {"kind": "mixed"},
+            r"or what pymc_mrf.column_kinds\(table\) found, for columns of several kinds",
+        ),
+        ({"kind": pmrf.column_kinds(TABLE, {"score": "continuous"})}, 'say kind="continuous"'),
+        ({"kind": pmrf.column_kinds(MIXED[["works"]])}, "one column, but a network has two at least"),
+        (
+            {"kind": pmrf.column_kinds(COLOURS[["eyes", "code"]], {"code": "nominal"})},
+            "no column 'eyes'",
+        ),
+    ],
+)
+def test_refusals_beside_kinds(options, message):
+    kinds = pmrf.column_kinds(MIXED, SAID)
+    with pytest.raises(ValueError, match=message):
+        pmrf.network_model(MIXED, **{"kind": kinds, **options})
+
+
+def test_infinite_and_constant_columns_of_several_kinds():
+    kinds = pmrf.column_kinds(MIXED, SAID)
+    for table, message in (
+        (MIXED.assign(age=np.inf), "table has inf in row 0 of 'age'"),
+        (MIXED.assign(time=1.5), "table: 'time' is 1.5 in all rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pmrf.network_model(table, kind=kinds)

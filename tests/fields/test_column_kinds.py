@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pymc as pm
 import pytest
 import xarray as xr
 
@@ -184,3 +185,28 @@ def test_categories_that_the_kinds_do_not_know():
         ValueError, match="column 'party' has the category 'pink', which is none of those"
     ):
         read_mixed(other, kinds, "x: observed")
+
+
+def test_numbers_of_states_that_are_told():
+    """States that nobody has given are states; later tables need not have them all."""
+    kinds = pmrf.column_kinds(FRAME, {"items": "ordinal"}, n_states={"items": 5, "party": 3})
+    assert kinds.n_states == (0, 2, 3, 3, 5)
+    assert kinds.encode(FRAME.assign(items=0))["items"].eq(0).all()
+    for n_states, error, message in (
+        ({"items": 2}, ValueError, r"n_states\['items'\] is 2, but the column has 3 states"),
+        ({"trust": 4}, ValueError, r"n_states\['trust'\] is 4, but the column has 3 states"),
+        ({"age": 4}, ValueError, r"n_states\['age'\] is 4, but the column is continuous"),
+        ({"item": 4}, ValueError, "n_states names 'item', but the table has no such column"),
+        ({"items": 1}, ValueError, r"n_states\['items'\] must be between 2 and 127, not 1"),
+        ([0, 2, 3, 3, 5], TypeError, "n_states must be a mapping, numbers by the names of columns"),
+    ):
+        with pytest.raises(error, match=message):
+            pmrf.column_kinds(FRAME, {"items": "ordinal"}, n_states=n_states)
+
+
+def test_a_state_beyond_the_kinds_tells_how_to_say_so():
+    kinds = pmrf.column_kinds(FRAME, {"items": "ordinal"})
+    graph, other = pmrf.graphs.complete(kinds.names), FRAME.assign(items=3)
+    message = r"pymc_mrf.column_kinds\(..., n_states=\{'items': ...\}\)"
+    with pm.Model(), pytest.raises(ValueError, match=message):
+        pmrf.MixedMRF("x", 0.0, 0.0, 1.0, graph=graph, kinds=kinds, observed=other)

@@ -213,6 +213,13 @@ def test_a_study_of_measurements(rng):
             TypeError,
             "truth is a NominalMRF.*pymc_mrf.replicate and pymc_mrf.edge_strength",
         ),
+        (
+            pmrf.KineticMRF.dist(0.0, 0.0, graph=pmrf.graphs.lagged(["a", "b"]), shape=(9, 2)),
+            None,
+            TypeError,
+            "one number per edge, .*, or a function that makes one, not a KineticMRF$",
+        ),
+        ("Ising", None, TypeError, "or a function that makes one, not a str$"),
     ],
 )
 def test_other_truths_that_are_refused(truth, prior, error, message):

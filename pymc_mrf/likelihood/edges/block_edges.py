@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
 from pymc_mrf.kernels.views import block_edges as kernels
-from pymc_mrf.kernels.views import pseudo_blocks, table_blocks  # noqa: F401  (register answers of views)
+from pymc_mrf.kernels.views import pseudo_blocks, shared_blocks, table_blocks  # noqa: F401  (register answers of views)
 from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 
@@ -53,6 +53,15 @@ class BlockEdges(EdgeEngine):
     def present(self, w: np.ndarray) -> np.ndarray:
         """Whether each edge (r,) is present at parameters `w` (P,)."""
         return w[self.view.field.first[:-1]] != 0.0
+
+    @property
+    def offset(self) -> np.ndarray:
+        """What parameters are without the vector, of `SharedBlocks`."""
+        return self._whole.offset  # type: ignore[attr-defined]
+
+    @offset.setter
+    def offset(self, offset: np.ndarray) -> None:
+        self._whole.offset = offset  # type: ignore[attr-defined]
 
     def set_data(self, x: Data) -> None:
         """Bring those of the field up to date."""

@@ -147,6 +147,11 @@ class MixedEngine(EdgeEngine):
         w, b = np.split(self.information, [len(self.view.w)])
         return w, b if self.view.n_biases else self.view.b.copy()
 
+    def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Diagonal of the curvature."""
+        of_edges, of_nodes = np.split(np.diag(self.curvature), [len(self.view.w)])
+        return of_edges, of_nodes
+
     def stretch(self, rng) -> float:
         """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
         return rng.uniform(1.0, 2.0)

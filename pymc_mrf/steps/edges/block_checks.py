@@ -35,12 +35,18 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
             f"which {step} adds and removes as a whole: declare it with "
             f"blocks={field.family.blocks_asked}"
         )
-    if len(fields) > 1 or not field.is_plain or len(field.blocks) > 1:
+    for other in fields:
+        own = other.family.block_sizes(other.graph.edges)
+        fits = np.array_equal(own, sizes) and np.array_equal(
+            other.entries, np.arange(len(other.entries))
+        )
+        if fits and len(other.blocks) == 1:
+            continue
         raise ValueError(
-            f"{step} samples tables of the edges of one field, the same in all rows, but {rv.name} feeds "
-            "several, or is one term of a sum: give each field, or the rows of each group, a SpikeAndSlab of "
-            "its own, which may share p and the slab's scale, and compare their draws; a factor belongs into "
-            "the scale of the slab"
+            f"{step} samples parameters of blocks that are the same in all rows, and the same edges of all "
+            f"fields, but those of {other.name} differ between rows, or have edges or states of their own: "
+            "give the rows of each group a field, with a SpikeAndSlab of its own, or with sums of the same "
+            "vectors, as w + 0.5 * delta and w - 0.5 * delta"
         )
     if field.likelihood not in SERVED:
         raise ValueError(

@@ -22,9 +22,10 @@ from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
 from pymc_mrf.likelihood.edges.reference import Reference
+from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE, MRFStepState
-from pymc_mrf.steps.common.observed_field import children, constant_value
+from pymc_mrf.steps.common.observed_field import ObservedField, children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.sample_checks import (
     COMPARE,
@@ -249,7 +250,10 @@ class EdgeGibbs(EdgeStep):
     }
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = ("exact", "monte-carlo", "pseudo", "conditional", "gaussian")
+    serves_sums = (
+        "exact", "monte-carlo", "pseudo", "conditional", "gaussian", "mixed-exact", "mixed-pseudo",
+        "mixed-monte-carlo",
+    )  # fmt: skip
     _state_class = EdgeGibbsState
     prefix = "edge_gibbs"
     changes_edges = True
@@ -363,6 +367,9 @@ class EdgeGibbs(EdgeStep):
     def _make_engine(self) -> EdgeEngine:
         """Engine of the fields as they are now."""
         rv, biases, fields, likelihood = self._target
+        if self._is_shared and fields[0].family.has_blocks:
+            engines = [self._engine_of_blocks(field) for field in fields]
+            return BlockEdges(SharedBlocks(engines, np.concatenate([f.factors for f in fields])))
         x, graph, family = as_blocks(fields)
         options: dict[str, Any] = dict(self._options)
         if likelihood == "monte-carlo":
@@ -385,6 +392,15 @@ class EdgeGibbs(EdgeStep):
         if family.has_blocks:
             return BlockEdges(engine)
         return engine if share is None else SharedEdges(engine, share, rv.owner.op.n)
+
+    def _engine_of_blocks(self, field: ObservedField) -> EdgeEngine:
+        """Make the engine of one field, of several with blocks."""
+        options: dict[str, Any] = {}
+        if field.sampled:
+            options["references"] = [field.sampled.reference]
+        if field.reference:
+            options["states"] = field.reference.listed
+        return ENGINES[field.likelihood](field.x, field.graph, field.family, False, **options)
 
     def _references(self) -> list[Reference]:
         """Sample of each block, under a Monte Carlo likelihood."""

@@ -13,6 +13,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -62,6 +63,9 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     read = [node.op.edge_and_node_parameters(node) for node in nodes]
     if not nodes or any(len(of_field) < 2 for of_field in read) or any(map(varies_by_row, nodes)):
         return NO_BIASES
+    is_shared = len(nodes) > 1 or strip_views(read[0][0]) is not rv
+    if is_shared and nodes[0].op.family.has_blocks:
+        return NO_BIASES  # which NUTS moves
     if any(len(of_field) > 2 for of_field in read):
         return _biases_of_one(nodes, read, model)
     parameters = [of_field[1] for of_field in read]

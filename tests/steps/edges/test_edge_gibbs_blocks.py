@@ -13,7 +13,7 @@ from tests.marks import slow
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.statistics import Z
 from tests.steps.edges.binary_models import draws_of, fixed_p
-from tests.steps.edges.block_models import PAIR, TRIANGLE, model_of, states
+from tests.steps.edges.block_models import PAIR, TRIANGLE, gaps, model_of, states
 
 BIAS = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, 0.0], [-0.1, 0.2, 0.0]])
 
@@ -28,19 +28,6 @@ def exact_posterior(x, n_states, graph, likelihood="exact", bias=None, p=0.4, lo
     return structure_posterior(
         log_likelihood, r, d, fixed_p(p, r), slab, n_nodes=n_nodes, blocks=blocks, **options
     )
-
-
-def gaps(w, blocks, exact):
-    """Differences from the exact posterior in Monte-Carlo standard errors."""
-    heads = np.cumsum([0, *blocks[:-1]])
-    present = (w[..., heads] != 0).astype(float)
-    pairs = [(present[..., e], p) for e, p in enumerate(exact.inclusion) if 0.01 < p < 0.99]
-    pairs += [(w[..., k], mean) for k, mean in enumerate(exact.weight)]
-    n_edges = present.sum(axis=-1)
-    pairs += [(n_edges == k, p) for k, p in enumerate(exact.n_edges) if 0.01 < p < 0.99]
-    found = [(values.mean() - value) / float(az.mcse(values.astype(float))) for values, value in pairs]
-    assert all(az.ess(values.astype(float)) > 400 for values, _ in pairs)
-    return np.abs(found)
 
 
 @pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])

@@ -12,8 +12,9 @@ from tests.marks import slow
 from tests.mixed_fields import reference_of
 from tests.reference.spike_and_slab import structure_posterior, structure_posterior_on_grid
 from tests.statistics import Z
-from tests.steps.edges.test_edge_gibbs import draws_of, fixed_p
-from tests.steps.edges.test_edge_gibbs_blocks import gaps
+from tests.steps.edges.binary_models import draws_of
+from tests.steps.edges.block_models import gaps
+from tests.steps.edges.state_models import fixed_p
 
 PAIR, TRIANGLE = [(0, 1)], [(0, 1), (2, 1), (0, 2)]
 NAMES = ["w", "bias", "diagonal"]

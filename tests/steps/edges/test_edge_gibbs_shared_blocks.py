@@ -1,0 +1,121 @@
+"""EdgeGibbs of vectors with blocks that are terms of sums: posteriors over all structures by quadrature."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.marks import slow
+from tests.reference.mixed import MixedReference
+from tests.reference.spike_and_slab import structure_posteriors
+from tests.statistics import Z
+from tests.steps.edges.block_models import gaps
+from tests.steps.edges.state_models import draws_of, fixed_p
+
+P, SLAB = 0.4, stats.norm(0, 0.6).logpdf
+HALVES = 0.5, -0.5
+CASES = {  # kinds, numbers of states, edges, nodes of the quadrature
+    "nominal Gaussian": (("nominal", "continuous"), (3, 0), [(0, 1)], 6),
+    "nominal nominal": (("nominal", "nominal"), (3, 2), [(0, 1)], 6),
+    "two Gaussians": (("continuous", "ordinal", "continuous"), (0, 2, 0), [(0, 2), (1, 2)], 6),
+}
+
+
+def groups_of(name):
+    """Kinds, graph and reference of a case; rows, biases (a, K) and diagonal (c,) of two groups."""
+    what, n_states, edges, n_nodes = CASES[name]
+    kinds = pmrf.ColumnKinds(tuple("abc"[: len(what)]), what, n_states)
+    graph = pmrf.PairwiseGraph(kinds.names, [("abc"[u], "abc"[v]) for u, v in edges])
+    rng = np.random.default_rng(5)
+    groups = []
+    for n in (40, 30):
+        weight = rng.normal(0, 0.4, kinds.block_sizes(graph).sum())
+        bias = rng.normal(0, 0.3, (len(kinds.answers), max(n_states)))
+        diagonal = np.array([1.2, 0.9])[: len(kinds.measurements)]
+        field = pmrf.MixedMRF.dist(weight, bias, diagonal, graph=graph, kinds=kinds, size=(n,))
+        groups.append((pm.draw(field, random_seed=n, mode="FAST_COMPILE"), bias, diagonal))
+    return kinds, graph, MixedReference(what, n_states, graph.edges.tolist()), groups, n_nodes
+
+
+def model_of(kinds, graph, groups, declare):
+    blocks, slab = kinds.block_sizes(graph), pm.Normal.dist(0, 0.6)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", P, slab, blocks=blocks)
+        delta = pmrf.SpikeAndSlab("delta", P, slab, blocks=blocks)
+        for name, (x, bias, diagonal), half in zip("xy", groups, HALVES, strict=True):
+            declare(name, w + half * delta, bias, diagonal, x)
+    return model
+
+
+def posterior_of(reference, groups, likelihood, n_nodes):
+    """As a function of the prior probability, of both vectors one after the other."""
+    parts, n = [], reference.n_weights
+    for (x, bias, diagonal), half in zip(groups, HALVES, strict=True):
+        known = np.concatenate([bias.ravel(), np.log(diagonal)])
+        parts.append((reference.log_likelihood_of(x, likelihood), half, known))
+
+    def log_likelihood(q):
+        total = 0.0
+        for value, half, known in parts:
+            weights = q[:, :n] + half * q[:, n : 2 * n]
+            total = total + value(np.hstack([weights, np.broadcast_to(known, (len(q), len(known)))]))
+        return total
+
+    r, blocks = 2 * len(reference.edges), [*reference.blocks] * 2
+    found = structure_posteriors(
+        log_likelihood, r, 0, SLAB, bias=np.zeros(0), n_nodes=n_nodes, blocks=blocks
+    )
+    return blocks, lambda p: found(fixed_p(p, r))
+
+
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.parametrize("name", ["nominal Gaussian", slow("nominal nominal"), slow("two Gaussians")])
+def test_sparse_differences_of_mixed_fields(name, likelihood):
+    kinds, graph, reference, groups, n_nodes = groups_of(name)
+
+    def declare(field, weight, bias, diagonal, x):
+        options = {"graph": graph, "kinds": kinds, "likelihood": likelihood, "observed": x}
+        pmrf.MixedMRF(field, weight, bias, diagonal if len(diagonal) else None, **options)
+
+    w = draws_of(model_of(kinds, graph, groups, declare), 3000)
+    blocks, posterior = posterior_of(reference, groups, likelihood, n_nodes)
+    assert gaps(w, blocks, posterior(P)).max() < Z
+    assert gaps(w, blocks, posterior(P + 0.15)).max() > Z  # negative control
+
+
+@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])
+def test_sparse_differences_of_nominal_fields(likelihood):
+    kinds, graph, reference, groups, n_nodes = groups_of("nominal nominal")
+
+    def declare(field, weight, bias, diagonal, x):
+        options = {"graph": graph, "n_states": [3, 2], "likelihood": likelihood}
+        pmrf.NominalMRF(field, weight, bias, observed=x.astype(int), **options)
+
+    w = draws_of(model_of(kinds, graph, groups, declare), 3000)
+    kind = "exact" if likelihood == "monte-carlo" else likelihood
+    blocks, posterior = posterior_of(reference, groups, kind, n_nodes)
+    assert gaps(w, blocks, posterior(P)).max() < Z
+    assert gaps(w, blocks, posterior(P + 0.15)).max() > Z  # negative control
+
+
+def test_biases_belong_to_nuts_and_rows_must_be_alike():
+    kinds, graph, _, groups, _ = groups_of("nominal Gaussian")
+    (x, _, _), slope = groups[0], np.linspace(-1, 1, 40)[:, None]
+    with pm.Model() as model:
+        blocks = kinds.block_sizes(graph)
+        w, delta = (pmrf.SpikeAndSlab(n, P, pm.Normal.dist(), blocks=blocks) for n in ("w", "delta"))
+        bias = pm.Normal("bias", 0, 1, shape=(1, 3))
+        pmrf.MixedMRF("x", w + delta, bias, 1.0, graph=graph, kinds=kinds, observed=x)
+        assert {v.name for v in EdgeGibbs([w]).vars} == {"w"}
+        with pytest.raises(ValueError, match="leave it out of `vars`"):
+            EdgeGibbs([w, bias])
+    assert isinstance(model, pm.Model)
+    with pm.Model():
+        w, delta = (pmrf.SpikeAndSlab(n, P, pm.Normal.dist(), blocks=[2]) for n in ("w", "delta"))
+        answers = pmrf.PairwiseGraph("ab", [("a", "b")])
+        rows = np.random.default_rng(0).integers(0, 2, (40, 2))
+        pmrf.NominalMRF("x", w + slope * delta, graph=answers, n_states=[3, 2], observed=rows)
+        with pytest.raises(ValueError, match="differ between rows"):
+            EdgeGibbs([w])
