@@ -86,16 +86,28 @@ def _why_unknown(model: Any, name: Any) -> str:
     if rv is None:
         names = ", ".join(repr(other.name) for other in known) or "none"
         return f"{name} is no free SpikeAndSlab of the model, which has {names}"
-    if reason := _why_cut(rv):
+    if reason := _why_cut(rv, model):
         return reason
     observed = [v.name for v in _reached(_probability(rv), model) if v in model.observed_RVs]
     return f"the prior of {name} depends on observed data, {', '.join(observed)}" if observed else ""
 
 
-def _why_cut(rv: Any) -> str:
+def _why_cut(rv: Any, model: Any) -> str:
     """Why the prior of an edge is not that of the variable; nothing if it is."""
-    from pymc_mrf.distributions.parents import likelihoods_fed
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+    from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+    from pymc_mrf.steps.common.observed_field import children
 
+    if any(likelihood.startswith("mixed-") for likelihood in likelihoods_fed(rv)):
+        ops = [node.op for child in children(rv, model) if (node := field_node(child)) is not None]
+        fields = [op for op in ops if isinstance(op, MixedFieldRV)]
+        if any((op.layout.kind == 2).any() for op in fields):
+            return (
+                f"{rv.name} is the weight of a MixedMRF with edges between measurements, whose precision is "
+                f"positive definite, so that the prior probability of these is not that of {rv.name}, as "
+                "that of all others is: it is the share of draws with the edge in pymc_mrf.prior_in_cone of "
+                "a GaussianMRF of the measurements alone, with the same slab and diagonal"
+            )
     if "gaussian" not in likelihoods_fed(rv):
         return ""
     return (
@@ -280,7 +292,8 @@ def _differences(model: Any, names: list[str]) -> list:
             continue
         if not np.array_equal(differs, values != 0.0) or _why_unknown(model, rv.name):
             why = (
-                _why_cut(rv) or f"{rv.name} is no free SpikeAndSlab whose entries are those of the edges"
+                _why_cut(rv, model)
+                or f"{rv.name} is no free SpikeAndSlab whose entries are those of the edges"
             )
             raise ValueError(
                 f"the prior probability that {' and '.join(names)} differ is not known, as {why}; give "

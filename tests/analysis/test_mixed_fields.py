@@ -26,11 +26,14 @@ def model():
 
 
 def test_summary_of_edges(idata, model):
-    table = pmrf.summarize_edges(idata, "w", graph=GRAPH, n_states=KINDS, model=model, sort="graph")
+    options = {"graph": GRAPH, "n_states": KINDS, "sort": "graph"}
+    table = pmrf.summarize_edges(idata, "w", prior_inclusion=0.4, **options)
     heads = np.cumsum([0, *BLOCKS[:-1]])
     np.testing.assert_allclose(table["inclusion"], (W[..., heads] != 0).mean(axis=(0, 1)))
     assert list(table.index) == list(GRAPH.edge_labels)
     assert np.isfinite(table["bayes_factor"]).all()
+    with pytest.raises(ValueError, match="edges between measurements.*prior_in_cone of a GaussianMRF"):
+        pmrf.summarize_edges(idata, "w", model=model, **options)
 
 
 def test_strengths(idata):
