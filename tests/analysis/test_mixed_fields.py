@@ -32,7 +32,7 @@ def test_summary_of_edges(idata, model):
     np.testing.assert_allclose(table["inclusion"], (W[..., heads] != 0).mean(axis=(0, 1)))
     assert list(table.index) == list(GRAPH.edge_labels)
     assert np.isfinite(table["bayes_factor"]).all()
-    with pytest.raises(ValueError, match="edges between measurements.*prior_in_cone of a GaussianMRF"):
+    with pytest.raises(ValueError, match=r"edges between measurements.*prior_in_cone of a GaussianMRF"):
         pmrf.summarize_edges(idata, "w", model=model, **options)
 
 
@@ -65,7 +65,7 @@ def test_counts_of_edges_are_those_of_strengths(idata, model):
     np.testing.assert_allclose(
         pmrf.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
     )
-    with pytest.raises(ValueError, match=r"one by one: sample again .*and compare by .*summarize_edges"):
+    with pytest.raises(ValueError, match=r"sample again .*and compare by .*summarize_edges"):
         pmrf.prior_sensitivity(idata, "w", model=model)
 
 

@@ -45,7 +45,7 @@ from pymc_mrf.kernels.views.mixed_views import (
 )
 
 
-class Conditionals(NamedTuple):
+class AnswerTerms(NamedTuple):
     """Full conditionals of answers in n rows.
 
     Attributes
@@ -80,7 +80,7 @@ class MixedPseudo(NamedTuple):
         Features of the answers, and deviations of the measurements, of the rows.
     products : (Q, Q) array
         Sums over rows of products of the features of answers.
-    now, trial : Conditionals
+    now, trial : AnswerTerms
         At the present parameters; of the ends of the edge looked at, at others.
     at : Weighted
         Conditional means of the measurements in the rows, and their covariance.
@@ -104,8 +104,8 @@ class MixedPseudo(NamedTuple):
     layout: Layout
     z: np.ndarray
     products: np.ndarray
-    now: Conditionals
-    trial: Conditionals
+    now: AnswerTerms
+    trial: AnswerTerms
     at: Weighted
     w: np.ndarray
     b: np.ndarray
@@ -128,7 +128,7 @@ questions.without_slab.register(MixedPseudo)(mixed_without_slab)
 
 @lean
 def fill_conditional(view, i, terms):
-    """Fill all that `terms`, `Conditionals`, say of answer i, from its local fields and the biases."""
+    """Fill all that `terms`, `AnswerTerms`, say of answer i, from its local fields and the biases."""
     layout, p, mean = view.layout, view.p, view.mean
     F, first, last, k = layout.features, layout.first[i], layout.first[i + 1], layout.cards[i]
     b, log_sum = view.b[i * F.shape[1] :], 0.0

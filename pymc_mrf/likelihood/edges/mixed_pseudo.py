@@ -26,9 +26,9 @@ class MixedPseudoLikelihood(MixedEngine):
         a, K, Q, c = len(layout.cards), layout.features.shape[1], len(layout.owner), layout.n_measured
         M = field.features.shape[1]
 
-        def conditionals() -> kernels.Conditionals:
+        def conditionals() -> kernels.AnswerTerms:
             local, residual = np.zeros((2, Q, n))
-            return kernels.Conditionals(local, residual, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
+            return kernels.AnswerTerms(local, residual, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
 
         return kernels.MixedPseudo(
             field=field,

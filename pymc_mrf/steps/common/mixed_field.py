@@ -72,7 +72,7 @@ class MixedCells(FieldCells):
         return self.scaled(self.values(point), point)
 
     def first(self) -> np.ndarray:
-        """Those where the model starts; missing cells are as the others of their nodes are most often."""
+        """Return those where the model starts; missing cells are as most others of their nodes."""
         x = self.table.copy()
         answers = set(self.op.columns.answers.tolist())
         for i, (column, free) in enumerate(zip(x.T, self.free.T, strict=True)):
