@@ -126,11 +126,12 @@ class EdgeGibbs(EdgeStep):
     correction. Where both ends have five states half or more of the proposals are accepted.
 
     Under the first three likelihoods, and of a `GaussianMRF`, the vector may be one term, times constant
-    factors, of the edge parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and
-    ``w - 0.5 * delta``, each sparse vector having a step of its own that moves the biases as well. Under
-    "exact" and "pseudo", and of a `GaussianMRF`, parameters may also differ between rows, as by ``b + z[:,
-    None] * slope``: rows with the same parameters are treated as a field of their own, and the time of a step
-    is proportional to their number. Other steps move what such biases are computed from.
+    factors, of the edge parameters of one or more fields of one family, such as ``w + 0.5 * delta`` and ``w
+    - 0.5 * delta``, each sparse vector having a step of its own that moves the biases as well. Under "exact"
+    and "pseudo", and of a `GaussianMRF`, parameters may also differ between rows, as by ``b + z[:, None] *
+    slope``: rows with the same parameters are treated as a field of their own, and the time of a step is
+    proportional to their number. Other steps move what such biases are computed from. Vectors with blocks
+    may be such terms where all fields have the same edges, and rows are alike; NUTS then moves the biases.
 
     Of a `GaussianMRF` an edge moves within the limits between which the precision is positive definite, or
     those of all fields that it is a part of, a determinant being quadratic in one weight, and the joint move
