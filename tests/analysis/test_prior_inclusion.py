@@ -41,7 +41,7 @@ def test_a_gaussian_field_has_another_prior(tree):
         pmrf.GaussianMRF("x", theta, 1.0, graph=graph, observed=np.eye(3))
         assert "bayes_factor" not in pmrf.edge_inclusion(tree, "theta")
     with pytest.raises(
-        ValueError, match=r"the share of draws with the edge among those .*; give prior_incl"
+        ValueError, match=r"the share of draws with the edge in .*prior_in_cone.*; give prior_incl"
     ):
         pmrf.edge_inclusion(tree, "theta", model=model)
     assert "bayes_factor" in pmrf.edge_inclusion(tree, "theta", model=model, prior_inclusion=0.1)
