@@ -159,8 +159,10 @@ BAD_WEIGHTS = {
         lambda: sparse(blocks=[1] * P),
         "w has blocks of 1, 1, 1, 1, 1, ... entries, but the edges of x have tables",
     ),
-    "sum": (lambda: sparse(blocks=BLOCKS) + pm.Normal("v", 0, 1, shape=P), "or is one term of a sum"),
-    "factor": (lambda: 0.5 * sparse(blocks=BLOCKS), "a factor belongs into the scale of the slab"),
+    "product": (
+        lambda: sparse(blocks=BLOCKS) * pm.Normal("v", 0, 1, shape=P),
+        "x, not another expression of w; it may be a sum of which one term is w",
+    ),
     "slab": (
         lambda: pmrf.SpikeAndSlab("w", 0.5, pm.Logistic.dist(0, 1), blocks=BLOCKS),
         "whose slab is pm.Normal, pm.StudentT, pm.Cauchy or pm.Laplace",
