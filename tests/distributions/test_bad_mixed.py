@@ -188,8 +188,8 @@ def test_other_steps():
                 ValueError, match=r"does not sample under .* of x; leave w to pm.sample\(\)"
             ):
                 step([w])
-        pmrf.MixedMRF("y", w, BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=X)
-        with pytest.raises(ValueError, match=r"w feeds several, or .*: give each field, or the rows"):
+        pmrf.MixedMRF("y", w[::-1], BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=X)
+        with pytest.raises(ValueError, match=r"those of y .* have edges or states of their own: give"):
             pmrf.EdgeGibbs([w])
     with pm.Model():
         v = pm.Normal("v", 0, 1, shape=P)
