@@ -166,18 +166,8 @@ def test_no_blocks():
             pmrf.EdgeGibbs([model["w"]])
 
 
-def test_a_sum():
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[4])
-        pmrf.NominalMRF("x", 0.5 * w, graph=PAIR, n_states=3, observed=states(20, [3, 3]))
-        with pytest.raises(
-            ValueError, match="give each field, or the rows of each group, a SpikeAndSlab"
-        ):
-            pmrf.EdgeGibbs([model["w"]])
-
-
 def test_groups_with_tables_of_their_own():
-    """What a sum is refused for: two fields, which share p and the scale of the slab."""
+    """Two fields with vectors of their own, which share p and the scale of the slab."""
     with pm.Model() as model:
         p, scale = pm.Beta("p", 1, 1), pm.HalfNormal("scale", 1)
         for k, group in enumerate("ab"):
