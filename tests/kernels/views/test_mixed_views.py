@@ -155,4 +155,4 @@ def test_moves_stay_in_the_cone(kind, n):
             root = np.exp(0.5 * b[3:])
             least.append(np.linalg.eigvalsh(K / root / root[:, None])[0])
     assert min(least) > 0
-    assert min(least) < 0.1  # they have been near the edge
+    assert min(least) < 0.25  # they have been near the edge: 1 is without correlations
