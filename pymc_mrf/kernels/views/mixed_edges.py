@@ -54,6 +54,10 @@ from pymc_mrf.kernels.views.mixed_views import (
 )
 from pymc_mrf.kernels.views.table_blocks import fill_pair_moments, fill_table, pair_gain, take_table_off
 
+SMALLEST = 1e-300
+"""Least probability of a pair of states that has a logarithm. A floor that matters would make moves depend on
+the present edge, with which the probability is."""
+
 
 class MixedEdges(NamedTuple):
     """Listed states, data and present parameters.
@@ -87,8 +91,6 @@ class MixedEdges(NamedTuple):
         `gaussian_edges` has.
     least_share : float
         Effective share of the states below which their weights are not trusted; 0 if all are listed.
-    least_mass : float
-        Probability of a pair of states that none of the listed ones has.
     """
 
     field: MixedField
@@ -107,7 +109,6 @@ class MixedEdges(NamedTuple):
     diagonal: np.ndarray
     look: np.ndarray
     least_share: float
-    least_mass: float
 
 
 blocks.bias_range.register(MixedEdges)(biases_of_answer)
@@ -267,7 +268,7 @@ def fill_pair(whole, first):
         for c in range(K):
             is_possible = a < whole.layout.cards[u] and c < whole.layout.cards[v]
             k = a * K + c
-            log_p[k] = np.log(max(log_p[k], whole.least_mass)) if is_possible else -np.inf
+            log_p[k] = np.log(max(log_p[k], SMALLEST)) if is_possible else -np.inf
 
 
 @blocks.take_out.register(MixedEdges)

@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
+from pymc_mrf.kernels.views.mixed_edges import SMALLEST
 from pymc_mrf.kernels.views.mixed_views import MixedField, rank_two
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
@@ -48,7 +49,6 @@ class MixedLikelihood(MixedEngine):
             diagonal=np.zeros(layout.n_measured),
             look=np.zeros(9),
             least_share=0.0 if states is None else LEAST_SHARE,
-            least_mass=1e-300 if states is None else 0.5 / N,
         )
 
     def _scores(self, z, states):
@@ -74,29 +74,37 @@ class MixedLikelihood(MixedEngine):
             return None
         p, noise = view.at.p, []
         for e in np.unique(self._layout.edge[view.w != 0.0]):
-            own, ratio = self._layout.edge == e, self._ratios_without(e)
+            own, (ratio, f) = self._layout.edge == e, self._ratios_without(e)
             mass = p @ ratio
-            if view.w[own] @ view.field.s[own] + n * np.log(mass) < HOPELESS:
+            lost = view.w[own] @ view.field.s[own] + n * (np.log(mass) - 0.5 * np.log(max(f, SMALLEST)))
+            if lost < HOPELESS:
                 noise.append(n**2 * ((p * (ratio / mass - 1.0)) ** 2).sum())
         return float(np.sqrt(np.mean(noise))) if noise else 0.0
 
-    def _ratios_without(self, e: int) -> np.ndarray:
-        """Weights of the states without edge e, relative to those with it, (N,)."""
+    def _ratios_without(self, e: int) -> tuple[np.ndarray, float]:
+        """Weights of the states without edge e, relative to those with it, (N,), and the ratio of |K|.
+
+        This is not positive where the edge cannot be absent.
+        """
         view, layout, Q = self.view, self._layout, len(self._layout.owner)
         own = np.flatnonzero(layout.edge == e)
         w, (p, q) = view.w[own], layout.pairs[own].T
         z, m, S = view.states.z, view.at.m, view.at.S
         if layout.kind[own[0]] == kernels.OF_ANSWERS:
             of_p, of_q = (part[own] for part in taken_from_features(layout, view.field.centre))
-            return np.exp(-w @ (z[p] * z[q] - of_p[:, None] * z[p] - of_q[:, None] * z[q]))
+            return np.exp(-w @ (z[p] * z[q] - of_p[:, None] * z[p] - of_q[:, None] * z[q])), 1.0
         if layout.kind[own[0]] == kernels.MIXED:
             g, j = -w @ z[p], q[0] - Q
-            return np.exp(g * (m[j] - view.field.centre[own[0], 1, 0] + 0.5 * g * S[j, j]))
+            return np.exp(g * (m[j] - view.field.centre[own[0], 1, 0] + 0.5 * g * S[j, j])), 1.0
         i, j = p[0] - Q, q[0] - Q
         own_i, both, own_j, f = rank_two(S, i, j, -w[0])
-        if f <= 0.0:  # the edge cannot be absent
-            return np.ones(len(m[i]))
-        return np.exp(0.5 * (own_i * m[i] ** 2 + own_j * m[j] ** 2) + both * m[i] * m[j])
+        if f <= 0.0:
+            return np.ones(len(m[i])), f
+        return np.exp(0.5 * (own_i * m[i] ** 2 + own_j * m[j] ** 2) + both * m[i] * m[j]), f
+
+    def told_of_place(self) -> list[np.ndarray]:
+        """Return the probabilities of the states of a sample, and what follows from them."""
+        return [self.view.at.p, self.view.at.m, self.view.at.S] if self.view.least_share else []
 
     def statistics(self) -> dict[str, float]:
         """Effective share of the states of a sample, beside what all engines say."""

@@ -121,7 +121,8 @@ class MixedEngine(EdgeEngine):
         """Centre on a Newton step from the reference, restricted to what is present."""
         view, k, c, (w, b) = self.view, len(active), self._layout.n_measured, self._split_reference()
         moved = np.concatenate([active, len(w) + np.arange(view.n_biases)])
-        now = view.w.copy(), view.b.copy(), view.beta.copy()
+        told = self.told_of_place()
+        now = [array.copy() for array in (view.w, view.b, view.beta, *told)]
         place = np.concatenate([w[active], b[: view.n_biases]])
         view.w[:], view.b[:] = 0.0, b
         questions.set_parameters(view, active, place)
@@ -138,7 +139,8 @@ class MixedEngine(EdgeEngine):
         curvature[np.diag_indices(len(moved))] += np.concatenate(
             [np.full(k, slab), of_prior[: view.n_biases]]
         )
-        view.w[:], view.b[:], view.beta[:] = now
+        for array, before in zip((view.w, view.b, view.beta, *told), now, strict=True):
+            array[:] = before
         centre = place + np.linalg.solve(curvature, slope) if np.isfinite(value) else place
         return normal_coordinates(centre, curvature)
 

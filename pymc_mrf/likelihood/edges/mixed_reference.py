@@ -26,7 +26,8 @@ SCALE_OF_WEIGHTS, SCALE_OF_BIASES = 0.5, 2.0
 LEAST_POINTS, MOST_POINTS = 20_000, 200_000
 POINTS_A_ROW = 20
 """Points of a sample, and as many for each row of the data: log-likelihood ratios between values of a weight
-one standard deviation apart then err by sqrt(1 / 20), or less."""
+one standard deviation apart then err by sqrt(1 / 20), or less; by more beyond 10,000 rows, where there are
+`MOST_POINTS`, and `EdgeGibbs` measures how much."""
 
 NOISE = 0.3
 """Noise of log-likelihood ratios of present edges against their absence that a larger sample goes for."""
@@ -82,7 +83,7 @@ def sample_reference(x: np.ndarray, graph: Any, family: Any, rng: np.random.Gene
     place = _fit(pseudo, np.arange(P), pseudo.information)
     active = _spoken_for(pseudo, layout, place)
     place = _fit(pseudo, active, np.concatenate([place[:P][active], place[P:]]))
-    n_points = max(LEAST_POINTS, POINTS_A_ROW * len(x))
+    n_points = min(max(LEAST_POINTS, POINTS_A_ROW * len(x)), MOST_POINTS)
     for _ in range(N_FITS):
         listed = _draw(pseudo, active, place, x, n_points, rng)
         engine = MixedLikelihood(x, graph, family, True, states=listed)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.mixed import mixed
+from pymc_mrf.fields.mixed import layout_of, mixed
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.mixed import listed
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
@@ -156,3 +157,32 @@ def test_moves_stay_in_the_cone(kind, n):
             least.append(np.linalg.eigvalsh(K / root / root[:, None])[0])
     assert min(least) > 0
     assert min(least) < 0.25  # they have been near the edge: 1 is without correlations
+
+
+def test_a_sample_without_a_pair_of_states():
+    """What moves compare does not depend on the present edge, although the sample lacks what it favours."""
+    kinds = pmrf.ColumnKinds(tuple("aby"), ("ordinal", "ordinal", "continuous"), (5, 5, 0))
+    graph, rng = kinds.checked(pmrf.graphs.complete(kinds.names)), np.random.default_rng(0)
+    shares = np.array([0.05, 0.2, 0.5, 0.2, 0.05])
+
+    def answers(n):
+        a, b = rng.choice(5, (2, n), p=shares)
+        return a, np.where(np.abs(a - b) == 4, 2, b)
+
+    x = np.column_stack([*answers(500), rng.normal(size=500)])
+    states = np.array(answers(4000), dtype=np.int8)
+    sample = listed(layout_of(graph, kinds), states, np.zeros(4000))
+    engine = BlockEdges(MixedLikelihood(x, graph, mixed(kinds), True, states=sample))
+    found = []
+    for present_value in (0.0, 1.5):
+        w, b = np.array([present_value, 0.0, 0.0]), np.append(np.tile(np.log(shares), 2), 0.0)
+        engine._whole.go_to(np.zeros(3), b)
+        engine._whole.refresh(None)
+        questions.set_edge(engine.view, 0, blocks.Value(w[:1]))
+        engine._whole.refresh(None)
+        questions.look_at(engine.view, 0, blocks.Value(w[:1]))
+        gains = [
+            blocks.block_gain(engine.view.whole, engine.view, 0, np.array([y])) for y in (0.0, 0.5, 1.5)
+        ]
+        found.append([*np.diff(gains), engine.view.room.score[0], engine.view.room.information[0, 0]])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-8)
