@@ -10,7 +10,6 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.simulation import gibbs
 from tests.marks import slow
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
@@ -137,7 +136,7 @@ def test_geweke_joint_distribution():
     for t in range(n_steps):
         point, _ = step.step(point)
         draws = engine.draw(special.logit(point["theta"]), n_data, rng)
-        gibbs.edge_statistics(draws, GRAPH.edges, np.eye(2), engine.s)
+        engine.set_data(draws)
         counts[t] = len(np.unique(point["theta"]))
         means[t] = point["theta"].mean()
     partitions = set_partitions(5)
