@@ -16,6 +16,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
+from pymc_mrf.kernels.log_scores import draw_state
 from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, largest, total
 
 OF_ANSWERS, MIXED, OF_MEASURED = 0, 1, 2
@@ -304,26 +305,10 @@ def sweep_answers(layout, E, b, states, n_sweeps, rng):
                         for q in range(first[i], first[i + 1]):
                             own += E[p, q] * F[q, x]
                         scores[x] += F[p, x] * (field + 0.5 * own)
-                state = draw_score(scores, k, rng)
+                state = draw_state(scores[:k], rng)
                 states[i, s] = state
                 for p in range(first[i], first[i + 1]):
                     z[p] = F[p, state]
-
-
-@lean
-def draw_score(scores, k, rng):
-    """Draw one of `k` states with probability proportional to exp(scores), which are lost; `scores` (K,)."""
-    top = -np.inf
-    for x in range(k):
-        top = max(top, scores[x])
-    mass = 0.0
-    for x in range(k):
-        mass += np.exp(scores[x] - top)
-        scores[x] = mass
-    u, state = rng.random() * mass, 0
-    while state < k - 1 and scores[state] <= u:
-        state += 1
-    return state
 
 
 @jit

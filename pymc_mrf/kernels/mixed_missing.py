@@ -10,7 +10,8 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.gaussian import factorise, invert_factorised, solve_transposed
-from pymc_mrf.kernels.mixed import draw_score, fill_answer_weights, fill_covariance, fill_precision_of
+from pymc_mrf.kernels.log_scores import draw_state
+from pymc_mrf.kernels.mixed import fill_answer_weights, fill_covariance, fill_precision_of
 
 
 @jit
@@ -75,7 +76,7 @@ def draw_missing(layout, w, b, diagonal, states, y, free_states, free_y, n_sweep
                         for q in range(first[i], first[i + 1]):
                             both += E[p, q] * F[q, x]
                         scores[x] += F[p, x] * (field + 0.5 * both)
-                states[r, i] = draw_score(scores, layout.cards[i], rng)
+                states[r, i] = draw_state(scores[: layout.cards[i]], rng)
                 for p in range(first[i], first[i + 1]):
                     z[p] = F[p, states[r, i]]
         for i in range(V):

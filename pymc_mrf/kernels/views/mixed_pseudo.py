@@ -239,17 +239,17 @@ def value_at(view, first, x):
     if view.layout.kind[first] == OF_ANSWERS:
         return value - fill_end(view, first, 1, x)
     j, g = measurement_of(view, first, 1), view.tilt
-    fill_shift(view, first, x, 1.0)
+    fill_shift(view, first, x)
     return value - dot(g, view.at.m[j]) - 0.5 * view.at.S[j, j] * dot(g, g)
 
 
 @lean
-def fill_shift(view, first, x, sign):
+def fill_shift(view, first, x):
     """Fill `tilt`, by how much parameters x of an edge move h beyond the present ones."""
     for s in range(view.tilt.shape[0]):
         view.tilt[s] = 0.0
     for k in range(x.shape[0]):
-        add(view.z[view.layout.pairs[first + k, 0]], sign * (x[k] - view.w[first + k]), view.tilt)
+        add(view.z[view.layout.pairs[first + k, 0]], x[k] - view.w[first + k], view.tilt)
 
 
 @lean

@@ -9,30 +9,33 @@ from pymc_mrf.steps.common.model_field import FieldCells
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
-class MeasuredField(FieldCells):
-    """Rows of a Gaussian field, of which the engines take deviations from the means.
+class MeasuredCells(FieldCells):
+    """Rows of a field with measurements, which engines take as deviations from the means.
 
     Parameters
     ----------
     node : Apply
-        Of the field.
+        Of the field, the means of which are its last parameter.
     model : pymc.Model
+    columns : (c,) int64 array
+        Which variables are measurements.
 
     Raises
     ------
     ValueError
-        As `FieldCells`, or if data are not finite, which `pymc.set_data` lets pass.
+        As `FieldCells`, or if measurements are not finite, which `pymc.set_data` lets pass.
     """
 
-    def __init__(self, node, model: pm.Model) -> None:
+    def __init__(self, node, model: pm.Model, columns: np.ndarray) -> None:
         super().__init__(node, model)
-        refuse_infinite(self, range(self.table.shape[1]))
-        self._read = PointFunction(node.op.dist_params(node)[2], model)
+        self.columns = columns
+        refuse_infinite(self, columns)
+        self._read = PointFunction(node.op.dist_params(node)[-1], model)
         self._start = model.initial_point()
 
     @property
     def changes(self) -> bool:
-        """Whether the deviations do: with missing cells, or with random means."""
+        """Whether what engines take does: with missing cells, or with random means."""
         return self.is_free or bool(self._read.names)
 
     def values(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -44,11 +47,30 @@ class MeasuredField(FieldCells):
         return x
 
     def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Means (1 or n, d) at `point`."""
-        mean, d = np.asarray(self._read(point), dtype=np.float64), self.table.shape[1]
-        if mean.size == d:
-            return mean.reshape(1, d)
-        return np.broadcast_to(mean, (*self.batch, d)).reshape(-1, d)
+        """Means (1 or n, c) of the measurements at `point`."""
+        mean, c = np.asarray(self._read(point), dtype=np.float64), len(self.columns)
+        if mean.size == c:
+            return mean.reshape(1, c)
+        return np.broadcast_to(mean, (*self.batch, c)).reshape(-1, c)
+
+
+class MeasuredField(MeasuredCells):
+    """Rows of a Gaussian field.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field.
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+        As `MeasuredCells`.
+    """
+
+    def __init__(self, node, model: pm.Model) -> None:
+        super().__init__(node, model, np.arange(node.op.n_variables))
 
     def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Deviations (n, d) at `point`."""

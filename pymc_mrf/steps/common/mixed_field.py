@@ -5,12 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import pymc as pm
 
-from pymc_mrf.steps.common.measured_field import refuse_infinite
-from pymc_mrf.steps.common.model_field import FieldCells
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.measured_field import MeasuredCells
 
 
-class MixedCells(FieldCells):
+class MixedCells(MeasuredCells):
     """Rows of a mixed field.
 
     Parameters
@@ -22,16 +20,12 @@ class MixedCells(FieldCells):
     Raises
     ------
     ValueError
-        As `FieldCells`, or if the data have a state that there is not or are not finite, which
-        `pymc.set_data` lets pass.
+        As `MeasuredCells`, or if the data have a state that there is not, which `pymc.set_data` lets pass.
     """
 
     def __init__(self, node, model: pm.Model) -> None:
-        super().__init__(node, model)
-        self._read = PointFunction(node.op.dist_params(node)[3], model)
-        self._start = model.initial_point()
         columns = node.op.columns
-        refuse_infinite(self, columns.measurements)
+        super().__init__(node, model, columns.measurements)
         for i in columns.answers:
             x = self.table[~self.free[:, i], i]
             wrong = x[~np.isin(x, np.arange(columns.n_states[i]))]
@@ -41,29 +35,9 @@ class MixedCells(FieldCells):
                     f"states are 0 to {columns.n_states[i] - 1}: pass such data to pm.set_data"
                 )
 
-    @property
-    def changes(self) -> bool:
-        """Whether states or deviations do: with missing cells, or with random means."""
-        return self.is_free or bool(self._read.names)
-
-    def values(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Values (n, d) of all cells at `point`."""
-        if not self.is_free:
-            return self.table
-        x = self.table.copy()
-        x[self.free] = np.asarray(point[self.name]).ravel()
-        return x
-
-    def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Means (1 or n, c) of the measurements at `point`."""
-        mean, c = np.asarray(self._read(point), dtype=np.float64), len(self.op.scale)
-        if mean.size == c:
-            return mean.reshape(1, c)
-        return np.broadcast_to(mean, (*self.batch, c)).reshape(-1, c)
-
     def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """States and scaled deviations (n, d) of values (n, d)."""
-        out, measured = x.copy(), self.op.columns.measurements
+        out, measured = x.copy(), self.columns
         out[:, measured] = (x[:, measured] - self.means(point)) / np.array(self.op.scale)
         return out
 
