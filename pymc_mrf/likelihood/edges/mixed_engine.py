@@ -12,7 +12,8 @@ from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordin
 from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.mixed_views import MixedField, add_mixed_shifts
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW
 
 
 class MixedEngine(EdgeEngine):

@@ -21,7 +21,8 @@ from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
 from pymc_mrf.kernels.views.sample_sums import LANES
 from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine, edge_field, features_at
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
 from pymc_mrf.likelihood.edges.reference import Reference
 
 FAR = 3.0
@@ -61,7 +62,7 @@ class MonteCarloEdges(EdgeEngine):
         moves_biases: bool,
         references: Sequence[Reference],
     ) -> None:
-        field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
+        field = self.take_data(x, graph, family, moves_biases)
         blocks, q = list(blocks_of(x, field.edges)), len(field.basis)
         references = [
             reference.recentred(
@@ -193,9 +194,7 @@ def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
         for i in range(d):
             own = slice(r + i * q, r + (i + 1) * q)
             C[i] = reference.covariance[own, own]
-    C += 0.5 / len(block.x) * np.eye(q)
-    scale = np.sqrt(np.einsum("iaa->ia", C))
-    return C / (scale[:, :, None] * scale[:, None, :])
+    return correlations(C + 0.5 / len(block.x) * np.eye(q))
 
 
 def node_limits(basis: np.ndarray, d: int) -> np.ndarray:
@@ -223,12 +222,8 @@ def sample_view(
     blocks: list[Block],
 ) -> kernels.MonteCarloEdges:
     """View of a field by the references of its blocks."""
-    (r, n_cells), (d, K), p, B = (
-        field.cells.shape,
-        field.floor.shape,
-        len(field.s) + len(field.t),
-        len(blocks),
-    )
+    (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
+    p, B = r + len(field.t), len(blocks)
     sizes = np.array([reference.states.shape[1] for reference in references])
     m, M = int(sizes.max()), field.features.shape[1]
     is_wide = any(not reference.excess.size for reference in references)
@@ -260,11 +255,7 @@ def sample_view(
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
     return kernels.MonteCarloEdges(
-        field=field,
-        w=np.zeros(r),
-        b=np.zeros(len(field.t)),
-        beta=np.zeros(len(field.t)),
-        n_biases=n_biases,
+        **room_for(field, n_biases),
         log_p=np.zeros(n_cells),
         kept=np.zeros((B, n_cells + 2)),
         tilt=np.zeros(2),

@@ -22,14 +22,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
     set_states,
     sweep,
 )
-from pymc_mrf.likelihood.edges.edge_engine import (
-    MAX_LEAPFROG,
-    TRAJECTORY,
-    EdgeEngine,
-    data_information,
-    edge_field,
-    node_correlations,
-)
+from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 
 LEAST_SIZE = (
     0.5  # effective size of one edge's marginal, relative to m, below which particles are renewed
@@ -65,11 +58,6 @@ class ParticleEdges(EdgeEngine):
         Particles, m; 5 n and at least 500 by default.
     n_sweeps : int
         Gibbs sweeps of all particles after each sweep over the edges and after resampling.
-
-    Attributes
-    ----------
-    information : (r + d q,) array
-        Of `data_information`.
     """
 
     def __init__(
@@ -82,9 +70,7 @@ class ParticleEdges(EdgeEngine):
         n_sweeps: int = 1,
     ) -> None:
         n = len(x)
-        field = edge_field(x, graph, family, moves_biases, order_of_visits(x, graph))
-        self.information = data_information(x, field)
-        self.correlations = node_correlations(x, field)
+        field = self.take_data(x, graph, family, moves_biases, order_of_visits(x, graph))
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
         n_biases = len(field.t)

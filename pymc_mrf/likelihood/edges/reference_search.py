@@ -22,14 +22,8 @@ from pymc_mrf.kernels.views.questions import centred
 from pymc_mrf.kernels.views.sample_sums import fill_statistics
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
-from pymc_mrf.likelihood.edges.edge_engine import (
-    MAX_LEAPFROG,
-    TRAJECTORY,
-    EdgeEngine,
-    data_information,
-    edge_field,
-    fill_sums,
-)
+from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import data_information, edge_field, fill_sums, node_parameters
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
@@ -392,8 +386,7 @@ class Search:
         shares = self._engine(reference).shares_at(self._w, self._b)
         lack = np.log(np.maximum(LEAST_ROWS / n / (shares + 0.5 / m), 1.0))
         lack[~self._family.possible(len(shares))] = 0.0
-        more = np.linalg.lstsq((G - G[:, :1]).T, (lack - lack[:, :1]).T, rcond=None)[0]  # (q, d)
-        self._b += more.T.ravel()
+        self._b += node_parameters(G, lack)
 
     def _simulate(self, size: int, n_passes: int, n_squared: int = 2) -> Reference:
         beta = np.empty_like(self._b)

@@ -8,7 +8,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
 from pymc_mrf.kernels.views.questions import Field, add_slopes
-from pymc_mrf.likelihood.edges.edge_engine import edge_field, fill_sums
+from pymc_mrf.likelihood.edges.edge_field import edge_field, fill_sums
 from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood, with_fewest_features
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.kernels.groups import monte_carlo_groups  # noqa: F401  (registers answers of the view)
 from pymc_mrf.kernels.views.monte_carlo_edges import locate
 from pymc_mrf.likelihood.data_counts import blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, node_parameters
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field, node_parameters
 from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood

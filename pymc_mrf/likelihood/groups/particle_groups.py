@@ -15,7 +15,7 @@ from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.kernels.views.noise import MAX_NOISE
 from pymc_mrf.kernels.views.weighted_particles import get_states, refresh, set_states
-from pymc_mrf.likelihood.edges.edge_engine import edge_field, node_parameters
+from pymc_mrf.likelihood.edges.edge_field import edge_field, node_parameters
 from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE, allocate_particles
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
 

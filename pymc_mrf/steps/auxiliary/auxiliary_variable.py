@@ -7,7 +7,6 @@ of one vector are not implemented.
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.parents import field_node
@@ -20,7 +19,7 @@ from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.simulated.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
 from pymc_mrf.steps.auxiliary.intractable_fields import intractable_field
-from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStepState
+from pymc_mrf.steps.common.base import GIVEN_DRAWS
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
@@ -32,14 +31,6 @@ TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
 WORDS = Wording(
     "AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})", 'draws="exact" or likelihood="exact"'
 )
-
-
-@dataclass_state
-class AuxiliaryVariableState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    s_auxiliary: np.ndarray
-    complaints: list
 
 
 class AuxiliaryVariableMH(GroupGibbs):
@@ -116,7 +107,7 @@ class AuxiliaryVariableMH(GroupGibbs):
 
     name = "auxiliary_variable_mh"
     invariant: ClassVar = dict.fromkeys(("particles", "exact"), GIVEN_DRAWS)
-    _state_class = AuxiliaryVariableState
+    remembers = ("s_auxiliary", "complaints")
     prefix = "auxiliary_mh"
     statistics: Statistics = (
         Statistic(

@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import Competence
-from pymc.step_methods.state import dataclass_state
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
@@ -31,7 +30,7 @@ from pymc_mrf.steps.auxiliary.exchange_checks import (
 )
 from pymc_mrf.steps.auxiliary.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.auxiliary.pseudo_posterior import pseudo_posterior, pseudo_precision
-from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep, MRFStepState
+from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
@@ -39,21 +38,6 @@ from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
 LEAST_LOG_SCALE = -10.0  # proposals must differ from the present state
 MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood counts for
-
-
-@dataclass_state
-class ExchangeState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    n_tuned: int
-    n_learnt: int
-    log_scale: np.ndarray
-    precision: np.ndarray
-    mean: np.ndarray
-    covariances: list
-    moved: np.ndarray
-    compared: list
-    left: list
 
 
 class Exchange(MRFStep):
@@ -124,7 +108,17 @@ class Exchange(MRFStep):
 
     name = "exchange"
     invariant: ClassVar = {"particles": GIVEN_DRAWS}
-    _state_class = ExchangeState
+    remembers = (
+        "n_tuned",
+        "n_learnt",
+        "log_scale",
+        "precision",
+        "mean",
+        "covariances",
+        "moved",
+        "compared",
+        "left",
+    )
     prefix = "exchange"
     statistics: Statistics = (
         Statistic(

@@ -7,83 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 from pymc.stats.convergence import SamplerWarning
-from pymc.step_methods.compound import BlockedStep, CompoundStep, StepMethodState
-from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
+from pymc.step_methods.compound import BlockedStep, CompoundStep
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Declared, Statistics
+from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread
-
-
-@dataclass_state
-class ChainCountState(DataClassState):
-    """Everything that changes while a chain runs."""
-
-    n_tuning: int
-    length: int
-    n_left: int
-    n_draws: int
-    moved: bool
-
-
-class ChainCount(WithSamplingState):
-    """The draws of a chain, and whether any of them moved the variable of a step.
-
-    Parameters
-    ----------
-    tune, draws : int
-        Steps of the chain before and after the end of tuning.
-
-    Attributes
-    ----------
-    n_tuning, length : int
-        These two numbers.
-    n_left, n_draws : int
-        Steps that are left; draws so far.
-    """
-
-    _state_class = ChainCountState
-
-    def __init__(self, tune: int = 0, draws: int = 0) -> None:
-        self.n_tuning, self.length, self.n_left = tune, draws, tune + draws
-        self.n_draws, self.moved = 0, False
-
-    def add(self, tune: bool, moved: bool) -> bool:
-        """Count a step; whether the chain ends with it."""
-        self.n_left -= 1
-        if not tune:
-            self.n_draws += 1
-            self.moved = self.moved or moved
-        return self.n_left == 0
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the next step is the first of a chain."""
-        return self.n_left == self.n_tuning + self.length > 0
-
-    @property
-    def has_just_tuned(self) -> bool:
-        """Whether the next draw is the first after tuning."""
-        return self.n_tuning > 0 and self.n_draws == 0
-
-    @property
-    def stood_still(self) -> bool:
-        """Whether no draw moved the variable, although there were enough of them."""
-        return not self.moved and self.n_draws >= LEAST_DRAWS
-
-
-@dataclass_state
-class MRFStepState(StepMethodState):
-    """Everything that changes while a chain of any step runs."""
-
-    tune: bool
-    started: bool
-    count: ChainCountState
-
 
 EXACT = "exact"
 OF_PSEUDO = "exact under the pseudo-likelihood"
@@ -93,11 +26,11 @@ APPROXIMATE = "approximate"
 """How the draws of a step are related to the posterior, for `MRFStep.invariant`."""
 
 
-class MRFStep(BlockedStep):
+class MRFStep(Remembering, BlockedStep):
     """Base of all steps.
 
     A subclass declares its `statistics` and supplies `_update`. Its `__init__` calls this one first and
-    `_warm_up` last. What else changes while a chain runs is in its state class, and `_forget` resets it.
+    `_warm_up` last. What else changes while a chain runs is named in `remembers`, and `_forget` resets it.
 
     Attributes
     ----------
@@ -111,7 +44,7 @@ class MRFStep(BlockedStep):
     """
 
     default_blocked = True
-    _state_class: type[DataClassState] = MRFStepState
+    remembers: ClassVar[tuple[str, ...]] = ("tune", "started", "count")
 
     title: ClassVar[str]
     """What users know the step by; its class by default."""

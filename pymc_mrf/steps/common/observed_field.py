@@ -19,11 +19,12 @@ from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
+from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.reference_search import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.measured_field import MeasuredField
-from pymc_mrf.steps.common.mixed_field import MixedCells
+from pymc_mrf.steps.common.mixed_field import MixedField
 from pymc_mrf.steps.common.model_field import FieldCells, ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
@@ -64,11 +65,11 @@ def _not_observed(field, model: pm.Model) -> str:
     )
 
 
-def cells_of(node, model: pm.Model) -> ModelField | MeasuredField | MixedCells:
+def cells_of(node, model: pm.Model) -> Any:
     """Read the cells of a field of any kind."""
     if node.op.family is GAUSSIAN:
         return MeasuredField(node, model)
-    return (MixedCells if isinstance(node.op, MixedFieldRV) else ModelField)(node, model)
+    return (MixedField if isinstance(node.op, MixedFieldRV) else ModelField)(node, model)
 
 
 def entries_of(parameter, rv) -> np.ndarray | None:
@@ -258,8 +259,6 @@ class ObservedField:
     name, likelihood : str
     graph : PairwiseGraph or LaggedGraph
     family : Family
-    sampled : SampledField or None
-        Of a Monte Carlo likelihood.
     reference : MixedReference or None
         Of a Monte Carlo likelihood of a mixed field.
     x : (n, d) int8 array, or float64 array
@@ -305,7 +304,7 @@ class ObservedField:
         self.graph: Any = op.graph
         self.family: Family = op.family
         self.reference: MixedReference | None = getattr(op, "reference", None)
-        self.sampled: SampledField | None = getattr(op, "sampled", None)
+        self._sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
         entries = entries_of(edge_parameter, rv)
         self.is_plain = entries is not None
@@ -373,6 +372,11 @@ class ObservedField:
             )
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *op.dist_params(node)])
+
+    @property
+    def references(self) -> list[Reference]:
+        """Samples of the blocks under a Monte Carlo likelihood; none under others."""
+        return [self._sampled.reference for _ in self.blocks] if self._sampled else []
 
     def present(self, point: dict) -> np.ndarray:
         """Return the data `x` at `point`, which holds those of missing cells."""

@@ -14,14 +14,9 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.steps.common.observed_field import (
     FAR,
     ObservedField,
-    check_links,
     children,
     observed_field,
     observed_fields,
@@ -230,42 +225,6 @@ def edge_target(
             f"{left[0]} as well, or leave out {others[0].name}"
         )
     return EdgeTarget(rv, biases if others else NO_BIASES, fields, field.likelihood)
-
-
-def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedGraph, Family]:
-    """Make the blocks of fields those of one: its data, graph and family, which engines take."""
-    blocks = [(field, rows) for field in fields for rows in field.blocks]
-    if len(blocks) == 1:
-        return fields[0].x, fields[0].graph, fields[0].family
-    graphs = [field.graph for field, _ in blocks]
-    sizes = [graph.n_nodes for graph in graphs]
-    in_time = [isinstance(field.graph, LaggedGraph) for field in fields]
-    if len(set(in_time)) > 1:
-        of, other = (fields[in_time.index(kind)].name for kind in (True, False))
-        raise ValueError(
-            f"{of} is a field in time and {other} is none, so that they cannot share a vector: give each one "
-            "of its own; they may share hyperparameters"
-        )
-    family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
-    x = by_block(fields, [field.x for field in fields])
-    if isinstance(graphs[0], LaggedGraph):
-        for field in fields[1:]:
-            if field.graph.lags != graphs[0].lags:
-                raise ValueError(
-                    f"fields in time that share a vector need the same lags, but {fields[0].name} has "
-                    f"{graphs[0].lags} and {field.name} {field.graph.lags}: give each a vector of its own"
-                )
-        check_links(fields)
-        return x, LaggedGraph.side_by_side(graphs), family
-    starts = np.cumsum([0, *sizes[:-1]])
-    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])
-    return x, PairwiseGraph(range(sum(sizes)), edges.tolist()), family
-
-
-def by_block(fields: list[ObservedField], states: list[np.ndarray]) -> Data:
-    """Give the data of the blocks from the state indices (n, d) of each field, as `as_blocks` gives them."""
-    data = [x[rows] for field, x in zip(fields, states, strict=True) for rows in field.blocks]
-    return data[0] if len(data) == 1 else data
 
 
 def _check_transform(rv, model: pm.Model, step: str) -> None:

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import Competence, CompoundStep
-from pymc.step_methods.state import dataclass_state
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
@@ -14,32 +13,18 @@ from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
-from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE
 from pymc_mrf.steps.common.observed_field import ObservedField, children
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
 from pymc_mrf.steps.groups.base_measure import BaseMeasure
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process, k_means_start
-from pymc_mrf.steps.groups.group_values import GroupValuesState
 from pymc_mrf.steps.groups.node_variables import NodeVariables
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
 CHECK_EVERY = 50  # draws between two looks at whether the particles keep up
 CHECK_SWEEPS = 10  # times n_sweeps: sweeps that would move particles that lag behind
 RIDGE = 0.1  # of the pseudo-likelihood estimate: that of a normal prior with this precision
-
-
-@dataclass_state
-class ParticleRatioState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    values: GroupValuesState
-    particles: tuple
-    drift: float
-    n_unchecked: int
-    squares: dict
-    node_precision: np.ndarray
-    node_directions: tuple
 
 
 def node_values(rv, model: pm.Model) -> list:
@@ -125,7 +110,7 @@ class ParticleRatioGibbs(EngineGibbs):
     default_for = "particles"
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
-    _state_class = ParticleRatioState
+    remembers = ("particles", "drift", "n_unchecked", "squares", "node_precision", "node_directions")
     prefix = "particle_ratio"
     approximation = "approximates the posterior: twice as many particles should change nothing"
     statistics: Statistics = (

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.fit import fit
@@ -11,7 +10,7 @@ from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
 from pymc_mrf.likelihood.groups.stripped_beta import StrippedBeta
-from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE
 from pymc_mrf.steps.common.observed_field import constant_value
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.groups.base_measure import BaseMeasure
@@ -19,14 +18,6 @@ from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
 
 BURN_IN = 100  # tied PCD iterations at the start of a chain
 VALUE_PROPOSALS = 4  # independence proposals of every group value in a step; some 8 of 10 are accepted
-
-
-@dataclass_state
-class StrippedBetaState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    particles: np.ndarray
-    eta_tied: np.ndarray
 
 
 def _has_field(parameter) -> bool:
@@ -75,7 +66,7 @@ class StrippedBetaGibbs(GroupGibbs):
 
     name = "stripped_beta_gibbs"
     invariant: ClassVar = dict.fromkeys(("particles", "exact"), APPROXIMATE)
-    _state_class = StrippedBetaState
+    remembers = ("particles", "eta_tied")
     prefix = "stripped_beta"
     approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"
     statistics: Statistics = (

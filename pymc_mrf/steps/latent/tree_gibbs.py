@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 from pymc.step_methods.compound import Competence
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
@@ -16,7 +15,7 @@ from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.cluster_sweep import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.steps.common.base import EXACT, MRFStep, MRFStepState
+from pymc_mrf.steps.common.base import EXACT, MRFStep
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.latent.latent_evidence import Evidence, LatentEvidence
@@ -36,15 +35,6 @@ MEMORY = 100
 
 LEAST_REFUSED = 0.1
 """Share of proposals refused from which a field that never changes is not simply certain."""
-
-
-@dataclass_state
-class TreeGibbsState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    refused: float
-    distances: np.ndarray
-    n_compared: int
 
 
 class TreeGibbs(MRFStep):
@@ -164,7 +154,7 @@ class TreeGibbs(MRFStep):
     name = "tree_gibbs"
     invariant: ClassVar = {"any": EXACT}
     default_blocked = False
-    _state_class = TreeGibbsState
+    remembers = ("refused", "distances", "n_compared")
     prefix = "tree_gibbs"
     statistics: Statistics = (
         Statistic(

@@ -14,7 +14,7 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.views.questions import add_shifts, add_slopes
-from pymc_mrf.likelihood.edges.edge_engine import edge_field
+from pymc_mrf.likelihood.edges.edge_field import edge_field
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Chains, Reference
 from pymc_mrf.likelihood.edges.reference_search import SampledField
