@@ -24,9 +24,8 @@ from pymc_mrf.kernels.views.weighted_particles import (
 )
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 
-LEAST_SIZE = (
-    0.5  # effective size of one edge's marginal, relative to m, below which particles are renewed
-)
+# effective size of one edge's marginal, relative to m, below which particles are renewed
+LEAST_SIZE = 0.5
 BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data

@@ -27,10 +27,8 @@ TINY = 1e-12  # variance of a statistic that never changed
 BURN_IN = 50  # sweeps of chains that start at rows of the data, or anywhere
 SETTLE, SETTLE_LAGS = 10, 5.0  # of chains that stood for parameters nearby: sweeps at least, and lags
 N_GROUPS = 32  # of chains, between which the means of a statistic tell how fast chains move
-SLOW, BY_CHANCE = (
-    0.95,
-    1.42,
-)  # share of the statistics that are faster; how much slower they look by chance
+# share of the statistics that are faster; how much slower they look by chance
+SLOW, BY_CHANCE = 0.95, 1.42
 
 
 @dataclass(frozen=True, eq=False)

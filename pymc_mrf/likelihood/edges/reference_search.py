@@ -36,9 +36,8 @@ it; .3 makes .075 of an inclusion probability of one half."""
 
 MOST = 0.9  # of the parameters in doubt
 LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference
-OF_MEAN = (
-    0.35  # of the tolerance, the error from the mean of the longer simulation: more of it costs little
-)
+# of the tolerance, the error from the mean of the longer simulation: more of it costs little
+OF_MEAN = 0.35
 OF_SAMPLE = np.sqrt(1.0 - OF_MEAN**2)  # the rest, of the points
 DISTANCE = 2.5  # of the weight of an edge in doubt from 0, in posterior standard deviations
 DOUBTFUL = 0.02  # probability of either state of an edge in doubt
@@ -48,31 +47,23 @@ PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
 MOST_PILOTS = 12
 LARGEST_PILOT = 32_000  # points, of those that follow on draws which the points before did not cover
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
-START_DRAWS = (
-    60  # by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
-)
+# by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
+START_DRAWS = 60
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
-MOST_PASSES, MOST_DRAWN = (
-    200,
-    1e9,
-)  # passes, and states that are drawn in them, of which either is waited for: minutes, if nodes are many
+# passes, and states that are drawn in them, of which either is waited for: minutes, if nodes are many
+MOST_PASSES, MOST_DRAWN = 200, 1e9
 BY_MOST = 3.0  # times the tolerance, one statistic of many may differ between both halves of the chains
 HOPELESS = 10.0  # times the tolerance, the noise of the largest sample that is not even drawn
 MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
-GOOD_SHARE = (
-    0.5  # effective share of the weights at which a reference is near enough to be the last but one
-)
+# effective share of the weights at which a reference is near enough to be the last but one
+GOOD_SHARE = 0.5
 LEAST_SHARE = 0.05  # at the last of them
 LARGEST_SIZE = 400_000  # points of a sample
-CHEAP_SIZE, CHEAP_DRAWS = (
-    4e6,
-    2e10,
-)  # points times parameters, points and passes times their square, at least
-MOST_CHEAP = (
-    50_000,
-    2_000_000,
-)  # points, and points times passes, that need not be exceeded for being cheap
+# points times parameters, points and passes times their square, at least
+CHEAP_SIZE, CHEAP_DRAWS = 4e6, 2e10
+# points, and points times passes, that need not be exceeded for being cheap
+MOST_CHEAP = 50_000, 2_000_000
 MOST_NUMBERS = 2e8  # in a sample: nodes times features times points
 BIAS_SCALE = 3.0  # standard deviation of biases, relative to the contrast of the basis, on the way
 STEP = 0.4  # of leapfrog steps on the way

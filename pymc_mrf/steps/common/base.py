@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 from pymc.stats.convergence import SamplerWarning
-from pymc.step_methods.compound import BlockedStep, CompoundStep
+from pymc.step_methods.compound import BlockedStep, CompoundStep, StepMethodState
+from pymc.step_methods.state import DataClassState
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
@@ -44,6 +45,7 @@ class MRFStep(Remembering, BlockedStep):
     """
 
     default_blocked = True
+    _state_class: type[DataClassState] = StepMethodState  # what PyMC remembers of every step
     remembers: ClassVar[tuple[str, ...]] = ("tune", "started", "count")
 
     title: ClassVar[str]

@@ -28,9 +28,8 @@ from pymc_mrf.steps.common.mixed_field import MixedField
 from pymc_mrf.steps.common.model_field import FieldCells, ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
-FAR = (
-    12.0  # values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
-)
+# values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
+FAR = 12.0
 INDEXING = (Subtensor, AdvancedSubtensor)
 
 
