@@ -84,43 +84,18 @@ class ParticleEdges(EdgeEngine):
         self._is_started = False
         self._n_averaged = 0
         self._reach = 1.0
-        self.reset_statistics()
+        count_anew(self.view)
 
     @property
     def n_particles(self) -> int:
         """Number of particles m."""
         return self._particles.size
 
-    @property
-    def noise(self) -> float:
-        """Noise of the estimated likelihood since `reset_statistics`.
-
-        Standard deviation of the estimated log-likelihood ratio between two values of an edge one
-        posterior standard deviation apart, root mean square over the edges that were not hopeless.
-        """
-        tally = self.view.tally[0]
-        return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
-
-    @property
-    def least_size(self) -> float:
-        """Smallest effective size since `reset_statistics`."""
-        return float(self.view.tally[0].least_size)
-
-    @property
-    def n_resamplings(self) -> int:
-        """Number of resamplings since `reset_statistics`."""
-        return int(self.view.tally[0].resamplings)
-
-    def reset_statistics(self) -> None:
-        """Start counting anew."""
-        self.view.tally[0] = np.zeros((), self.view.tally.dtype)
-        self.view.tally[0].least_size = self.n_particles
-
     def statistics(self) -> dict[str, float]:
         """Noise, smallest relative effective size and resamplings since the beginning of the last `sweep`."""
-        size = self.least_size / self.n_particles
-        found = {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings}
-        return super().statistics() | found
+        tally = self.view.tally[0]
+        found = {"noise": noise_of(tally), "ess": float(tally.least_size) / self.n_particles}
+        return super().statistics() | found | {"resamplings": int(tally.resamplings)}
 
     def get_state(self) -> tuple[np.ndarray, ...]:
         """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""
@@ -185,7 +160,7 @@ class ParticleEdges(EdgeEngine):
             self._stand_for(w, b)
         else:
             self.start(w, b, BURN_IN, rng)
-        self.reset_statistics()
+        count_anew(self.view)
         seed_lanes(self._particles.lanes, rng)
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
@@ -267,6 +242,21 @@ class ParticleEdges(EdgeEngine):
         )
         self._b[:] = self.view.b
         return accept
+
+
+def noise_of(tally: Any) -> float:
+    """Noise of the estimated likelihood, from the tally of a view since `count_anew`.
+
+    Standard deviation of the estimated log-likelihood ratio between two values of an edge, or of a label, one
+    posterior standard deviation apart, root mean square over those that were not hopeless.
+    """
+    return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
+
+
+def count_anew(view: particle_edges.ParticleEdges) -> None:
+    """Forget how the estimates of a view fared."""
+    view.tally[0] = np.zeros((), view.tally.dtype)
+    view.tally[0].least_size = view.particles.size
 
 
 def allocate_particles(size: int, graph: PairwiseGraph, family: Family, field: Field) -> Any:

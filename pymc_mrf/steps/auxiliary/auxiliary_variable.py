@@ -23,7 +23,7 @@ from pymc_mrf.steps.common.base import GIVEN_DRAWS
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
@@ -184,7 +184,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         super()._forget()
         self.complaints: list[str] = []
 
-    def _begin(self, eta, base: BaseMeasure):
+    def _check_base(self, base):
         if self._draws == "perfect" and base.bounds[0] < 0.0:
             raise ValueError(
                 'draws="perfect" needs an attractive field whatever the parameters, but the base of '
@@ -192,14 +192,18 @@ class AuxiliaryVariableMH(GroupGibbs):
                 "example pm.Uniform.dist(0.5, 1) for theta, pm.HalfNormal.dist() for a coupling) or "
                 'draws="gibbs"'
             )
-        if eta is None:
-            eta = k_means_start(self._estimate, base, self.rng)
-            _, labels = np.unique(eta, return_inverse=True)
-            labels = labels.reshape(-1)
-            eta = self._tied_estimate(labels, base)[labels]
+
+    def _start(self):
+        return self._estimate
+
+    def _default(self, base):
+        _, labels = np.unique(super()._default(base), return_inverse=True)
+        labels = labels.reshape(-1)
+        return self._tied_estimate(labels, base)[labels]
+
+    def _begin(self, eta, base):
         # at the parameters, not at theta~: the first proposals are drawn like the state
         self._aux.draw_statistics(eta, self.s_auxiliary, self.rng)
-        return eta
 
     def _fitting(self, move):
         """Return a move as it is compiled for exact draws, or for the interpreter that asks simulations."""

@@ -237,21 +237,20 @@ class Exchange(MRFStep):
         small = [b for b in self._blocks if len(b) <= self._block_size]
         self.covariances = [np.linalg.inv(precision[np.ix_(b, b)]) for b in small]
 
-    @staticmethod
-    def competence(var, has_grad):
+    @classmethod
+    def competence(cls, var, has_grad):
         """Ideal for continuous parents of a field with ``likelihood="particles"``.
 
         A frozen model has lost the tags that tell: without gradient a variable may be such a parent,
         which the constructor finds out. Sessions without intractable fields are left alone.
         """
-        if var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES:
-            if getattr(var.tag, "mrf_group_nodes", False):
-                return Competence.INCOMPATIBLE
-            if "particles" in likelihoods_fed(var):
-                return Competence.IDEAL
-            if not has_grad and IntractableLogPartition.used:
-                return UNTAGGED
-        return Competence.INCOMPATIBLE
+        is_continuous = var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES
+        if not is_continuous or getattr(var.tag, "mrf_group_nodes", False):
+            return Competence.INCOMPATIBLE
+        if "particles" in likelihoods_fed(var):
+            return Competence.IDEAL
+        may_be = not has_grad and IntractableLogPartition.used
+        return UNTAGGED if may_be else Competence.INCOMPATIBLE
 
     def _update(self, point):
         """Propose small blocks `n_updates` times, the parts of large ones once."""

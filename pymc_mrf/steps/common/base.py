@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 from pymc.stats.convergence import SamplerWarning
-from pymc.step_methods.compound import BlockedStep, CompoundStep, StepMethodState
+from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
 from pymc.step_methods.state import DataClassState
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
@@ -85,6 +85,16 @@ class MRFStep(Remembering, BlockedStep):
         values = get_value_vars_from_user_vars(vars, model)
         several = cls._make_several(values, model, args, kwargs)
         return super().__new__(cls, values, *args, **kwargs) if several is None else several
+
+    @classmethod
+    def claims(cls, var, has_grad: bool) -> bool:
+        """Whether `pm.sample` gives this variable to the step; no step that is made on request claims any."""
+        return False
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        """Ideal for what the step claims."""
+        return Competence.IDEAL if cls.claims(var, has_grad) else Competence.INCOMPATIBLE
 
     @classmethod
     def _make_several(

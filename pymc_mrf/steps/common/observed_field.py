@@ -184,10 +184,12 @@ def observed_fields(
     likelihoods: tuple[str, ...],
     mixes: bool = False,
     fills: bool = False,
+    takes_several: bool = True,
 ) -> list["ObservedField"]:
     """Find all observed fields whose edge parameters are `rv`, or entries of it.
 
-    Parameters and errors as of `ObservedField`; `fills`: whether missing cells are allowed.
+    Parameters and errors as of `ObservedField`; `fills` and `takes_several`: whether missing cells, and
+    several fields, are allowed.
 
     Raises
     ------
@@ -196,6 +198,12 @@ def observed_fields(
         not completely observed although the step needs that, or its likelihood is of another kind.
     """
     fields = _fields_fed(rv, model, step, fills)
+    if len(fields) > 1 and not takes_several:
+        names = ", ".join(field.name for field in fields)
+        raise ValueError(
+            f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
+            f"feeds {names}; give each its own variable"
+        )
     read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
     for field in read[1:]:
         if field.family != read[0].family or field.likelihood != read[0].likelihood:
@@ -206,6 +214,27 @@ def observed_fields(
                 "scores"
             )
     return read
+
+
+def check_vector(rv, model: pm.Model, step: str, remedy: str) -> None:
+    """Refuse parameters that are no vector in double precision, of which ties and zeros are told.
+
+    Raises
+    ------
+    ValueError
+        If `rv` is none; `remedy` says what to declare in place of an array.
+    """
+    dtype = model.rvs_to_values[rv].dtype
+    if rv.ndim != 1:
+        raise ValueError(
+            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare one "
+            f"{remedy}"
+        )
+    if dtype != "float64":
+        raise ValueError(
+            f"{step} tells equal values and zeros exactly and needs double precision, but {rv.name} is "
+            f'{dtype}; set pytensor.config.floatX = "float64"'
+        )
 
 
 def check_links(fields: list["ObservedField"]) -> None:
@@ -222,18 +251,6 @@ def check_links(fields: list["ObservedField"]) -> None:
                 f"fields in time that share a vector all need links, or none, but {fields[0].name} and "
                 f"{field.name} differ: give each a vector of its own"
             )
-
-
-def observed_field(rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> "ObservedField":
-    """`observed_fields` where there may be one only."""
-    child, *others = fields = _fields_fed(rv, model, step)
-    if others:
-        names = ", ".join(field.name for field in fields)
-        raise ValueError(
-            f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
-            f"feeds {names}; give each its own variable"
-        )
-    return ObservedField(rv, child, model, step, likelihoods)
 
 
 class ObservedField:
@@ -435,6 +452,12 @@ class ObservedField:
                     f"{name}"
                 )
         return offset
+
+    @property
+    def lacks_node_terms(self) -> bool:
+        """Whether node parameters are zeros that do not change, or there are none."""
+        value = constant_value(self.node_parameter) if self.node_parameter is not None else np.zeros(0)
+        return value is not None and not value.any()
 
     def constant_node_parameter(self) -> np.ndarray:
         """Node parameters (d,) or (d, q), zeros if the family has none; an error if they are not constant."""

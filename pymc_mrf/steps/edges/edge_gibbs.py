@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import Competence, CompoundStep
+from pymc.step_methods.compound import CompoundStep
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
@@ -42,11 +42,8 @@ def _belongs_to_nuts(rv) -> bool:
 
     Without one, `EdgeGibbs.__new__` finds out.
     """
-    try:
-        model = pm.modelcontext(None)
-    except TypeError:
-        return False
-    if rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
+    model = pm.Model.get_context(error_if_none=False)
+    if model is None or rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
         return False
     edges = filter(is_spike_and_slab, model.free_RVs)
     return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
@@ -205,7 +202,7 @@ class EdgeGibbs(EdgeStep):
     serves_many_states = True
     fills_missing_cells = True
     serves_sums = tuple(likelihood for likelihood in invariant if likelihood != "particles")
-    remembers = ("n_tuned", "log_step", "information", "particles", "record", "claims")
+    remembers = ("n_tuned", "log_step", "information", "particles", "record", "of_pseudo")
     prefix = "edge_gibbs"
     changes_edges = True
     statistics: Statistics = (
@@ -354,17 +351,15 @@ class EdgeGibbs(EdgeStep):
         super()._forget()
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
-        self.record, self.claims = SampleRecord(), PseudoClaims()
+        self.record, self.of_pseudo = SampleRecord(), PseudoClaims()
         self.information = self._information
         self._engine.forget()
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for a spike-and-slab variable, and for biases of the field that it feeds."""
-        bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
-        if is_spike_and_slab(var) or (bias and not _belongs_to_nuts(var)):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is a spike-and-slab variable, or the biases of the field that it feeds."""
+        is_bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
+        return is_spike_and_slab(var) or (is_bias and not _belongs_to_nuts(var))
 
     def _begin(self, point, w, b, prior):
         if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):
@@ -408,9 +403,9 @@ class EdgeGibbs(EdgeStep):
             told = (stats[f"edge_gibbs_{name}"] for name in ("noise", "ess", "distance"))
             record.add(*told)
             if self._engine.is_pseudo:
-                self.claims.add(self._engine.present(w), prior.log_odds)
+                self.of_pseudo.add(self._engine.present(w), prior.log_odds)
                 if is_kept(self.count):
-                    self.claims.weights.append(self._engine.edge_parameters())
+                    self.of_pseudo.weights.append(self._engine.edge_parameters())
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:
@@ -420,9 +415,9 @@ class EdgeGibbs(EdgeStep):
             messages += self.record.poor_sample(fields[0].name, references)
         elif self.record.squares:
             messages += too_few_particles(self._name, self.record.noise, self._engine.n_particles)
-        if self.claims.weights:
+        if self.of_pseudo.weights:
             instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
-            messages += self.claims.warn(self._name, fields, instead)
+            messages += self.of_pseudo.warn(self._name, fields, instead)
         return messages
 
     def _joint(self, w, b, prior) -> float:

@@ -17,8 +17,8 @@ from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.steps.common.observed_field import (
     FAR,
     ObservedField,
+    check_vector,
     children,
-    observed_field,
     observed_fields,
     varies_by_row,
 )
@@ -61,42 +61,27 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     is_shared = len(nodes) > 1 or strip_views(read[0][0]) is not rv
     if is_shared and nodes[0].op.family.has_blocks:
         return NO_BIASES  # which NUTS moves
-    if any(len(of_field) > 2 for of_field in read):
-        return _biases_of_one(nodes, read, model)
-    parameters = [of_field[1] for of_field in read]
+    parameters = [parameter for _, *of_nodes in read for parameter in of_nodes]
+    if len(nodes) > 1 and len(parameters) > len(nodes):
+        return NO_BIASES
+    shapes = [shape for n in nodes for shape in n.op.family.node_shapes(n.op.graph.n_nodes)]
     found, factors = [free_bias(parameter, model) for parameter in parameters], None
     free = [bias for bias in found if bias is not None]
     if len(free) < len(nodes):
         terms = [rv for rv in model.free_RVs if any(rv in free_terms(p, model) for p in parameters)]
         factors = constant_factors(parameters, terms)
         free = [FreeBias(rv, None) for rv in terms] if factors is not None else []
-    shapes = {node.op.family.node_shape(node.op.graph.n_nodes) for node in nodes}
-    movable = len({bias.rv for bias in free}) == len(nodes) and all(
-        has_readable_prior(bias.rv)
-        and tuple(value_of(bias.rv.shape)) in shapes
-        and all(any(field_node(child) is node for node in nodes) for child in children(bias.rv, model))
-        for bias in free
-    )
-    if not movable or (factors is not None and len(shapes) > 1) or not have_common_form(free):
-        return NO_BIASES
-    return Biases(free, factors)
-
-
-def _biases_of_one(nodes: list, read: list, model: pm.Model) -> Biases:
-    """Find the free variables behind all parameters of the nodes of one field, if samplers can move them."""
-    if len(nodes) > 1:
-        return NO_BIASES
-    [node], [[_, *parameters]] = nodes, read
-    found = [free_bias(parameter, model) for parameter in parameters]
-    free = [bias for bias in found if bias is not None]
-    shapes = node.op.family.node_shapes(node.op.graph.n_nodes)
     is_movable = len({bias.rv for bias in free}) == len(parameters) and all(
         has_readable_prior(bias.rv)
         and tuple(value_of(bias.rv.shape)) == shape
-        and all(field_node(child) is node for child in children(bias.rv, model))
-        for bias, shape in zip(free, shapes, strict=True)
+        and all(any(field_node(child) is node for node in nodes) for child in children(bias.rv, model))
+        for bias, shape in zip(free, shapes, strict=False)
     )
-    return Biases(free, None) if is_movable else NO_BIASES
+    if not is_movable or (len(nodes) > 1 and not have_common_form(free)):
+        return NO_BIASES
+    if factors is not None and len(set(shapes)) > 1:
+        return NO_BIASES
+    return Biases(free, factors)
 
 
 def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
@@ -170,20 +155,8 @@ def edge_target(
             "pymc_mrf.Ising with `observed` data; for draws from the prior use pm.sample_prior_predictive"
         )
     _check_transform(rv, model, step)
-    if rv.ndim != 1:
-        raise ValueError(
-            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare one "
-            "SpikeAndSlab per field; they may share p and the slab's scale"
-        )
-    if model.rvs_to_values[rv].dtype != "float64":
-        raise ValueError(
-            f"{step} needs double precision, but {rv.name} is {rv.dtype}; "
-            'set pytensor.config.floatX = "float64"'
-        )
-    if mixes:
-        fields = observed_fields(rv, model, step, likelihoods, mixes, fills)
-    else:
-        fields = [observed_field(rv, model, step, likelihoods)]
+    check_vector(rv, model, step, "SpikeAndSlab per field; they may share p and the slab's scale")
+    fields = observed_fields(rv, model, step, likelihoods, mixes, fills, takes_several=mixes)
     field = fields[0]
     check_blocks(rv, fields, step)
     if field.family.edge_axes or (field.family.is_log_odds and not mixes):

@@ -11,8 +11,8 @@ from pymc_mrf.kernels.groups.edge_terms import allocate_level_terms, allocate_te
 from pymc_mrf.kernels.priors.series import BaseDensity, add_log_densities
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.groups.base_measure import BaseMeasure, precision_of
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.groups.base_measure import precision_of
+from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 from pymc_mrf.steps.groups.group_values import GroupValues
 from pymc_mrf.steps.groups.node_variables import NodeVariables, NoNodeVariables
 
@@ -76,12 +76,9 @@ class EngineGibbs(GroupGibbs):
             if field.changes:
                 engine.set_data(field.present(point))
 
-    def _begin(self, eta, base: BaseMeasure):
-        if eta is None:
-            eta = k_means_start(self._start(), base, self.rng)
+    def _begin(self, eta, base):
         self.values.begin()
         self._learn(eta)
-        return eta
 
     def _start(self) -> np.ndarray:
         """Find parameters (r,) near the data, for each edge as if it stood alone."""
@@ -127,7 +124,8 @@ class EngineGibbs(GroupGibbs):
 
     def _learn(self, eta: np.ndarray) -> None:
         """Learn the covariance of the field's statistics at `eta` (r,)."""
-        self.values.learn(eta, self.rng)
+        for engine in self._engines:
+            engine.learn(eta, self.rng)
 
     def _draw_values(self, labels, eta, base):
         if self.values.learns(self.tune):

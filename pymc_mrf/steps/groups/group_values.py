@@ -61,11 +61,6 @@ class GroupValues(Remembering):
         for engine, reference in zip(self._engines, references, strict=True):
             engine.reference, engine.node_reference = reference
 
-    def learn(self, eta: np.ndarray, rng: np.random.Generator) -> None:
-        """Learn the covariance at the parameters `eta` (r,)."""
-        for engine in self._engines:
-            engine.learn(eta, rng)
-
     def move(
         self,
         density: Callable[[np.ndarray], tuple[float, np.ndarray]],

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import Competence, CompoundStep
+from pymc.step_methods.compound import CompoundStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
@@ -16,9 +16,8 @@ from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, Particle
 from pymc_mrf.steps.common.base import APPROXIMATE
 from pymc_mrf.steps.common.observed_field import ObservedField, children
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
-from pymc_mrf.steps.groups.base_measure import BaseMeasure
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
-from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process, k_means_start
+from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process
 from pymc_mrf.steps.groups.node_variables import NodeVariables
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
@@ -144,10 +143,9 @@ class ParticleRatioGibbs(EngineGibbs):
     )
 
     @classmethod
-    def competence(cls, var, has_grad):
-        """Ideal for a Dirichlet process of an intractable field, and what is behind its node parameters."""
-        own = getattr(var.tag, "mrf_group_nodes", False)
-        return Competence.IDEAL if own else super().competence(var, has_grad)
+    def claims(cls, var, has_grad):
+        """Whether it is a Dirichlet process of an intractable field, or behind its node parameters."""
+        return getattr(var.tag, "mrf_group_nodes", False) or super().claims(var, has_grad)
 
     @classmethod
     def _make_several(cls, values, model: pm.Model, args, kwargs):
@@ -262,12 +260,10 @@ class ParticleRatioGibbs(EngineGibbs):
             if own is not None:
                 engine.move_nodes(self._link.family.node_basis, own)
 
-    def _begin(self, eta, base: BaseMeasure):
-        if eta is None:
-            eta = k_means_start(self._start(), base, self.rng)
+    def _begin(self, eta, base):
         for engine in self._engines:
             engine.start(eta, BURN_IN, self.rng)
-        return super()._begin(eta, base)
+        super()._begin(eta, base)
 
     def _learn(self, eta) -> None:
         if isinstance(self._nodes, NodeVariables):

@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
-from pymc.step_methods.compound import Competence, CompoundStep
+from pymc.step_methods.compound import CompoundStep
 from pytensor import scalar
 from pytensor.compile.ops import ViewOp
 from pytensor.graph.replace import graph_replace
@@ -160,17 +160,13 @@ class CommunityGibbs(MRFStep):
         self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in betas]
         self._warm_up()
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for an `EdgeCommunities`, and for what can be integrated out in the model of the context."""
-        if is_communities(var):
-            return Competence.IDEAL
-        try:
-            model = pm.modelcontext(None)
-        except TypeError:
-            return Competence.INCOMPATIBLE
-        known = var in model.free_RVs and communities_of(var, model) is not None
-        return Competence.IDEAL if known else Competence.INCOMPATIBLE
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is an `EdgeCommunities`, or can be integrated out in the model of the context."""
+        model = pm.Model.get_context(error_if_none=False)
+        if is_communities(var) or model is None:
+            return is_communities(var)
+        return var in model.free_RVs and communities_of(var, model) is not None
 
     def _update(self, point):
         """Move the labels, then draw the probabilities."""

@@ -9,7 +9,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.logprob.transforms import LogOddsTransform, LogTransform
-from pymc.step_methods.compound import Competence
 from pytensor import scalar
 from pytensor.compile.ops import ViewOp
 from pytensor.graph.basic import Constant
@@ -254,15 +253,11 @@ class ConjugateHyperparameters(MRFStep):
         self._known = [PointFunction(value, model) for value in known]
         self._warm_up()
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for what is conjugate in the model of the context; without one that cannot be known."""
-        try:
-            model = pm.modelcontext(None)
-        except TypeError:
-            return Competence.INCOMPATIBLE
-        known = var in model.free_RVs and is_conjugate(var, model)
-        return Competence.IDEAL if known else Competence.INCOMPATIBLE
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is conjugate in the model of the context; without one that cannot be known."""
+        model = pm.Model.get_context(error_if_none=False)
+        return model is not None and var in model.free_RVs and is_conjugate(var, model)
 
     def _update(self, point):
         """Draw one variable after the other."""

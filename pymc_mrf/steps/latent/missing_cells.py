@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.compound import Competence
 
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.parents import field_node
@@ -43,7 +42,7 @@ class MissingCellsStep(MRFStep):
         super().__init__(vars, **kwargs)
         value, model, step = self._only_variable(), self._model, type(self).__name__
         rv = model.values_to_rvs[value]
-        if not self._serves(rv):
+        if not self.claims(rv):
             raise TypeError(
                 f"{step} samples {self.samples}, but {rv.name} is something else: leave the choice of the "
                 "step to pm.sample()"
@@ -63,15 +62,11 @@ class MissingCellsStep(MRFStep):
         self._rows = np.flatnonzero(self._field.free.any(axis=1))
 
     @classmethod
-    def _serves(cls, rv) -> bool:
-        node = field_node(rv)
+    def claims(cls, var, has_grad=False):
+        """Whether it holds missing cells of these fields, or is one."""
+        node = field_node(var)
         is_of_kind = node is not None and isinstance(node.op, cls.fields)
-        return is_of_kind and (cls.takes_whole or node is not rv.owner)
-
-    @classmethod
-    def competence(cls, var, has_grad):
-        """Ideal for missing cells of these fields."""
-        return Competence.IDEAL if cls._serves(var) else Competence.INCOMPATIBLE
+        return is_of_kind and (cls.takes_whole or node is not var.owner)
 
     def _with_cells(self, point, values: np.ndarray) -> dict:
         """Return the point with other values of the cells, row by row."""

@@ -7,7 +7,6 @@ from the rest of the model.
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.compound import Competence
 
 from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
@@ -235,12 +234,11 @@ class TreeGibbs(MRFStep):
         self.refused = 0.0
         self.distances, self.n_compared = np.zeros(2), 0
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for fields and their missing cells, but for those in time."""
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is a field or its missing cells, but none in time."""
         node = field_node(var)
-        is_undirected = node is not None and isinstance(node.op, UndirectedFieldRV)
-        return Competence.IDEAL if is_undirected else Competence.INCOMPATIBLE
+        return node is not None and isinstance(node.op, UndirectedFieldRV)
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
