@@ -33,8 +33,8 @@ LAYERS = (
 # files by layer and name, with its folder if that matters; the first area that has a file keeps it
 AREAS = {
     "Monte Carlo likelihood": "kernels:monte_carlo_* kernels:sample_sums likelihood:monte_carlo_* "
-    "likelihood:reference* distributions:monte_carlo distributions:log_partition_by_sample "
-    "steps:monte_carlo_gibbs",
+    "likelihood:reference* likelihood:sampled_field distributions:monte_carlo "
+    "distributions:log_partition_by_sample steps:monte_carlo_gibbs",
     "fields in time": "kernels:listed_* kernels:simulation/series likelihood:listed_* distributions:kinetic* "
     "graph:lagged fields:series steps:series_gibbs steps:conditional_gibbs analysis:forecast",
     "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks kernels:table_blocks "

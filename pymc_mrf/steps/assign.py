@@ -17,7 +17,7 @@ from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
 from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.observed_field import children
+from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin

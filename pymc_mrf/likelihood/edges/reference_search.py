@@ -1,14 +1,11 @@
-"""Search for the reference of a Monte Carlo likelihood, and what a field keeps of it.
+"""Search for the reference of a Monte Carlo likelihood.
 
 The reference is found from the data alone, so that all priors, steps and chains have the same likelihood:
 from the pseudo-likelihood estimate on, by Newton steps and then by draws under a vague spike-and-slab prior,
 whose share of edges and scale follow the draws.
 """
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from weakref import WeakValueDictionary
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +24,6 @@ from pymc_mrf.likelihood.edges.edge_field import data_information, edge_field, f
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
-from pymc_mrf.threads import one_thread
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
@@ -71,81 +67,6 @@ STEP = 0.4  # of leapfrog steps on the way
 
 class NoReferenceError(ValueError):
     """Says why a field has no reference, as the second half of a sentence about its likelihood."""
-
-
-@dataclass(frozen=True, eq=False)
-class SampledField:
-    """A field's likelihood by a sample at its reference, which is found and drawn when this is made.
-
-    Equal if data, graph, family and options are: then the sample is the same, too, and in one process there
-    is only one.
-
-    Attributes
-    ----------
-    digest : str
-        Of all that the sample follows from.
-    reference : Reference
-    """
-
-    digest: str
-    reference: Reference
-
-    @classmethod
-    def of(
-        cls,
-        x: np.ndarray,
-        missing: np.ndarray,
-        graph: PairwiseGraph,
-        family: Family,
-        seed: int,
-        tolerance: float,
-        announce: Callable[[], None] = lambda: None,
-    ) -> "SampledField":
-        """Find the reference of a field.
-
-        Parameters
-        ----------
-        x : (n, d) int8 array
-            State indices, plausible ones in missing cells.
-        missing : (n, d) bool array
-            These cells, of which likelier states are drawn on the way.
-        graph : PairwiseGraph
-        family : Family
-        seed : int
-        tolerance : float
-            As `TOLERANCE`.
-        announce : callable, optional
-            Called before the field is simulated, unless its sample is known.
-
-        Raises
-        ------
-        NoReferenceError
-            If there is none.
-        """
-        known = hashlib.sha256(repr((x.shape, graph, family, seed, tolerance)).encode())
-        known.update(np.ascontiguousarray(x).tobytes() + np.packbits(missing).tobytes())
-        digest = known.hexdigest()
-        reference = _known.get(digest)
-        if reference is None:
-            announce()
-            rng = np.random.default_rng([int(digest[:15], 16), seed])
-            with one_thread():
-                reference = Search(x, missing, graph, family, rng).find(tolerance)
-            _known[digest] = reference
-        return cls(digest, reference)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SampledField) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __repr__(self) -> str:
-        return f"SampledField({self.digest[:16]})"
-
-
-_known: WeakValueDictionary[str, Reference] = WeakValueDictionary()
-"""References that something in this process holds, by their digests."""
 
 
 def largest_size(n_nodes: int, n_features: int) -> int:

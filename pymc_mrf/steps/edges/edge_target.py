@@ -14,14 +14,8 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.steps.common.observed_field import (
-    FAR,
-    ObservedField,
-    check_vector,
-    children,
-    observed_fields,
-    varies_by_row,
-)
+from pymc_mrf.steps.common.expressions import FAR, children, varies_by_row
+from pymc_mrf.steps.common.observed_field import ObservedField, check_vector, observed_fields
 from pymc_mrf.steps.edges.block_checks import check_blocks
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior, have_common_form
 

@@ -14,7 +14,8 @@ from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.common.base import APPROXIMATE
-from pymc_mrf.steps.common.observed_field import ObservedField, children
+from pymc_mrf.steps.common.expressions import children
+from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process

@@ -27,7 +27,7 @@ from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_parti
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.groups.communities import Network, merge_or_split, order_of_appearance, sweep
 from pymc_mrf.steps.common.base import EXACT, MRFStep
-from pymc_mrf.steps.common.observed_field import children
+from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import compile_update, is_conjugate, where_it_is
