@@ -5,6 +5,7 @@ its sample.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,28 +64,14 @@ class MonteCarloEdges(EdgeEngine):
         references: Sequence[Reference],
     ) -> None:
         field = self.take_data(x, graph, family, moves_biases)
-        blocks, q = list(blocks_of(x, field.edges)), len(field.basis)
-        references = [
-            reference.recentred(
-                field.centre[block.which],
-                field.lift[block.nodes.start * q : block.nodes.stop * q],
-                block.edges,
-            )
-            for reference, block in zip(references, blocks, strict=True)
-        ]
-        places = [places_of(block, len(field.s), q) for block in blocks]
-        self.correlations = np.concatenate(
-            [
-                correlations_of(reference, block, q)
-                for reference, block in zip(references, blocks, strict=True)
-            ]
-        )
-        self.view = sample_view(field, len(field.t) if moves_biases else 0, references, places, blocks)
+        self._parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
+        q = len(field.basis)
+        self.correlations = np.concatenate([correlations_of(part, q) for part in parts])
+        self.view = sample_view(field, len(field.t) if moves_biases else 0, parts)
         rows = np.concatenate([field.n[field.edges[:, 0]], np.repeat(field.n, q)])
         self.information = rows * self.view.sample.variances
-        self._references, self._blocks, self._places = references, blocks, places
         self._means = np.empty(len(rows))
-        for reference, block, place in zip(references, blocks, places, strict=True):
+        for reference, block, place in parts:
             own = field._replace(edges=block.edges, cells=field.cells[block.which])
             self._means[place] = reference.gap + reference.sample_means(own)
         self._biases = self.view.sample.place[len(field.s) :].copy()
@@ -113,7 +100,7 @@ class MonteCarloEdges(EdgeEngine):
         slope[r:] += of_prior[r:] * self._biases
         slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
         precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
-        for reference, block, place in zip(self._references, self._blocks, self._places, strict=True):
+        for reference, block, place in self._parts:
             own = np.isin(moved, place)
             local = np.searchsorted(place, moved[own])
             rows = len(block.x) * reference.covariance[local]
@@ -143,7 +130,7 @@ class MonteCarloEdges(EdgeEngine):
         """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""
         self.go_to(w, b)
         kernels.locate(self.view)
-        for k in range(len(self._blocks)):
+        for k in range(len(self._parts)):
             kernels.fill_shares(self.view, k)
         return self.view.shares.copy()
 
@@ -160,9 +147,7 @@ class MonteCarloEdges(EdgeEngine):
         view = self.view
         kernels.locate(view)
         squares = []
-        for k, (reference, block, place) in enumerate(
-            zip(self._references, self._blocks, self._places, strict=True)
-        ):
+        for k, (reference, block, place) in enumerate(self._parts):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
             y = view.y[k : k + 1, : view.sample.size[k]]
@@ -180,20 +165,33 @@ class MonteCarloEdges(EdgeEngine):
         return float(np.sqrt(every.mean())) if len(every) else 0.0
 
 
-def places_of(block: Block, n_edges: int, q: int) -> np.ndarray:
-    """Which of all parameters are those of a block, in its order."""
-    nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
-    return np.concatenate([block.which, n_edges + nodes])
+class Part(NamedTuple):
+    """The sample of a block, its data, and which of all parameters are its own, in its order."""
+
+    reference: Reference
+    block: Block
+    place: np.ndarray
 
 
-def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
+def parts_of(field: Field, references: Sequence[Reference], blocks: list[Block]) -> list[Part]:
+    """Centre the references of some blocks as their `field` is."""
+    q, r = len(field.basis), len(field.s)
+    parts = []
+    for reference, block in zip(references, blocks, strict=True):
+        nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
+        own = reference.recentred(field.centre[block.which], field.lift[nodes], block.edges)
+        parts.append(Part(own, block, np.concatenate([block.which, r + nodes])))
+    return parts
+
+
+def correlations_of(part: Part, q: int) -> np.ndarray:
     """Correlations (d, q, q) of the statistics of each node, kept away from singular."""
-    d, r = block.x.shape[1], len(block.which)
-    C = np.tile(np.eye(q), (d, 1, 1))
+    (reference, block, _), r = part, len(part.block.which)
+    C = np.tile(np.eye(q), (block.x.shape[1], 1, 1))
     if reference.covariance.ndim == 2:
-        for i in range(d):
-            own = slice(r + i * q, r + (i + 1) * q)
-            C[i] = reference.covariance[own, own]
+        for i, own in enumerate(C):
+            here = slice(r + i * q, r + (i + 1) * q)
+            own[:] = reference.covariance[here, here]
     return correlations(C + 0.5 / len(block.x) * np.eye(q))
 
 
@@ -214,19 +212,13 @@ def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return (own - np.clip(own, -limit, limit)).reshape(delta.shape)
 
 
-def sample_view(
-    field: Field,
-    n_biases: int,
-    references: Sequence[Reference],
-    places: list[np.ndarray],
-    blocks: list[Block],
-) -> kernels.MonteCarloEdges:
-    """View of a field by the references of its blocks."""
+def sample_view(field: Field, n_biases: int, parts: list[Part]) -> kernels.MonteCarloEdges:
+    """View of a field by the samples of its blocks."""
     (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
-    p, B = r + len(field.t), len(blocks)
-    sizes = np.array([reference.states.shape[1] for reference in references])
+    p, B, blocks = r + len(field.t), len(parts), [part.block for part in parts]
+    sizes = np.array([part.reference.states.shape[1] for part in parts])
     m, M = int(sizes.max()), field.features.shape[1]
-    is_wide = any(not reference.excess.size for reference in references)
+    is_wide = any(not part.reference.excess.size for part in parts)
     sample = kernels.Sample(
         size=sizes,
         nodes=np.array([0, *(block.nodes.stop for block in blocks)]),
@@ -242,7 +234,7 @@ def sample_view(
         reach=np.empty(r),
         limit=np.full(p, np.inf),
     )
-    for reference, place, block in zip(references, places, blocks, strict=True):
+    for reference, block, place in parts:
         size = reference.states.shape[1]
         sample.states[block.nodes, :size] = reference.states
         values = features_at(field.features[block.nodes], reference.states)

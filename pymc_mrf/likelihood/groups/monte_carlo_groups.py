@@ -8,7 +8,7 @@ from pymc_mrf.kernels.groups import monte_carlo_groups  # noqa: F401  (registers
 from pymc_mrf.kernels.views.monte_carlo_edges import locate
 from pymc_mrf.likelihood.data_counts import blocks_of
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field, node_parameters
-from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
+from pymc_mrf.likelihood.edges.monte_carlo_edges import parts_of, sample_view
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
@@ -27,10 +27,8 @@ class MonteCarloLikelihood(EdgewiseLikelihood):
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         r = graph.n_edges
         field = edge_field(self.x, graph, family, False, np.arange(r))
-        [block] = blocks_of(self.x, graph.edges)
-        self._reference = reference.recentred(field.centre, field.lift, graph.edges)
-        places = places_of(block, r, len(field.basis))
-        edges = sample_view(field, 0, [self._reference], [places], [block])
+        [part] = parts = parts_of(field, [reference], list(blocks_of(self.x, graph.edges)))
+        edges, self._reference = sample_view(field, 0, parts), part.reference
         edges.sample.limit[:r] = self._reference.reach
         edges.sample.reach[:] = inf
         self._look_by(edges, family, self.s)

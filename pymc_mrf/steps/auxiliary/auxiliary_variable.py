@@ -28,9 +28,7 @@ from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
 TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
-WORDS = Wording(
-    "AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})", 'draws="exact" or likelihood="exact"'
-)
+WORDS = Wording("AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})")
 
 
 class AuxiliaryVariableMH(GroupGibbs):

@@ -7,6 +7,7 @@ import numpy as np
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.reference_search import tolerance_for
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
+from pymc_mrf.steps.common.statistics import Healthy, Statistic
 
 EDGE_NOISE = 0.5
 """Largest noise of the log-likelihood ratios that is no reason to warn: they are corrected for it."""
@@ -36,6 +37,31 @@ COUPLING_DRAWS = 20
 
 MARGIN = 0.9
 """Share of `EDGE_NOISE` that a remedy aims at; the mean of the longer simulation errs as well."""
+
+
+def sample_statistics(more: str, nearer: str) -> tuple[Statistic, ...]:
+    """Declare what steps tell of an estimated likelihood, with remedies for noise and for few points."""
+    return (
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy(more, high=EDGE_NOISE, reduce="rms"),
+            estimated="noise",
+        ),
+        Statistic(
+            "ess",
+            "effective share of the sample",
+            Healthy(nearer, low=LEAST_SHARE, reduce="min"),
+            estimated="noise",
+        ),
+        Statistic("error", "error of the log-likelihood", estimated="noise"),
+        Statistic(
+            "distance",
+            "distance from the reference",
+            Healthy(COMPARE, high=FARTHEST, reduce="rms"),
+            estimated="noise",
+        ),
+    )
 
 
 def sample_remedy(noise: float, share: float, distance: float, references: Sequence[Reference]) -> str:

@@ -13,15 +13,8 @@ from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE
 from pymc_mrf.steps.common.expressions import children, constant_value
 from pymc_mrf.steps.common.pymc_steps import hand_back
-from pymc_mrf.steps.common.sample_checks import (
-    COMPARE,
-    EDGE_NOISE,
-    FARTHEST,
-    LEAST_SHARE,
-    SampleRecord,
-    is_kept,
-)
-from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
+from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.edges.edge_checks import PseudoClaims, never_changed, too_few_particles
 from pymc_mrf.steps.edges.edge_engines import by_block, engine_of
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
@@ -218,25 +211,7 @@ class EdgeGibbs(EdgeStep):
             acceptance("tune longer: the step size has not settled", 0.4),
         ),
         Statistic("step_size", "step size"),
-        Statistic(
-            "noise",
-            "noise of the log ratio",
-            Healthy(MORE, high=EDGE_NOISE, reduce="rms"),
-            estimated="noise",
-        ),
-        Statistic(
-            "ess",
-            "effective share of the sample",
-            Healthy(NEARER, low=LEAST_SHARE, reduce="min"),
-            estimated="noise",
-        ),
-        Statistic("error", "error of the log-likelihood", estimated="noise"),
-        Statistic(
-            "distance",
-            "distance from the reference",
-            Healthy(COMPARE, high=FARTHEST, reduce="rms"),
-            estimated="noise",
-        ),
+        *sample_statistics(MORE, NEARER),
         Statistic("resamplings", "resamplings of particles", dtype=np.int64, estimated="noise"),
     )
 

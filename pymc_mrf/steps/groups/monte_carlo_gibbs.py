@@ -8,15 +8,8 @@ from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from pymc_mrf.steps.common.base import OF_SAMPLE
 from pymc_mrf.steps.common.observed_field import ObservedField
-from pymc_mrf.steps.common.sample_checks import (
-    COMPARE,
-    EDGE_NOISE,
-    FARTHEST,
-    LEAST_SHARE,
-    SampleRecord,
-    is_kept,
-)
-from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
+from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.statistics import Statistics
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
 
@@ -48,22 +41,8 @@ class MonteCarloGibbs(EngineGibbs):
     default_for = "monte-carlo"
     remembers = ("record",)
     prefix = "monte_carlo"
-    statistics: Statistics = (
-        Statistic(
-            "noise",
-            "noise of the log ratio",
-            Healthy("simulate more: the tolerance of the warning", high=EDGE_NOISE, reduce="rms"),
-            estimated="noise",
-        ),
-        Statistic(
-            "ess",
-            "effective share of the sample",
-            Healthy('use likelihood="particles": rows are few', low=LEAST_SHARE, reduce="min"),
-        ),
-        Statistic("error", "error of the log-likelihood"),
-        Statistic(
-            "distance", "distance from the reference", Healthy(COMPARE, high=FARTHEST, reduce="rms")
-        ),
+    statistics: Statistics = sample_statistics(
+        "simulate more: the tolerance of the warning", 'use likelihood="particles": rows are few'
     )
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
