@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import block_edges as kernels
 from pymc_mrf.kernels.views import pseudo_blocks, shared_blocks, table_blocks  # noqa: F401  (register answers of views)
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -55,8 +54,6 @@ class BlockEdges(WrappedEngine):
         """Hand it on to `SharedBlocks`."""
         self._whole.set_offset(offset)
 
-    def joint(
-        self, w, b, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool = False
-    ) -> float:
+    def joint(self, w, b, prior, step, n_steps, rng, enters=False):
         """Move the parameters of all present edges, and the biases, as those of single edges."""
         return self._whole.joint(w, b, prior, step, n_steps, rng, enters)

@@ -42,9 +42,9 @@ class EdgeEngine:
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several, as of `edge_field`.
-    graph : PairwiseGraph
+    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
+        Observed state indices, as of `Columns`; of each block if there are several.
+    graph : PairwiseGraph or LaggedGraph
         Candidate edges.
     family : Family
         With one parameter for each edge.
@@ -112,7 +112,10 @@ class EdgeEngine:
         fill_sums(self._counts.nodes[columns.present], self._counts.pairs, field)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
-        """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix."""
+        """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix.
+
+        Or `NormalCoordinates` about an approximation of the posterior.
+        """
         of_prior = np.empty(len(self.view.b))
         slab = prior_precisions(prior, of_prior)
         of_edges, of_biases = self.likelihood_precisions()

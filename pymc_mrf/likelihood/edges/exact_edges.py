@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.views import exact_edges
 from pymc_mrf.kernels.views.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
-from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.data_counts import blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
 
@@ -35,14 +33,8 @@ class ExactEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`.
     is_centred : bool, optional
         Whether biases are shifted with the edges; by default if they are to be moved.
     enumerates : bool, optional
@@ -54,15 +46,7 @@ class ExactEdges(EdgeEngine):
         If the junction tree is too wide.
     """
 
-    def __init__(
-        self,
-        x: Data,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        is_centred: bool | None = None,
-        enumerates: bool | None = None,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, is_centred=None, enumerates=None) -> None:
         d = graph.n_nodes
         is_centred = moves_biases if is_centred is None else is_centred
         tree = field_tree(graph, family.n_states)

@@ -4,9 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import row_states
-from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.views.listed_rows import ListedRows, fill_probabilities
 from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
@@ -21,17 +19,11 @@ class ListedRowEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
-        Observed state indices, as of `Columns`; of each block if there are several.
-    graph : LaggedGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge, and one feature.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`, of a field in time, whose edges have one feature.
     """
 
-    def __init__(self, x: Data, graph: LaggedGraph, family: Family, moves_biases: bool) -> None:
+    def __init__(self, x, graph, family, moves_biases) -> None:
         field = self.take_data(x, graph, family, moves_biases)
         cards = family.possible(graph.n_nodes).sum(axis=1)
         self.view = listed_row_view(x, self._columns, field, cards, len(field.t) if moves_biases else 0)

@@ -9,19 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import (
-    Coordinates,
-    NormalCoordinates,
     normal_coordinates,
     prior_precisions,
 )
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
 from pymc_mrf.kernels.views.sample_sums import LANES
-from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
+from pymc_mrf.likelihood.data_counts import Block, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
 from pymc_mrf.likelihood.edges.reference import Reference
@@ -38,14 +33,8 @@ class MonteCarloEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`.
     references : sequence of Reference
         Of each block.
 
@@ -55,14 +44,7 @@ class MonteCarloEdges(EdgeEngine):
         Rows times the variances of the statistics at the reference.
     """
 
-    def __init__(
-        self,
-        x: Data,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        references: Sequence[Reference],
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, references: Sequence[Reference]) -> None:
         field = self.take_data(x, graph, family, moves_biases)
         self._parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
         q = len(field.basis)
@@ -83,9 +65,7 @@ class MonteCarloEdges(EdgeEngine):
         kernels.locate(self.view)
         self._least_share = float(self.view.share.min())
 
-    def coordinates(  # type: ignore[override]
-        self, active: np.ndarray, prior: EdgePrior
-    ) -> Coordinates | NormalCoordinates:
+    def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference, if its covariance is known and small."""
         view, r = self.view, len(self.view.w)
         of_prior, slope, fixed = np.zeros((3, len(view.delta)))

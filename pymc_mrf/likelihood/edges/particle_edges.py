@@ -45,29 +45,15 @@ class ParticleEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`; there are no blocks.
     n_particles : int, optional
         Particles, m; 5 n and at least 500 by default.
     n_sweeps : int
         Gibbs sweeps of all particles after each sweep over the edges and after resampling.
     """
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        n_particles: int | None = None,
-        n_sweeps: int = 1,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, n_particles=None, n_sweeps: int = 1) -> None:
         n = len(x)
         field = self.take_data(x, graph, family, moves_biases, order_of_visits(x, graph))
         self._x = x
@@ -220,9 +206,7 @@ class ParticleEdges(EdgeEngine):
         self._reach = self._reach * SHORTEN if refused else min(self._reach * LENGTHEN, 1.0)
         self.view.tally[0].refused = 0
 
-    def trajectory(
-        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
-    ) -> float:
+    def trajectory(self, active, prior, step, n_steps, rng, enters):
         """Make the joint move of the edges `active` (k,); the acceptance probability.
 
         A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.

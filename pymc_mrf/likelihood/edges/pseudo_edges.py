@@ -9,9 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.fields.distinct_rows import distinct_rows
-from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
@@ -33,14 +30,8 @@ class PseudoEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
-        Observed state indices, as of `Columns`; of each block if there are several.
-    graph : PairwiseGraph or LaggedGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`.
 
     Attributes
     ----------
@@ -53,13 +44,7 @@ class PseudoEdges(EdgeEngine):
 
     is_pseudo: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        x: Data,
-        graph: PairwiseGraph | LaggedGraph,
-        family: Family,
-        moves_biases: bool,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases) -> None:
         d = graph.n_nodes
         field = self.take_data(x, graph, family, moves_biases)
         r = len(field.s)
@@ -140,9 +125,7 @@ class PseudoEdges(EdgeEngine):
         pseudo_edges.catch_up(self.view)  # after a rejection
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
-    def trajectory(
-        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
-    ) -> float:
+    def trajectory(self, active, prior, step, n_steps, rng, enters):
         """Move as the base does, and remember what `learn` needs."""
         accept = super().trajectory(active, prior, step, n_steps, rng, enters)
         self._curvature[:] = self.slab_curvatures()
