@@ -54,8 +54,7 @@ class GaussianLikelihood(EdgeEngine):
     def __init__(self, x, graph, family, moves_biases, share: Share | None = None) -> None:
         R = graph.n_edges
         share = Share(np.arange(R), np.ones(R)) if share is None else share
-        used = np.flatnonzero(share.factors)
-        used = used[np.argsort(share.entries[used], kind="stable")]
+        used = share.used()
         entries, factors = share.entries[used], share.factors[used]
         r = int(entries.max(initial=-1)) + 1
         first = np.searchsorted(entries, np.arange(r + 1))

@@ -16,14 +16,13 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.views.questions import centred
-from pymc_mrf.kernels.views.sample_sums import fill_statistics
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import data_information, edge_field, fill_sums, node_parameters
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
+from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference, statistics_of
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
@@ -347,8 +346,8 @@ class Search:
         Root mean square error, over the draws, of what `TOLERANCE` bounds.
         """
         field, n, r = self._field, len(self._x), len(self._w)
-        f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
-        fill_statistics(reference.states, field.edges, field.cells, field.basis, f)
+        room = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
+        f = statistics_of(field, reference.states, room)
         delta = draws - reference.place
         beyond = np.zeros_like(delta)
         beyond[:, r:] = beyond_node_limits(delta[:, r:], field.basis)

@@ -25,6 +25,11 @@ class Share(NamedTuple):
     entries: np.ndarray
     factors: np.ndarray
 
+    def used(self) -> np.ndarray:
+        """Edges whose factors are not 0, those of an entry after one another."""
+        used = np.flatnonzero(self.factors)
+        return used[np.argsort(self.entries[used], kind="stable")]
+
 
 class SharedEdges(WrappedEngine):
     """Engine of the edge sampler for a vector that is a part of the parameters of edges.
@@ -48,8 +53,7 @@ class SharedEdges(WrappedEngine):
         super().__init__(whole)
         self.offset = np.zeros(len(share.factors))
         inner = whole.view
-        used = np.flatnonzero(share.factors)
-        used = used[np.argsort(share.entries[used], kind="stable")]
+        used = share.used()
         self._edge, self._entry, self._factor = used, share.entries[used], share.factors[used]
         visited = inner.field.order[share.factors[inner.field.order] != 0.0]
         self.view = kernels.SharedEdges(

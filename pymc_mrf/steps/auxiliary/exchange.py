@@ -160,12 +160,11 @@ class Exchange(MRFStep):
         check_draws(draws)
         self._n_updates = whole_number(n_updates, "n_updates", 1)
         self._block_size = whole_number(block_size, "block_size", 1)
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        self._fields = served_fields(rvs, model, type(self).__name__, draws, n_sweeps)
+        self._fields = served_fields(self._rvs, model, type(self).__name__, draws, n_sweeps)
         self._held = [field.held for field in self._fields]
         self._compile(model)
 
-        above = set(ancestors(rvs)) - set(rvs)
+        above = set(ancestors(self._rvs)) - set(self._rvs)
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
         self._parts = Parts(np.shape(self._point[v.name]) for v in self.vars)

@@ -116,6 +116,7 @@ class MRFStep(Remembering, BlockedStep):
         self._model = model = pm.modelcontext(model)
         self._compile_kwargs = compile_kwargs or {}
         self.vars = get_value_vars_from_user_vars(vars, model)
+        self._rvs = [model.values_to_rvs[value] for value in self.vars]
         self.rng = get_random_generator(rng)
         self._held: list[HeldData] = []
         default = model.initial_point()
@@ -126,8 +127,8 @@ class MRFStep(Remembering, BlockedStep):
             if model.rvs_to_initial_values[rv] is None
         }
 
-    def _only_variable(self) -> Any:
-        """Value variable of a step that moves one only.
+    def _only_variable(self) -> tuple[Any, Any]:
+        """Random variable, and its value variable, of a step that moves one only.
 
         Raises
         ------
@@ -136,12 +137,12 @@ class MRFStep(Remembering, BlockedStep):
         """
         if len(self.vars) != 1:
             step = type(self).__name__
-            names = [self._model.values_to_rvs[value].name for value in self.vars]
+            names = [rv.name for rv in self._rvs]
             raise ValueError(
                 f"{step} takes one variable, but got {', '.join(names)}: make one {step} for each of them, "
                 f"as in step=[{', '.join(f'{step}([{name}])' for name in names)}]"
             )
-        return self.vars[0]
+        return self._rvs[0], self.vars[0]
 
     def _starts_at_default(self, point: dict[str, np.ndarray], names: Sequence[str]) -> bool:
         """Whether these variables are where PyMC starts them; any other start is the user's."""

@@ -10,7 +10,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.parents import strip_views
+from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.point_inputs import PointFunction
@@ -28,6 +28,12 @@ def children(rv, model: pm.Model) -> list:
         if child is not rv and rv in set(ancestors([child], blockers=blockers)):
             found.append(child)
     return found
+
+
+def fields_fed(rv, model: pm.Model) -> list:
+    """Apply nodes of the fields that depend on `rv` directly."""
+    nodes = (field_node(child) for child in children(rv, model))
+    return [node for node in nodes if node is not None]
 
 
 def constant_value(parameter) -> np.ndarray | None:

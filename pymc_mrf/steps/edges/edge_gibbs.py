@@ -11,7 +11,7 @@ from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE
-from pymc_mrf.steps.common.expressions import children, constant_value
+from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
@@ -250,7 +250,7 @@ class EdgeGibbs(EdgeStep):
             if "particles" not in likelihoods_fed(rv):
                 continue
             fed = [child for child in children(rv, model) if field_node(child) is None]
-            node = next(n for child in children(rv, model) if (n := field_node(child)) is not None)
+            node = fields_fed(rv, model)[0]
             left = possible_of(node, model)
             remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
             if "particles" not in left:

@@ -14,7 +14,7 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.steps.common.expressions import FAR, children, varies_by_row
+from pymc_mrf.steps.common.expressions import FAR, children, fields_fed, varies_by_row
 from pymc_mrf.steps.common.observed_field import ObservedField, check_vector, observed_fields
 from pymc_mrf.steps.edges.block_checks import check_blocks
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior, have_common_form
@@ -140,9 +140,7 @@ def edge_target(
         names = ", ".join(rv.name for rv in rvs)
         raise TypeError(f"{step} samples one pymc_mrf.SpikeAndSlab, but got {names}")
     [rv] = found
-    nodes = [field_node(child) for child in children(rv, model)]
-    nodes = [node for node in nodes if node is not None]
-    if not nodes:
+    if not fields_fed(rv, model):
         raise ValueError(
             f"{rv.name} is a SpikeAndSlab that reaches no Markov random field, and {step} samples edges "
             "of a field: pass it as the weight to pymc_mrf.BoltzmannMachine or as the coupling to "

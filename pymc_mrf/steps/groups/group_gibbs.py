@@ -57,9 +57,7 @@ class GroupGibbs(MRFStep):
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
-        value, model = self._only_variable(), self._model
-        rv = model.values_to_rvs[value]
-        step = type(self).__name__
+        (rv, value), model, step = self._only_variable(), self._model, type(self).__name__
         if not is_dirichlet_process(rv):
             raise TypeError(f"{step} samples a pymc_mrf.DirichletProcess, but {rv.name} is none")
         remedy = "DirichletProcess for each; they may share alpha and the parameters of the base"

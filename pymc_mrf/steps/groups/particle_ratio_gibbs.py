@@ -8,13 +8,13 @@ from pymc.step_methods.compound import CompoundStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
-from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.common.base import APPROXIMATE
-from pymc_mrf.steps.common.expressions import children
+from pymc_mrf.steps.common.expressions import children, fields_fed
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
@@ -29,8 +29,12 @@ RIDGE = 0.1  # of the pseudo-likelihood estimate: that of a normal prior with th
 
 def node_values(rv, model: pm.Model) -> list:
     """Value variables from which the node parameters of the fields of a Dirichlet process are computed."""
-    nodes = [node for child in children(rv, model) if (node := field_node(child)) is not None]
-    found = [parent for node in nodes for parent in free_parents(node, model) if parent is not rv]
+    found = [
+        parent
+        for node in fields_fed(rv, model)
+        for parent in free_parents(node, model)
+        if parent is not rv
+    ]
     return [model.rvs_to_values[parent] for parent in dict.fromkeys(found)]
 
 
@@ -183,7 +187,7 @@ class ParticleRatioGibbs(EngineGibbs):
     def _prepare(self) -> None:
         """Take over the variables behind the node parameters, which no other step can move."""
         model = self._model
-        [rv] = [model.values_to_rvs[v] for v in self.vars]
+        [rv] = self._rvs
         behind = node_values(rv, model)
         for value in behind if self._fields[0].likelihood == "particles" else []:
             if value not in self._node_values:

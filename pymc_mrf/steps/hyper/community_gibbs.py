@@ -136,12 +136,11 @@ class CommunityGibbs(MRFStep):
         super().__init__(vars, **kwargs)
         model = self._model
         self._n_rounds = whole_number(n_rounds, "n_rounds", 1)
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        labels = [rv for rv in rvs if is_communities(rv)]
-        betas = [rv for rv in rvs if rv not in labels]
+        labels = [rv for rv in self._rvs if is_communities(rv)]
+        betas = [rv for rv in self._rvs if rv not in labels]
         if not labels:
             raise ValueError(
-                f"CommunityGibbs samples an EdgeCommunities, and {rvs[0].name} is none: leave it to "
+                f"CommunityGibbs samples an EdgeCommunities, and {self._rvs[0].name} is none: leave it to "
                 "pm.sample()"
             )
         [z] = labels

@@ -237,8 +237,7 @@ class ConjugateHyperparameters(MRFStep):
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         model = self._model
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        for rv in rvs:
+        for rv in self._rvs:
             if not is_conjugate(rv, model):
                 raise ValueError(
                     f"ConjugateHyperparameters draws a pm.Beta that is the p of SpikeAndSlab vectors, a "
@@ -246,8 +245,8 @@ class ConjugateHyperparameters(MRFStep):
                     f"normal slabs, scalars that feed nothing else, and {rv.name} is none of these: "
                     "leave it to NUTS"
                 )
-        self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in rvs]
-        values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
+        self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in self._rvs]
+        values = {model.rvs_to_values[child] for rv in self._rvs for child in children(rv, model)}
         self._free = [value.name for value in values if value in model.value_vars]
         known = [value for value in values if value not in model.value_vars]
         self._known = [PointFunction(value, model) for value in known]

@@ -41,8 +41,7 @@ class MissingCellsStep(MRFStep):
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
-        value, model, step = self._only_variable(), self._model, type(self).__name__
-        rv = model.values_to_rvs[value]
+        (rv, _), model, step = self._only_variable(), self._model, type(self).__name__
         if not self.claims(rv):
             raise TypeError(
                 f"{step} samples {self.samples}, but {rv.name} is something else: leave the choice of the "

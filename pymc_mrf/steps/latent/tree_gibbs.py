@@ -180,12 +180,11 @@ class TreeGibbs(MRFStep):
         **kwargs,
     ) -> None:
         super().__init__(vars, **kwargs)
-        value, model = self._only_variable(), self._model
+        (rv, value), model = self._only_variable(), self._model
         if n_sweeps is not None:
             n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         n_partitions = whole_number(n_partitions, "n_partitions", 1)
         self._wants_clusters = None if clusters is None else flag(clusters, "clusters")
-        rv = model.values_to_rvs[value]
         node = field_node(rv)
         if node is None or not isinstance(node.op, UndirectedFieldRV):
             what = "none" if node is None else "one in time: use pymc_mrf.SeriesGibbs"
