@@ -6,6 +6,7 @@ Saksman & Tamminen, 2001) for any variables that reach a field through any expre
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,12 @@ from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.likelihood.simulated.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.auxiliary.coordinate_blocks import connected, named_blocks, target_acceptance
+from pymc_mrf.steps.auxiliary.coordinate_blocks import (
+    connected,
+    named_blocks,
+    random_parts,
+    target_acceptance,
+)
 from pymc_mrf.steps.auxiliary.exchange_checks import (
     AUXILIARY_DRAWS,
     compare_lengths,
@@ -268,8 +274,7 @@ class Exchange(MRFStep):
         small = 0  # blocks seen that learn
         for block in [] if waits else self._blocks:
             learns = len(block) <= self._block_size
-            parts = self._repeated(block, small) if learns else self._random_parts(block)
-            for part, factor in parts:
+            for part, factor in self._parts_of(block, small if learns else None):
                 state, accept = self._propose(point, *state, part, factor)
                 accepts.append(accept)
                 if self.tune:
@@ -295,18 +300,12 @@ class Exchange(MRFStep):
         names = [v.name for v in self.vars]
         return self._short_chains() + standstill(names, self.moved, self._parts.ends, self.count.n_draws)
 
-    def _repeated(self, block, small: int):
-        """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
+    def _parts_of(self, block, small: int | None):
+        """Yield a small block `n_updates` times, by its learnt covariance, or parts of a large one once."""
+        if small is None:
+            return random_parts(block, self._block_size, self.precision, self.rng)
         factor = np.linalg.cholesky(self.covariances[small])
-        for _ in range(self._n_updates):
-            yield block, factor
-
-    def _random_parts(self, block):
-        """Yield parts of a large block, each with the factor of its conditional covariance."""
-        order, n_parts = self.rng.permutation(block), -(-len(block) // self._block_size)
-        for part in np.array_split(order, n_parts):
-            root = np.linalg.cholesky(self.precision[np.ix_(part, part)])
-            yield part, np.linalg.inv(root).T
+        return repeat((block, factor), self._n_updates)
 
     def _propose(self, point, v, current, part, factor):
         """Update the coordinates `part` once; the new state and the acceptance probability."""

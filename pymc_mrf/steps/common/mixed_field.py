@@ -1,11 +1,18 @@
-"""A mixed field of a model: states of its answers and scaled deviations of its measurements, at a point."""
+"""A mixed field of a model: states of its answers and scaled deviations of its measurements, at a point.
+
+Besides, the choice of what reads a field of any kind.
+"""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pymc as pm
 
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.steps.common.measured_field import MeasuredField
+from pymc_mrf.steps.common.model_field import ModelField
 
 
 class MixedField(MeasuredField):
@@ -45,3 +52,10 @@ class MixedField(MeasuredField):
         if i in self._answers:
             return float(np.bincount(values.astype(np.int64)).argmax())
         return super()._typical(i, values)
+
+
+def cells_of(node, model: pm.Model) -> Any:
+    """Read the cells of a field of any kind: a `ModelField`, `MeasuredField` or `MixedField`."""
+    if isinstance(node.op, MixedFieldRV):
+        return MixedField(node, model)
+    return (MeasuredField if isinstance(node.op, GaussianFieldRV) else ModelField)(node, model)

@@ -7,11 +7,9 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.sampled_field import SampledField
@@ -27,9 +25,8 @@ from pymc_mrf.steps.common.expressions import (
     varies_by_row,
 )
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.measured_field import MeasuredField
-from pymc_mrf.steps.common.mixed_field import MixedField
-from pymc_mrf.steps.common.model_field import FieldCells, ModelField
+from pymc_mrf.steps.common.mixed_field import cells_of
+from pymc_mrf.steps.common.model_field import FieldCells
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
@@ -46,13 +43,6 @@ def _not_observed(field, model: pm.Model) -> str:
         f"{field.name} has no data: pass them as `observed`; for draws from the prior use "
         "pm.sample_prior_predictive"
     )
-
-
-def cells_of(node, model: pm.Model) -> Any:
-    """Read the cells of a field of any kind."""
-    if node.op.family is GAUSSIAN:
-        return MeasuredField(node, model)
-    return (MixedField if isinstance(node.op, MixedFieldRV) else ModelField)(node, model)
 
 
 def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:

@@ -20,7 +20,7 @@ from pymc_mrf.steps.edges.edge_engines import by_block, engine_of
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_start import EdgeStart
 from pymc_mrf.steps.edges.edge_step import EdgeStep
-from pymc_mrf.steps.edges.edge_target import biases_of_fields, is_spike_and_slab
+from pymc_mrf.steps.edges.edge_target import belongs_to_nuts, biases_of_fields, is_spike_and_slab
 
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -28,18 +28,6 @@ NEARER = (
 )
 LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
 TARGET_ACCEPT = 0.8
-
-
-def _belongs_to_nuts(rv) -> bool:
-    """Whether no step of edges moves these biases, which only the model of the context tells.
-
-    Without one, `EdgeGibbs.__new__` finds out.
-    """
-    model = pm.Model.get_context(error_if_none=False)
-    if model is None or rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
-        return False
-    edges = filter(is_spike_and_slab, model.free_RVs)
-    return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
 
 
 class EdgeGibbs(EdgeStep):
@@ -334,7 +322,7 @@ class EdgeGibbs(EdgeStep):
     def claims(cls, var, has_grad):
         """Whether it is a spike-and-slab variable, or the biases of the field that it feeds."""
         is_bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
-        return is_spike_and_slab(var) or (is_bias and not _belongs_to_nuts(var))
+        return is_spike_and_slab(var) or (is_bias and not belongs_to_nuts(var))
 
     def _begin(self, point, w, b, prior):
         if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):

@@ -11,7 +11,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
+from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms, likelihoods_fed
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.steps.common.expressions import FAR, children, fields_fed, varies_by_row
@@ -76,6 +76,18 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     if factors is not None and len(set(shapes)) > 1:
         return NO_BIASES
     return Biases(free, factors)
+
+
+def belongs_to_nuts(rv) -> bool:
+    """Whether no step of edges moves these biases, which only the model of the context tells.
+
+    Without one, `EdgeGibbs.__new__` finds out.
+    """
+    model = pm.Model.get_context(error_if_none=False)
+    if model is None or rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
+        return False
+    edges = filter(is_spike_and_slab, model.free_RVs)
+    return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
 
 
 def constant_factors(parameters: list, terms: list) -> np.ndarray | None:

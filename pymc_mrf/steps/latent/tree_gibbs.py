@@ -21,7 +21,13 @@ from pymc_mrf.steps.latent.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent.latent_field import latent_field
 from pymc_mrf.steps.latent.latent_imputed import Imputed
 from pymc_mrf.steps.latent.latent_start import finite_starts, fitted_classes
-from pymc_mrf.steps.latent.latent_warnings import refuse_order, warn_of_no_evidence, warn_of_ties
+from pymc_mrf.steps.latent.latent_warnings import (
+    refuse_order,
+    refuse_start,
+    refuse_state,
+    warn_of_no_evidence,
+    warn_of_ties,
+)
 
 MIN_SWEEPS = 2
 SWEPT_NODES = 2048
@@ -402,23 +408,8 @@ class TreeGibbs(MRFStep):
 
     def _refuse_start(self, point) -> None:
         found = self._evidence.impossible_cell(point)
-        if found is not None and found[1] is not None:
-            raise ValueError(
-                f"no state of {self._label(found[1])} is possible: {found[0]} has probability zero at each "
-                "of them, at the start values of the other variables; correct this value, or let the "
-                "distribution allow it"
-            )
-        if found is not None:
-            raise ValueError(
-                f"{found[0]} has probability zero at every configuration of {self._name} that was tried, "
-                "at the start values of the other variables: perhaps none is possible. Correct this "
-                "value, or let the distribution allow it; if you know a possible configuration, start "
-                f'there: pm.sample(initvals={{"{self._name}": ...}})'
-            )
-        raise ValueError(
-            f"the start of {self._name} has probability zero (-inf in a table or in a term that depends on "
-            f'it); give a possible configuration: pm.sample(initvals={{"{self._name}": ...}})'
-        )
+        cell, n = found if found is not None else ("", None)
+        refuse_start(self._name, cell, None if n is None else self._label(n))
 
     def _check_possible(self, weights: np.ndarray, evidence: Evidence) -> None:
         if weights.min() > -np.inf:  # the usual case, at a hundredth of the time
@@ -428,11 +419,7 @@ class TreeGibbs(MRFStep):
             return
         # free cells only: the others have a state
         n = int(np.flatnonzero(~(best > -np.inf)[self._field.free])[0])
-        terms = self._evidence.terms_that_exclude(evidence, n)
-        raise ValueError(
-            f"no state of {self._label(n)} is possible: at each of its states, a term that depends on it is "
-            f"-inf or undefined ({', '.join(terms)}); correct the data, or let the distributions allow them"
-        )
+        refuse_state(self._label(n), self._evidence.terms_that_exclude(evidence, n))
 
     def _label(self, n: int) -> str:
         """Free cell n of the field."""
