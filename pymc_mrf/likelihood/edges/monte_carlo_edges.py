@@ -145,7 +145,7 @@ class MonteCarloEdges(EdgeEngine):
         return float(np.sqrt(every.mean())) if len(every) else 0.0
 
 
-class Part(NamedTuple):
+class BlockSample(NamedTuple):
     """The sample of a block, its data, and which of all parameters are its own, in its order."""
 
     reference: Reference
@@ -153,18 +153,18 @@ class Part(NamedTuple):
     place: np.ndarray
 
 
-def parts_of(field: Field, references: Sequence[Reference], blocks: list[Block]) -> list[Part]:
+def parts_of(field: Field, references: Sequence[Reference], blocks: list[Block]) -> list[BlockSample]:
     """Centre the references of some blocks as their `field` is."""
     q, r = len(field.basis), len(field.s)
     parts = []
     for reference, block in zip(references, blocks, strict=True):
         nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
         own = reference.recentred(field.centre[block.which], field.lift[nodes], block.edges)
-        parts.append(Part(own, block, np.concatenate([block.which, r + nodes])))
+        parts.append(BlockSample(own, block, np.concatenate([block.which, r + nodes])))
     return parts
 
 
-def correlations_of(part: Part, q: int) -> np.ndarray:
+def correlations_of(part: BlockSample, q: int) -> np.ndarray:
     """Correlations (d, q, q) of the statistics of each node, kept away from singular."""
     (reference, block, _), r = part, len(part.block.which)
     C = np.tile(np.eye(q), (block.x.shape[1], 1, 1))
@@ -192,7 +192,7 @@ def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return (own - np.clip(own, -limit, limit)).reshape(delta.shape)
 
 
-def sample_view(field: Field, n_biases: int, parts: list[Part]) -> kernels.MonteCarloEdges:
+def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernels.MonteCarloEdges:
     """View of a field by the samples of its blocks."""
     (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
     p, B, blocks = r + len(field.t), len(parts), [part.block for part in parts]

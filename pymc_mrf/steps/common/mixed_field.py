@@ -15,7 +15,7 @@ from pymc_mrf.steps.common.measured_field import MeasuredField
 from pymc_mrf.steps.common.model_field import ModelField
 
 
-class MixedField(MeasuredField):
+class MixedCells(MeasuredField):
     """Rows of a mixed field, whose measurements are scaled and whose answers are states.
 
     Parameters
@@ -55,7 +55,7 @@ class MixedField(MeasuredField):
 
 
 def cells_of(node, model: pm.Model) -> Any:
-    """Read the cells of a field of any kind: a `ModelField`, `MeasuredField` or `MixedField`."""
+    """Read the cells of a field of any kind: a `ModelField`, `MeasuredField` or `MixedCells`."""
     if isinstance(node.op, MixedFieldRV):
-        return MixedField(node, model)
+        return MixedCells(node, model)
     return (MeasuredField if isinstance(node.op, GaussianFieldRV) else ModelField)(node, model)
