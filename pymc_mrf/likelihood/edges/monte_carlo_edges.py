@@ -98,13 +98,11 @@ class MonteCarloEdges(EdgeEngine):
         """
         view = self.view
         share = min(self._least_share, float(view.share.min()))
-        rows, n_parameters = (
-            view.field.n[view.sample.nodes[:-1]],
-            np.count_nonzero(view.w) + len(view.beta),
-        )
+        rows = view.field.n[view.sample.nodes[:-1]]
+        n_parameters = np.count_nonzero(view.w) + len(view.beta)
         error = float(rows @ view.apart)
         distance = float(np.sqrt(rows @ view.spread / max(n_parameters, 1)))
-        return {"noise": 0.0, "ess": share, "resamplings": 0, "error": error, "distance": distance}
+        return super().statistics() | {"ess": share, "error": error, "distance": distance}
 
     def shares_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""

@@ -319,12 +319,8 @@ class Search:
         Fewer than `PILOT_DRAWS` if the points do not cover where these go.
         """
         r, engine = len(self._w), self._sampler(reference)
-        w, b, draws, shares = (
-            self._w.copy(),
-            self._b.copy(),
-            np.empty((PILOT_DRAWS, len(reference.place))),
-            [],
-        )
+        w, b, shares = self._w.copy(), self._b.copy(), []
+        draws = np.empty((PILOT_DRAWS, len(reference.place)))
         for draw in draws:
             self._move(engine, w, b)
             draw[:r] = w

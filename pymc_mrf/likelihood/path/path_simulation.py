@@ -196,10 +196,8 @@ class _Sites(_Arm):
         return np.concatenate([near.states[:half], others.astype(np.int8)])
 
     def _series(self, t, x, n_sweeps):
-        tables = (
-            self._family.edge_tables(t * self._weights),
-            np.zeros((self._graph.n_nodes, self._n_states)),
-        )
+        node_tables = np.zeros((self._graph.n_nodes, self._n_states))
+        tables = self._family.edge_tables(t * self._weights), node_tables
         counts = np.empty((n_sweeps, self.n_chains))
         for s in range(n_sweeps):
             self._simulator.sweep(x, *tables, 1, self._rng)

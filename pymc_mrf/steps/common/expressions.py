@@ -44,11 +44,10 @@ def constant_value(parameter) -> np.ndarray | None:
 
 def entries_of(parameter, rv) -> np.ndarray | None:
     """Which entry of the vector `rv` each entry of `parameter` is; None if it is anything else."""
-    n_entries = (
-        rv.owner.op.n if isinstance(rv.owner.op, DirichletProcessRV) else parameter.type.shape[-1]
-    )
+    is_process = isinstance(rv.owner.op, DirichletProcessRV)
+    n_entries = rv.owner.op.n if is_process else parameter.type.shape[-1]
     node = strip_views(parameter)
-    if node is not rv and not isinstance(rv.owner.op, DirichletProcessRV):
+    if node is not rv and not is_process:
         return None
     while node is not rv:
         if node.owner is None or not isinstance(node.owner.op, INDEXING):

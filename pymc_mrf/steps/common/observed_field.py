@@ -298,11 +298,8 @@ class ObservedField:
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""
-        read, rng, found = (
-            PointFunction(list(self._parameters), self._model),
-            np.random.default_rng(0),
-            [],
-        )
+        read = PointFunction(list(self._parameters), self._model)
+        rng, found = np.random.default_rng(0), []
         cores = 1 + self.family.edge_axes, 1 + self.family.node_axes
         for _ in range(2):
             for value, core in zip(read(random_point(self._model, rng)), cores, strict=False):

@@ -252,14 +252,12 @@ def _edges_of(child, z, model: pm.Model) -> Edges:
             f"CommunityGibbs needs probabilities of edges that depend on their own two nodes, but those of "
             f"{child.name} depend on {z.name} at other nodes as well: {REMEDY}"
         )
-    within, between = (
-        graph_replace(
-            [p], {same: pt.constant(np.full(len(ends), equal)) for same in found}, strict=False
-        )[0]
-        for equal in (True, False)
-    )
+    sides = []
+    for equal in (True, False):
+        known = {same: pt.constant(np.full(len(ends), equal)) for same in found}
+        sides += graph_replace([p], known, strict=False)
     value = model.rvs_to_values[child][..., child.owner.op.heads]
-    return Edges(ends, value, within, between)
+    return Edges(ends, value, *sides)
 
 
 def _comparisons(p, z, others: list) -> dict[Any, np.ndarray]:
