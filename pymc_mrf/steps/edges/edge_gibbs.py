@@ -182,7 +182,10 @@ class EdgeGibbs(EdgeStep):
     }
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = tuple(likelihood for likelihood in invariant if likelihood != "particles")
+    serves_sums = (
+        "exact", "monte-carlo", "pseudo", "conditional", "gaussian", "mixed-exact", "mixed-pseudo",
+        "mixed-monte-carlo",
+    )  # fmt: skip
     remembers = ("n_tuned", "log_step", "information", "particles", "record", "of_pseudo")
     prefix = "edge_gibbs"
     changes_edges = True
