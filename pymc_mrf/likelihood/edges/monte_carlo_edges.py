@@ -40,13 +40,14 @@ class MonteCarloEdges(EdgeEngine):
 
     Attributes
     ----------
+    parts : list of BlockSample
     information : (r + d q,) array
         Rows times the variances of the statistics at the reference.
     """
 
     def __init__(self, x, graph, family, moves_biases, references: Sequence[Reference]) -> None:
         field = self.take_data(x, graph, family, moves_biases)
-        self._parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
+        self.parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
         q = len(field.basis)
         self.correlations = np.concatenate([correlations_of(part, q) for part in parts])
         self.view = sample_view(field, len(field.t) if moves_biases else 0, parts)
@@ -80,7 +81,7 @@ class MonteCarloEdges(EdgeEngine):
         slope[r:] += of_prior[r:] * self._biases
         slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
         precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
-        for reference, block, place in self._parts:
+        for reference, block, place in self.parts:
             own = np.isin(moved, place)
             local = np.searchsorted(place, moved[own])
             rows = len(block.x) * reference.covariance[local]
@@ -108,7 +109,7 @@ class MonteCarloEdges(EdgeEngine):
         """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""
         self.go_to(w, b)
         kernels.locate(self.view)
-        for k in range(len(self._parts)):
+        for k in range(len(self.parts)):
             kernels.fill_shares(self.view, k)
         return self.view.shares.copy()
 
@@ -125,7 +126,7 @@ class MonteCarloEdges(EdgeEngine):
         view = self.view
         kernels.locate(view)
         squares = []
-        for k, (reference, block, place) in enumerate(self._parts):
+        for k, (reference, block, place) in enumerate(self.parts):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
             y = view.y[k : k + 1, : view.sample.size[k]]
