@@ -70,8 +70,8 @@ class MeasuredField(FieldCells):
     def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Means (n, c) of the measurements at `point`."""
         mean, c = np.asarray(self._read(point), dtype=np.float64), len(self.columns)
-        shared = mean.size == c
-        return np.broadcast_to(mean.ravel() if shared else mean, (*self.batch, c)).reshape(-1, c)
+        mean = mean.ravel() if mean.size == c else mean  # shared by all rows
+        return np.broadcast_to(mean, (*self.batch, c)).reshape(len(self.table), c)
 
     def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Deviations (n, d) of values (n, d) from the means at `point`, as engines take them."""
