@@ -10,7 +10,8 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete, grid
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.likelihood.edges import reference_search
-from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, SampledField, tolerance_for
+from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, tolerance_for
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from tests.marks import slow
 
 GRAPH = as_graph(complete(4))

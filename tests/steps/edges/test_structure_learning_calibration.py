@@ -16,6 +16,7 @@ from pymc_mrf.kernels.priors.densities import density_of
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.edges.edge_engines import engine_of
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
@@ -255,7 +256,7 @@ class ExchangedData:
         for step in self.edges:
             for field, rows in zip(step._fields, data, strict=True):
                 field.x = rows.astype(np.int8)
-            step._engine = step._make_engine()
+            step._engine = engine_of(step._target, step._is_shared, step._options)
 
     def probabilities(self, point):
         """Of all configurations, (N_ROWS, K ** d), for each field."""
