@@ -9,12 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import (
-    CATEGORICAL,
-    literal,
-    matplotlib_collection,
-    require_matplotlib,
-)
+from pymc_mrf.plots._collection import CATEGORICAL, Plot, literal
 from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
 from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
 from pymc_mrf.plots._places import points
@@ -35,8 +30,8 @@ CATEGORIES_HEIGHT, TITLE_HEIGHT, COLUMN_GAP = 0.35, 0.3, 0.35  # inches
 class Canvas(NamedTuple):
     """A picture of one network or several, in which edges and nodes are to be drawn."""
 
-    pc: Any
-    targets: list  # a plot for each network
+    plot: Plot
+    targets: list  # axes of each network
     xy: np.ndarray  # (d, 2), places of the nodes in inches
     labels: NodeLabels | None  # None if dots stand for the nodes
     n_columns: int  # of the legend of names
@@ -44,6 +39,7 @@ class Canvas(NamedTuple):
 
 
 def open_network(
+    plot: Plot,
     data: xr.Dataset,
     graph: PairwiseGraph | LaggedGraph,
     edges: np.ndarray,
@@ -52,17 +48,15 @@ def open_network(
     lengths: np.ndarray | None = None,
     node_category: Mapping | None,
     kinds: list[str] | None = None,
-    options: Mapping[str, Any],
     beside: tuple[float, float],
     loop_height: float = 0.0,
-    function: str,
-    backend: str | None,
-    **pc_kwargs,
 ) -> Canvas:
     """Empty picture with a plot for every variable of `data`, all with the same places of the nodes.
 
     Parameters
     ----------
+    plot : Plot
+        With the visuals "nodes", "names" and "legend" among others.
     data : xarray.Dataset
     graph : PairwiseGraph or LaggedGraph
     edges : (m, 2) integer array
@@ -74,19 +68,14 @@ def open_network(
     node_category : mapping, optional
     kinds : list of d str, optional
         Of the nodes, as of `node_kinds`.
-    options : mapping
-        Of the visuals "nodes", "names" and "legend".
     beside : (float, float)
         Inches that other legends take to the right of the networks, and below.
     loop_height : float
         Inches that loops take above or below a node.
-    function, backend, **pc_kwargs
-        As in `matplotlib_collection`.
     """
-    require_matplotlib(function)
     labels = None
     if graph.n_nodes <= MAX_NODE_LABELS:
-        labels = node_labels(graph.nodes, (options["nodes"] or {}).get("fontsize", FONT_SIZE))
+        labels = node_labels(graph.nodes, plot.style("nodes", fontsize=FONT_SIZE)["fontsize"])
     growth = np.array([shape.growth for shape in shapes_of(kinds, graph.n_nodes)])[:, None]
     boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else growth * labels.boxes
     if pos is None:
@@ -100,29 +89,27 @@ def open_network(
     reach = 0.5 * boxes + [0.0, loop_height]
     corners = np.concatenate([xy - reach, xy + reach])
     width, height = np.maximum(1.03 * np.ptp(corners, axis=0) + 0.1, [2.5, 1.5])
+    facets: dict[str, Any] = {}
     if len(data) > 1:
-        pc_kwargs = {
-            "cols": ["__variable__"],
-            "col_wrap": int(np.clip(MAX_WIDTH // width, 1, 3)),
-            **pc_kwargs,
-        }
-        n_cols = min(len(data), pc_kwargs["col_wrap"])
+        wrap = plot.pc_kwargs.get("col_wrap", int(np.clip(MAX_WIDTH // width, 1, 3)))
+        facets = {"cols": ["__variable__"], "col_wrap": wrap}
+        n_cols = min(len(data), wrap)
         width, height = n_cols * width, -(-len(data) // n_cols) * (height + TITLE_HEIGHT)
     n_columns, names_width = _columns([] if labels is None else labels.names, height)
     is_explained = node_category is not None or kinds is not None
-    has_categories = is_explained and options["legend"] is not False
+    has_categories = is_explained and plot.shows("legend")
     figsize = (
-        width + beside[0] + (names_width if options["names"] is not False else 0.0),
+        width + beside[0] + names_width * plot.shows("names"),
         height + beside[1] + CATEGORIES_HEIGHT * has_categories,
     )
-    pc = matplotlib_collection(data, function=function, backend=backend, figsize=figsize, **pc_kwargs)
+    pc = plot.open(data, figsize, **facets)
     targets = [pc.get_target(name, {}) for name in data]
     for target in targets:
         target.set_axis_off()
         target.set_aspect("equal")
         target.margins(0.01)
         target.update_datalim(corners)  # text does not count for the limits of the axes
-    return Canvas(pc, targets, xy, labels, n_columns, kinds)
+    return Canvas(plot, targets, xy, labels, n_columns, kinds)
 
 
 def _network_size(boxes: np.ndarray, is_alone: bool) -> np.ndarray:
@@ -146,18 +133,22 @@ def close_network(
     graph: PairwiseGraph | LaggedGraph,
     colors: list,
     node_category: Mapping | None,
-    options: Mapping[str, Any],
 ) -> None:
     """Draw what lies above the edges, the visual "nodes", and the legends of their names and categories."""
-    if options["nodes"] is not False:
-        _draw_nodes(canvas, graph, colors, options["nodes"])
-        if canvas.labels is not None and canvas.labels.names and options["names"] is not False:
-            _draw_names(canvas, options["names"])
+    plot, shapes = canvas.plot, shapes_of(canvas.kinds, graph.n_nodes)
+    look = {"colors": colors, "xy": canvas.xy, "shapes": shapes}
+    if canvas.labels is None:
+        plot.map("nodes", _draw_dots, **look)
+    else:
+        look |= {"texts": canvas.labels.texts, "artist_dims": {"node": graph.n_nodes}}
+        plot.map("nodes", _draw_labels, fontsize=FONT_SIZE, **look)
+        if canvas.labels.names and plot.shows("nodes") and plot.shows("names"):
+            _draw_names(canvas)
     for target in canvas.targets:
         target.autoscale_view()
     is_explained = node_category is not None or canvas.kinds is not None
-    if is_explained and options["legend"] is not False:
-        _draw_category_legend(canvas, graph, node_category, colors, options["legend"])
+    if is_explained and plot.shows("legend"):
+        _draw_category_legend(canvas, graph, node_category, colors)
 
 
 def check_mapping(value: Any, name: str, of: str) -> None:
@@ -225,19 +216,6 @@ def _is_color(value: Any) -> bool:
     return bool(is_color_like(value))
 
 
-def _draw_nodes(canvas: Canvas, graph: PairwiseGraph | LaggedGraph, colors: list, kwargs: dict) -> None:
-    """Add the visual "nodes" to the collection: labels, or dots if there are too many to read."""
-    shapes = shapes_of(canvas.kinds, graph.n_nodes)
-    options: dict[str, Any] = {
-        "ignore_aes": "all", "colors": colors, "xy": canvas.xy, "shapes": shapes,
-    }  # fmt: skip
-    if canvas.labels is None:
-        canvas.pc.map(_draw_dots, "nodes", kwargs=kwargs, **options)
-        return
-    options |= {"texts": canvas.labels.texts, "artist_dims": {"node": graph.n_nodes}}
-    canvas.pc.map(_draw_labels, "nodes", kwargs={"fontsize": FONT_SIZE, **kwargs}, **options)
-
-
 def _draw_labels(
     da: xr.DataArray,
     target: Any,
@@ -245,22 +223,22 @@ def _draw_labels(
     colors: list,
     xy: np.ndarray,
     shapes: list,
-    kwargs: dict,
+    **style: Any,
 ) -> np.ndarray:
     """Write every node's label in a tinted box of its shape."""
     artists = np.empty(len(texts), dtype=object)
     for i, (text, color, (x, y), shape) in enumerate(zip(texts, colors, xy, shapes, strict=True)):
         box = {"boxstyle": shape.box, "fc": _tint(color), "ec": color, "lw": 0.8}
-        style = {"ha": "center", "va": "center", "zorder": 2, "bbox": box, **kwargs}
-        artists[i] = target.text(x, y, text, **{"multialignment": "center", **style})
+        look = {"ha": "center", "va": "center", "multialignment": "center", "zorder": 2, "bbox": box}
+        artists[i] = target.text(x, y, text, **{**look, **style})
     return artists
 
 
 def _draw_dots(
-    da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, shapes: list, kwargs: dict
+    da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, shapes: list, **style: Any
 ) -> Any:
-    style = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4, **kwargs}
-    dots = target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
+    look = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4}
+    dots = target.scatter(xy[:, 0], xy[:, 1], c=colors, **{**look, **style})
     if len({shape.marker for shape in shapes}) > 1 or shapes[0].marker != "o":
         dots.set_paths([_outline(shape.marker) for shape in shapes])
     return dots
@@ -274,7 +252,7 @@ def _outline(marker: str) -> Any:
     return style.get_path().transformed(style.get_transform())
 
 
-def _draw_names(canvas: Canvas, kwargs: dict) -> None:
+def _draw_names(canvas: Canvas) -> None:
     """Explain the numbers that stand for the nodes."""
     from matplotlib.lines import Line2D
 
@@ -288,7 +266,7 @@ def _draw_names(canvas: Canvas, kwargs: dict) -> None:
         "handlelength": 0.0,
         "handletextpad": 0.0,
     }
-    canvas.targets[0].figure.legend(handles=handles, **{**style, **kwargs})
+    canvas.targets[0].figure.legend(handles=handles, **canvas.plot.style("names", **style))
 
 
 def _draw_category_legend(
@@ -296,7 +274,6 @@ def _draw_category_legend(
     graph: PairwiseGraph | LaggedGraph,
     node_category: Mapping | None,
     colors: list,
-    kwargs: dict,
 ) -> None:
     """Explain the colours of the categories, and the shapes of the kinds."""
     from matplotlib.patches import Patch
@@ -316,7 +293,7 @@ def _draw_category_legend(
         "frameon": False,
         "fontsize": LEGEND_FONT_SIZE,
     }
-    figure.legend(handles=handles, **{**style, **kwargs})
+    figure.legend(handles=handles, **canvas.plot.style("legend", **style))
 
 
 def _tint(color: Any) -> tuple[float, float, float]:

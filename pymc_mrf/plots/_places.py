@@ -198,6 +198,7 @@ def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
     return [known[node] for node in nodes]
 
 
-def is_geographic(values: Any) -> bool:
-    """Whether coordinates are said to be degrees of longitude and latitude."""
-    return bool(getattr(getattr(values, "crs", None), "is_geographic", False))
+def aspect_of(xy: np.ndarray, given: Any) -> float:
+    """Length of a unit of y over that of x, which differ in degrees of latitude and longitude."""
+    is_geographic = getattr(getattr(given, "crs", None), "is_geographic", False)
+    return 1.0 / np.cos(np.deg2rad(xy[:, 1].mean())) if is_geographic else 1.0

@@ -11,7 +11,7 @@ from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import is_number, sequence, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import literal, visual_options
+from pymc_mrf.plots._collection import Plot, literal
 from pymc_mrf.plots._network import (
     LEGEND_FONT_SIZE,
     MAX_NODE_LABELS,
@@ -120,7 +120,8 @@ def plot_edges(
     >>> pymc_mrf.plot_edges(idata, ["patients", "controls", "delta"], graph=graph)
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "names", "edge_legend", "legend", "title"))
+    parts = ("edges", "nodes", "names", "edge_legend", "legend", "title")
+    plot = Plot("plot_edges", parts, visuals, backend, pc_kwargs)
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_directed_or_not(graph)
@@ -143,6 +144,7 @@ def plot_edges(
     )
     has_loops = bool((graph.edges[:, 0] == graph.edges[:, 1]).any())
     canvas = open_network(
+        plot,
         means,
         graph,
         pairs[skeleton],
@@ -150,44 +152,25 @@ def plot_edges(
         lengths=_lengths(size[skeleton]),
         node_category=categories,
         kinds=kinds,
-        options=options,
-        beside=(0.0, EDGE_LEGEND_HEIGHT * (options["edge_legend"] is not False)),
+        beside=(0.0, EDGE_LEGEND_HEIGHT * plot.shows("edge_legend")),
         loop_height=LOOP_HEIGHT * has_loops,
-        function="plot_edges",
-        backend=backend,
-        **pc_kwargs,
     )
-    pc = canvas.pc
-    if options["edges"] is not False:
-        largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
-        pc.map(
-            _draw_edges,
-            "edges",
-            ignore_aes="all",
-            graph=graph,
-            xy=canvas.xy,
-            inclusion=inclusion,
-            shown=shown,
-            largest=largest,
-            kwargs=options["edges"],
-        )
-        if options["edge_legend"] is not False:
-            label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
-            style = {"title": _said(label, largest, min_inclusion, floor, n_weaker)}
-            columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
-            _draw_edge_legend(canvas.targets[0].figure, columns, {**style, **options["edge_legend"]})
-    if len(names) > 1 and options["title"] is not False:
+    largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
+    drawn = {"inclusion": inclusion, "shown": shown, "largest": largest}
+    plot.map("edges", _draw_edges, graph=graph, xy=canvas.xy, **drawn)
+    if plot.shows("edges") and plot.shows("edge_legend"):
+        label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
+        columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
+        title = _said(label, largest, min_inclusion, floor, n_weaker)
+        _draw_edge_legend(canvas.targets[0].figure, columns, plot.style("edge_legend", title=title))
+    if len(names) > 1:
         for name, target in zip(names, canvas.targets, strict=True):
-            target.set_title(**{"label": literal(name), **options["title"]})
-    close_network(canvas, graph, colors, categories, options)
-    if (
-        isinstance(graph, LaggedGraph)
-        and options["edges"] is not False
-        and options["nodes"] is not False
-    ):
+            plot.write(target, title=literal(name))
+    close_network(canvas, graph, colors, categories)
+    if isinstance(graph, LaggedGraph) and plot.shows("edges") and plot.shows("nodes"):
         for name in names:
-            _end_at_nodes(pc, name, graph, shown[name])
-    return pc
+            _end_at_nodes(plot.pc, name, graph, shown[name])
+    return plot.pc
 
 
 def _shown(
@@ -266,7 +249,7 @@ def _draw_edges(
     inclusion: xr.DataArray,
     shown: dict[str, np.ndarray],
     largest: float,
-    kwargs: dict,
+    **style: Any,
 ) -> Any:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
@@ -280,6 +263,7 @@ def _draw_edges(
         "linewidths": _line_width(means, largest, graph),
         "capstyle": "round",
         "zorder": 1,
+        **style,
     }
     if isinstance(graph, LaggedGraph):
         from pymc_mrf.plots import _arrows
@@ -289,10 +273,10 @@ def _draw_edges(
             _arrows.bends(graph, edges),
             graph.lag_of[edges] > 0,
             _arrows.loop_sides(xy, graph.edges[edges]),
-            **{**style, "linestyles": _arrows.line_styles(graph, edges), **kwargs},
+            **{"linestyles": _arrows.line_styles(graph, edges), **style},
         )
     else:
-        lines = LineCollection(list(ends), **{**style, **kwargs})
+        lines = LineCollection(list(ends), **style)
     target.add_collection(lines)
     return lines
 

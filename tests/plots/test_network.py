@@ -8,15 +8,8 @@ from pymc_mrf.plots._layout import separate
 from pymc_mrf.plots.groups import plot_groups
 from tests.analysis.posteriors import as_posterior
 
-matplotlib.use("Agg")
 GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("c", "a"), ("d", "e")]))
 PARTY = {"a": "R", "b": "R", "c": "D", "d": "D", "e": "I"}
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture
