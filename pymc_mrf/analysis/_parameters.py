@@ -38,17 +38,15 @@ def score_draws(
     indices = kind.encode_table(x, graph.nodes)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {kind.name} family has no node parameter")
-    if node is None and kind.node_parameter is not None and isinstance(parameters, xr.DataTree):
-        _refuse_node_variables(parameters, kind, var_name, group, graph)
-    edge_name = var_name if isinstance(parameters, xr.DataTree) else "parameters"
-    if isinstance(node, str):
-        if not isinstance(parameters, xr.DataTree):
-            raise TypeError(
-                f"node={node!r} names a variable, but parameters is not a DataTree; give values"
-            )
-        node = sampled_variable(parameters, node, group)
+    edge_name = "parameters"
     if isinstance(parameters, xr.DataTree):
-        parameters = sampled_variable(parameters, var_name, group)
+        if node is None and kind.node_parameter is not None:
+            _refuse_node_variables(parameters, kind, var_name, group, graph)
+        if isinstance(node, str):
+            node = sampled_variable(parameters, node, group)
+        edge_name, parameters = var_name, sampled_variable(parameters, var_name, group)
+    elif isinstance(node, str):
+        raise TypeError(f"node={node!r} names a variable, but parameters is not a DataTree; give values")
     edge = _per_item(parameters, graph.edge_labels, "edge", edge_name)
     check_edge_labels(edge, graph, edge_name)
     labels, given = kind.axis_labels(graph), axes_of_values(node, "node")
@@ -68,9 +66,8 @@ def score_draws(
         score(indices, kind.edge_tables(etas[s]), kind.node_tables(biases[s]), row)
         out[s] = row if per_observation else row.sum()
     coords = {key: c for key, c in draws.coords.items() if "edge" not in c.dims}
-    if per_observation:
-        return xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
-    return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
+    found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
+    return found if per_observation else found.isel(obs=0)
 
 
 def _refuse_node_variables(

@@ -1,7 +1,7 @@
 """Read one variable from the results of `pymc.sample`, or say what is wrong with the request."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ SAMPLE_DIMS = ("chain", "draw")
 SAMPLE_AXES = (0, 1)
 DRAWS = "posterior", "warmup_posterior"  # given the data
 OF_BLOCK = re.compile(r"\[\d+,\d+\]$")  # ends the labels of the entries of an edge that has several
+REMEDIES = {
+    "posterior": "; pass the whole result of pm.sample",
+    "observed_data": "; pass the result of a model with `observed` data",
+    "posterior_predictive": "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)",
+}
 FEWEST_CHANGES = (
     30  # of two entries, all at the same draws, that edges of their own do not have by chance
 )
@@ -41,16 +46,9 @@ def checked_group(idata: Any, group: str) -> xr.Dataset:
     if not isinstance(group, str):
         raise TypeError(f"group must be one name, a string, not {group!r}")
     if group not in idata.children:
-        remedy = ""
-        if group == "posterior":
-            remedy = "; pass the whole result of pm.sample"
-        if group == "observed_data":
-            remedy = "; pass the result of a model with `observed` data"
-        if group == "posterior_predictive":
-            remedy = "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)"
         raise ValueError(
             f"the DataTree has no group {group!r}; it has "
-            f"{', '.join(map(repr, idata.children)) or 'none'}{remedy}"
+            f"{', '.join(map(repr, idata.children)) or 'none'}{REMEDIES.get(group, '')}"
         )
     return idata[group].to_dataset()
 
@@ -186,25 +184,43 @@ def _has_blocks(values: xr.DataArray) -> bool:
     return bool((together & (n_changes >= FEWEST_CHANGES)).any())
 
 
-def function_of_draws(
-    variables: Any, idata: Any, model: Any, group: str
-) -> tuple[Callable[..., Any], list[xr.DataArray]]:
-    """Compile `variables` as a function of the free variables of the model on which they depend.
+def values_at_draws(
+    variables: Any, idata: Any, model: Any, group: str, most: int | None = None
+) -> tuple[Iterator[Any], dict[str, xr.DataArray]]:
+    """Evaluate functions of the free variables of a model at its draws, chain by chain.
+
+    Parameters
+    ----------
+    variables : TensorVariable or list of them
+    idata, model, group
+        The free variables on which `variables` depend are read of this group.
+    most : int, optional
+        Draws are thinned evenly to at most so many in all.
 
     Returns
     -------
-    function, list of draws (chain, draw, ...) of its arguments
+    values : iterator
+        What `variables` are at each draw; once if they depend on no free variable.
+    coords : dict
+        Of the chains and draws that are kept; empty if there are none.
     """
     from pytensor.graph.traversal import ancestors
 
     of = variables if isinstance(variables, list) else [variables]
     needed = set(ancestors(of, blockers=model.free_RVs))
     inputs = [rv for rv in model.free_RVs if rv in needed]
+    function = model.compile_fn(variables, inputs=inputs, point_fn=False)
+    if not inputs:
+        return iter([function()]), {}
     draws = [
         group_variable(idata, rv.name, group).transpose(*SAMPLE_DIMS, ...).astype(rv.dtype)
         for rv in inputs
     ]
-    return model.compile_fn(variables, inputs=inputs, point_fn=False), draws
+    n_chains, n_draws = draws[0].shape[:2]
+    kept = thinned(n_chains, n_draws, n_chains * n_draws if most is None else most)
+    flat = [d.values[:, kept].reshape(-1, *d.shape[2:]) for d in draws]
+    coords = {"chain": draws[0]["chain"], "draw": draws[0]["draw"][kept]}
+    return (function(*at) for at in zip(*flat, strict=True)), coords
 
 
 def errors_of_means(draws: np.ndarray) -> np.ndarray:

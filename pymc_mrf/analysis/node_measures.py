@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector, thinned
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
 from pymc_mrf.analysis.shortest_paths import path_measures
 from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.graph.coordinates import node_labels
@@ -272,16 +273,14 @@ def summarize_nodes(
     )  # fmt: skip
     tables = {}
     for name, values in found.data_vars.items():
-        table = az.summary(
-            values.to_dataset(), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
-        )
+        table = statistics_of(values, ci_prob, ci_kind)
         table.index = pd.Index(values["node"].values, name="node")
         table["mcse_mean"] = az.mcse(values).values
         ranks = rankdata(-values.values, axis=-1).reshape(-1, values.sizes["node"])
         tops = ranks == ranks.min(axis=1, keepdims=True)
         table["first"] = (tops / tops.sum(axis=1, keepdims=True)).mean(axis=0)
         table["rank"] = ranks.mean(axis=0)
-        tail = 0.5 * (1.0 - (az.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob))
-        table["rank_lb"], table["rank_ub"] = np.quantile(ranks, [tail, 1.0 - tail], axis=0)
+        ends = tails(interval_probability(ci_prob))
+        table["rank_lb"], table["rank_ub"] = np.quantile(ranks, ends, axis=0)
         tables[name] = table.sort_values("mean", ascending=False, kind="stable")
     return pd.concat(tables, names=["measure", "node"])
