@@ -24,6 +24,7 @@ from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.runs.progress import duration
 from pymc_mrf.runs.replicates import replicate
 
 log = logging.getLogger("pymc.pymc_mrf")
@@ -324,18 +325,11 @@ def _tell_time(
     workers = 1 if client is None else max(1, len(client.nthreads()))
     total = np.nansum(seconds) * n_replicates / workers
     log.info(
-        f"plan_study: {n_replicates * len(sizes)} more fits will take about {_duration(total)}"
+        f"plan_study: {n_replicates * len(sizes)} more fits will take {duration(total)}"
         f"{f' on {workers} workers' if workers > 1 else ''}"
         f"{', less those that the store has' if store is not None else ''}; one takes "
         + ", ".join(f"{s:.1f} s with {n} rows" for n, s in zip(sizes, seconds, strict=True))
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 def _as_dataset(
