@@ -1,12 +1,13 @@
 """Read one variable from the results of `pymc.sample`, or say what is wrong with the request."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.checks import check_labels, sequence
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -30,6 +31,11 @@ def check_tree(value: Any, name: str) -> None:
         raise TypeError(
             f"{name} must be the xarray.DataTree that pymc.sample returns, not {type(value).__name__}"
         )
+
+
+def names_of(value: Any, name: str, of: str = "names") -> list[str]:
+    """List one name, or a sequence of them; `of` tells what these are."""
+    return [value] if isinstance(value, str) else sequence(value, name, of)
 
 
 def checked_group(idata: Any, group: str) -> xr.Dataset:
@@ -257,3 +263,25 @@ def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph | LaggedGraph, 
         f"{name} belongs to another graph or edge order: its edge {position} is "
         f"{labels[position]!r}, that of the graph is {graph.edge_labels[position]!r}"
     )
+
+
+def of_nodes(values: Mapping, nodes: Sequence[Hashable], name: str, what: str) -> list:
+    """Values of all nodes, in their order, from a dictionary; `what` each of them is."""
+    missing = [node for node in nodes if node not in values]
+    if missing:
+        raise ValueError(
+            f"{name} has no {what} for node {missing[0]!r}; give one to every node, by its name"
+        )
+    return [values[node] for node in nodes]
+
+
+def node_draws(idata: Any, var_name: str, graph: Any, group: str, argument: str) -> xr.DataArray:
+    """Return the variable with dims ("chain", "draw", node), one value per node; `argument` names it."""
+    values = sampled_vector(idata, var_name, group)
+    check_labels(values, graph.nodes, var_name, "node")
+    if values.shape[-1] != graph.n_nodes:
+        raise ValueError(
+            f"{argument}={var_name!r} has {values.shape[-1]} entries but the graph has {graph.n_nodes} "
+            "nodes; name a variable with one entry per node"
+        )
+    return values

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._parameters import IN_TIME, score_draws
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.checks import sequence
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -146,12 +147,7 @@ def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
 
 def _members(group_of_nodes: Any, graph: PairwiseGraph) -> np.ndarray:
     """Return the indices of the group's nodes, (g,) int64."""
-    if isinstance(group_of_nodes, str | bytes) or not hasattr(group_of_nodes, "__iter__"):
-        raise TypeError(
-            f"group_of_nodes must be a list of node labels, not {group_of_nodes!r}; for one node "
-            "give a list of one"
-        )
-    labels = list(group_of_nodes)
+    labels = sequence(group_of_nodes, "group_of_nodes", "node labels, such as a list of one")
     if not labels:
         raise ValueError("group_of_nodes is empty; give at least one node")
     index = {label: i for i, label in enumerate(graph.nodes)}

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable, names_of
 from pymc_mrf.analysis.convergence import LEAST_DRAWS, entry_convergence, entry_name
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
 from pymc_mrf.analysis.predictive_checks import are_states
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
-from pymc_mrf.checks import sequence
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -85,8 +84,7 @@ def diagnose(
     if var_names is None:
         names = list(map(str, found))
     else:
-        names = [var_names] if isinstance(var_names, str) else var_names
-        names = sequence(names, "var_names", "names of variables")
+        names = names_of(var_names, "var_names", "names of variables")
         # of a field with missing cells these are what was drawn
         cells = {name: f"{name}_unobserved" for name in names if name not in found}
         names = [cells[name] if cells.get(name) in found else name for name in names]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import node_draws, of_nodes
 from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -163,12 +164,8 @@ def node_categories(
     """Categories of the nodes; a variable of `dt` has those of its `point_grouping`."""
     if not isinstance(node_category, str):
         return node_category
+    node_draws(dt, node_category, graph, group, "node_category")
     labels = point_grouping(dt, node_category, group=group).values
-    if labels.size != graph.n_nodes:
-        raise ValueError(
-            f"node_category={node_category!r} has {labels.size} entries but the graph has {graph.n_nodes} "
-            "nodes; name a variable with one label per node"
-        )
     numbers = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()), start=1)}
     return {
         node: f"community {numbers[label]}"
@@ -187,12 +184,8 @@ def node_colors(
     check_mapping(node_category, "node_category", "the category of every node")
     if category_colors is not None:
         check_mapping(category_colors, "category_colors", "the colour of every category")
-    missing = [label for label in graph.nodes if label not in node_category]
-    if missing:
-        raise ValueError(
-            f"node_category has no entry for node {missing[0]!r}; give a category to every node"
-        )
-    names = list(dict.fromkeys(node_category[label] for label in graph.nodes))
+    of_each = of_nodes(node_category, graph.nodes, "node_category", "category")
+    names = list(dict.fromkeys(of_each))
     if category_colors is None:
         if len(names) > len(CATEGORICAL):
             raise ValueError(
@@ -207,7 +200,7 @@ def node_colors(
             raise ValueError(
                 f"category_colors[{name!r}] is {category_colors[name]!r}, which is no colour of matplotlib"
             )
-    return [category_colors[node_category[label]] for label in graph.nodes]
+    return [category_colors[name] for name in of_each]
 
 
 def _is_color(value: Any) -> bool:

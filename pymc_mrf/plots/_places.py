@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_mrf.analysis._posterior import of_nodes
 from pymc_mrf.checks import numeric_array, sequence, whole_number
 
 MAX_LAYERS = 16
@@ -190,12 +191,7 @@ def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
                 "the graph, or a dictionary"
             )
         return rows
-    missing = [node for node in nodes if node not in known]
-    if missing:
-        raise ValueError(
-            f"{name} has no {what} for node {missing[0]!r}; give one to every node, by its name"
-        )
-    return [known[node] for node in nodes]
+    return of_nodes(known, nodes, name, what)
 
 
 def aspect_of(xy: np.ndarray, given: Any) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis._posterior import check_tree, names_of
 from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics, split_number
 from pymc_mrf.plots._collection import Plot
 
@@ -62,7 +62,7 @@ def plot_diagnostics(
     plot = Plot("plot_diagnostics", parts, visuals, backend, pc_kwargs, any_backend=True)
     data = sampler_statistics(dt, group)
     if var_names is not None:
-        chosen = [var_names] if isinstance(var_names, str) else list(var_names)
+        chosen = names_of(var_names, "var_names")
         missing = [name for name in chosen if name not in data]
         if missing:
             have = ", ".join(map(str, data.data_vars)) or "none"

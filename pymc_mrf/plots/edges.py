@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, names_of
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import is_number, sequence, whole_number
+from pymc_mrf.checks import is_number, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import Plot, literal
@@ -125,7 +125,7 @@ def plot_edges(
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_directed_or_not(graph)
-    names = [var_name] if isinstance(var_name, str) else sequence(var_name, "var_name", "names")
+    names = names_of(var_name, "var_name")
     if not names:
         raise ValueError("var_name is empty; give the name of a variable, or of several")
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})

@@ -74,15 +74,12 @@ def plot_inclusion(
     }
     if has_arrows:
         side = min(3.2 + 0.1 * graph.n_nodes, 10.0)
-        size, facets = (
-            (2.4 * side, data.sizes["lag"] * side),
-            {"cols": ["lag", "quantity"], "col_wrap": 2},
-        )
+        size, cols = (2.4 * side, data.sizes["lag"] * side), ["lag", "quantity"]
         places = [{"quantity": name, "lag": lag} for name in colors for lag in data["lag"].values]
     else:
         side = min(5.0 + 0.06 * graph.n_nodes, 12.0)
-        size, facets, places = (1.2 * side, side), {"cols": []}, [{}]
-    pc = plot.open(data.to_dataset(), size, **facets)
+        size, cols, places = (1.2 * side, side), [], [{}]
+    pc = plot.open(data.to_dataset(), size, cols=cols, col_wrap=2)
     for place in places:
         target = pc.get_target(var_name, place)
         # seen where no image will be

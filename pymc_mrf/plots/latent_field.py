@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_tree, sampled_variable
+from pymc_mrf.analysis._posterior import check_tree, names_of, sampled_variable
 from pymc_mrf.analysis.latent_marginals import counted_marginals
-from pymc_mrf.checks import check_labels, sequence
+from pymc_mrf.checks import check_labels
 from pymc_mrf.graph.coordinates import coords as node_coords
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._collection import CATEGORICAL, Plot
@@ -231,9 +231,7 @@ def _one_row(dt: Any, var_name: str, group: str, coords: Mapping | None) -> xr.D
 def _chosen_panels(panels: Sequence[str] | None, n_states: int) -> tuple[str, ...]:
     if panels is None:
         return PANELS if n_states <= 2 else PANELS[1:]
-    panels = (
-        (panels,) if isinstance(panels, str) else tuple(sequence(panels, "panels", "names of panels"))
-    )
+    panels = tuple(names_of(panels, "panels", "names of panels"))
     unknown = [panel for panel in panels if panel not in PANELS]
     if unknown or not panels or len(set(panels)) < len(panels):
         raise ValueError(

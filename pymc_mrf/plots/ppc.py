@@ -89,8 +89,10 @@ def plot_ppc_edges(
     from arviz_plots import visuals as azv
 
     check_tree(dt, "dt")
-    parts = ("intervals", "points", "missed_intervals", "missed_points")
-    parts = ("reference", *parts, "labels", "leaders", "title", "xlabel", "ylabel")
+    parts = (
+        *("reference", "intervals", "points", "missed_intervals", "missed_points", "labels"),
+        *("leaders", "title", "xlabel", "ylabel"),
+    )
     plot = Plot("plot_ppc_edges", parts, visuals, backend, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     is_measured = (

@@ -106,8 +106,8 @@ def test_bad_groups_are_named(rng):
     x, theta = rng.integers(0, 2, (3, 5)), np.full(6, 0.5)
     for members, error, message in [
         ([], ValueError, "group_of_nodes is empty"),
-        ("abc", TypeError, "must be a list of node labels, not 'abc'"),
-        (3, TypeError, "must be a list of node labels, not 3"),
+        ("abc", TypeError, "must be a sequence of node labels, such as a list of one, not 'abc'"),
+        (3, TypeError, "must be a sequence of node labels, such as a list of one, not 3"),
         (["a", "f"], ValueError, "names 'f', which is not a node"),
         (["a", "b", "a"], ValueError, "names 'a' twice"),
     ]:

@@ -429,5 +429,5 @@ def test_bad_input_is_named(tree):
         plot_edges(tree, 3, graph=GRAPH)
     with pytest.raises(ValueError, match="pos has no position for node 'b'"):
         plot_edges(tree, "theta", graph=GRAPH, pos={"a": (0, 0)})
-    with pytest.raises(ValueError, match="node_category has no entry for node 'c'"):
+    with pytest.raises(ValueError, match="node_category has no category for node 'c'"):
         plot_edges(tree, "theta", graph=GRAPH, node_category={"a": "x", "b": "x"})

@@ -78,7 +78,7 @@ def test_bad_input_is_named(tree):
         labels = ["a--b", "a--c", "b--c", "d--e"]
         other = nx.Graph([("a", "b"), ("a", "d"), ("b", "c"), ("d", "e")])
         plot_groups(as_posterior(np.full((1, 1, 4), 0.5), edges=labels), graph=other)
-    with pytest.raises(ValueError, match="node_category has no entry for node 'c'"):
+    with pytest.raises(ValueError, match="node_category has no category for node 'c'"):
         plot_groups(tree, graph=GRAPH, node_category={"a": "R", "b": "R"})
     with pytest.raises(ValueError, match="category_colors has no colour for 'D'"):
         plot_groups(tree, graph=GRAPH, node_category=PARTY, category_colors={"R": "red"})

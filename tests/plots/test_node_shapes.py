@@ -76,7 +76,7 @@ def test_bad_kinds():
     def plot(node_kind):
         pmrf.plot_edges(tree_of(GRAPH), "theta", graph=GRAPH, node_kind=node_kind)
 
-    with pytest.raises(ValueError, match="no entry for node 'party'"):
+    with pytest.raises(ValueError, match="no kind for node 'party'"):
         plot({"age": "continuous", "mood": "ordinal"})
     with pytest.raises(ValueError, match="node_kind of 'mood' is 'binary', but must be one of"):
         plot(["continuous", "binary", "nominal"])
