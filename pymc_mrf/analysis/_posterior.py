@@ -96,6 +96,15 @@ def _filled(idata: xr.DataTree, var_name: str, cells: xr.DataArray) -> xr.DataAr
     return xr.DataArray(values, dims=(*SAMPLE_DIMS, *table.dims), coords=coords, name=var_name)
 
 
+def check_sampled(values: xr.DataArray, name: str, remedy: str) -> None:
+    """Refuse what has no chains and draws."""
+    missing = [dim for dim in SAMPLE_DIMS if dim not in values.dims]
+    if missing:
+        raise ValueError(
+            f"{name} is without {' and '.join(map(repr, missing))}, of dims {values.dims}; {remedy}"
+        )
+
+
 def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     """Return the variable with dims ("chain", "draw", ...), all values finite.
 
@@ -108,12 +117,9 @@ def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         non-finite values.
     """
     values = group_variable(idata, var_name, group)
-    missing = [dim for dim in SAMPLE_DIMS if dim not in values.dims]
-    if missing:
-        raise ValueError(
-            f"{var_name} has dims {values.dims}, without {' and '.join(map(repr, missing))}; "
-            "pass the results of pymc.sample as they are, not a reduction of them"
-        )
+    check_sampled(
+        values, var_name, "pass the results of pymc.sample as they are, not a reduction of them"
+    )
     values = values.transpose(*SAMPLE_DIMS, ...)
     if values.size == 0:
         raise ValueError(

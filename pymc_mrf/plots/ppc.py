@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_sampled, check_tree, group_variable
 from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.predictive_checks import (
     are_states,
@@ -21,6 +21,7 @@ from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.plots._collection import Plot, literal
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
+PREDICTIVE = "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
 MAX_LABELS = 8  # of edges that the model misses most
 MAX_BINS = 30
 
@@ -105,7 +106,7 @@ def plot_ppc_edges(
         check = partial(edge_correlation, kinds=kinds)
         left_out = 0 if kinds is None else int(has_unordered_end(kinds, graph).sum())
     predicted = check(dt, var_name, graph=graph, group=group)
-    check_sampled(predicted, var_name, group)
+    check_sampled(predicted, f"{var_name} of the {group} group", PREDICTIVE)
     observed = check(dt, var_name, graph=graph, group="observed_data")
     if not observed.size:
         of_others = " but of answers without an order" if left_out else ""
@@ -195,7 +196,7 @@ def plot_ppc_magnetisation(
     plot = Plot("plot_ppc_magnetisation", parts, visuals, backend, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     predicted, observed = field_rows(dt, var_name, group), field_rows(dt, var_name, "observed_data")
-    check_sampled(predicted, var_name, group)
+    check_sampled(predicted, f"{var_name} of the {group} group", PREDICTIVE)
     if predicted.sizes["node"] != observed.sizes["node"]:
         raise ValueError(
             f"{var_name} has {predicted.sizes['node']} nodes in the {group} group and "
@@ -256,16 +257,6 @@ def plot_ppc_magnetisation(
     plot.map("xlabel", azv.labelled_x, data=at, text=across)
     plot.map("ylabel", azv.labelled_y, data=at, text="probability" if one_row else "share of rows")
     return plot.pc
-
-
-def check_sampled(predicted: xr.DataArray, var_name: str, group: str) -> None:
-    """Refuse values of a group that are no draws."""
-    missing = [dim for dim in SAMPLE_DIMS if dim not in predicted.dims]
-    if missing:
-        raise ValueError(
-            f"{var_name} of the {group} group is without {' and '.join(map(repr, missing))}; "
-            "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
-        )
 
 
 def _bin_edges(d: int) -> np.ndarray:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis._posterior import check_sampled, check_tree
 from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.predictive_checks import run_lengths
 from pymc_mrf.plots._collection import Plot
 from pymc_mrf.plots.nodes import check_readable, draw_intervals, name_panels
-from pymc_mrf.plots.ppc import MISSED, PREDICTED, check_sampled
+from pymc_mrf.plots.ppc import MISSED, PREDICTED, PREDICTIVE
 
 
 def plot_ppc_runs(
@@ -73,7 +73,7 @@ def plot_ppc_runs(
     plot = Plot("plot_ppc_runs", parts, visuals, backend, pc_kwargs)
     ci_prob = interval_probability(ci_prob)
     predicted = run_lengths(dt, var_name, model=model, state=state, group=group)
-    check_sampled(predicted["number"], var_name, group)
+    check_sampled(predicted["number"], f"{var_name} of the {group} group", PREDICTIVE)
     observed = run_lengths(dt, var_name, model=model, state=state, group="observed_data")
     d = check_readable(predicted.sizes["node"], "run_lengths")
     summary = xr.concat(

@@ -96,7 +96,7 @@ def test_log_predictive_averages_probabilities(rng):
     np.testing.assert_allclose(bayes, np.log(np.exp(rows.values).mean(axis=(0, 1))))
     assert np.all(bayes >= rows.mean(("chain", "draw")))  # Jensen
     np.testing.assert_allclose(log_predictive(rows - 5000.0), bayes - 5000.0)
-    with pytest.raises(ValueError, match='needs at least one "chain" and one "draw"'):
+    with pytest.raises(ValueError, match="log_likelihood is without 'chain' and 'draw'"):
         log_predictive(bayes)
     with pytest.raises(TypeError, match=r"must be an xarray\.DataArray, not ndarray"):
         log_predictive(rows.values)

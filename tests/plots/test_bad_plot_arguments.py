@@ -135,7 +135,7 @@ def test_predictive_checks(tree, rng):
         ):
             plot(tree, group="observed_data")
         with pytest.raises(
-            ValueError, match="x of the posterior_predictive group is without 'draw'; pass"
+            ValueError, match=r"x of the posterior_predictive group is without 'draw', of .*; pass"
         ):
             plot(tree.isel(draw=0))
     with pytest.raises(ValueError, match="x: its labels are the nodes of the graph in another order"):
