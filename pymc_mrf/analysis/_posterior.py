@@ -33,6 +33,14 @@ def check_tree(value: Any, name: str) -> None:
         )
 
 
+def check_model(model: Any) -> None:
+    """Refuse what is no PyMC model."""
+    import pymc as pm
+
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+
+
 def names_of(value: Any, name: str, of: str = "names") -> list[str]:
     """List one name, or a sequence of them; `of` tells what these are."""
     return [value] if isinstance(value, str) else sequence(value, name, of)

@@ -308,13 +308,8 @@ def _whole_states(states: np.ndarray, most: int, what: str) -> tuple[np.ndarray,
         states.reshape(-1, r), axis=0, return_inverse=True, return_counts=True
     )
     where = where.reshape(n_chains, n_draws)
-    if n_chains > 1:
-        in_chains = np.zeros(len(rows), dtype=np.int64)
-        for chain in where:
-            in_chains[np.unique(chain)] += 1
-        alone = in_chains == 1
-    else:
-        alone = counts == 1
+    parts = where if n_chains > 1 else where.T
+    alone = np.bincount(np.concatenate([np.unique(part) for part in parts])) == 1
     unmatched = float(counts[alone].sum() / counts.sum())
     order = np.argsort(-counts, kind="stable")[:most]
     shares, error = _shares(where[..., None] == order)

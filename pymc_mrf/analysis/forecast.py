@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import (
     SAMPLE_DIMS,
+    check_model,
     check_tree,
     checked_group,
     group_variable,
@@ -67,11 +68,8 @@ def forecast(
     --------
     >>> pymc_mrf.forecast(idata, model, 7).mean(("chain", "draw"))
     """
-    import pymc as pm
-
     check_tree(idata, "idata")
-    if not isinstance(model, pm.Model):
-        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+    check_model(model)
     n_rows, rng = whole_number(n_rows, "n_rows", 1), random_generator(random_seed, "random_seed")
     name, node = field_in_time(model, var_name)
     op: KineticRV = node.op

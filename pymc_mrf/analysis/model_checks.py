@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import check_model
 from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
 from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
 from pymc_mrf.analysis.path_checks import path_findings
@@ -21,10 +22,7 @@ def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     ValueError
         If the posterior lacks a variable of the model.
     """
-    import pymc as pm
-
-    if not isinstance(model, pm.Model):
-        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+    check_model(model)
     checks = (
         pseudo_likelihood_findings,
         path_findings,

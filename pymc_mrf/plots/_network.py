@@ -14,7 +14,7 @@ from pymc_mrf.plots._collection import CATEGORICAL, Plot, literal
 from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
 from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
 from pymc_mrf.plots._places import points
-from pymc_mrf.plots._shapes import shape_handles, shapes_of
+from pymc_mrf.plots._shapes import Shape, node_kinds, shape_handles, shapes_of
 
 MAX_NODE_LABELS = 150
 FONT_SIZE, LEGEND_FONT_SIZE = 8.5, 10.0
@@ -28,27 +28,44 @@ MAX_WIDTH = 16.0  # inches of networks side by side
 CATEGORIES_HEIGHT, TITLE_HEIGHT, COLUMN_GAP = 0.35, 0.3, 0.35  # inches
 
 
+class NodeLooks(NamedTuple):
+    """How the nodes of a network look."""
+
+    colors: list  # of each node
+    categories: list | None  # that the colours stand for
+    kinds: list[str] | None  # that shapes stand for
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether colours or shapes stand for something."""
+        return self.categories is not None or self.kinds is not None
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """Shape of each node."""
+        return shapes_of(self.kinds, len(self.colors))
+
+
 class Canvas(NamedTuple):
     """A picture of one network or several, in which edges and nodes are to be drawn."""
 
     plot: Plot
+    looks: NodeLooks
     targets: list  # axes of each network
     xy: np.ndarray  # (d, 2), places of the nodes in inches
     labels: NodeLabels | None  # None if dots stand for the nodes
     n_columns: int  # of the legend of names
-    kinds: list[str] | None  # of the nodes, by which they have shapes
 
 
 def open_network(
     plot: Plot,
     data: xr.Dataset,
     graph: PairwiseGraph | LaggedGraph,
+    looks: NodeLooks,
     edges: np.ndarray,
     pos: Any,
     *,
     lengths: np.ndarray | None = None,
-    node_category: Mapping | None,
-    kinds: list[str] | None = None,
     beside: tuple[float, float],
     loop_height: float = 0.0,
 ) -> Canvas:
@@ -60,15 +77,13 @@ def open_network(
         With the visuals "nodes", "names" and "legend" among others.
     data : xarray.Dataset
     graph : PairwiseGraph or LaggedGraph
+    looks : NodeLooks
     edges : (m, 2) integer array
         Pairs of nodes that are drawn together unless `pos` is given.
     pos : optional
         Position (x, y) of every node, as `points` takes them.
     lengths : (m,) array, optional
         How long `edges` should be, compared with each other; all alike by default.
-    node_category : mapping, optional
-    kinds : list of d str, optional
-        Of the nodes, as of `node_kinds`.
     beside : (float, float)
         Inches that other legends take to the right of the networks, and below.
     loop_height : float
@@ -77,7 +92,7 @@ def open_network(
     labels = None
     if graph.n_nodes <= MAX_NODE_LABELS:
         labels = node_labels(graph.nodes, plot.style("nodes", fontsize=FONT_SIZE)["fontsize"])
-    growth = np.array([shape.growth for shape in shapes_of(kinds, graph.n_nodes)])[:, None]
+    growth = np.array([shape.growth for shape in looks.shapes])[:, None]
     boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else growth * labels.boxes
     if pos is None:
         lengths = np.ones(len(edges)) if lengths is None else lengths
@@ -97,11 +112,10 @@ def open_network(
         n_cols = min(len(data), wrap)
         width, height = n_cols * width, -(-len(data) // n_cols) * (height + TITLE_HEIGHT)
     n_columns, names_width = _columns([] if labels is None else labels.names, height)
-    is_explained = node_category is not None or kinds is not None
-    has_categories = is_explained and plot.shows("legend")
+    has_legend = looks.is_explained and plot.shows("legend")
     figsize = (
         width + beside[0] + names_width * plot.shows("names"),
-        height + beside[1] + CATEGORIES_HEIGHT * has_categories,
+        height + beside[1] + CATEGORIES_HEIGHT * has_legend,
     )
     pc = plot.open(data, figsize, **facets)
     targets = [pc.get_target(name, {}) for name in data]
@@ -110,7 +124,7 @@ def open_network(
         target.set_aspect("equal")
         target.margins(0.01)
         target.update_datalim(corners)  # text does not count for the limits of the axes
-    return Canvas(plot, targets, xy, labels, n_columns, kinds)
+    return Canvas(plot, looks, targets, xy, labels, n_columns)
 
 
 def _network_size(boxes: np.ndarray, is_alone: bool) -> np.ndarray:
@@ -129,27 +143,21 @@ def _columns(names: list[str], height: float) -> tuple[int, float]:
     return n_columns, n_columns * (widths.max() + COLUMN_GAP)
 
 
-def close_network(
-    canvas: Canvas,
-    graph: PairwiseGraph | LaggedGraph,
-    colors: list,
-    node_category: Mapping | None,
-) -> None:
+def close_network(canvas: Canvas) -> None:
     """Draw what lies above the edges, the visual "nodes", and the legends of their names and categories."""
-    plot, shapes = canvas.plot, shapes_of(canvas.kinds, graph.n_nodes)
-    look = {"colors": colors, "xy": canvas.xy, "shapes": shapes}
+    plot, looks = canvas.plot, canvas.looks
+    options = {"colors": looks.colors, "xy": canvas.xy, "shapes": looks.shapes}
     if canvas.labels is None:
-        plot.map("nodes", _draw_dots, **look)
+        plot.map("nodes", _draw_dots, **options)
     else:
-        look |= {"texts": canvas.labels.texts, "artist_dims": {"node": graph.n_nodes}}
-        plot.map("nodes", _draw_labels, fontsize=FONT_SIZE, **look)
+        options |= {"texts": canvas.labels.texts, "artist_dims": {"node": len(canvas.xy)}}
+        plot.map("nodes", _draw_labels, fontsize=FONT_SIZE, **options)
         if canvas.labels.names and plot.shows("nodes") and plot.shows("names"):
             _draw_names(canvas)
     for target in canvas.targets:
         target.autoscale_view()
-    is_explained = node_category is not None or canvas.kinds is not None
-    if is_explained and plot.shows("legend"):
-        _draw_category_legend(canvas, graph, node_category, colors)
+    if looks.is_explained and plot.shows("legend"):
+        _draw_category_legend(canvas)
 
 
 def check_mapping(value: Any, name: str, of: str) -> None:
@@ -158,34 +166,32 @@ def check_mapping(value: Any, name: str, of: str) -> None:
         raise TypeError(f"{name} must be a dictionary with {of}, not {value!r}")
 
 
-def node_categories(
-    dt: xr.DataTree, node_category: Any, graph: PairwiseGraph | LaggedGraph, group: str
-) -> Mapping | None:
-    """Categories of the nodes; a variable of `dt` has those of its `point_grouping`."""
-    if not isinstance(node_category, str):
-        return node_category
-    node_draws(dt, node_category, graph, group, "node_category")
-    labels = point_grouping(dt, node_category, group=group).values
-    numbers = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()), start=1)}
-    return {
-        node: f"community {numbers[label]}"
-        for node, label in zip(graph.nodes, labels.tolist(), strict=True)
-    }
+def node_looks(
+    dt: xr.DataTree,
+    graph: PairwiseGraph | LaggedGraph,
+    group: str,
+    node_category: Any,
+    category_colors: Mapping | None,
+    node_kind: Any = None,
+) -> NodeLooks:
+    """Colours of the categories of the nodes, neutral grey without any, and their kinds.
 
-
-def node_colors(
-    graph: PairwiseGraph | LaggedGraph, node_category: Mapping | None, category_colors: Mapping | None
-) -> list:
-    """One colour per node; neutral grey without categories."""
+    Categories that are a variable of `dt` are those of its `point_grouping`.
+    """
+    kinds = node_kinds(graph.nodes, node_kind)
     if node_category is None:
         if category_colors is not None:
             raise ValueError("category_colors needs node_category, the category of every node")
-        return ["#8C8C8C"] * graph.n_nodes
-    check_mapping(node_category, "node_category", "the category of every node")
-    if category_colors is not None:
-        check_mapping(category_colors, "category_colors", "the colour of every category")
-    of_each = of_nodes(node_category, graph.nodes, "node_category", "category")
-    names = list(dict.fromkeys(of_each))
+        return NodeLooks(["#8C8C8C"] * graph.n_nodes, None, kinds)
+    if isinstance(node_category, str):
+        node_draws(dt, node_category, graph, group, "node_category")
+        labels = point_grouping(dt, node_category, group=group).values.tolist()
+        numbers = {label: k for k, label in enumerate(dict.fromkeys(labels), start=1)}
+        categories = [f"community {numbers[label]}" for label in labels]
+    else:
+        check_mapping(node_category, "node_category", "the category of every node")
+        categories = of_nodes(node_category, graph.nodes, "node_category", "category")
+    names = list(dict.fromkeys(categories))
     if category_colors is None:
         if len(names) > len(CATEGORICAL):
             raise ValueError(
@@ -193,6 +199,7 @@ def node_colors(
                 "category_colors"
             )
         category_colors = dict(zip(names, CATEGORICAL, strict=False))
+    check_mapping(category_colors, "category_colors", "the colour of every category")
     for name in names:
         if name not in category_colors:
             raise ValueError(f"category_colors has no colour for {name!r}; give one to every category")
@@ -200,7 +207,7 @@ def node_colors(
             raise ValueError(
                 f"category_colors[{name!r}] is {category_colors[name]!r}, which is no colour of matplotlib"
             )
-    return [category_colors[name] for name in of_each]
+    return NodeLooks([category_colors[name] for name in categories], categories, kinds)
 
 
 def _is_color(value: Any) -> bool:
@@ -262,22 +269,17 @@ def _draw_names(canvas: Canvas) -> None:
     canvas.targets[0].figure.legend(handles=handles, **canvas.plot.style("names", **style))
 
 
-def _draw_category_legend(
-    canvas: Canvas,
-    graph: PairwiseGraph | LaggedGraph,
-    node_category: Mapping | None,
-    colors: list,
-) -> None:
+def _draw_category_legend(canvas: Canvas) -> None:
     """Explain the colours of the categories, and the shapes of the kinds."""
     from matplotlib.patches import Patch
 
-    names = [] if node_category is None else [node_category[label] for label in graph.nodes]
-    colors = colors[: len(names)]
+    looks = canvas.looks
+    color_of = {} if looks.categories is None else dict(zip(looks.categories, looks.colors, strict=True))
     handles: list[Any] = [
         Patch(facecolor=_tint(color), edgecolor=color, label=literal(name))
-        for name, color in dict(zip(names, colors, strict=True)).items()
+        for name, color in color_of.items()
     ]
-    handles += [] if canvas.kinds is None else shape_handles(canvas.kinds)
+    handles += [] if looks.kinds is None else shape_handles(looks.kinds)
     figure = canvas.targets[0].figure
     widest = max(text_size(handle.get_label(), LEGEND_FONT_SIZE)[0] for handle in handles)
     style = {

@@ -16,11 +16,9 @@ from pymc_mrf.plots._network import (
     LEGEND_FONT_SIZE,
     MAX_NODE_LABELS,
     close_network,
-    node_categories,
-    node_colors,
+    node_looks,
     open_network,
 )
-from pymc_mrf.plots._shapes import node_kinds
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
@@ -130,8 +128,7 @@ def plot_edges(
         raise ValueError("var_name is empty; give the name of a variable, or of several")
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
     inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
-    categories = node_categories(dt, node_category, graph, group)
-    colors, kinds = node_colors(graph, categories, category_colors), node_kinds(graph.nodes, node_kind)
+    looks = node_looks(dt, graph, group, node_category, category_colors, node_kind)
     if max_edges is None:
         max_edges = max(MANY_EDGES, EDGES_PER_NODE * graph.n_nodes)
     max_edges = whole_number(max_edges, "max_edges", 1)
@@ -147,11 +144,10 @@ def plot_edges(
         plot,
         means,
         graph,
+        looks,
         pairs[skeleton],
         pos,
         lengths=_lengths(size[skeleton]),
-        node_category=categories,
-        kinds=kinds,
         beside=(0.0, EDGE_LEGEND_HEIGHT * plot.shows("edge_legend")),
         loop_height=LOOP_HEIGHT * has_loops,
     )
@@ -166,7 +162,7 @@ def plot_edges(
     if len(names) > 1:
         for name, target in zip(names, canvas.targets, strict=True):
             plot.write(target, title=literal(name))
-    close_network(canvas, graph, colors, categories)
+    close_network(canvas)
     if isinstance(graph, LaggedGraph) and plot.shows("edges") and plot.shows("nodes"):
         for name in names:
             _end_at_nodes(plot.pc, name, graph, shown[name])

@@ -14,7 +14,7 @@ from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import Plot
 from pymc_mrf.plots._matrices import MAX_TICK_LABELS, diverging_map, draw_matrix, tick_style
-from pymc_mrf.plots._network import close_network, node_categories, node_colors, open_network
+from pymc_mrf.plots._network import close_network, node_looks, open_network
 
 COLORBAR_WIDTH = 0.9  # inches, of that of a network
 
@@ -86,23 +86,22 @@ def plot_groups(
     center = number(center, "center", -np.inf)
     graph = as_undirected(graph, "plot_edges, which draws arrows, with group_labels for their groups")
     values = edge_values(dt, var_name, graph, group)
-    categories = node_categories(dt, node_category, graph, group)
-    colors = node_colors(graph, categories, category_colors)
+    looks = node_looks(dt, graph, group, node_category, category_colors)
     means = values.mean(SAMPLE_DIMS)
     canvas = open_network(
         plot,
         means.to_dataset(),
         graph,
+        looks,
         graph.edges,
         pos,
-        node_category=categories,
         beside=(COLORBAR_WIDTH * plot.shows("colorbar"), 0.0),
     )
     plot.map("edges", _draw_edges, graph=graph, center=center, xy=canvas.xy)
     if plot.shows("edges"):
         bar = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30, "pad": 0.01}
         plot.colorbar(plot.pc.get_viz("edges", var_name), **bar)
-    close_network(canvas, graph, colors, categories)
+    close_network(canvas)
     return plot.pc
 
 
