@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
-from pymc_mrf.checks import axes_of_values, check_axes, check_labels, flag, numeric_array
+from pymc_mrf.checks import axes_of_values, check_axes, check_entries, check_labels, flag, numeric_array
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -146,23 +146,14 @@ def _per_node(values: Any, kind: Family, graph: PairwiseGraph) -> xr.DataArray:
 
 def _check_range(kind: Family, edge: xr.DataArray, name: str) -> None:
     _check_finite(edge, name)
-    if not kind.is_log_odds:
-        return
-    outside = (edge.values <= 0.0) | (edge.values >= 1.0)
-    if outside.any():
-        raise ValueError(
-            f"{name} has the value {edge.values[outside][0]}; agreement parameters lie strictly "
-            "between 0 and 1"
-        )
+    if kind.is_log_odds:
+        is_inside = (edge.values > 0.0) & (edge.values < 1.0)
+        remedy = "agreement parameters lie strictly between 0 and 1"
+        check_entries(edge.values, is_inside, name, remedy)
 
 
 def _check_finite(values: xr.DataArray, name: str) -> None:
-    bad = ~np.isfinite(values.values)
-    if bad.any():
-        raise ValueError(
-            f"{name} has the value {values.values[bad].flat[0]}; {int(bad.sum())} of {bad.size} "
-            "values are not finite"
-        )
+    check_entries(values.values, np.isfinite(values.values), name, "give finite numbers")
 
 
 def _rows(values: xr.DataArray, dims: tuple, draws: xr.DataArray) -> np.ndarray:

@@ -7,7 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import checked_group, node_draws
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import check_labels, numeric_array
+from pymc_mrf.checks import check_entries, check_labels, numeric_array
 from pymc_mrf.graph.structure import as_graph
 
 
@@ -71,8 +71,7 @@ def original_units(
     if mean is None:
         mean = kept["column_mean"] if "column_mean" in kept else np.zeros(graph.n_nodes)
     s, m = (_of_nodes(value, name, graph) for value, name in ((sd, "sd"), (mean, "mean")))
-    if not (s > 0.0).all():
-        raise ValueError(f"sd must be positive, but has the value {s[~(s > 0.0)][0]:g}")
+    check_entries(s, s > 0.0, "sd", "standard deviations are positive")
     u, v = graph.edges.T
     found = {weight: edge_values(idata, weight, graph, group) / (s[u] * s[v])}
     for argument, name, scale, shift in (

@@ -15,9 +15,9 @@ import xarray as xr
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values, prior_probabilities
 from pymc_mrf.analysis.node_measures import node_measures
-from pymc_mrf.checks import numeric_array, sequence, whole_number
+from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
@@ -209,12 +209,7 @@ def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
                 "draws with the edge in pymc_mrf.prior_in_cone(build(...)), of any table"
             )
         return
-    p = numeric_array(prior_inclusion, "prior_inclusion", "iuf")
-    if p.shape not in ((), truth.weight.shape) or not ((p > 0) & (p < 1)).all():
-        raise ValueError(
-            f"prior_inclusion must be one probability strictly between 0 and 1, or one for each of the "
-            f"{truth.graph.n_edges} edges, not {prior_inclusion!r}"
-        )
+    prior_probabilities(prior_inclusion, truth.graph.n_edges)
 
 
 def _read_truth(variable: Any) -> Truth:

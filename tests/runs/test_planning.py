@@ -204,7 +204,12 @@ def test_a_study_of_measurements(rng):
     [
         (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), None, ValueError, "prior_inclusion is missing"),
         (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), 1.0, ValueError, "strictly between 0 and 1"),
-        (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), [0.1] * 4, ValueError, "each of the 6 edges"),
+        (
+            pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH),
+            [0.1] * 4,
+            ValueError,
+            "or 6, one per edge",
+        ),
         (pmrf.GaussianMRF.dist(0.9, 1.0, graph=GRAPH), 0.5, ValueError, "not positive definite: give"),
         (
             pmrf.NominalMRF.dist(np.zeros(24), graph=GRAPH, n_states=3),
