@@ -243,6 +243,17 @@ def values_at_draws(
     return (function(*at) for at in zip(*flat, strict=True)), coords
 
 
+def by_draw(values: xr.DataArray, found: np.ndarray, name: Any, **labels: Any) -> xr.DataArray:
+    """Label what was found in each draw of `values`, or in data without draws.
+
+    `labels` are those of the further dimensions by their names, None where they have none.
+    """
+    dims = [dim for dim in SAMPLE_DIMS if dim in values.dims]
+    coords = {dim: values[dim] for dim in dims if dim in values.coords}
+    coords |= {dim: of_dim for dim, of_dim in labels.items() if of_dim is not None}
+    return xr.DataArray(found, dims=(*dims, *labels), coords=coords, name=name)
+
+
 def errors_of_means(draws: np.ndarray) -> np.ndarray:
     """Monte-Carlo errors (m,) of the means of draws (chain, draw, m); 0 for what never changes."""
     import arviz as az

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, names_of, node_draws, of_nodes, thinned
+from pymc_mrf.analysis._posterior import by_draw, names_of, node_draws, of_nodes, thinned
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
 from pymc_mrf.analysis.shortest_paths import path_measures
@@ -111,13 +111,10 @@ def node_measures(
     for name in chosen:
         for other in others:
             of_first[name] = of_first[name] - other[name]
-    coords = {
-        "chain": values[0]["chain"],
-        "draw": values[0]["draw"][kept],
-        "node": node_labels(graph),
-    }
-    dims = (*SAMPLE_DIMS, "node")
-    return xr.Dataset({name: (dims, of_first[name]) for name in chosen}, coords=coords)
+    draws = values[0].isel(draw=kept)
+    return xr.Dataset(
+        {name: by_draw(draws, of_first[name], name, node=node_labels(graph)) for name in chosen}
+    )
 
 
 def _chosen(measures: Any, communities: Any, has_arrows: bool) -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, by_draw, group_variable
 from pymc_mrf.checks import check_labels, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.items import MAX_STATES
@@ -67,7 +67,7 @@ def edge_agreement(
         with np.errstate(invalid="ignore"):  # 0 / 0
             n_seen = (~np.isnan(source + target)).sum(axis=-1)
             shares[..., e] = (source == target).sum(axis=-1) / n_seen
-    return _by_draw(values, shares, "edge", list(graph.edge_labels))
+    return by_draw(values, shares, var_name, edge=list(graph.edge_labels))
 
 
 def edge_correlation(
@@ -127,7 +127,7 @@ def edge_correlation(
             a, b = (np.where(is_seen, y - y.sum(axis=-1, keepdims=True) / n, 0.0) for y in (a, b))
             scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
             found[..., e] = (a * b).sum(axis=-1) / scale
-    return _by_draw(values, found, "edge", [graph.edge_labels[e] for e in kept_edges])
+    return by_draw(values, found, var_name, edge=[graph.edge_labels[e] for e in kept_edges])
 
 
 def has_unordered_end(kinds: ColumnKinds, graph: Any) -> np.ndarray:
@@ -167,13 +167,6 @@ def _rows_of(
             f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
         )
     return values
-
-
-def _by_draw(values: xr.DataArray, found: np.ndarray, dim: str, labels: list) -> xr.DataArray:
-    """Label what was found (..., m) in each draw of `values`, or in data."""
-    dims = values.dims[:-2]
-    kept = {name: values[name] for name in dims if name in values.coords}
-    return xr.DataArray(found, dims=(*dims, dim), coords={**kept, dim: labels}, name=values.name)
 
 
 def _at_lags(x: np.ndarray, graph: LaggedGraph, model: Any, var_name: str) -> list[np.ndarray]:
@@ -255,7 +248,7 @@ def run_lengths(
     names = ("number", "mean_length", "longest")
     return xr.Dataset(
         {
-            name: _by_draw(values, column.reshape(x.shape[:-1]), "node", node_labels(op.graph))
+            name: by_draw(values, column.reshape(x.shape[:-1]), name, node=node_labels(op.graph))
             for name, column in zip(names, found, strict=True)
         }
     )
@@ -296,13 +289,8 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str, *, of_states: bool
         raise ValueError(
             f"{var_name} of the {group} group is empty: its dims have the sizes {dict(values.sizes)}"
         )
-    kept = {dim: values[dim] for dim in sample_dims if dim in values.coords}
-    return xr.DataArray(
-        values.values.reshape(*shape, n, values.shape[-1]),
-        dims=(*sample_dims, "obs", "node"),
-        coords=kept,
-        name=var_name,
-    )
+    rows = values.values.reshape(*shape, n, values.shape[-1])
+    return by_draw(values, rows, var_name, obs=None, node=None)
 
 
 def are_states(values: xr.DataArray) -> bool:
