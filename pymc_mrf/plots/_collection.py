@@ -19,6 +19,13 @@ def literal(name: Any, backend: str = "matplotlib") -> str:
     return str(name).replace("$", r"\$") if backend == "matplotlib" else str(name)
 
 
+def stacked(parts: Mapping[str, xr.DataArray], name: str) -> xr.Dataset:
+    """Stack coordinates of points along the dimension "plot_axis" that visuals of ArviZ read."""
+    arrays = xr.broadcast(*parts.values())
+    together = xr.concat(arrays, dim="plot_axis", coords="minimal", compat="override")
+    return together.assign_coords(plot_axis=list(parts)).to_dataset(name=name)
+
+
 class Plot:
     """A plot in the making: what a user wants of it, and from `open` on its `PlotCollection`.
 

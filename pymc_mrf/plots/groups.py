@@ -12,7 +12,7 @@ from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
 from pymc_mrf.checks import number
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import Plot
+from pymc_mrf.plots._collection import Plot, stacked
 from pymc_mrf.plots._matrices import MAX_TICK_LABELS, diverging_map, draw_matrix, tick_style
 from pymc_mrf.plots._network import close_network, node_looks, open_network
 
@@ -253,23 +253,18 @@ def plot_n_groups(
     plot = Plot("plot_n_groups", parts, visuals, backend, pc_kwargs, any_backend=True)
     counts = n_groups(dt, var_name, group=group)
     low, high = max(int(counts.min()) - 1, 0), int(counts.max()) + 1
-    support = np.arange(low, high + 1)
-    probability = (counts == xr.DataArray(support, dims="n_groups")).mean("draw")
-    x = xr.DataArray(np.broadcast_to(support, probability.shape), dims=probability.dims)
-    curves = xr.concat([x, probability], dim="plot_axis", coords="minimal", compat="override")
-    curves = curves.assign_coords(plot_axis=["x", "y"]).rename(var_name)  # (2, chain, n_groups)
-    pc = plot.open(curves.to_dataset(), (6.4, 4.0), by_chain=True)
-    pooled = curves.mean("chain").to_dataset()
-    height, middle = pooled.sel(plot_axis="y"), pooled.sel(plot_axis="x")
-    bars = xr.concat(
-        [height, middle - 0.5, middle + 0.5],
-        dim=xr.Variable("plot_axis", ["histogram", "left_edges", "right_edges"]),
-    )
+    support = xr.DataArray(np.arange(low, high + 1), dims="n_groups")
+    probability = (counts == support).mean("draw")
+    curves = stacked({"x": support, "y": probability}, var_name)
+    pc = plot.open(curves, (6.4, 4.0), by_chain=True)
+    pooled = curves.mean("chain")
+    ends = {"left_edges": support - 0.5, "right_edges": support + 0.5}
+    bars = stacked({"histogram": probability.mean("chain"), **ends}, var_name)
     plot.map("pooled", azv.hist, data=bars, color="#D0D0D0", edgecolor="#D0D0D0")
     plot.map("lines", azv.line_xy, ignore_aes=frozenset(), alpha=0.7)
     plot.map("points", azv.scatter_xy, ignore_aes=frozenset())
     if len(support) <= 20:  # whole numbers only
-        ticks = {"values": support, "labels": [str(k) for k in support]}
+        ticks = {"values": support.values, "labels": [str(k) for k in support.values]}
         pc.map(azv.set_xticks, data=pooled, ignore_aes="all", store_artist=False, **ticks)
     plot.map("xlabel", azv.labelled_x, data=pooled, text=f"number of groups of {var_name}")
     plot.map("ylabel", azv.labelled_y, data=pooled, text="posterior probability")

@@ -18,7 +18,7 @@ from pymc_mrf.analysis.predictive_checks import (
     state_counts,
 )
 from pymc_mrf.fields.column_kinds import ColumnKinds
-from pymc_mrf.plots._collection import Plot, literal
+from pymc_mrf.plots._collection import Plot, literal, stacked
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
 PREDICTIVE = "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
@@ -122,7 +122,7 @@ def plot_ppc_edges(
     mean, low, high = summarise(predicted, ci_prob).drop_vars("quantity")
     missed = (observed.values < low.values) | (observed.values > high.values)
     corners = {"y": mean - observed, "y_bottom": low - observed, "y_top": high - observed}
-    points = _stacked({"x": observed, **corners}, var_name)
+    points = stacked({"x": observed, **corners}, var_name)
     plot.open(points, (8.0, 4.8))
     zero = xr.Dataset({var_name: 0.0})
     plot.map("reference", azv.hline, data=zero, color="#606060", width=1.0)
@@ -227,7 +227,7 @@ def plot_ppc_magnetisation(
             "right_edges": right,
         },
     }
-    data = {name: _stacked(part, var_name) for name, part in shapes.items()}
+    data = {name: stacked(part, var_name) for name, part in shapes.items()}
     data["row"] = (low + (high - low) * counts["observed"].isel(obs=0) / d).to_dataset(name=var_name)
     if binary:
         data = {name: part.isel(state=0, drop=True) for name, part in data.items()}
@@ -273,13 +273,6 @@ def _row_shares(counts: xr.DataArray, edges: np.ndarray) -> xr.DataArray:
     return xr.concat(shares, dim="bin").transpose(..., "state", "bin")
 
 
-def _stacked(parts: Mapping[str, xr.DataArray], name: str) -> xr.Dataset:
-    """Stack coordinates of points along the dimension "plot_axis" that visuals of ArviZ read."""
-    arrays = xr.broadcast(*parts.values())
-    together = xr.concat(arrays, dim="plot_axis", coords="minimal", compat="override")
-    return together.assign_coords(plot_axis=list(parts)).to_dataset(name=name)
-
-
 def _name_edges(plot: Plot, points: xr.DataArray, chosen: list) -> None:
     """Write the labels of edges in a column to the right, apart from each other, with leaders."""
     from arviz_plots import visuals as azv
@@ -309,7 +302,7 @@ def _name_edges(plot: Plot, points: xr.DataArray, chosen: list) -> None:
     draw(azv.set_xticks, points.to_dataset(), values=ticks, labels=labels)
     for e, level in zip(chosen, placed, strict=True):
         ends = {"x": [float(x[e]), column], "y": [float(y[e]), level + shift]}
-        line = _stacked({k: xr.DataArray(v, dims="end") for k, v in ends.items()}, name)
+        line = stacked({k: xr.DataArray(v, dims="end") for k, v in ends.items()}, name)
         if plot.shows("leaders"):
             draw(azv.line_xy, line, **plot.style("leaders", color="#A0A0A0", width=0.6))
         text = f" {literal(points['edge'].values[e], plot.backend)}"
