@@ -16,7 +16,7 @@ from pymc_mrf.fields.mixed import features_of_rows
 from pymc_mrf.graph.coordinates import node_labels
 
 
-class Rows(NamedTuple):
+class PredictedRows(NamedTuple):
     """Rows of a field with a answers and c measurements.
 
     Attributes
@@ -108,17 +108,17 @@ class FieldDraws:
         """Answers, states and measurements."""
         raise NotImplementedError
 
-    def rows(self, data: Any) -> Rows:
+    def rows(self, data: Any) -> PredictedRows:
         """Rows to predict, by default those of the model."""
         if data is None:
             of_states = self.only == "answer"
             data = field_rows(self._idata, self._name, "observed_data", of_states=of_states).values
         return self._rows(data)
 
-    def _rows(self, data: Any) -> Rows:
+    def _rows(self, data: Any) -> PredictedRows:
         raise NotImplementedError
 
-    def predictions(self, rows: Rows) -> Iterator[Prediction]:
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
         raise NotImplementedError
 
@@ -136,7 +136,7 @@ class StateDraws(FieldDraws):
     def _labels(self, nodes: list) -> dict[str, list]:
         return {"answer": nodes, "state": list(self.op.family.states), "measurement": []}
 
-    def _rows(self, data: Any) -> Rows:
+    def _rows(self, data: Any) -> PredictedRows:
         nodes, family = self.op.graph.nodes, self.op.family
         x = state_indices(data, nodes, family.states, family.node_states(len(nodes)))
         n_missing = (x < 0).sum(axis=1)
@@ -146,9 +146,9 @@ class StateDraws(FieldDraws):
                 f"row {worst} of the data lacks {n_missing[worst]} cells, whose {K}^{n_missing[worst]} "
                 f"states are too many to list ({MAX_STATES} at most): leave such rows out"
             )
-        return Rows(x, np.empty((len(x), 0)))
+        return PredictedRows(x, np.empty((len(x), 0)))
 
-    def predictions(self, rows: Rows) -> Iterator[Prediction]:
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
         conditionals = Conditionals(rows.states, self.op.graph.edges, self.op.family.n_states)
         for edge_tables, node_tables in self.draws:
@@ -167,11 +167,11 @@ class NormalDraws(FieldDraws):
     def _labels(self, nodes: list) -> dict[str, list]:
         return {"answer": [], "state": [0], "measurement": nodes}
 
-    def _rows(self, data: Any) -> Rows:
+    def _rows(self, data: Any) -> PredictedRows:
         x = measurements(data, self.op.graph.nodes)
-        return Rows(np.empty((len(x), 0), dtype=np.int64), x)
+        return PredictedRows(np.empty((len(x), 0), dtype=np.int64), x)
 
-    def predictions(self, rows: Rows) -> Iterator[Prediction]:
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
         x, nothing = rows.measured, np.empty((len(rows.measured), 0, 1))
         masks, pattern = np.unique(np.isnan(x), axis=0, return_inverse=True)
@@ -210,7 +210,7 @@ class MixedDraws(FieldDraws):
             "measurement": [nodes[i] for i in columns.measurements],
         }
 
-    def _rows(self, data: Any) -> Rows:
+    def _rows(self, data: Any) -> PredictedRows:
         columns = self.op.columns
         x, is_missing = cells_of(data, read_mixed(data, columns, "data"), len(columns.names))
         if is_missing.any():
@@ -221,9 +221,9 @@ class MixedDraws(FieldDraws):
                 f"{self._name}_unobserved of a model of these data"
             )
         check_mixed(x, is_missing, columns, "data")
-        return Rows(x[:, columns.answers].astype(np.int64), x[:, columns.measurements])
+        return PredictedRows(x[:, columns.answers].astype(np.int64), x[:, columns.measurements])
 
-    def predictions(self, rows: Rows) -> Iterator[Prediction]:
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
         layout, scale = self.op.layout, np.array(self.op.scale)
         (a, K), Q = (len(layout.cards), layout.features.shape[1]), len(layout.owner)
