@@ -4,8 +4,10 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy import stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.prior_inclusion import N_DRAWS
 from pymc_mrf.distributions.group_weights import group_contrasts
 from tests.reference.group_contrasts import structures
 from tests.statistics import Z
@@ -214,7 +216,8 @@ def test_prior_probability_with_random_inclusion(two):
     assert table["prior_equal"].iloc[0] == pytest.approx(3 * 4 / (4 * 5), rel=1e-12)
     edges = pmrf.summarize_differences(two, ["w_a", "w_b"], graph=GRAPH, model=model)
     odds = edges["inclusion"] / (1 - edges["inclusion"])
-    np.testing.assert_allclose(edges["bayes_factor"], 3 * odds, rtol=0.05)
+    error = stats.beta(1, 3).std() / np.sqrt(N_DRAWS)  # of the prior probability 1 / 4
+    np.testing.assert_allclose(edges["bayes_factor"], 3 * odds, rtol=Z * error / (0.25 * 0.75))
 
 
 @pytest.mark.parametrize("p", [0.5, "beta", "two betas"])
