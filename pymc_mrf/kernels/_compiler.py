@@ -38,6 +38,7 @@ from numba.core.runtime import rtsys
 from numba.core.types.misc import unliteral
 
 from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
+from pymc_mrf.kernels._lowering import KernelPipeline
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
 
@@ -154,6 +155,9 @@ class _PartCache(FunctionCache):
 
 class Part(CPUDispatcher):
     """A function as other functions call it."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions, KernelPipeline)
 
     def enable_caching(self) -> None:
         """Keep it on disk beside the kernel that Python calls."""

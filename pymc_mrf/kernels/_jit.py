@@ -122,7 +122,12 @@ _PART: dict[str, Any] = _LEAN | {"forceinline": True}
 def _inherited(options: dict[str, Any]) -> dict[str, Any]:
     """Return those of `options` that numba takes of functions which it compiles itself."""
     names = ("error_model", "fastmath", "forceinline", "nogil", "no_cfunc_wrapper", "_nrt")
-    return {name: options[name] for name in names if name in options}
+    inherited = {name: options[name] for name in names if name in options}
+    if PLAIN:
+        return inherited
+    from pymc_mrf.kernels._lowering import KernelPipeline
+
+    return inherited | {"pipeline_class": KernelPipeline}
 
 
 BY_TYPE = _inherited(_PART)
