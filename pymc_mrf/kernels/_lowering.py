@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 from llvmlite.ir import instructions
 from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.ir import Assign
 from numba.core.lowering import Lower
@@ -252,8 +252,34 @@ class KernelLowering(BaseNativeLowering):
         return KernelLower
 
 
+class KernelFlags(Flags):
+    """Options of a kernel, which numba compares with others whenever it looks for a function of its own."""
+
+    _hash = hash(tuple(sorted(Flags.options)))  # numba's, which is the same for all
+
+    def __init__(self, copy_from: Any = None) -> None:
+        super().__init__(copy_from)
+        self._all: dict[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other)
+
+    def values(self) -> dict[str, Any]:
+        """Give all options, found once: nobody changes those of a kernel that is being compiled."""
+        if not self._all:
+            self._all = super().values()
+        return self._all
+
+
 class KernelPipeline(Compiler):
     """Passes over a kernel: numba's, but for the last."""
+
+    def __init__(self, *arguments: Any) -> None:
+        *others, flags, types_of_variables = arguments
+        super().__init__(*others, KernelFlags(flags), types_of_variables)
 
     def define_pipelines(self) -> list:
         """List them."""
