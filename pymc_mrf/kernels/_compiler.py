@@ -22,7 +22,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -36,6 +36,7 @@ from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.types.misc import unliteral
+from numba.core.typing.templates import AbstractTemplate, infer_global
 
 from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
 from pymc_mrf.kernels._lowering import KernelPipeline
@@ -249,6 +250,25 @@ class Kernel(CPUDispatcher):
         self.compile(args)
         result = self.overloads[args]
         return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+def call_chosen(question: Callable, choose: Callable[[Any], Kernel]) -> None:
+    """Have functions that call `question` call the kernel that `choose` gives for the type of an argument."""
+
+    class Choice(AbstractTemplate):
+        key = question
+        found: ClassVar[dict] = {}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            kernel = types.Dispatcher(choose(args[0]))
+            signature = kernel.get_call_type(self.context, args, kws)
+            self.found[signature.args] = kernel.get_overload(signature)
+            return signature
+
+        def get_impl_key(self, signature: Any) -> Any:
+            return self.found[signature.args]
+
+    infer_global(question, types.Function(Choice))
 
 
 ADDRESS = "pymc_mrf_address_of_kernel"  # what machine code knows `_address_of` by
