@@ -45,8 +45,13 @@ ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions 
 
 
 def _unique_name(name: str, args: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:
-    """Name a function so that it meets none of another process, from disk: numba counts functions from 1."""
-    return default_mangler(name, args, abi_tags=abi_tags, uid=uid and uuid.uuid4().int)
+    """Name a function so that it meets none of another process, from disk: numba counts functions from 1.
+
+    Without the types of its arguments, which are as long as the rest of the code.
+    """
+    if uid is None:
+        return default_mangler(name, args, abi_tags=abi_tags)
+    return default_mangler(name, (), uid=uuid.uuid4().int)
 
 
 class KernelCode(JITCodeLibrary):
@@ -153,7 +158,10 @@ class _PartOnDisk(_KernelOnDisk):
 
     def check_cachable(self, result: Any) -> bool:
         # an address of this process that is used is named where it is, and where it is declared
-        found = re.findall(r"numba\.dynamic\.globals\.[0-9a-f.]+", str(result.library._final_module))
+        module = result.library._final_module
+        if not any(v.name.startswith("numba.dynamic.globals") for v in module.global_variables):
+            return super().check_cachable(result)
+        found = re.findall(r"numba\.dynamic\.globals\.[0-9a-f.]+", str(module))
         return len(found) == len(set(found)) and super().check_cachable(result)
 
 

@@ -20,6 +20,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.ir import Assign
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.untyped_passes import InlineClosureLikes
 
 Place = tuple[ir.AllocaInstr, tuple[int, ...]]  # a variable on the stack, and which part of it
 
@@ -275,7 +276,7 @@ class KernelFlags(Flags):
 
 
 class KernelPipeline(Compiler):
-    """Passes over a kernel: numba's, but for the last."""
+    """Passes over a kernel: numba's, but for one that kernels do not need, and another that is our own."""
 
     def __init__(self, *arguments: Any) -> None:
         *others, flags, types_of_variables = arguments
@@ -285,7 +286,9 @@ class KernelPipeline(Compiler):
         """List them."""
         [manager] = super().define_pipelines()
         manager.passes = [
-            (KernelLowering if each is NativeLowering else each, name) for each, name in manager.passes
+            (KernelLowering if each is NativeLowering else each, name)
+            for each, name in manager.passes
+            if each is not InlineClosureLikes  # kernels define no functions
         ]
         manager.finalize()
         return [manager]
