@@ -269,7 +269,7 @@ def call_chosen(question: Callable, choose: Callable[[Any], Kernel]) -> None:
 
         def generic(self, args: Any, kws: Any) -> Any:
             kernel = types.Dispatcher(choose(args[0]))
-            signature = kernel.get_call_type(self.context, args, kws)
+            signature: Any = kernel.get_call_type(self.context, args, kws)
             self.found[signature.args] = kernel.get_overload(signature)
             return signature
 

@@ -96,9 +96,9 @@ class Writer(ir.IRBuilder):
         pointer = super().gep(ptr, indices, inbounds, *args, **kwargs)
         place = self._place(ptr)
         if place is not None:
-            numbers = [i.constant if isinstance(i, ir.Constant) else None for i in indices]
-            if numbers[0] == 0 and None not in numbers:
-                self._places[pointer] = place[0], place[1] + tuple(numbers[1:])
+            numbers = tuple(i.constant for i in indices if isinstance(i, ir.Constant))
+            if len(numbers) == len(indices) and numbers[0] == 0:
+                self._places[pointer] = place[0], place[1] + numbers[1:]
             else:
                 self._shared.add(place[0])
         return pointer
@@ -122,7 +122,7 @@ class Writer(ir.IRBuilder):
         """Give what is in memory, from there if it is not known."""
         place = None if args or kwargs else self._place(ptr)
         whole = None if place is None else self._known(place[0])
-        if whole is None:
+        if place is None or whole is None:
             return super().load(ptr, *args, **kwargs)
         value = self.extract_value(whole, place[1]) if place[1] else whole
         if isinstance(value.type, ir.IntType) and not isinstance(value, instructions.Instruction):
@@ -156,7 +156,9 @@ def _target(store: Any) -> Any:
 
 def prune(function: ir.Function) -> None:
     """Take out of a function what nobody needs: parts of aggregates, and variables that are never read."""
-    needed, waiting, stores = set(), [], {}
+    needed: set[Any] = set()
+    waiting: list[Any] = []
+    stores: dict[Any, list[Any]] = {}
     for block in function.blocks:
         for instruction in block.instructions:
             if isinstance(instruction, instructions.StoreInstr):
@@ -212,7 +214,8 @@ class KernelLower(Lower):
     def _values(self) -> Iterator[str]:
         """Variables that are assigned once, in a block through which every way to their uses leads."""
         flow = compute_use_defs(self.blocks)
-        begins, uses = {}, {}
+        begins: dict[str, list[int]] = {}
+        uses: dict[str, list[int]] = {}
         for label, block in self.blocks.items():
             for assignment in block.find_insts(Assign):
                 begins.setdefault(assignment.target.name, []).append(label)
