@@ -238,10 +238,10 @@ class Kernel(CPUDispatcher):
         return _n_open == 0 and getattr(sys.modules.get(self.__module__), self.__name__, None) is self
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """How a function calls it; constants of one that is no kernel have the types of arguments."""
+        """How a function calls it; constants have the types of arguments, and are no kernels of their own."""
+        args, kws = tuple(map(unliteral, args)), {name: unliteral(t) for name, t in kws.items()}
         if self._is_called_by_address:
-            args, kws = map(unliteral, args), {name: unliteral(t) for name, t in kws.items()}
-            return super().get_call_template(tuple(args), kws)
+            return super().get_call_template(args, kws)
         return self._part.get_call_template(args, kws)
 
     def get_overload(self, signature: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import instructions
+from llvmlite.ir.values import MDValue
 from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
@@ -186,6 +187,21 @@ def prune(function: ir.Function) -> None:
                 instruction.metadata.pop("range", None)  # LLVM wants it of loads only
 
 
+class Loop(MDValue):
+    """What LLVM is told of a loop: not to write its body several times if the number of rounds is not known.
+
+    That made kernels twice as long and none faster: long loops over arrays are vectorised.
+    """
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module, (), str(len(module.metadata)))
+
+    def descr(self, buf: Any) -> None:
+        """Write it: each loop has its own, which begins with itself."""
+        name = self.get_reference()
+        buf += (f'distinct !{{ {name}, !{{ !"llvm.loop.unroll.runtime.disable" }} }}', "\n")
+
+
 class KernelLower(Lower):
     """Lowering of a kernel."""
 
@@ -200,6 +216,13 @@ class KernelLower(Lower):
         super().lower_normal_function(fndesc)
         prune(self.function)
 
+    def post_block(self, block: Any) -> None:
+        """Tell of a block that leads back whose loop it ends."""
+        super().post_block(block)
+        label = next(label for label, each in self.blocks.items() if each is block)
+        if any(target in self._before.get(label, ()) for target in block.terminator.get_targets()):
+            self.builder.block.terminator.set_metadata("llvm.loop", Loop(self.module))
+
     def _is_counted(self, name: str) -> bool:
         """Whether references to what the variable holds are counted."""
         if not self.context.enable_nrt:
@@ -207,6 +230,7 @@ class KernelLower(Lower):
         return self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo()
 
     def _find_singly_assigned_variable(self) -> None:
+        self._before = compute_cfg_from_blocks(self.blocks).dominators()
         super()._find_singly_assigned_variable()
         if self.generator_info is None:
             self._singly_assigned_vars.update(self._values())
@@ -221,13 +245,12 @@ class KernelLower(Lower):
                 begins.setdefault(assignment.target.name, []).append(label)
             for name in flow.usemap[label]:
                 uses.setdefault(name, []).append(label)
-        before = compute_cfg_from_blocks(self.blocks).dominators()
         for name, labels in begins.items():
             if len(labels) == 1 and not self._is_counted(name):
                 first = labels[0]
                 others = uses.get(name, ())
                 # blocks are written in the order of their labels
-                if all(first < label and first in before.get(label, ()) for label in others):
+                if all(first < label and first in self._before.get(label, ()) for label in others):
                     yield name
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
@@ -270,6 +293,12 @@ class KernelFlags(Flags):
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other)
+
+    def copy(self) -> "KernelFlags":
+        """Copy them for what numba compiles on the way, which is no part of its callers if the kernel is."""
+        copied = type(self)(self)
+        copied.forceinline = False
+        return copied
 
     def values(self) -> dict[str, Any]:
         """Give all options, found once: nobody changes those of a kernel that is being compiled."""
