@@ -43,7 +43,7 @@ AREAS = {
     "Gaussian fields": "kernels:gaussian* likelihood:gaussian_* fields:gaussian distributions:gaussian* "
     "steps:gaussian_* steps:measured_field analysis:partial_correlations",
     "mixed fields": "kernels:mixed* likelihood:mixed_* fields:mixed fields:column_kinds distributions:mixed* "
-    "steps:mixed_* analysis:mixed_prediction",
+    "steps:mixed_*",
     "communities": "kernels:communities steps:community_gibbs distributions:edge_communities",
     "Chen & Welling": "kernels:persistent_langevin kernels:reversible_jump likelihood:chen_welling "
     "likelihood:uncentred_edges steps:chen_welling steps:feature_step steps:persistent_langevin "

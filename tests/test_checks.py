@@ -108,3 +108,12 @@ def test_seeds(value):
 def test_sequences(value):
     with pytest.raises(TypeError, match="blocks must be a sequence of nodes, not"):
         checks.sequence(value, "blocks", "nodes")
+
+
+def test_entries():
+    x = np.array([[1.0, -2.0], [np.nan, 0.5]])
+    checks.check_entries(x[:, 1], x[:, 1] < 1, "x", "give less")
+    with pytest.raises(ValueError, match=r"^x has the value nan; give numbers$"):
+        checks.check_entries(x, np.isfinite(x), "x", "give numbers")
+    with pytest.raises(ValueError, match=r"^x has the value -2 and 1 more; give positive numbers$"):
+        checks.check_entries(x, x > 0, "x", "give positive numbers")

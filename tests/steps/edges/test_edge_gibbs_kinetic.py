@@ -23,12 +23,13 @@ from tests.steps.edges.arrow_models import (
 from tests.steps.edges.state_models import P, draws_of, fixed_p, gaps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arrows", "lag"),
     [
-        slow("boltzmann", THREE, 1, id="binary"),
+        pytest.param("boltzmann", THREE, 1, id="binary"),
         pytest.param("ordinal", THREE, 1, id="ordinal"),
-        slow("ising", THREE, 2, id="ising"),
+        pytest.param("ising", THREE, 2, id="ising"),
     ],
 )
 def test_all_structures_of_two_series(name, arrows, lag):
@@ -130,7 +131,8 @@ def test_links_within_rows_beside_arrows(likelihood):
         assert gaps(draws, wrong).max() > Z
 
 
-@pytest.mark.parametrize("name", ["boltzmann", slow("ordinal")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["boltzmann", "ordinal"])
 def test_listed_rows_whose_biases_move(name):
     arrows, links, w = PAIR[1:2], [(0, 1)], np.array([0.8])
     z, labels, edges, family, b = series(name, arrows, w, (30, 20), 3)

@@ -127,7 +127,7 @@ def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, mo
     assert ("MonteCarlo(seed=1)" in told.remedy) == (distance > 2.0)
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [False, slow(True)])
 def test_refused_joint_moves_tell_of_the_place_that_is_kept(shared):
     """The move is too long to be accepted, and ends where the sample says nothing."""
     x, _ = case(0)

@@ -330,15 +330,8 @@ def largest_gap(changes):
     return np.abs(changes.mean(axis=0) / changes.std(axis=0) * len(changes) ** 0.5).max()
 
 
-@pytest.mark.parametrize(
-    "declare",
-    [
-        ordinal_field,
-        slow(row_covariates),
-        slow(two_fields),
-        slow(communities),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("declare", [ordinal_field, row_covariates, two_fields, communities])
 def test_a_draw_of_the_posterior_stays_one(declare):
     """Parameters of the prior are a draw of the posterior given data that they made (Geweke, 2004)."""
     sampler = ExchangedData(declare)

@@ -82,7 +82,8 @@ def test_cells_given_the_parameters(kind, rows_differ, rng):
         assert_mean_close(products(draws), products(cells).mean(axis=0), ess=1500)
 
 
-@pytest.mark.parametrize("name", ["boltzmann", slow("ising")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["boltzmann", "ising"])
 def test_all_structures_and_all_values_of_missing_cells(name):
     """Together with EdgeGibbs: a row that is missing, and a cell of the next."""
     z, _, edges, family, b = series(name, PAIR, np.array([1.2, 0.0, -0.9, 0.0]), (20,), 4)
