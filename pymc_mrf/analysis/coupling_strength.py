@@ -52,7 +52,7 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
     from pymc_mrf.distributions.kinetic_rv import KineticRV
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
-    from pymc_mrf.steps.common.observed_field import children
+    from pymc_mrf.steps.common.expressions import children
 
     fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
     if any(isinstance(node.op, KineticRV) for node in fed):

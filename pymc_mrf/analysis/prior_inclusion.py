@@ -95,7 +95,7 @@ def _why_cut(rv: Any, model: Any) -> str:
     """Why the prior of an edge is not that of the variable; nothing if it is."""
     from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-    from pymc_mrf.steps.common.observed_field import children
+    from pymc_mrf.steps.common.expressions import children
 
     if any(likelihood.startswith("mixed-") for likelihood in likelihoods_fed(rv)):
         ops = [node.op for child in children(rv, model) if (node := field_node(child)) is not None]

@@ -56,6 +56,7 @@ def probability(of_edge, holds):
     return sum(p for structure, (p, _) in of_edge.items() if holds(structure))
 
 
+@pytest.mark.slow
 def test_probabilities_of_edges_are_those_of_all_structures(sampled, exact):
     model, idata = sampled
     table = pmrf.summarize_differences(idata, NAMES, graph=GRAPH, model=model, sort="graph")
@@ -71,6 +72,7 @@ def test_probabilities_of_edges_are_those_of_all_structures(sampled, exact):
     np.testing.assert_allclose(table["weight_b"], weights)
 
 
+@pytest.mark.slow
 def test_probabilities_of_equal_networks_are_those_of_all_structures(sampled, exact):
     model, idata = sampled
     table = pmrf.compare_networks(idata, NAMES, graph=GRAPH, model=model)
@@ -92,6 +94,7 @@ def test_probabilities_of_equal_networks_are_those_of_all_structures(sampled, ex
     np.testing.assert_allclose(table["bayes_factor"], odds * (1 - prior) / prior)
 
 
+@pytest.mark.slow
 def test_difference_of_global_strength(sampled, exact):
     idata = sampled[1]
     table = pmrf.compare_networks(idata, NAMES, graph=GRAPH, ci_prob=0.9)

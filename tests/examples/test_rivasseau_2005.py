@@ -8,7 +8,6 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from examples.rivasseau_2005 import equal_time, marginal_error, noisy_or, tree_partition_tables
-from tests.marks import slow
 from tests.statistics import ALPHA
 
 
@@ -93,9 +92,8 @@ def test_marginals_of_a_complete_graph_by_counting(rng):
     np.testing.assert_allclose(marginal_error.complete_graph_marginals(model), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "method", ["tree", *(slow(name) for name in marginal_error.SAMPLERS if name != "tree")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", marginal_error.SAMPLERS)
 def test_samplers_of_the_comparison_approach_the_exact_marginals(method, rng):
     graph = pmrf.graphs.grid(2, 3)
     model = marginal_error.Model(
@@ -111,6 +109,7 @@ def test_samplers_of_the_comparison_approach_the_exact_marginals(method, rng):
     assert (difference < 6.0 * error + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_long_runs_that_disagree_are_discarded(rng, monkeypatch):
     monkeypatch.setattr(marginal_error, "AGREEMENT", -1.0)
     complete, lattice = marginal_error.TINY
