@@ -95,7 +95,6 @@ def layout_of(graph: PairwiseGraph, columns: ColumnKinds) -> Layout:
                 pairs.append((start[u] + k, start[v] + l))
                 edge.append(e)
     of_edge = np.array(edge, dtype=np.int64)
-    is_measured = np.array(columns.kinds) == "continuous"
     return Layout(
         cards=np.array([columns.n_states[i] for i in columns.answers], dtype=np.int64),
         first=first.astype(np.int64),
@@ -105,7 +104,7 @@ def layout_of(graph: PairwiseGraph, columns: ColumnKinds) -> Layout:
         pairs=_answers_first(np.array(pairs, dtype=np.int64).reshape(-1, 2)),
         edge=of_edge,
         ends=_answers_first(node[graph.edges])[of_edge],
-        kind=is_measured[graph.edges].sum(axis=1)[of_edge],
+        kind=columns.is_measured[graph.edges].sum(axis=1)[of_edge],
     )
 
 

@@ -90,9 +90,12 @@ def test_answers_without_an_order():
     [
         ({"kind": "continuous", "n_states": 3}, "n_states=3 has no meaning for measurements"),
         ({"kind": "continuous", "likelihood": "exact"}, "likelihood='exact' has no meaning"),
-        ({"kind": "continuous", "columns": ["eyes", "code"]}, "column 'eyes' holds categories, such as"),
+        (
+            {"kind": "continuous", "columns": ["eyes", "code"]},
+            "column 'eyes' is no measurement: it holds categories, such as",
+        ),
         ({"kind": "continuous", "columns": ["eye", "code"]}, "table has no column 'eye'"),
-        ({"kind": "continuous"}, "table has 1 columns of measurements"),
+        ({"kind": "continuous"}, "table has 1 columns that are measurements"),
         (
             {"kind": "nominal", "groups": [0, 1] * 3},
             "declare the model of the rows of each group by itself",
