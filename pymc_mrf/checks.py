@@ -97,6 +97,12 @@ def first_cell(is_wrong: np.ndarray) -> tuple[int, ...]:
     return tuple(np.argwhere(is_wrong)[0].tolist())
 
 
+def check_array_shape(array: np.ndarray, shape: tuple[int, ...], name: str, what: str = "") -> None:
+    """Refuse an array of another shape; `what` says what its entries are."""
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}{what and ', ' + what}, not {array.shape}")
+
+
 def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
     """Return `value` as an array of numbers.
 
