@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, repeated
-from pymc_mrf.fields.family import contrasts, states_of
+from pymc_mrf.fields.family import contrasts
 from pymc_mrf.fields.gaussian import check_measurements
-from pymc_mrf.fields.tables import Answers, Column, as_numbered_table, column_numbers, read_nodes
+from pymc_mrf.fields.state_numbers import states_of
+from pymc_mrf.fields.table_columns import Answers, Column, as_numbered_table, column_numbers
+from pymc_mrf.fields.tables import read_nodes
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import numpy as np
 
 from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.tables import Answers, Column, column_numbers, read_nodes
+from pymc_mrf.fields.table_columns import Answers, Column, column_numbers
+from pymc_mrf.fields.tables import read_nodes
 
 GAUSSIAN = Family("gaussian", (), "weight", "diagonal", title="GaussianMRF")
 """A field without states: its log density is quadratic, -x' K x / 2 with K_uv = -weight, K_uu = diagonal."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, is_integer, repeated, warn_user
-from pymc_mrf.fields.tables import (
+from pymc_mrf.fields.table_columns import (
     Column,
     Table,
     as_numbered_table,

@@ -5,7 +5,6 @@ measurement its deviation from the mean, in units of its scale. z (Q + c,) are t
 the other, and then the deviations of the measurements. Every parameter multiplies one product z_p z_q.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,14 +44,6 @@ class MixedFamily(Family):
     def entry_labels(self, graph: Any) -> list[str]:
         """Labels of the parameters of all edges."""
         return self.columns.entry_labels(graph)
-
-    def axis_labels(self, graph: Any) -> dict[str, Sequence]:
-        """Labels of nodes, edges and parameters of edges."""
-        return {
-            "node": list(graph.nodes),
-            "edge": list(graph.edge_labels),
-            "entry": self.entry_labels(graph),
-        }
 
 
 def mixed(columns: ColumnKinds) -> MixedFamily:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import first_cell, is_integer, numeric_array, sequence
-from pymc_mrf.fields.tables import Table, as_table, column_numbers
+from pymc_mrf.fields.table_columns import Table, as_table, column_numbers
 
 
 def recode_states(x: Any, new_states: Any, *, columns: Sequence | None = None) -> Any:
