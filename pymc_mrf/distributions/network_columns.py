@@ -14,7 +14,8 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import check_measurements, measurements, why_no_measurement
 from pymc_mrf.fields.items import Items, places_of
-from pymc_mrf.fields.tables import as_numbered_table, read_places
+from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.table_columns import as_numbered_table, read_places
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -115,17 +116,8 @@ def declare_nominal(p: Any, slab: Any, items: Items, graph: PairwiseGraph, likel
     slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
     weight = SpikeAndSlab("weight", p, slab, blocks=blocks, dims="entry")
     bias = pm.Normal("bias", 0.0, 3.0, dims=("node", "state"))
-    is_alike = len(set(items.n_states)) == 1
-    NominalMRF(
-        "x",
-        weight,
-        bias,
-        graph=graph,
-        n_states=items.n_states[0] if is_alike else items.n_states,
-        observed=items.x,
-        likelihood=likelihood,
-        dims=("row", "node"),
-    )
+    options = {"observed": items.x, "likelihood": likelihood, "dims": ("row", "node")}
+    NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(items.n_states), **options)
 
 
 def declare_mixed(

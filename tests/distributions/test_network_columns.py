@@ -176,7 +176,7 @@ def test_answers_of_both_kinds_in_an_array_with_missing_cells():
         ({"columns": ["age"]}, "columns has no meaning .*: make kinds of these columns alone"),
         (
             {"kind": "mixed"},
-            r"or what pymc_mrf.column_kinds\(table\) found, for columns of several kinds",
+            r"for columns of several kinds give what pymc_mrf.column_kinds\(table\) finds",
         ),
         ({"kind": pmrf.column_kinds(TABLE, {"score": "continuous"})}, 'say kind="continuous"'),
         ({"kind": pmrf.column_kinds(MIXED[["works"]])}, "one column, but a network has two at least"),
