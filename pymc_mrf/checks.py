@@ -141,6 +141,14 @@ def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
     return array
 
 
+def check_entries(array: np.ndarray, are_right: np.ndarray, name: str, remedy: str) -> None:
+    """Refuse an array in which some entries are not right: tell the first, how many, and the remedy."""
+    wrong = ~np.asarray(are_right)
+    if wrong.any():
+        others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
+        raise ValueError(f"{name} has the value {array[wrong][0]:g}{others}; {remedy}")
+
+
 def _remedy(array: np.ndarray, cell: tuple[int, ...]) -> str:
     kind = array.dtype.kind
     if kind in "US":

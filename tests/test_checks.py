@@ -138,3 +138,12 @@ def test_axes_of_tables():
     rows, columns = checks.axes_of_values(pl.DataFrame({"a": [0], "b": [1]}), "x")
     assert rows == [] and columns[0].labels == ["a", "b"]
     assert checks.axes_of_values([0, 1], "x") == [] == checks.axes_of_values(pm.math.constant(1.0), "x")
+
+
+def test_entries():
+    x = np.array([[1.0, -2.0], [np.nan, 0.5]])
+    checks.check_entries(x[:, 1], x[:, 1] < 1, "x", "give less")
+    with pytest.raises(ValueError, match=r"^x has the value nan; give numbers$"):
+        checks.check_entries(x, np.isfinite(x), "x", "give numbers")
+    with pytest.raises(ValueError, match=r"^x has the value -2 and 1 more; give positive numbers$"):
+        checks.check_entries(x, x > 0, "x", "give positive numbers")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import errors_of_means, function_of_draws, sampled_vector
+from pymc_mrf.analysis._posterior import errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.edges import BOUND_PROBABILITY
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
@@ -109,9 +109,8 @@ def prior_sensitivity(
     beta = own_beta(model, rv)
     if beta is None:
         old = old + pt.where(is_in, pt.log(p), pt.log1p(-p)).sum()
-    f, draws = function_of_draws(pt.stack([old, *new]), idata, model, group)
-    flat = [d.values.reshape(-1, *d.shape[2:]) for d in draws]
-    log_density = np.array([f(*at) for at in zip(*flat, strict=True)])  # (n, 1 + scales)
+    found, _ = values_at_draws(pt.stack([old, *new]), idata, model, group)
+    log_density = np.array(list(found))  # (n, 1 + scales)
     present = (values.values != 0.0).reshape(len(log_density), -1)
     n_in, r = present.sum(axis=1), present.shape[1]
     if beta is not None:

@@ -8,7 +8,7 @@ from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
-from pymc_mrf.likelihood.edges.edge_engine import features_at, features_of, lift_of
+from pymc_mrf.likelihood.edges.edge_field import features_at, features_of, lift_of
 from pymc_mrf.likelihood.edges.monte_carlo_edges import node_limits
 
 

@@ -16,7 +16,8 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError, SampledField
+from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 
 logger = logging.getLogger("pymc_mrf")
 

@@ -41,7 +41,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.kernels.simulation.swendsen_wang import gibbs_and_cluster_sweeps
-from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
 from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment
