@@ -139,8 +139,8 @@ def test_too_few_iterations_are_reported(x):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"combine": "or"}, 'combine must be "joint", "max" or "min"'),
-        ({"family": "agreement"}, 'family must be "boltzmann" or "ising"'),
+        ({"combine": "or"}, 'combine must be one of "joint", "max", "min"'),
+        ({"family": "agreement"}, 'family must be one of "boltzmann", "ising"'),
         ({"bias_sd": 0.0}, "bias_sd must be a number above 0, or infinite, not 0.0"),
         ({"bias_sd": np.nan}, "bias_sd must be a number above 0, or infinite, not nan"),
         ({"tolerance": -1.0}, "tolerance must be a finite number above 0, not -1.0"),
