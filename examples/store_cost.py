@@ -16,7 +16,7 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 from examples._report import machine, parse_sizes, table, write_fragment
-from pymc_mrf.runs.chain import Plan, Writer, run_chain
+from pymc_mrf.runs.chain import ChainWriter, Plan, run_chain
 from pymc_mrf.runs.prepare import prepare
 from pymc_mrf.runs.store import Run, Store
 
@@ -55,7 +55,7 @@ def measure(make: Callable[[], pm.Model], seconds: float) -> list[str]:
     """Run a chain for some time: draws, writings, share of the CPU time, bytes of draws and state."""
     prepared = prepare(make(), seed=1, chains=1, tune=0, quiet=True)
     costs: list[float] = []
-    write = Writer.write
+    write = ChainWriter.write
 
     def timed(self, point, step):
         began = time.process_time()
@@ -72,7 +72,7 @@ def measure(make: Callable[[], pm.Model], seconds: float) -> list[str]:
         run_chain(plan, lambda news: True)
         first, began = store.head(0).n, time.process_time()
         end = time.monotonic() + seconds
-        with unittest.mock.patch.object(Writer, "write", timed):
+        with unittest.mock.patch.object(ChainWriter, "write", timed):
             run_chain(plan, lambda news: time.monotonic() > end)
         total, n = time.process_time() - began, store.head(0).n
         folder = os.path.join(location, "chain-0")

@@ -90,7 +90,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
         Called now and then; the chain writes and stops if it returns True.
     """
     step, tune, total = plan.step, plan.tune, plan.tune + plan.draws
-    writer = Writer(plan)
+    writer = ChainWriter(plan)
     step.sampling_state = plan.state
     step.setup_chain(random_generator_from_state(plan.rng), tune, plan.draws)
     step.tune = tune > 0
@@ -120,7 +120,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
             return
 
 
-class Writer:
+class ChainWriter:
     """Draws of a chain that are to be written, as PyMC records them.
 
     Parameters

@@ -59,9 +59,9 @@ def report_every_step():
 
 def die_after(n, once):
     """Have the first worker die whose chain has written n steps; once is a file that says that one has."""
-    from pymc_mrf.runs.chain import Writer
+    from pymc_mrf.runs.chain import ChainWriter
 
-    add = Writer.add
+    add = ChainWriter.add
 
     def add_and_die(self, *args):
         add(self, *args)
@@ -72,7 +72,7 @@ def die_after(n, once):
                 return
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Writer.add = add_and_die
+    ChainWriter.add = add_and_die
 
 
 def test_draws_are_those_of_one_machine(client, model, expected, tmp_path):

@@ -17,7 +17,7 @@ from pymc.sampling.parallel import ParallelSamplingError
 import pymc_mrf as pmrf
 from pymc_mrf.runs import chain as chain_module
 from pymc_mrf.runs import folder
-from pymc_mrf.runs.chain import Plan, Writer, run_chain
+from pymc_mrf.runs.chain import ChainWriter, Plan, run_chain
 from pymc_mrf.runs.prepare import prepare
 from pymc_mrf.runs.store import Run, Store, read_draws
 from pymc_mrf.runs.workers import run_in_processes
@@ -97,14 +97,14 @@ def run_until_death(plan, patch):
 
 def dies_at_step(k):
     def patch():
-        add, count = Writer.add, itertools.count(1)
+        add, count = ChainWriter.add, itertools.count(1)
 
         def add_and_die(self, *args):
             add(self, *args)
             if next(count) == k:
                 die()
 
-        Writer.add = add_and_die
+        ChainWriter.add = add_and_die
 
     return patch
 
@@ -265,14 +265,14 @@ def test_workers_die_with_their_parent_and_free_the_store(prepared, uninterrupte
 
 def test_a_killed_worker_is_told_of_and_the_others_write(prepared, tmp_path, monkeypatch):
     plans = [plan_of(prepared, tmp_path, chain, chains=2) for chain in range(2)]
-    add = Writer.add
+    add = ChainWriter.add
 
     def add_and_die(self, *args):
         add(self, *args)
         if self._plan.chain == 1 and self.head.n > 0:
             die()
 
-    monkeypatch.setattr(Writer, "add", add_and_die)
+    monkeypatch.setattr(ChainWriter, "add", add_and_die)
     with pytest.raises(ParallelSamplingError, match=r"chain 1 ended with exit code -9.*same store"):
         run_in_processes(plans, 2, FORK, lambda chain, news: False)
     assert all(Store(str(tmp_path)).head(chain).n > 0 for chain in range(2))
