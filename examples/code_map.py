@@ -52,7 +52,7 @@ AREAS = {
     "kernels:questions kernels:noise kernels:exact_edges kernels:split_field kernels:enumerated_field "
     "kernels:pseudo_edges kernels:shared_edges kernels:particle_edges kernels:weighted_particles "
     "kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling likelihood:edge_engine "
-    "likelihood:edge_field likelihood:*_edges likelihood:columns steps:edge_*",
+    "likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges likelihood:columns steps:edge_*",
     "StrippedBeta": "likelihood:stripped_beta steps:stripped_beta",
     "AuxiliaryVariableMH": "kernels:auxiliary_* steps:auxiliary_variable",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups kernels:group_labels "

@@ -254,6 +254,12 @@ def by_draw(values: xr.DataArray, found: np.ndarray, name: Any, **labels: Any) -
     return xr.DataArray(found, dims=(*dims, *labels), coords=coords, name=name)
 
 
+def dims_of(model: Any, name: str, n_dims: int) -> tuple[list[str], dict[str, list]]:
+    """Names of the dimensions of a variable of a model, and the labels that they have."""
+    dims = list(model.named_vars_to_dims.get(name) or [f"{name}_dim_{k}" for k in range(n_dims)])
+    return dims, {dim: list(model.coords[dim]) for dim in dims if model.coords.get(dim) is not None}
+
+
 def errors_of_means(draws: np.ndarray) -> np.ndarray:
     """Monte-Carlo errors (m,) of the means of draws (chain, draw, m); 0 for what never changes."""
     import arviz as az

@@ -121,7 +121,7 @@ def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
     elif changing.size:
         of_changing = az.ess(included.isel({dim: changing}), method="mean")
         n_effective = min(n_effective, float(of_changing.median()))
-    bound = 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n_effective)
+    bound = unseen(n_effective)
     present = values.where(values != 0.0)
     result = {
         "inclusion": inclusion,
@@ -136,6 +136,11 @@ def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
         result["bayes_factor"] = _odds(inclusion) / _odds(prior)
         result["bayes_factor_bound"] = _odds(nearest) / _odds(prior)
     return xr.Dataset(result, attrs={"variable": var_name, "n_draws": n_draws})
+
+
+def unseen(n_draws: float) -> float:
+    """Bound, with `BOUND_PROBABILITY`, the probability of what none of so many independent draws is."""
+    return 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n_draws)
 
 
 def median_graph(

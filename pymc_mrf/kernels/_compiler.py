@@ -22,7 +22,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -36,15 +36,22 @@ from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.types.misc import unliteral
+from numba.core.typing.templates import AbstractTemplate, infer_global
 
 from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
+from pymc_mrf.kernels._lowering import KernelPipeline
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
 
 
 def _unique_name(name: str, args: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:
-    """Name a function so that it meets none of another process, from disk: numba counts functions from 1."""
-    return default_mangler(name, args, abi_tags=abi_tags, uid=uid and uuid.uuid4().int)
+    """Name a function so that it meets none of another process, from disk: numba counts functions from 1.
+
+    Without the types of its arguments, which are as long as the rest of the code.
+    """
+    if uid is None:
+        return default_mangler(name, args, abi_tags=abi_tags)
+    return default_mangler(name, (), uid=uuid.uuid4().int)
 
 
 class KernelCode(JITCodeLibrary):
@@ -95,6 +102,10 @@ class KernelCode(JITCodeLibrary):
         )
 
 
+def _no_wrapper(*arguments: Any, **options: Any) -> None:
+    pass
+
+
 _n_open = 0  # kernels that are being compiled, each on behalf of the one before it
 
 
@@ -119,6 +130,8 @@ def _own_code(context: Any) -> Iterator[None]:
             gc.disable()
             codegen._library_class, codegen.set_env = KernelCode, set_environment
             context.mangler = _unique_name
+            # nobody but a kernel calls what numba compiles on the way
+            context.create_cpython_wrapper = context.create_cfunc_wrapper = _no_wrapper
             yield
         finally:
             if collects:
@@ -126,6 +139,7 @@ def _own_code(context: Any) -> Iterator[None]:
             _n_open -= 1
             if _n_open == 0:
                 del codegen._library_class, codegen.set_env, context.mangler
+                del context.create_cpython_wrapper, context.create_cfunc_wrapper
 
 
 class _KernelOnDisk(CompileResultCacheImpl):
@@ -144,7 +158,10 @@ class _PartOnDisk(_KernelOnDisk):
 
     def check_cachable(self, result: Any) -> bool:
         # an address of this process that is used is named where it is, and where it is declared
-        found = re.findall(r"numba\.dynamic\.globals\.[0-9a-f.]+", str(result.library._final_module))
+        module = result.library._final_module
+        if not any(v.name.startswith("numba.dynamic.globals") for v in module.global_variables):
+            return super().check_cachable(result)
+        found = re.findall(r"numba\.dynamic\.globals\.[0-9a-f.]+", str(module))
         return len(found) == len(set(found)) and super().check_cachable(result)
 
 
@@ -154,6 +171,9 @@ class _PartCache(FunctionCache):
 
 class Part(CPUDispatcher):
     """A function as other functions call it."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions, KernelPipeline)
 
     def enable_caching(self) -> None:
         """Keep it on disk beside the kernel that Python calls."""
@@ -187,8 +207,8 @@ class Kernel(CPUDispatcher):
         library.add_linking_library(part.library)
         library.add_linking_library(rtsys.library)  # counts the references to arrays that Python holds
         with context.push_code_library(library):
-            context.create_cpython_wrapper(
-                library, description, environment, part.call_helper, release_gil=True
+            type(context).create_cpython_wrapper(
+                context, library, description, environment, part.call_helper, release_gil=True
             )
         wrapper = library._final_module.get_function(description.llvm_cpython_wrapper_name)
         for attribute in ("optnone", "noinline"):  # to optimise what unpacks objects saves 1 us per call
@@ -218,10 +238,10 @@ class Kernel(CPUDispatcher):
         return _n_open == 0 and getattr(sys.modules.get(self.__module__), self.__name__, None) is self
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """How a function calls it; constants of one that is no kernel have the types of arguments."""
+        """How a function calls it; constants have the types of arguments, and are no kernels of their own."""
+        args, kws = tuple(map(unliteral, args)), {name: unliteral(t) for name, t in kws.items()}
         if self._is_called_by_address:
-            args, kws = map(unliteral, args), {name: unliteral(t) for name, t in kws.items()}
-            return super().get_call_template(tuple(args), kws)
+            return super().get_call_template(args, kws)
         return self._part.get_call_template(args, kws)
 
     def get_overload(self, signature: Any) -> Any:
@@ -238,6 +258,25 @@ class Kernel(CPUDispatcher):
         self.compile(args)
         result = self.overloads[args]
         return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+def call_chosen(question: Callable, choose: Callable[[Any], Kernel]) -> None:
+    """Have functions that call `question` call the kernel that `choose` gives for the type of an argument."""
+
+    class Choice(AbstractTemplate):
+        key = question
+        found: ClassVar[dict] = {}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            kernel = types.Dispatcher(choose(args[0]))
+            signature: Any = kernel.get_call_type(self.context, args, kws)
+            self.found[signature.args] = kernel.get_overload(signature)
+            return signature
+
+        def get_impl_key(self, signature: Any) -> Any:
+            return self.found[signature.args]
+
+    infer_global(question, types.Function(Choice))
 
 
 ADDRESS = "pymc_mrf_address_of_kernel"  # what machine code knows `_address_of` by

@@ -19,7 +19,7 @@ from typing import Any
 import numba
 from numba import config
 from numba.core import event
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 TESTED = ("0.66.0", "0.67.0", "0.68.0")
 """Versions of numba that `_compiler`, which rests on its private parts, is tested with."""
@@ -122,14 +122,12 @@ _PART: dict[str, Any] = _LEAN | {"forceinline": True}
 def _inherited(options: dict[str, Any]) -> dict[str, Any]:
     """Return those of `options` that numba takes of functions which it compiles itself."""
     names = ("error_model", "fastmath", "forceinline", "nogil", "no_cfunc_wrapper", "_nrt")
-    return {name: options[name] for name in names if name in options}
+    inherited = {name: options[name] for name in names if name in options}
+    if PLAIN:
+        return inherited
+    from pymc_mrf.kernels._lowering import KernelPipeline
 
-
-BY_TYPE = _inherited(_PART)
-"""Options of what numba chooses by type, compiled as a `part` is."""
-
-ALLOCATING_BY_TYPE = _inherited(_OPTIONS)
-"""Options of what numba chooses by type and allocates memory, compiled as by `jit`."""
+    return inherited | {"pipeline_class": KernelPipeline}
 
 
 def lean(function: Callable) -> Any:
@@ -168,3 +166,20 @@ def either(function: Callable) -> Any:
 def finite(function: Callable) -> Any:
     """Compile as `lean` a minimum or maximum over an array that holds no NaN, so that it is vectorised."""
     return _compile(function, **(_LEAN | {"fastmath": {"nsz", "nnan"}}))
+
+
+def call_chosen(question: Callable, choose: Callable[[Any], Any], allocates: bool) -> None:
+    """Have kernels that call `question` call what `choose` gives for the type of its first argument.
+
+    That is a kernel made by `part`, or one by `jit` if it `allocates` memory.
+    """
+    if not PLAIN:
+        from pymc_mrf.kernels._compiler import call_chosen as call
+
+        return call(question, choose)
+
+    def function_for(first: Any, *others: Any) -> Callable:
+        return choose(first).py_func
+
+    options = _inherited(_OPTIONS if allocates else _PART)
+    overload(question, jit_options=options, strict=False)(function_for)

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba.extending import overload
-
-from pymc_mrf.kernels._jit import ALLOCATING_BY_TYPE, BY_TYPE, jit, lean
+from pymc_mrf.kernels._jit import call_chosen, jit, part
 
 
 def by_type(question: Callable, allocates: bool = False) -> Any:
@@ -21,8 +19,8 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
         def tree_gain(view, e, x):
             ...
 
-    An answer is compiled as a part of its caller, as `lean` kernels are: a call with the many arrays of a
-    view takes some hundred nanoseconds. It counts no references: a kernel that counts them, as by `jit`,
+    An answer is a `part` of its caller: a call with the many arrays of a view takes some hundred
+    nanoseconds. It counts no references: a kernel that counts them, as by `jit`,
     must not take arrays that it returns. Called from Python, the kernel is chosen in the same way. What is
     registered for `object` answers for every type that has no answer of its own.
 
@@ -45,7 +43,7 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
 
     def register(*kinds: type) -> Callable:
         def keep(answer: Callable) -> Any:
-            kernel = jit(answer) if allocates else lean(answer)
+            kernel = jit(answer) if allocates else part(answer)
             answers.update(dict.fromkeys(kinds, kernel))
             return kernel
 
@@ -53,8 +51,5 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
 
     ask.register = register  # type: ignore[attr-defined]
 
-    def choose(first, *others):
-        return answer_for(first.instance_class).py_func
-
-    overload(ask, jit_options=ALLOCATING_BY_TYPE if allocates else BY_TYPE, strict=False)(choose)
+    call_chosen(ask, lambda kind: answer_for(kind.instance_class), allocates)
     return ask

@@ -9,9 +9,8 @@ statistic of one edge alone. Moves that the interpreter runs (their ``py_func``)
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from pymc_mrf.kernels._jit import ALLOCATING_BY_TYPE, jit
+from pymc_mrf.kernels._jit import call_chosen, jit
 from pymc_mrf.kernels.groups.edge_terms import sigmoid
 from pymc_mrf.kernels.junction_trees.junction_tree import collect
 from pymc_mrf.kernels.junction_trees.junction_tree_counts import binomial, draw_edge_statistics
@@ -91,9 +90,7 @@ def draw_statistics(aux: Any, eta: np.ndarray, out: np.ndarray, rng: np.random.G
     aux.draw_statistics(eta, out, rng)
 
 
-@overload(draw_statistics, jit_options=ALLOCATING_BY_TYPE, strict=False)
-def _compiled_draw_statistics(aux, eta, out, rng):
-    return draw_exactly.py_func
+call_chosen(draw_statistics, lambda kind: draw_exactly, allocates=True)
 
 
 @jit

@@ -16,7 +16,15 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy, dot_three
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.pseudo_rows import Room, Rows, information, node_terms, rows_of_node
+from pymc_mrf.kernels.views.pseudo_rows import (
+    BinaryRoom,
+    Room,
+    Rows,
+    allocate_room,
+    information,
+    node_terms,
+    rows_of_node,
+)
 from pymc_mrf.kernels.views.questions import Field, fill_node_tables
 
 ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
@@ -107,7 +115,7 @@ class PseudoEdges(NamedTuple):
         Of the edge that is looked at: without it, and at the value last asked for.
     kept : Ends
         `without`, kept: arrays with a first axis over blocks.
-    room : Room
+    room : BinaryRoom or Room
     """
 
     field: Field
@@ -123,7 +131,7 @@ class PseudoEdges(NamedTuple):
     without: Ends
     proposed: Ends
     kept: Ends
-    room: Room
+    room: BinaryRoom | Room
 
 
 def allocate_view(field: Field, n_biases: int, sources: np.ndarray, rows: Rows) -> PseudoEdges:
@@ -151,7 +159,7 @@ def allocate_view(field: Field, n_biases: int, sources: np.ndarray, rows: Rows) 
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),
-        room=Room(np.zeros((K, N)), *np.zeros((4, N))),
+        room=allocate_room(M, K, N),
     )
 
 

@@ -9,11 +9,12 @@ of the product of many normalisers. Arrays over rows are stored node by node, pa
 rows that occur 0 times.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean, lean_summing
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.vector_sums import (
     LOWEST,
     copy,
@@ -58,8 +59,24 @@ class Rows(NamedTuple):
     inverse: np.ndarray
 
 
+class BinaryRoom(NamedTuple):
+    """Scratch over rows for two states and one feature: one exponential in a row.
+
+    Attributes
+    ----------
+    odds, factor : (N,) arrays
+        Log odds of the second state, and one over the probability of the more probable one.
+    variance : (N,) array
+        Of the second state, times counts, after `node_terms`.
+    """
+
+    odds: np.ndarray
+    factor: np.ndarray
+    variance: np.ndarray
+
+
 class Room(NamedTuple):
-    """Scratch over rows.
+    """Scratch over rows for any states and features.
 
     Attributes
     ----------
@@ -80,6 +97,13 @@ def allocate_rows(d: int, D: int, M: int, N: int, block: np.ndarray) -> Rows:
     n_blocks, S = int(block.max(initial=0)) + 1, np.zeros((D, M, N))
     size, once = np.zeros((2, n_blocks), dtype=np.int64)
     return Rows(S[:d], S, block, size, once, *np.zeros((2, n_blocks, N)))
+
+
+def allocate_room(M: int, K: int, N: int) -> BinaryRoom | Room:
+    """Room for N rows of nodes with M features and K states."""
+    if (M, K) == (1, 2):
+        return BinaryRoom._make(np.zeros((3, N)))
+    return Room(np.zeros((K, N)), *np.zeros((4, N)))
 
 
 @lean
@@ -141,37 +165,6 @@ def fill_probabilities(table, F, L, n, once, P, top, z):
     return A
 
 
-@lean
-def binary_terms(table, F, T, n, once, room, L, R, p, v, C):
-    """`node_terms` of two states and one feature: one exponential in a row.
-
-    `table` (2,), `F` (1, 2), `T` and `n` (N,), `L` and `R` (N,), `p` and `v` (2,), and `C` (1, 1).
-    """
-    N = L.shape[0]
-    gap, step, low = table[1] - table[0], F[0, 1] - F[0, 0], F[0, 0]
-    l, factor, V = room.top[:N], room.z[:N], room.second[:N]
-    # two loops: LLVM vectorises a loop only if it touches few arrays
-    for j in range(N):
-        odds = gap + step * L[j]
-        l[j] = odds
-        factor[j] = 1.0 + exp_negative(max(-abs(odds), LOWEST))
-    for j in range(N):
-        q = 1.0 / factor[j]
-        one = q if l[j] >= 0.0 else 1.0 - q
-        R[j] = n[j] * (T[j] - low - step * one)
-        V[j] = n[j] * (q * (1.0 - q))
-    n_rows = total(n)
-    A = n_rows * table[0] + dot_positive(n, l) + sum_logs(factor, n, once, CHUNK)
-    if low != 0.0:
-        A += low * dot(n, L)
-    p[1] = (dot(n, T) - n_rows * low - total(R)) / step
-    p[0] = n_rows - p[1]
-    v[0] = total(V)
-    v[1] = v[0]
-    C[0, 0] = step * step * v[0]
-    return A
-
-
 @lean_summing
 def mean_product(T, R, S, Q, n, inverse):
     """Sum of (n T - R) (n S - Q) / n over rows: of the conditional means of two features.
@@ -184,6 +177,16 @@ def mean_product(T, R, S, Q, n, inverse):
     return value
 
 
+@by_type
+def fill_terms(room: Any, view: Any, i: int, L: Any, R: Any, p: Any, v: Any, C: Any) -> Any:
+    """Answer `node_terms`, with scratch in the view's `room`."""
+
+
+@by_type
+def information_in(room: Any, view: Any, i: int, S: Any, c: Any) -> Any:
+    """Answer `information`, from what `fill_terms` left in the view's `room`."""
+
+
 @lean
 def node_terms(view, i, L, R, p, v, C):
     """Terms of node i at local fields `L` (M, N); the sum over rows of the log normaliser.
@@ -191,12 +194,64 @@ def node_terms(view, i, L, R, p, v, C):
     Into `R` (M, N), `p` and `v` (K,) and `C` (M, M), which are as of `NodeTerms`. What `information` needs is
     left in the room for work.
     """
-    F, rows, room, table = view.field.features[i], view.rows, view.room, view.tables[i]
+    return fill_terms(view.room, view, i, L, R, p, v, C)
+
+
+@lean
+def information(view, i, S, c):
+    """Information of node i, after `node_terms`, about x, by which its local fields grow by x (S - c).
+
+    `S` (M, N): features of a source; `c` (M,): what is taken from them.
+    """
+    return information_in(view.room, view, i, S, c)
+
+
+@fill_terms.register(BinaryRoom)
+def binary_terms(room, view, i, L, R, p, v, C):
+    """Answer for two states and one feature: `L` and `R` (1, N), `p` and `v` (2,), and `C` (1, 1)."""
+    F, rows, table = view.field.features[i], view.rows, view.tables[i]
+    block = rows.block[i]
+    N, once = rows.size[block], rows.once[block]
+    n, T, own, rest = rows.n[block, :N], rows.T[i, 0, :N], L[0, :N], R[0, :N]
+    gap, step, low = table[1] - table[0], F[0, 1] - F[0, 0], F[0, 0]
+    l, factor, V = room.odds[:N], room.factor[:N], room.variance[:N]
+    # two loops: LLVM vectorises a loop only if it touches few arrays
+    for j in range(N):
+        odds = gap + step * own[j]
+        l[j] = odds
+        factor[j] = 1.0 + exp_negative(max(-abs(odds), LOWEST))
+    for j in range(N):
+        q = 1.0 / factor[j]
+        one = q if l[j] >= 0.0 else 1.0 - q
+        rest[j] = n[j] * (T[j] - low - step * one)
+        V[j] = n[j] * (q * (1.0 - q))
+    n_rows = total(n)
+    A = n_rows * table[0] + dot_positive(n, l) + sum_logs(factor, n, once, CHUNK)
+    if low != 0.0:
+        A += low * dot(n, own)
+    p[1] = (dot(n, T) - n_rows * low - total(rest)) / step
+    p[0] = n_rows - p[1]
+    v[0] = total(V)
+    v[1] = v[0]
+    C[0, 0] = step * step * v[0]
+    return A
+
+
+@information_in.register(BinaryRoom)
+def binary_information(room, view, i, S, c):
+    """Answer for two states and one feature, `S` (1, N) and `c` (1,)."""
+    F, N = view.field.features[i], rows_of_node(view.rows, i)
+    step = F[0, 1] - F[0, 0]
+    return step * step * dot_square(room.variance[:N], S[0, :N], c[0])
+
+
+@fill_terms.register(Room)
+def state_terms(room, view, i, L, R, p, v, C):
+    """Answer for any states: `L` and `R` (M, N), `p` and `v` (K,), and `C` (M, M)."""
+    F, rows, table = view.field.features[i], view.rows, view.tables[i]
     block, (M, K) = rows.block[i], F.shape
     N, once = rows.size[block], rows.once[block]
     n, inverse = rows.n[block, :N], rows.inverse[block, :N]
-    if K == 2 and M == 1:
-        return binary_terms(table, F, rows.T[i, 0, :N], n, once, room, L[0, :N], R[0, :N], p, v, C)
     P, T = room.P, rows.T[i]
     A = fill_probabilities(table, F, L, n, once, P, room.top[:N], room.z[:N])
     for l in range(M):
@@ -219,17 +274,11 @@ def node_terms(view, i, L, R, p, v, C):
     return A
 
 
-@lean
-def information(view, i, S, c):
-    """Information of node i, after `node_terms`, about x, by which its local fields grow by x (S - c).
-
-    `S` (M, N): features of a source; `c` (M,): what is taken from them.
-    """
-    F, rows, room = view.field.features[i], view.rows, view.room
+@information_in.register(Room)
+def state_information(room, view, i, S, c):
+    """Answer for any states, `S` (M, N) and `c` (M,)."""
+    F, rows = view.field.features[i], view.rows
     (M, K), N = F.shape, rows_of_node(rows, i)
-    if K == 2 and M == 1:
-        step = F[0, 1] - F[0, 0]
-        return step * step * dot_square(room.second[:N], S[0, :N], c[0])
     P, first, second, g = room.P, room.first[:N], room.second[:N], room.top
     for j in range(N):
         first[j], second[j] = 0.0, 0.0

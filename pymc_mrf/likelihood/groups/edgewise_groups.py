@@ -26,10 +26,6 @@ class EdgewiseLikelihood(ComputedLikelihood):
         """Take over the view of an engine of a field of `family`; `s` (edges,) as of `EdgewiseView`."""
         self._engine, self._view = engine, self._edgewise(engine.view, family, s)
         self._all_edges = np.arange(self.graph.n_edges)
-        present = self.x[:, self.columns.present]
-        self._states = np.stack(
-            [(present == a).sum(axis=0) for a in range(family.n_states)], axis=1
-        )  # (d, K)
         self._fill_nodes()
         self._node_score = self._score_nodes()
 
@@ -37,7 +33,6 @@ class EdgewiseLikelihood(ComputedLikelihood):
         """Hand them on to the engine of edges, and score their nodes."""
         super().set_data(x)
         self._engine.set_data(x)
-        self._states[:] = self._counts.nodes[self.columns.present]
         self._node_score = self._score_nodes()
 
     def set_node_tables(self, node_tables):
@@ -53,8 +48,9 @@ class EdgewiseLikelihood(ComputedLikelihood):
 
     def _score_nodes(self) -> float:
         """Sum the view's node tables over the data."""
-        seen = self._states > 0
-        return float(self._states[seen] @ self._view.edges.field.floor[seen])
+        states = self._counts.nodes[self.columns.present]  # (d, K)
+        seen = states > 0
+        return float(states[seen] @ self._view.edges.field.floor[seen])
 
     def _go_to(self, eta: np.ndarray) -> None:
         """Give the view the parameters `eta` (r,)."""
