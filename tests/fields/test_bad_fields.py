@@ -37,8 +37,8 @@ def test_tables_of_pairs(edges, nodes, message):
 @pytest.mark.parametrize(
     ("tables", "error", "message"),
     [
-        (None, TypeError, "tables must be a sequence of arrays, one per factor, not None"),
-        ({0: np.eye(2)}, TypeError, "tables must be a sequence of arrays in the order of scopes"),
+        (None, TypeError, "tables must be a sequence of log tables, one per factor, not None"),
+        ({0: np.eye(2)}, TypeError, "tables must be a sequence of tables in the order of scopes"),
         ([None], ValueError, r"tables\[0\] must be numeric, .* it is None"),
         ([[[0], [0, 1]]], ValueError, r"tables\[0\] must be numeric, a rectangular array"),
     ],
