@@ -33,8 +33,8 @@ LAYERS = (
 # files by layer and name, with its folder if that matters; the first area that has a file keeps it
 AREAS = {
     "Monte Carlo likelihood": "kernels:monte_carlo_* kernels:sample_sums likelihood:monte_carlo_* "
-    "likelihood:reference* distributions:monte_carlo distributions:log_partition_by_sample "
-    "steps:monte_carlo_gibbs",
+    "likelihood:reference* likelihood:sampled_field distributions:monte_carlo "
+    "distributions:log_partition_by_sample steps:monte_carlo_gibbs",
     "fields in time": "kernels:listed_* kernels:simulation/series likelihood:listed_* distributions:kinetic* "
     "graph:lagged fields:series steps:series_gibbs steps:conditional_gibbs analysis:forecast",
     "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks kernels:table_blocks "
@@ -43,7 +43,7 @@ AREAS = {
     "Gaussian fields": "kernels:gaussian* likelihood:gaussian_* fields:gaussian distributions:gaussian* "
     "steps:gaussian_* steps:measured_field analysis:partial_correlations",
     "mixed fields": "kernels:mixed* likelihood:mixed_* fields:mixed fields:column_kinds distributions:mixed* "
-    "steps:mixed_* analysis:mixed_prediction",
+    "steps:mixed_*",
     "communities": "kernels:communities steps:community_gibbs distributions:edge_communities",
     "Chen & Welling": "kernels:persistent_langevin kernels:reversible_jump likelihood:chen_welling "
     "likelihood:uncentred_edges steps:chen_welling steps:feature_step steps:persistent_langevin "
@@ -52,7 +52,7 @@ AREAS = {
     "kernels:questions kernels:noise kernels:exact_edges kernels:split_field kernels:enumerated_field "
     "kernels:pseudo_edges kernels:shared_edges kernels:particle_edges kernels:weighted_particles "
     "kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling likelihood:edge_engine "
-    "likelihood:*_edges likelihood:columns steps:edge_*",
+    "likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges likelihood:columns steps:edge_*",
     "StrippedBeta": "likelihood:stripped_beta steps:stripped_beta",
     "AuxiliaryVariableMH": "kernels:auxiliary_* steps:auxiliary_variable",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups kernels:group_labels "

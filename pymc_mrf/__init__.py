@@ -16,6 +16,7 @@ from pymc_mrf.distributions import _numba
 
 if TYPE_CHECKING:
     from pymc_mrf import datasets
+    from pymc_mrf.analysis.calibration import prediction_calibration
     from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
@@ -43,12 +44,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.original_units import original_units
     from pymc_mrf.analysis.partial_correlations import partial_correlations
     from pymc_mrf.analysis.plan_summary import summarize_plan
-    from pymc_mrf.analysis.prediction import (
-        predict_nodes,
-        predictability,
-        prediction_calibration,
-        score_predictions,
-    )
+    from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
     from pymc_mrf.analysis.prior_in_cone import prior_in_cone
@@ -344,7 +340,7 @@ _HOMES = {
     "precision_recall": "pymc_mrf.analysis.edges",
     "predict_nodes": "pymc_mrf.analysis.prediction",
     "predictability": "pymc_mrf.analysis.prediction",
-    "prediction_calibration": "pymc_mrf.analysis.prediction",
+    "prediction_calibration": "pymc_mrf.analysis.calibration",
     "prepare": "pymc_mrf.fields.tables",
     "prior_in_cone": "pymc_mrf.analysis.prior_in_cone",
     "prior_sensitivity": "pymc_mrf.analysis.prior_sensitivity",

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any, NamedTuple
@@ -21,9 +22,14 @@ def warn_user(message: str) -> None:
     warnings.warn(message, UserWarning, skip_file_prefixes=(PACKAGE,))
 
 
+def is_integer(value: Any) -> bool:
+    """Whether `value` is one integer; a bool is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def whole_number(value: Any, name: str, smallest: int) -> int:
     """Return `value` as an int of at least `smallest`, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
+    if not is_integer(value) or value < smallest:
         kind = {0: "a non-negative integer", 1: "a positive integer"}
         raise ValueError(
             f"{name} must be {kind.get(smallest, f'an integer of at least {smallest}')}, not {value!r}"
@@ -56,6 +62,14 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def check_option(value: Any, name: str, options: Iterable[str], remedy: str = "") -> None:
+    """Refuse a value that is none of the texts `options`; a `remedy` ends the message."""
+    options = list(options)
+    if not isinstance(value, str) or value not in options:
+        shown = ", ".join(f'"{option}"' for option in options)
+        raise ValueError(f"{name} must be one of {shown}, not {value!r}{remedy}")
+
+
 def random_generator(rng: Any, name: str) -> np.random.Generator:
     """Make a generator from a generator, a seed or None, or refuse what is none of these."""
     try:
@@ -71,6 +85,22 @@ def sequence(value: Any, name: str, of: str) -> list:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{name} must be a sequence of {of}, not {value!r}")
     return list(value)
+
+
+def repeated(labels: Sequence) -> list:
+    """Return the labels that occur more than once, each once."""
+    return [label for label, n in Counter(labels).items() if n > 1]
+
+
+def first_cell(is_wrong: np.ndarray) -> tuple[int, ...]:
+    """Return the index of the first True entry of an array that has one."""
+    return tuple(np.argwhere(is_wrong)[0].tolist())
+
+
+def check_array_shape(array: np.ndarray, shape: tuple[int, ...], name: str, what: str = "") -> None:
+    """Refuse an array of another shape; `what` says what its entries are."""
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}{what and ', ' + what}, not {array.shape}")
 
 
 def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
@@ -109,6 +139,14 @@ def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
             f"{_remedy(array, cell)}"
         )
     return array
+
+
+def check_entries(array: np.ndarray, are_right: np.ndarray, name: str, remedy: str) -> None:
+    """Refuse an array in which some entries are not right: tell the first, how many, and the remedy."""
+    wrong = ~np.asarray(are_right)
+    if wrong.any():
+        others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
+        raise ValueError(f"{name} has the value {array[wrong][0]:g}{others}; {remedy}")
 
 
 def _remedy(array: np.ndarray, cell: tuple[int, ...]) -> str:
@@ -164,9 +202,22 @@ def check_labels(values: Any, labels: Sequence, name: str, what: str, axis: int 
     ValueError
         If the labels are those of the graph in another order, or only some of them are.
     """
-    given, select = _labels_along(axis, values, name)
-    if given is not None:
-        _compare_labels(given, list(labels), name, what, select)
+    axes = axes_of_values(values, name)
+    if len(axes) < -axis or not axes[axis]:
+        return
+    [found] = axes[axis]
+    if found.labels is not None:
+        _compare_labels(found.labels, list(labels), name, what, _in_order(values, found.dim, axis, name))
+
+
+def _in_order(values: Any, dim: str, axis: int, name: str) -> str:
+    """Say by which expression a table or labelled array gets the order of the graph along an axis."""
+    of_labels = ".loc[labels]"
+    if hasattr(values, "coords"):
+        of_labels = f".sel({{{dim!r}: labels}})"
+    elif axis == -1 and hasattr(values, "columns"):
+        of_labels = "[labels]"
+    return f"{name.split(': ')[-1]}{of_labels} with the labels in the order of the graph"
 
 
 def _compare_labels(given: list, wanted: list, name: str, what: str, select: str) -> None:
@@ -265,19 +316,22 @@ def axes_of_values(values: Any, name: str) -> list[list[Axis]]:
         Of the argument.
     """
     dims, index, columns = (getattr(values, key, None) for key in ("dims", "index", "columns"))
-    axes: list[tuple[str, list | None, int]]
+    if hasattr(values, "owner"):
+        return []  # symbolic
     if isinstance(dims, tuple) and hasattr(values, "coords"):
-        axes = [
-            (str(dim), values.coords[dim].values.tolist() if dim in values.coords else None, n)
-            for dim, n in zip(dims, values.shape, strict=True)
-        ]
-    elif index is None or callable(index):
-        return []
-    else:
-        tables: list[Any] = [index] if columns is None else [index, columns]
-        names = ("index", "columns")
-        axes = [(str(t.name or n), list(t), len(t)) for t, n in zip(tables, names, strict=False)]
-    return [[Axis(*axis, name)] for axis in axes]
+        known = [values.coords[dim].values.tolist() if dim in values.coords else None for dim in dims]
+        given = zip(map(str, dims), known, values.shape, strict=True)
+        return [[Axis(*axis, name)] for axis in given]
+    has_index = index is not None and not callable(index)  # polars has none
+    rows = [[_axis_of(index, "index", name)] if has_index else []]
+    if columns is None:
+        return rows if has_index else []
+    return [*rows, [_axis_of(columns, "columns", name)]]
+
+
+def _axis_of(labels: Any, kind: str, name: str) -> Axis:
+    """Axis with the labels of the rows or columns of a table."""
+    return Axis(str(getattr(labels, "name", None) or kind), list(labels), len(labels), name)
 
 
 def _role_of(axis: Axis, role: str, labels: dict[str, Sequence]) -> str:
@@ -300,23 +354,3 @@ def _texts(labels: Sequence, role: str) -> list:
 
 def _is_numbered(labels: Sequence, start: int) -> bool:
     return list(labels) == list(range(start, start + len(labels)))
-
-
-def _labels_along(axis: int, values: Any, name: str) -> tuple[list | None, str]:
-    """Labels along one of the last two axes, None without, and the expression that puts them in order."""
-    if hasattr(values, "owner"):
-        return None, ""  # symbolic
-    name = name.split(": ")[-1]
-    columns, dims = getattr(values, "columns", None), getattr(values, "dims", None)
-    if columns is not None and axis == -1:
-        return list(columns), f"{name}[labels] with the labels in the order of the graph"
-    if isinstance(dims, tuple) and hasattr(values, "coords"):
-        if len(dims) < -axis:
-            return None, ""
-        dim = dims[axis]
-        found = values.coords[dim].values.tolist() if dim in values.coords else None
-        return found, f"{name}.sel({{{dim!r}: labels}}) with the labels in the order of the graph"
-    index = getattr(values, "index", None)
-    if index is not None and not callable(index) and (axis == -1) == (columns is None):
-        return list(index), f"{name}.loc[labels] with the labels in the order of the graph"
-    return None, ""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pymc as pm
 import pytest
 import xarray as xr
@@ -108,3 +109,41 @@ def test_seeds(value):
 def test_sequences(value):
     with pytest.raises(TypeError, match="blocks must be a sequence of nodes, not"):
         checks.sequence(value, "blocks", "nodes")
+
+
+def test_integers_and_options():
+    assert checks.is_integer(np.int8(3)) and checks.is_integer(-2)
+    assert not any(map(checks.is_integer, (True, 2.0, "2", None, np.array([1]))))
+    checks.check_option("b", "kind", ("a", "b"))
+    for value in ("c", None, ["a"]):
+        with pytest.raises(ValueError, match=r'^kind must be one of "a", "b", not .*: say why$'):
+            checks.check_option(value, "kind", ("a", "b"), ": say why")
+
+
+def test_what_occurs_twice_and_where_it_is_wrong():
+    assert checks.repeated(["b", "a", "b", 1, "a", "b"]) == ["b", "a"] and checks.repeated([]) == []
+    wrong = np.zeros((2, 3), dtype=bool)
+    wrong[1, 1:] = True
+    assert checks.first_cell(wrong) == (1, 1)
+    checks.check_array_shape(wrong, (2, 3), "x")
+    with pytest.raises(ValueError, match=r"^x must have shape \(3,\), one per node, not \(2, 3\)$"):
+        checks.check_array_shape(wrong, (3,), "x", "one per node")
+
+
+def test_axes_of_tables():
+    frame = pd.DataFrame([[0, 1]], index=pd.Index(["r"], name="row"), columns=["a", "b"])
+    rows, columns = checks.axes_of_values(frame, "x")
+    assert [axis.dim for axis in rows + columns] == ["row", "columns"]
+    assert columns[0].labels == ["a", "b"] and rows[0].labels == ["r"]
+    rows, columns = checks.axes_of_values(pl.DataFrame({"a": [0], "b": [1]}), "x")
+    assert rows == [] and columns[0].labels == ["a", "b"]
+    assert checks.axes_of_values([0, 1], "x") == [] == checks.axes_of_values(pm.math.constant(1.0), "x")
+
+
+def test_entries():
+    x = np.array([[1.0, -2.0], [np.nan, 0.5]])
+    checks.check_entries(x[:, 1], x[:, 1] < 1, "x", "give less")
+    with pytest.raises(ValueError, match=r"^x has the value nan; give numbers$"):
+        checks.check_entries(x, np.isfinite(x), "x", "give numbers")
+    with pytest.raises(ValueError, match=r"^x has the value -2 and 1 more; give positive numbers$"):
+        checks.check_entries(x, x > 0, "x", "give positive numbers")

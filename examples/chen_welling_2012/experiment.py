@@ -17,6 +17,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
+from examples._report import SILENT
 from examples.chen_welling_2012.truths import Truth
 from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
 
@@ -116,13 +117,10 @@ def sample_posterior(
             draws=draws,
             tune=tune,
             chains=1,
-            cores=1,
             step=None if step is None else step(model),
             initvals=initvals,
             random_seed=int(rng.integers(2**31)),
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,
+            **SILENT,
         )
     seconds = time.process_time() - start
     posterior = idata.posterior.isel(chain=0)

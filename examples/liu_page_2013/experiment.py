@@ -22,7 +22,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import table
+from examples._report import SILENT, table
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 
@@ -90,12 +90,9 @@ def sample_posterior(
             draws=n_steps,
             tune=0,
             chains=1,
-            cores=1,
             step=step([theta]),
             random_seed=int(rng.integers(2**31)),
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,
+            **SILENT,
         )
     return idata, time.process_time() - start
 

@@ -18,7 +18,7 @@ import pymc as pm
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table, write_fragment
+from examples._report import SILENT, machine, parse_sizes, table, write_fragment
 from tests.reference.grouped_posterior import grouped_posterior
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]  # a square with one diagonal
@@ -59,11 +59,9 @@ def errors(x, graph, exact, step, draws, tune, seed):
             draws,
             tune=tune,
             chains=2,
-            cores=1,
             step=step([theta]),
             random_seed=seed,
-            progressbar=False,
-            quiet=True,
+            **SILENT,
         )
     groups = pmrf.n_groups(idata, "theta").values.ravel()
     share = np.bincount(groups, minlength=len(exact.n_groups)) / groups.size

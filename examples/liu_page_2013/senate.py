@@ -12,7 +12,7 @@ import arviz as az
 import pymc as pm
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, table, write_fragment
+from examples._report import SILENT, machine, parse_sizes, table, write_fragment
 
 STEPS = 3000
 BURN_IN = 500
@@ -34,11 +34,9 @@ def sample(train, likelihood, step, steps, burn_in, seed):
             steps - burn_in,
             tune=burn_in,
             chains=1,
-            cores=1,
             step=step([theta]),
             random_seed=seed,
-            progressbar=False,
-            quiet=True,
+            **SILENT,
         )
     return idata, time.perf_counter() - start
 

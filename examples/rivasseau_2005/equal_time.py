@@ -1,10 +1,13 @@
-"""Shared by the comparisons of Rivasseau (2005), ch. 6: samplers run by the clock, plots of errors."""
+"""Shared by the comparisons of Rivasseau (2005), ch. 6: samplers run by the clock, tables, plots."""
 
 import time
 from collections.abc import Callable
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from examples._report import table
 
 # Okabe & Ito's colours, distinguishable by the colour-blind
 LOOKS = {
@@ -15,6 +18,17 @@ LOOKS = {
     "bp_damped": ("loopy BP, damped", "#CC79A7"),
     "bp_parallel": ("loopy BP, all messages at once", "#56B4E9"),
 }
+
+CONVERGED = {
+    "bp": "BP converged",
+    "bp_damped": "damped BP converged",
+    "bp_parallel": "BP converged, all messages at once",
+}
+DAMPING = {"bp": 0.0, "bp_damped": 0.5}
+SAMPLERS = ("gibbs", "gibbs_rb", "tree")
+N_TIMES = 6
+FLOOR = 1e-6
+"""Smallest error that is drawn."""
 
 Advance = Callable[[int, np.ndarray], None]
 """Move all chains by a number of sweeps and add the estimates of every chain to the sums given."""
@@ -53,6 +67,86 @@ def run(advance: Advance, shape: tuple[int, ...], times: np.ndarray) -> tuple[li
         means.append(total / n_sweeps)
         n_all += n_sweeps
     return means, n_all
+
+
+class Results:
+    """Errors of the runs of one experiment, which has a figure of the thesis and a title.
+
+    Parameters
+    ----------
+    experiment : NamedTuple
+    propagation : sequence of str
+        Kinds of belief propagation that are compared with the samplers.
+    """
+
+    def __init__(self, experiment, propagation) -> None:
+        self.experiment = experiment
+        self.errors: dict[str, list] = {name: [] for name in (*propagation, *SAMPLERS)}
+        self.converged: dict[str, list[bool]] = {name: [] for name in propagation}
+        self.seconds: dict[str, list[float]] = {name: [] for name in propagation}
+        self.sweeps: dict[str, list[int]] = {name: [] for name in SAMPLERS}
+
+    @property
+    def title(self) -> str:
+        """What tells the experiment from others."""
+        return self.experiment.title
+
+    def final(self, name: str) -> np.ndarray:
+        """Errors of a method at its end, one per run."""
+        return np.array([np.ravel(error)[-1] for error in self.errors[name]])
+
+    def below(self, name: str, other: str) -> str:
+        """In how many runs one method ends with a smaller error than another."""
+        return of((self.final(name) < self.final(other)).tolist())
+
+    def others(self) -> dict[str, str]:
+        """Further columns of the table of who wins."""
+        return {}
+
+
+def of(outcomes: list[bool]) -> str:
+    """Count how many are true."""
+    return f"{sum(outcomes)} of {len(outcomes)}"
+
+
+def tables(all_results: list[Results]) -> str:
+    """Errors at the end, and who wins."""
+    errors, wins = [], []
+    for results in all_results:
+        label = f"{results.experiment.figure}, {results.title}"
+        errors.append([label, *(median_range(results.final(name)) for name in results.errors)])
+        wins.append(
+            {
+                "figure": label,
+                "tree below Gibbs, counts": results.below("tree", "gibbs"),
+                "tree below Gibbs, Rao-Bl.": results.below("tree", "gibbs_rb"),
+                "tree below BP": results.below("tree", "bp"),
+                **{CONVERGED[name]: of(outcomes) for name, outcomes in results.converged.items()},
+                "ms of BP": f"{1000 * np.median(results.seconds['bp']):.2g}",
+                "sweeps, Gibbs / Rao-Bl. / tree": " / ".join(
+                    f"{np.median(results.sweeps[name]):.0f}" for name in SAMPLERS
+                ),
+                **results.others(),
+            }
+        )
+    header = ["figure", *(LOOKS[name][0] for name in all_results[0].errors)]
+    return table(header, errors) + "\n" + table(list(wins[0]), [list(row.values()) for row in wins])
+
+
+def draw_figure(all_results: list[Results], times: list[np.ndarray], ending: tuple[str, ...]) -> Figure:
+    """One row per figure of the thesis: samplers by time, beside them methods that end by themselves."""
+    figure = Figure(figsize=(8.5, 3.1 * len(all_results)), layout="constrained")
+    axes = figure.subplots(len(all_results), 2, width_ratios=[5, 1], sharey="row", squeeze=False)
+    for (left, right), results, at in zip(axes, all_results, times, strict=True):
+        box_plots(left, at, {name: np.maximum(results.errors[name], FLOOR) for name in SAMPLERS})
+        final_boxes(right, {name: np.maximum(results.final(name), FLOOR) for name in ending})
+        left.set_title(f"Figure {results.experiment.figure}: {results.title}", fontsize=10)
+        left.set_ylabel("error of the marginals")
+        right.set_title("at its end", fontsize=9)
+    handles = [h for ax in axes[0] for h in ax.get_legend_handles_labels()[0]]
+    labels = [LOOKS[name][0] for name in (*SAMPLERS, *ending)]
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    return figure
 
 
 def box_plots(ax: Axes, times: np.ndarray, errors: dict[str, np.ndarray]) -> None:

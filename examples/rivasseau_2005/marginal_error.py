@@ -18,19 +18,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.special import gammaln, logsumexp
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, save_figure, table, write_fragment
+from examples._report import machine, parse_sizes, save_figure, write_fragment
+from examples.rivasseau_2005 import equal_time
 from examples.rivasseau_2005.equal_time import (
+    DAMPING,
+    FLOOR,
     LOOKS,
-    box_plots,
+    N_TIMES,
+    SAMPLERS,
     checkpoints,
     distance,
-    final_boxes,
+    draw_figure,
     median_range,
     run,
+    tables,
 )
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
@@ -44,14 +48,9 @@ LONGER = 10
 """How many times longer than the compared runs those are that serve as truth."""
 AGREEMENT = 0.02
 """Largest distance of the two long runs whose mean is taken for the truth."""
-DAMPING = {"bp": 0.0, "bp_damped": 0.5}
-SAMPLERS = ("gibbs", "gibbs_rb", "tree")
 LONG = ("gibbs", "tree")
-N_TIMES = 6
 MOST_DISCARDED = 3
 """How many times as many runs as asked for may be discarded."""
-FLOOR = 1e-6
-"""Smallest error that is drawn."""
 
 MakeGraph = Callable[[np.random.Generator], pmrf.PairwiseGraph]
 
@@ -203,18 +202,22 @@ def long_runs(field: pmrf.PairwiseField, n_chains: int, budget: float, rng) -> T
     return Truth(mean, distance(*means), float(precisions.sum() ** -0.5))
 
 
-class Results:
+class Results(equal_time.Results):
     """Errors of the runs of one experiment; those of the runs that the thesis discards apart."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self.experiment = experiment
-        self.errors: dict[str, list] = {name: [] for name in (*DAMPING, *SAMPLERS)}
-        self.converged: dict[str, list[bool]] = {name: [] for name in DAMPING}
-        self.seconds: dict[str, list[float]] = {name: [] for name in DAMPING}
-        self.sweeps: dict[str, list[int]] = {name: [] for name in SAMPLERS}
+        super().__init__(experiment, DAMPING)
         self.truths: list[Truth] = []
-        self.apart: dict[str, list[float]] = {name: [] for name in (*DAMPING, *SAMPLERS)}
+        self.apart: dict[str, list[float]] = {name: [] for name in self.errors}
         self.n_discarded = 0
+
+    def others(self) -> dict[str, str]:
+        """Further columns of the table of who wins."""
+        error = np.median([truth.error for truth in self.truths])
+        return {
+            "largest distance of the long runs": f"{max(truth.gap for truth in self.truths):.2g}",
+            "standard error of the truth, median": f"{error:.1g}" if error else "exact",
+        }
 
     def add(self, model: Model, times: np.ndarray, rng: np.random.Generator) -> bool:
         """Make one run; False if the long runs disagree."""
@@ -248,14 +251,6 @@ class Results:
             self.errors[name].append(error)
         return True
 
-    def final(self, name: str) -> np.ndarray:
-        """Errors of a method at its end, one per run."""
-        return np.array([np.ravel(error)[-1] for error in self.errors[name]])
-
-    def below(self, name: str, other: str) -> str:
-        """In how many runs one method ends with a smaller error than another."""
-        return f"{int((self.final(name) < self.final(other)).sum())} of {len(self.truths)}"
-
     def discards(self) -> str:
         """One sentence."""
         text = f"Figure {self.experiment.figure}: {self.n_discarded} runs were discarded"
@@ -279,61 +274,6 @@ def compare(experiment: Experiment, runs: int, seconds: float, seed: int) -> Res
             )
         results.add(Model.draw(experiment.graph(rng), rng), times, chains)
     return results
-
-
-def tables(all_results: list[Results]) -> str:
-    """Errors at the end, and who wins."""
-    errors, wins = [], []
-    for results in all_results:
-        title = f"{results.experiment.figure}, {results.experiment.title}"
-        errors.append([title, *(median_range(results.final(name)) for name in results.errors)])
-        gap = max(truth.gap for truth in results.truths)
-        error = np.median([truth.error for truth in results.truths])
-        wins.append(
-            [
-                title,
-                results.below("tree", "gibbs"),
-                results.below("tree", "gibbs_rb"),
-                results.below("tree", "bp"),
-                *(f"{sum(results.converged[name])} of {len(results.truths)}" for name in DAMPING),
-                f"{1000 * np.median(results.seconds['bp']):.2g}",
-                " / ".join(f"{np.median(results.sweeps[name]):.0f}" for name in SAMPLERS),
-                f"{gap:.2g}",
-                f"{error:.1g}" if error else "exact",
-            ]
-        )
-    header = ["figure", *(LOOKS[name][0] for name in all_results[0].errors)]
-    wins_header = [
-        "figure",
-        "tree below Gibbs, counts",
-        "tree below Gibbs, Rao-Bl.",
-        "tree below BP",
-        "BP converged",
-        "damped BP converged",
-        "ms of BP",
-        "sweeps, Gibbs / Rao-Bl. / tree",
-        "largest distance of the long runs",
-        "standard error of the truth, median",
-    ]
-    return table(header, errors) + "\n" + table(wins_header, wins)
-
-
-def draw_figure(all_results: list[Results], seconds: float) -> Figure:
-    """One row per figure of the thesis: samplers by time, belief propagation beside them."""
-    figure = Figure(figsize=(8.5, 3.1 * len(all_results)), layout="constrained")
-    axes = figure.subplots(len(all_results), 2, width_ratios=[5, 1], sharey="row", squeeze=False)
-    for (left, right), results in zip(axes, all_results, strict=True):
-        times = checkpoints(seconds * results.experiment.share, N_TIMES)
-        samplers = {name: np.maximum(results.errors[name], FLOOR) for name in SAMPLERS}
-        box_plots(left, times, samplers)
-        final_boxes(right, {"bp": np.maximum(results.final("bp"), FLOOR)})
-        left.set_title(f"Figure {results.experiment.figure}: {results.experiment.title}", fontsize=10)
-        left.set_ylabel("error of the marginals")
-        right.set_title("at its end", fontsize=9)
-    handles = [h for ax in axes[0] for h in ax.get_legend_handles_labels()[0]]
-    names = [LOOKS[name][0] for name in (*SAMPLERS, "bp")]
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), fontsize=8)
-    return figure
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -378,7 +318,9 @@ def main(argv: list[str] | None = None) -> None:
         f"`examples/rivasseau_2005/marginal_error.py`, seed {arguments.seed}. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "rivasseau_marginals.md")
-    save_figure(draw_figure(all_results, arguments.seconds), arguments.output, "rivasseau_marginals.png")
+    times = [checkpoints(arguments.seconds * e.share, N_TIMES) for e in experiments]
+    figure = draw_figure(all_results, times, ("bp",))
+    save_figure(figure, arguments.output, "rivasseau_marginals.png")
     print(f"Done in {time.perf_counter() - start:.0f} s")
 
 

@@ -18,18 +18,20 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from examples._report import machine, parse_sizes, save_figure, table, write_fragment
+from examples._report import machine, parse_sizes, save_figure, write_fragment
+from examples.rivasseau_2005 import equal_time
 from examples.rivasseau_2005.equal_time import (
-    LOOKS,
-    box_plots,
+    DAMPING,
+    FLOOR,
+    N_TIMES,
+    SAMPLERS,
     checkpoints,
     distance,
-    final_boxes,
-    median_range,
+    draw_figure,
     run,
+    tables,
 )
 from pymc_mrf.fields.factor_graph import factor_tables
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
@@ -39,13 +41,8 @@ DENSITY = 0.15
 PRIOR = 0.01
 MOST_PARENTS = 10
 N_CHAINS = 16
-N_TIMES = 6
-FLOOR = 1e-6
-"""Smallest error that is drawn."""
-DAMPING = {"bp": 0.0, "bp_damped": 0.5}
 PROPAGATION = (*DAMPING, "bp_parallel")
 PARALLEL_ITERATIONS = 100
-SAMPLERS = ("gibbs", "gibbs_rb", "tree")
 
 
 class Experiment(NamedTuple):
@@ -139,22 +136,31 @@ class Sampler:
             total[..., 1] += self.x
 
 
-class Results:
+class Results(equal_time.Results):
     """Errors of the runs of one experiment."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self.experiment = experiment
-        self.errors: dict[str, list] = {name: [] for name in (*PROPAGATION, *SAMPLERS)}
-        self.converged: dict[str, list[bool]] = {name: [] for name in PROPAGATION}
-        self.seconds: dict[str, list[float]] = {name: [] for name in ("exact", "bp")}
-        self.sweeps: dict[str, list[int]] = {name: [] for name in SAMPLERS}
+        super().__init__(experiment, PROPAGATION)
+        self.exact_seconds: list[float] = []
         self.n_trees: list[int] = []
+
+    @property
+    def title(self) -> str:
+        """Title and leak."""
+        return f"{self.experiment.title} ({self.experiment.leak})"
+
+    def others(self) -> dict[str, str]:
+        """Further columns of the table of who wins."""
+        return {
+            "ms of the junction tree": f"{1000 * np.median(self.exact_seconds):.2g}",
+            "trees of a partition": f"{np.mean(self.n_trees):.1f}",
+        }
 
     def add(self, field: pmrf.FactorGraphField, times: np.ndarray, rng: np.random.Generator) -> None:
         """Make one run."""
         start = time.process_time()
         truth = np.array(field.marginals().variables)
-        self.seconds["exact"].append(time.process_time() - start)
+        self.exact_seconds.append(time.process_time() - start)
         for name, damping in DAMPING.items():
             start = time.process_time()
             with warnings.catch_warnings():
@@ -174,14 +180,6 @@ class Results:
             self.sweeps[name].append(n_sweeps)
         self.n_trees.append(sampler.n_trees)
 
-    def final(self, name: str) -> np.ndarray:
-        """Errors of a method at its end, one per run."""
-        return np.array([np.ravel(error)[-1] for error in self.errors[name]])
-
-    def below(self, name: str, other: str) -> str:
-        """In how many runs one method ends with a smaller error than another."""
-        return f"{int((self.final(name) < self.final(other)).sum())} of {len(self.n_trees)}"
-
 
 def compare(
     experiment: Experiment, size: tuple[int, int], runs: int, times: np.ndarray, seed: int
@@ -193,60 +191,6 @@ def compare(
     for _ in range(runs):
         results.add(network(*size, experiment.leak, rng), times, chains)
     return results
-
-
-def tables(all_results: list[Results]) -> str:
-    """Errors at the end, and who wins."""
-    errors, wins = [], []
-    for results in all_results:
-        title = f"{results.experiment.figure}, {results.experiment.title} ({results.experiment.leak})"
-        errors.append([title, *(median_range(results.final(name)) for name in results.errors)])
-        wins.append(
-            [
-                title,
-                results.below("tree", "gibbs"),
-                results.below("tree", "gibbs_rb"),
-                results.below("tree", "bp"),
-                *(f"{sum(results.converged[name])} of {len(results.n_trees)}" for name in PROPAGATION),
-                f"{1000 * np.median(results.seconds['bp']):.2g}",
-                f"{1000 * np.median(results.seconds['exact']):.2g}",
-                " / ".join(f"{np.median(results.sweeps[name]):.0f}" for name in SAMPLERS),
-                f"{np.mean(results.n_trees):.1f}",
-            ]
-        )
-    header = ["figure (leak)", *(LOOKS[name][0] for name in all_results[0].errors)]
-    wins_header = [
-        "figure (leak)",
-        "tree below Gibbs, counts",
-        "tree below Gibbs, Rao-Bl.",
-        "tree below BP",
-        "BP converged",
-        "damped BP converged",
-        "BP converged, all messages at once",
-        "ms of BP",
-        "ms of the junction tree",
-        "sweeps, Gibbs / Rao-Bl. / tree",
-        "trees of a partition",
-    ]
-    return table(header, errors) + "\n" + table(wins_header, wins)
-
-
-def draw_figure(all_results: list[Results], times: np.ndarray) -> Figure:
-    """One row per figure of the thesis: samplers by time, belief propagation beside them."""
-    figure = Figure(figsize=(8.5, 3.1 * len(all_results)), layout="constrained")
-    axes = figure.subplots(len(all_results), 2, width_ratios=[5, 1], sharey="row")
-    for (left, right), results in zip(axes, all_results, strict=True):
-        box_plots(left, times, {name: np.maximum(results.errors[name], FLOOR) for name in SAMPLERS})
-        names = ("bp", "bp_parallel")
-        final_boxes(right, {name: np.maximum(results.final(name), FLOOR) for name in names})
-        number, title, leak = results.experiment
-        left.set_title(f"Figure {number}: {title}, {leak}", fontsize=10)
-        left.set_ylabel("error of the marginals")
-        right.set_title("at its end", fontsize=9)
-    handles = [h for ax in axes[0] for h in ax.get_legend_handles_labels()[0]]
-    labels = [LOOKS[name][0] for name in (*SAMPLERS, *names)]
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
-    return figure
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -283,7 +227,8 @@ def main(argv: list[str] | None = None) -> None:
         f"`examples/rivasseau_2005/noisy_or.py`, seed {arguments.seed}. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "noisy_or.md")
-    save_figure(draw_figure(all_results, times), arguments.output, "rivasseau_noisy_or.png")
+    figure = draw_figure(all_results, [times] * len(all_results), ("bp", "bp_parallel"))
+    save_figure(figure, arguments.output, "rivasseau_noisy_or.png")
     print(f"Done in {time.perf_counter() - start:.0f} s")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
-from pymc_mrf.checks import axes_of_values, check_axes, check_labels, flag, numeric_array
+from pymc_mrf.checks import axes_of_values, check_axes, check_entries, check_labels, flag, numeric_array
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -38,17 +38,15 @@ def score_draws(
     indices = kind.encode_table(x, graph.nodes)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {kind.name} family has no node parameter")
-    if node is None and kind.node_parameter is not None and isinstance(parameters, xr.DataTree):
-        _refuse_node_variables(parameters, kind, var_name, group, graph)
-    edge_name = var_name if isinstance(parameters, xr.DataTree) else "parameters"
-    if isinstance(node, str):
-        if not isinstance(parameters, xr.DataTree):
-            raise TypeError(
-                f"node={node!r} names a variable, but parameters is not a DataTree; give values"
-            )
-        node = sampled_variable(parameters, node, group)
+    edge_name = "parameters"
     if isinstance(parameters, xr.DataTree):
-        parameters = sampled_variable(parameters, var_name, group)
+        if node is None and kind.node_parameter is not None:
+            _refuse_node_variables(parameters, kind, var_name, group, graph)
+        if isinstance(node, str):
+            node = sampled_variable(parameters, node, group)
+        edge_name, parameters = var_name, sampled_variable(parameters, var_name, group)
+    elif isinstance(node, str):
+        raise TypeError(f"node={node!r} names a variable, but parameters is not a DataTree; give values")
     edge = _per_item(parameters, graph.edge_labels, "edge", edge_name)
     check_edge_labels(edge, graph, edge_name)
     labels, given = kind.axis_labels(graph), axes_of_values(node, "node")
@@ -68,9 +66,8 @@ def score_draws(
         score(indices, kind.edge_tables(etas[s]), kind.node_tables(biases[s]), row)
         out[s] = row if per_observation else row.sum()
     coords = {key: c for key, c in draws.coords.items() if "edge" not in c.dims}
-    if per_observation:
-        return xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
-    return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
+    found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
+    return found if per_observation else found.isel(obs=0)
 
 
 def _refuse_node_variables(
@@ -149,23 +146,14 @@ def _per_node(values: Any, kind: Family, graph: PairwiseGraph) -> xr.DataArray:
 
 def _check_range(kind: Family, edge: xr.DataArray, name: str) -> None:
     _check_finite(edge, name)
-    if not kind.is_log_odds:
-        return
-    outside = (edge.values <= 0.0) | (edge.values >= 1.0)
-    if outside.any():
-        raise ValueError(
-            f"{name} has the value {edge.values[outside][0]}; agreement parameters lie strictly "
-            "between 0 and 1"
-        )
+    if kind.is_log_odds:
+        is_inside = (edge.values > 0.0) & (edge.values < 1.0)
+        remedy = "agreement parameters lie strictly between 0 and 1"
+        check_entries(edge.values, is_inside, name, remedy)
 
 
 def _check_finite(values: xr.DataArray, name: str) -> None:
-    bad = ~np.isfinite(values.values)
-    if bad.any():
-        raise ValueError(
-            f"{name} has the value {values.values[bad].flat[0]}; {int(bad.sum())} of {bad.size} "
-            "values are not finite"
-        )
+    check_entries(values.values, np.isfinite(values.values), name, "give finite numbers")
 
 
 def _rows(values: xr.DataArray, dims: tuple, draws: xr.DataArray) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Read one variable from the results of `pymc.sample`, or say what is wrong with the request."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.checks import check_labels, sequence
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -14,6 +15,11 @@ SAMPLE_DIMS = ("chain", "draw")
 SAMPLE_AXES = (0, 1)
 DRAWS = "posterior", "warmup_posterior"  # given the data
 OF_BLOCK = re.compile(r"\[\d+,\d+\]$")  # ends the labels of the entries of an edge that has several
+REMEDIES = {
+    "posterior": "; pass the whole result of pm.sample",
+    "observed_data": "; pass the result of a model with `observed` data",
+    "posterior_predictive": "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)",
+}
 FEWEST_CHANGES = (
     30  # of two entries, all at the same draws, that edges of their own do not have by chance
 )
@@ -25,6 +31,19 @@ def check_tree(value: Any, name: str) -> None:
         raise TypeError(
             f"{name} must be the xarray.DataTree that pymc.sample returns, not {type(value).__name__}"
         )
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no PyMC model."""
+    import pymc as pm
+
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+
+
+def names_of(value: Any, name: str, of: str = "names") -> list[str]:
+    """List one name, or a sequence of them; `of` tells what these are."""
+    return [value] if isinstance(value, str) else sequence(value, name, of)
 
 
 def checked_group(idata: Any, group: str) -> xr.Dataset:
@@ -41,16 +60,9 @@ def checked_group(idata: Any, group: str) -> xr.Dataset:
     if not isinstance(group, str):
         raise TypeError(f"group must be one name, a string, not {group!r}")
     if group not in idata.children:
-        remedy = ""
-        if group == "posterior":
-            remedy = "; pass the whole result of pm.sample"
-        if group == "observed_data":
-            remedy = "; pass the result of a model with `observed` data"
-        if group == "posterior_predictive":
-            remedy = "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)"
         raise ValueError(
             f"the DataTree has no group {group!r}; it has "
-            f"{', '.join(map(repr, idata.children)) or 'none'}{remedy}"
+            f"{', '.join(map(repr, idata.children)) or 'none'}{REMEDIES.get(group, '')}"
         )
     return idata[group].to_dataset()
 
@@ -92,6 +104,15 @@ def _filled(idata: xr.DataTree, var_name: str, cells: xr.DataArray) -> xr.DataAr
     return xr.DataArray(values, dims=(*SAMPLE_DIMS, *table.dims), coords=coords, name=var_name)
 
 
+def check_sampled(values: xr.DataArray, name: str, remedy: str) -> None:
+    """Refuse what has no chains and draws."""
+    missing = [dim for dim in SAMPLE_DIMS if dim not in values.dims]
+    if missing:
+        raise ValueError(
+            f"{name} is without {' and '.join(map(repr, missing))}, of dims {values.dims}; {remedy}"
+        )
+
+
 def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     """Return the variable with dims ("chain", "draw", ...), all values finite.
 
@@ -104,12 +125,9 @@ def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         non-finite values.
     """
     values = group_variable(idata, var_name, group)
-    missing = [dim for dim in SAMPLE_DIMS if dim not in values.dims]
-    if missing:
-        raise ValueError(
-            f"{var_name} has dims {values.dims}, without {' and '.join(map(repr, missing))}; "
-            "pass the results of pymc.sample as they are, not a reduction of them"
-        )
+    check_sampled(
+        values, var_name, "pass the results of pymc.sample as they are, not a reduction of them"
+    )
     values = values.transpose(*SAMPLE_DIMS, ...)
     if values.size == 0:
         raise ValueError(
@@ -186,25 +204,60 @@ def _has_blocks(values: xr.DataArray) -> bool:
     return bool((together & (n_changes >= FEWEST_CHANGES)).any())
 
 
-def function_of_draws(
-    variables: Any, idata: Any, model: Any, group: str
-) -> tuple[Callable[..., Any], list[xr.DataArray]]:
-    """Compile `variables` as a function of the free variables of the model on which they depend.
+def values_at_draws(
+    variables: Any, idata: Any, model: Any, group: str, most: int | None = None
+) -> tuple[Iterator[Any], dict[str, xr.DataArray]]:
+    """Evaluate functions of the free variables of a model at its draws, chain by chain.
+
+    Parameters
+    ----------
+    variables : TensorVariable or list of them
+    idata, model, group
+        The free variables on which `variables` depend are read of this group.
+    most : int, optional
+        Draws are thinned evenly to at most so many in all.
 
     Returns
     -------
-    function, list of draws (chain, draw, ...) of its arguments
+    values : iterator
+        What `variables` are at each draw; once if they depend on no free variable.
+    coords : dict
+        Of the chains and draws that are kept; empty if there are none.
     """
     from pytensor.graph.traversal import ancestors
 
     of = variables if isinstance(variables, list) else [variables]
     needed = set(ancestors(of, blockers=model.free_RVs))
     inputs = [rv for rv in model.free_RVs if rv in needed]
+    function = model.compile_fn(variables, inputs=inputs, point_fn=False)
+    if not inputs:
+        return iter([function()]), {}
     draws = [
         group_variable(idata, rv.name, group).transpose(*SAMPLE_DIMS, ...).astype(rv.dtype)
         for rv in inputs
     ]
-    return model.compile_fn(variables, inputs=inputs, point_fn=False), draws
+    n_chains, n_draws = draws[0].shape[:2]
+    kept = thinned(n_chains, n_draws, n_chains * n_draws if most is None else most)
+    flat = [d.values[:, kept].reshape(-1, *d.shape[2:]) for d in draws]
+    coords = {"chain": draws[0]["chain"], "draw": draws[0]["draw"][kept]}
+    return (function(*at) for at in zip(*flat, strict=True)), coords
+
+
+def by_draw(values: xr.DataArray, found: np.ndarray, name: Any, **labels: Any) -> xr.DataArray:
+    """Label what was found in each draw of `values`, or in data without draws.
+
+    `labels` are those of the further dimensions by their names, None where they have none.
+    """
+    dims = [dim for dim in SAMPLE_DIMS if dim in values.dims]
+    coords = {dim: values[dim] for dim in dims if dim in values.coords}
+    coords |= {dim: of_dim for dim, of_dim in labels.items() if of_dim is not None}
+    return xr.DataArray(found, dims=(*dims, *labels), coords=coords, name=name)
+
+
+def dims_of(model: Any, name: str, n_dims: int) -> tuple[list[str], dict[str, list]]:
+    """Names of the dimensions of a variable of a model, and the labels that they have."""
+    dims = list(model.named_vars_to_dims.get(name) or [f"{name}_dim_{k}" for k in range(n_dims)])
+    return dims, {dim: list(model.coords[dim]) for dim in dims if model.coords.get(dim) is not None}
 
 
 def errors_of_means(draws: np.ndarray) -> np.ndarray:
@@ -241,3 +294,25 @@ def check_edge_labels(values: xr.DataArray, graph: PairwiseGraph | LaggedGraph, 
         f"{name} belongs to another graph or edge order: its edge {position} is "
         f"{labels[position]!r}, that of the graph is {graph.edge_labels[position]!r}"
     )
+
+
+def of_nodes(values: Mapping, nodes: Sequence[Hashable], name: str, what: str) -> list:
+    """Values of all nodes, in their order, from a dictionary; `what` each of them is."""
+    missing = [node for node in nodes if node not in values]
+    if missing:
+        raise ValueError(
+            f"{name} has no {what} for node {missing[0]!r}; give one to every node, by its name"
+        )
+    return [values[node] for node in nodes]
+
+
+def node_draws(idata: Any, var_name: str, graph: Any, group: str, argument: str) -> xr.DataArray:
+    """Return the variable with dims ("chain", "draw", node), one value per node; `argument` names it."""
+    values = sampled_vector(idata, var_name, group)
+    check_labels(values, graph.nodes, var_name, "node")
+    if values.shape[-1] != graph.n_nodes:
+        raise ValueError(
+            f"{argument}={var_name!r} has {values.shape[-1]} entries but the graph has {graph.n_nodes} "
+            "nodes; name a variable with one entry per node"
+        )
+    return values

@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._parameters import IN_TIME, score_draws
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_sampled
+from pymc_mrf.checks import sequence
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -125,11 +126,11 @@ def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
         raise TypeError(
             f"log_likelihood must be an xarray.DataArray, not {type(log_likelihood).__name__}"
         )
-    missing = [dim for dim in SAMPLE_DIMS if dim not in log_likelihood.dims]
-    if missing or log_likelihood.size == 0:
+    check_sampled(log_likelihood, "log_likelihood", "pass conditional_log_likelihood of draws")
+    if log_likelihood.size == 0:
         raise ValueError(
-            f"log_likelihood has the sizes {dict(log_likelihood.sizes)}; it needs at least one "
-            '"chain" and one "draw", as conditional_log_likelihood of draws has'
+            f"log_likelihood is empty, of the sizes {dict(log_likelihood.sizes)}; it needs at least one "
+            '"chain" and one "draw"'
         )
     if log_likelihood.dtype.kind not in "iuf" or np.isnan(log_likelihood.values).any():
         raise ValueError(
@@ -146,12 +147,7 @@ def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
 
 def _members(group_of_nodes: Any, graph: PairwiseGraph) -> np.ndarray:
     """Return the indices of the group's nodes, (g,) int64."""
-    if isinstance(group_of_nodes, str | bytes) or not hasattr(group_of_nodes, "__iter__"):
-        raise TypeError(
-            f"group_of_nodes must be a list of node labels, not {group_of_nodes!r}; for one node "
-            "give a list of one"
-        )
-    labels = list(group_of_nodes)
+    labels = sequence(group_of_nodes, "group_of_nodes", "node labels, such as a list of one")
     if not labels:
         raise ValueError("group_of_nodes is empty; give at least one node")
     index = {label: i for i, label in enumerate(graph.nodes)}

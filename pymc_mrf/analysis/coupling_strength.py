@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import logit
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, function_of_draws, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable, values_at_draws
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
@@ -16,16 +16,7 @@ WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the 
 
 
 def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
-    """Judge fields with ``likelihood="pseudo"`` at some posterior draws, and the edges that these include.
-
-    Raises
-    ------
-    TypeError
-        If `model` is not a PyMC model.
-    ValueError
-        If the posterior lacks a variable of the model.
-    """
-    import pymc as pm
+    """Judge fields with ``likelihood="pseudo"`` at some posterior draws, and the edges that these include."""
     import pytensor.tensor as pt
 
     from pymc_mrf.distributions.kinetic_rv import KineticRV
@@ -34,15 +25,13 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
     from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 
-    if not isinstance(model, pm.Model):
-        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
     found = []
     for rv, node in fields_under("pseudo", model):
+        instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))
         if not isinstance(node.op, MarkovRandomFieldRV):
             is_kinetic = isinstance(node.op, KineticRV)
             what = "links within the rows of a field in time" if is_kinetic else "a factor graph"
             text = f"pseudo-likelihood of {what}: the strength of its couplings is not looked at"
-            instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))
             remedy = f"compare with {instead}" if instead else "compare predictive draws with the data"
             found.append(Finding(NOTE, str(rv.name), float("nan"), text, remedy))
             continue
@@ -52,10 +41,7 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
         for tables in at_some_draws(table, idata, model, group):
             rows = tables.reshape(-1, *tables.shape[-3:])
             radii.append(max(influence_radius(graph.edges, row, graph.n_nodes) for row in rows))
-        radius = float(np.median(radii))
-        found.append(
-            _finding(rv.name, radius, in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO)))
-        )
+        found.append(_finding(rv.name, float(np.median(radii)), instead))
     for rv in model.free_RVs:
         if is_spike_and_slab(rv) and "pseudo" in likelihoods_fed(rv):
             found += _overstated_findings(rv, idata, model, group)
@@ -66,7 +52,7 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
     from pymc_mrf.distributions.kinetic_rv import KineticRV
     from pymc_mrf.distributions.parents import field_node
     from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
-    from pymc_mrf.steps.common.observed_field import children
+    from pymc_mrf.steps.common.expressions import children
 
     fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
     if any(isinstance(node.op, KineticRV) for node in fed):
@@ -89,16 +75,8 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
 
 
 def at_some_draws(variable: Any, idata: xr.DataTree, model: Any, group: str) -> list[np.ndarray]:
-    """Values of a function of the model's free variables."""
-    f, draws = function_of_draws(variable, idata, model, group)
-    some = [_some_draws(values.values) for values in draws]
-    return [f(*values) for values in (zip(*some, strict=True) if some else [()])]
-
-
-def _some_draws(values: np.ndarray) -> np.ndarray:
-    """Up to `COUPLING_DRAWS` draws, spread over all chains, (draws, ...)."""
-    flat = values.reshape(-1, *values.shape[2:])
-    return flat[np.linspace(0, len(flat) - 1, min(len(flat), COUPLING_DRAWS)).astype(np.int64)]
+    """Values of a function of the model's free variables at up to `COUPLING_DRAWS` draws of all chains."""
+    return list(values_at_draws(variable, idata, model, group, COUPLING_DRAWS)[0])
 
 
 def _finding(name: str, radius: float, instead: str) -> Finding:

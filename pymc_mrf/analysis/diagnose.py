@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, checked_group, group_variable, names_of
 from pymc_mrf.analysis.convergence import LEAST_DRAWS, entry_convergence, entry_name
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
 from pymc_mrf.analysis.predictive_checks import are_states
 from pymc_mrf.analysis.sampler_statistics import sampler_statistics
 from pymc_mrf.analysis.step_checks import step_findings
-from pymc_mrf.checks import sequence
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -85,11 +84,7 @@ def diagnose(
     if var_names is None:
         names = list(map(str, found))
     else:
-        names = (
-            [var_names]
-            if isinstance(var_names, str)
-            else sequence(var_names, "var_names", "names of variables")
-        )
+        names = names_of(var_names, "var_names", "names of variables")
         # of a field with missing cells these are what was drawn
         cells = {name: f"{name}_unobserved" for name in names if name not in found}
         names = [cells[name] if cells.get(name) in found else name for name in names]
@@ -109,16 +104,9 @@ def diagnose(
     if model is None:
         findings += _unchecked(idata, variables)
     else:
-        from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
-        from pymc_mrf.analysis.model_checks import log_likelihood_findings, zero_findings
-        from pymc_mrf.analysis.path_checks import path_findings
-        from pymc_mrf.analysis.sample_checks import sample_findings
+        from pymc_mrf.analysis.model_checks import model_findings
 
-        findings += pseudo_likelihood_findings(idata, model, group)
-        findings += path_findings(idata, model, group)
-        findings += sample_findings(idata, model, group)
-        findings += log_likelihood_findings(idata, model)
-        findings += zero_findings(idata, model, group)
+        findings += model_findings(idata, model, group)
     return Diagnosis(findings, *sizes.values())
 
 

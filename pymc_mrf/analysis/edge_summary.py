@@ -8,6 +8,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of
+from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 
@@ -118,9 +119,7 @@ def summarize_edges(
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
         edges = inclusion_of(values, prior_inclusion)
-    strength = az.summary(
-        xr.Dataset({var_name: values}), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
-    )
+    strength = statistics_of(values, ci_prob, ci_kind)
     included = (values != 0.0).astype(np.float64)
     # fmax and fmin pass over the one that has none
     has_arrows = isinstance(graph, LaggedGraph)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import sampled_vector
+from pymc_mrf.analysis._posterior import by_draw, sampled_vector
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.family import contrasts
 from pymc_mrf.fields.nominal import nominal
@@ -71,12 +71,7 @@ def edge_strength(
     if isinstance(n_states, ColumnKinds):
         has_sign = sizes == 1
         strength[..., has_sign] = parameters[..., first[has_sign]]
-    return xr.DataArray(
-        strength,
-        dims=("chain", "draw", "edge"),
-        coords={**_sample_coords(values), "edge": list(graph.edge_labels)},
-        name=f"{var_name}_strength",
-    )
+    return by_draw(values, strength, f"{var_name}_strength", edge=list(graph.edge_labels))
 
 
 def edge_table(
@@ -117,12 +112,8 @@ def edge_table(
     of_u, of_v = (_features(n_states, int(i)) for i in graph.edges[e])
     own = own.reshape(*own.shape[:-1], len(of_u), len(of_v))
     tables = of_u.T @ own @ of_v
-    return xr.DataArray(
-        tables.swapaxes(-1, -2) if is_turned else tables,
-        dims=("chain", "draw", "row", "column"),
-        coords=_sample_coords(values),
-        name=var_name,
-    )
+    tables = tables.swapaxes(-1, -2) if is_turned else tables
+    return by_draw(values, tables, var_name, row=None, column=None)
 
 
 def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:
@@ -146,10 +137,6 @@ def edge_parameters(
             f"{sizes.sum()} parameters: pass the graph and the n_states of the field that it was sampled for"
         )
     return values, sizes
-
-
-def _sample_coords(values: xr.DataArray) -> dict[str, Any]:
-    return {dim: values[dim] for dim in ("chain", "draw") if dim in values.coords}
 
 
 def _features(n_states: Any, i: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from pymc_mrf.analysis._posterior import (
     sampled_vector,
 )
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
-from pymc_mrf.checks import check_labels, number, numeric_array
+from pymc_mrf.checks import check_entries, check_labels, number, numeric_array
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -121,7 +121,7 @@ def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
     elif changing.size:
         of_changing = az.ess(included.isel({dim: changing}), method="mean")
         n_effective = min(n_effective, float(of_changing.median()))
-    bound = 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n_effective)
+    bound = unseen(n_effective)
     present = values.where(values != 0.0)
     result = {
         "inclusion": inclusion,
@@ -136,6 +136,11 @@ def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
         result["bayes_factor"] = _odds(inclusion) / _odds(prior)
         result["bayes_factor_bound"] = _odds(nearest) / _odds(prior)
     return xr.Dataset(result, attrs={"variable": var_name, "n_draws": n_draws})
+
+
+def unseen(n_draws: float) -> float:
+    """Bound, with `BOUND_PROBABILITY`, the probability of what none of so many independent draws is."""
+    return 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n_draws)
 
 
 def median_graph(
@@ -258,9 +263,7 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
         raise ValueError(
             f"inclusion has {p.size} edges, truth has {present.size}; give one value per edge to both"
         )
-    outside = ~((p >= 0.0) & (p <= 1.0))
-    if outside.any():
-        raise ValueError(f"inclusion has the value {p[outside][0]}; probabilities lie in [0, 1]")
+    check_entries(p, (p >= 0.0) & (p <= 1.0), "inclusion", "probabilities lie in [0, 1]")
     if np.isnan(present).any():
         raise ValueError("truth has missing values; mark absent edges by 0 or False")
     present = present != 0
@@ -314,18 +317,19 @@ def _prior_inclusion(prior: Any, values: xr.DataArray) -> xr.DataArray:
                 f"prior_inclusion has dims {dict(prior.sizes)} with other labels than the {edges.size} "
                 f"entries of {values.name} along {dim!r}; give plain numbers in their order"
             ) from error
+    return edges.copy(data=prior_probabilities(prior, edges.size))
+
+
+def prior_probabilities(prior: Any, n_edges: int) -> np.ndarray:
+    """Return the prior probability of every edge, (r,), given as such or as one number."""
     p = numeric_array(prior, "prior_inclusion", "iuf").astype(np.float64)
-    if p.shape not in ((), edges.shape):
+    if p.shape not in ((), (n_edges,)):
         raise ValueError(
-            f"prior_inclusion has shape {p.shape}; give one probability, or {edges.size}, one per {dim}"
+            f"prior_inclusion has shape {p.shape}; give one probability, or {n_edges}, one per edge"
         )
-    wrong = ~((p > 0.0) & (p < 1.0))
-    if wrong.any():
-        raise ValueError(
-            f"prior_inclusion has the value {p[wrong][0]}; prior odds need probabilities strictly "
-            "between 0 and 1"
-        )
-    return edges.copy(data=np.broadcast_to(p, edges.shape))
+    remedy = "prior odds need probabilities strictly between 0 and 1"
+    check_entries(p, (p > 0.0) & (p < 1.0), "prior_inclusion", remedy)
+    return np.broadcast_to(p, n_edges)
 
 
 def _odds(p: xr.DataArray) -> xr.DataArray:

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import edge_draws, errors_of_means, sampled_vector
 from pymc_mrf.analysis.edges import edge_inclusion
 from pymc_mrf.analysis.groups import rank_labels
+from pymc_mrf.analysis.prior_inclusion import N_DRAWS, SEED, spike_and_slab
 from pymc_mrf.checks import number, sequence, warn_user, whole_number
 from pymc_mrf.kernels.groups.partitions import first_appearance
 
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 BOUNDS = (0.1, 10.0)  # of Bayes factors, beyond which evidence is called strong (Jeffreys, 1961)
 CLASSES = ("for", "undecided", "against")
 MAX_UNMATCHED = 0.5  # share of the draws in structures of one chain alone, beyond which tables warn
-N_PRIOR_DRAWS = 10_000  # standard error of a probability: at most 0.005
 N_PARAMETERS = 1000  # draws of random parameters of a prior
-SEED = 0
 
 
 def edge_evidence(
@@ -168,8 +167,6 @@ def complexity_probabilities(
         {"probability": shares, "probability_mcse": error}, index=pd.Index(support, name="n_edges")
     )
     if model is not None:
-        from pymc_mrf.analysis.prior_inclusion import spike_and_slab
-
         rv = spike_and_slab(model, values, "leave model out")
         prior = (_prior_draws(rv, model) != 0.0).sum(axis=-1)
         table["prior"] = (prior[:, None] == support).mean(axis=0)
@@ -311,13 +308,8 @@ def _whole_states(states: np.ndarray, most: int, what: str) -> tuple[np.ndarray,
         states.reshape(-1, r), axis=0, return_inverse=True, return_counts=True
     )
     where = where.reshape(n_chains, n_draws)
-    if n_chains > 1:
-        in_chains = np.zeros(len(rows), dtype=np.int64)
-        for chain in where:
-            in_chains[np.unique(chain)] += 1
-        alone = in_chains == 1
-    else:
-        alone = counts == 1
+    parts = where if n_chains > 1 else where.T
+    alone = np.bincount(np.concatenate([np.unique(part) for part in parts])) == 1
     unmatched = float(counts[alone].sum() / counts.sum())
     order = np.argsort(-counts, kind="stable")[:most]
     shares, error = _shares(where[..., None] == order)
@@ -378,4 +370,4 @@ def _prior_draws(rv: Any, model: Any) -> np.ndarray:
     import pymc as pm
 
     with model:
-        return np.asarray(pm.draw(rv, draws=N_PRIOR_DRAWS, random_seed=SEED))
+        return np.asarray(pm.draw(rv, draws=N_DRAWS, random_seed=SEED))

@@ -1,5 +1,6 @@
 """The next rows of fields in time, from the last ones."""
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,10 +8,11 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import (
     SAMPLE_DIMS,
+    check_model,
     check_tree,
     checked_group,
-    function_of_draws,
     group_variable,
+    values_at_draws,
 )
 from pymc_mrf.checks import random_generator, whole_number
 from pymc_mrf.graph.coordinates import node_labels
@@ -66,11 +68,8 @@ def forecast(
     --------
     >>> pymc_mrf.forecast(idata, model, 7).mean(("chain", "draw"))
     """
-    import pymc as pm
-
     check_tree(idata, "idata")
-    if not isinstance(model, pm.Model):
-        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
+    check_model(model)
     n_rows, rng = whole_number(n_rows, "n_rows", 1), random_generator(random_seed, "random_seed")
     name, node = field_in_time(model, var_name)
     op: KineticRV = node.op
@@ -85,12 +84,12 @@ def forecast(
     known = _last_states(idata, model, name, op, last, group)
     x = np.zeros((place.size, op.n_variables), dtype=np.int8)
     out = np.empty((chains * draws, n_series, n_rows, op.n_variables), dtype=np.int64)
-    cards, parameters = (
-        op.family.possible(op.n_variables).sum(axis=1),
-        _parameters(node, idata, model, group),
-    )
-    for s in range(len(out)):
-        eta, tables = (np.asarray(table, dtype=np.float64) for table in op.log_tables(next(parameters)))
+    cards = op.family.possible(op.n_variables).sum(axis=1)
+    parameters, drawn = values_at_draws(list(op.dist_params(node)), idata, model, group)
+    for s, given in zip(
+        range(len(out)), parameters if drawn else repeat(next(parameters)), strict=False
+    ):
+        eta, tables = (np.asarray(table, dtype=np.float64) for table in op.log_tables(given))
         eta = _by_place(np.atleast_2d(eta), last[:, -1], place)
         tables = _by_place(tables.reshape(-1, *op.scores.shape), last[:, -1], place)
         x[place[:, :most].ravel()] = known[s % len(known)].reshape(-1, op.n_variables)
@@ -144,15 +143,6 @@ def _last_states(
     values = values.reshape(-1, *values.shape[2:])
     states = np.array(op.family.states)
     return np.searchsorted(states, values[:, last]).astype(np.int8)
-
-
-def _parameters(node: Any, idata: Any, model: Any, group: str) -> Any:
-    """Yield the parameters of a field draw by draw."""
-    f, draws = function_of_draws(list(node.op.dist_params(node)), idata, model, group)
-    flat = [values.values.reshape(-1, *values.shape[2:]) for values in draws]
-    sizes = checked_group(idata, group).sizes
-    for s in range(sizes["chain"] * sizes["draw"]):
-        yield f(*(values[s] for values in flat))
 
 
 def _by_place(rows: np.ndarray, last: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
 from pymc_mrf.analysis.edge_summary import summarize_edges
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values
+from pymc_mrf.analysis.edges import edge_values, inclusion_of
+from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from pymc_mrf.checks import number, sequence, warn_user
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -81,7 +82,7 @@ def summarize_differences(
     difference = values.std("network") if len(names) > 2 else values[0] - values[1]
     difference = difference.where(_spread(values) > rounding, 0.0)
     table = summarize_edges(
-        _as_tree(difference.rename("difference")),
+        xr.DataTree.from_dict({"posterior": difference.to_dataset(name="difference")}),
         "difference",
         graph=graph,
         prior_inclusion=prior_inclusion,
@@ -173,9 +174,7 @@ def compare_networks(
             continue
         less = (strength[chosen[0]] - strength[chosen[1]]).where(differs > 0.0, 0.0)
         less = less.rename("strength_difference")
-        summary = az.summary(
-            less.to_dataset(), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
-        )
+        summary = statistics_of(less, ci_prob, ci_kind)
         table[label] |= summary.rename(columns={"mean": "strength_difference"}).iloc[0].to_dict()
         table[label]["mcse_mean"] = float(az.mcse(less))
         table[label]["stronger"] = float((less > 0.0).mean())
@@ -207,10 +206,6 @@ def _spread(values: xr.DataArray) -> xr.DataArray:
     return values.max("network") - values.min("network")
 
 
-def _as_tree(values: xr.DataArray) -> xr.DataTree:
-    return xr.DataTree.from_dict({"posterior": values.to_dataset()})
-
-
 def _equality(label: str, differs: xr.DataArray, log_prior: float | None) -> dict[str, float]:
     """Tell the probability that nothing differs from whether something does, (chain, draw).
 
@@ -218,8 +213,7 @@ def _equality(label: str, differs: xr.DataArray, log_prior: float | None) -> dic
     """
     import arviz as az
 
-    tree = _as_tree(differs.expand_dims("edge", axis=-1).rename("differs"))
-    found = edge_inclusion(tree, "differs")
+    found = inclusion_of(differs.expand_dims("edge", axis=-1).rename("differs"), None)
     equal = 1.0 - float(found.inclusion[0])
     result = {"equal": equal, "equal_mcse": float(found.inclusion_mcse[0])}
     result["equal_bound"] = float(found.inclusion_bound[0])

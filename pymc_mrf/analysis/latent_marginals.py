@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import checked_group
+from pymc_mrf.analysis._posterior import checked_group, dims_of
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
@@ -71,9 +71,7 @@ class LatentMarginals:
         pairwise = isinstance(node.op, MarkovRandomFieldRV)
         n_states = node.op.family.n_states if pairwise else max(node.op.graph.cardinalities)
         self._states = node.op.decode(np.arange(n_states))
-        dims = model.named_vars_to_dims.get(x.name)
-        self._dims = dims or [f"{x.name}_dim_{k}" for k in range(x.ndim)]
-        self._coords = {d: list(model.coords[d]) for d in self._dims if model.coords.get(d) is not None}
+        self._dims, self._coords = dims_of(model, x.name, x.ndim)
         self._counts: dict[int, np.ndarray] = {}
         self._n_draws: dict[int, int] = {}
         self._last: dict[int, int] = {}

@@ -1,14 +1,39 @@
-"""What the model tells of a run: log likelihoods that are none, and vectors whose step cannot make zeros."""
+"""What the model tells of a run: how good its likelihoods are, and whether its steps can make zeros."""
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import check_model
+from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
 from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
+from pymc_mrf.analysis.path_checks import path_findings
+from pymc_mrf.analysis.sample_checks import sample_findings
 
 
-def log_likelihood_findings(idata: xr.DataTree, model: Any) -> list[Finding]:
+def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
+    """Compare a posterior with what its model says.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not a PyMC model.
+    ValueError
+        If the posterior lacks a variable of the model.
+    """
+    check_model(model)
+    checks = (
+        pseudo_likelihood_findings,
+        path_findings,
+        sample_findings,
+        log_likelihood_findings,
+        zero_findings,
+    )
+    return [finding for check in checks for finding in check(idata, model, group)]
+
+
+def log_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """Name the fields whose stored ``log_likelihood`` is not the log of a probability."""
     from pymc_mrf.distributions.parents import field_node
 

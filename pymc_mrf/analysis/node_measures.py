@@ -1,13 +1,14 @@
 """How much each node of a network matters, in every draw of its edges."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector, thinned
+from pymc_mrf.analysis._posterior import by_draw, names_of, node_draws, of_nodes, thinned
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
 from pymc_mrf.analysis.shortest_paths import path_measures
 from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.graph.coordinates import node_labels
@@ -92,9 +93,11 @@ def node_measures(
     >>> pymc_mrf.node_measures(idata, "weight", graph=graph).strength.mean(("chain", "draw"))
     """
     graph = as_directed_or_not(graph)
-    names = (var_name,) if isinstance(var_name, str) else tuple(sequence(var_name, "var_name", "names"))
+    names = names_of(var_name, "var_name")
     if len(names) not in (1, 2):
-        raise ValueError(f"var_name must be one name, or two whose difference counts, not {names!r}")
+        raise ValueError(
+            f"var_name must be one name, or two whose difference counts, not {tuple(names)!r}"
+        )
     chosen = _chosen(measures, communities, isinstance(graph, LaggedGraph))
     whole_number(max_draws, "max_draws", 1)
     values = [edge_values(idata, name, graph, group) for name in names]
@@ -103,21 +106,15 @@ def node_measures(
     labels = _communities(idata, communities, graph, group)
     if labels is not None:
         labels = np.broadcast_to(labels, (n_chains, n_draws, graph.n_nodes))[:, kept]
-    if isinstance(graph, LaggedGraph):
-        found = [_measured_arrows(w.values[:, kept], graph, chosen) for w in values]
-    else:
-        found = [_measured(w.values[:, kept], graph, chosen, labels) for w in values]
+    found = [_measured(w.values[:, kept], graph, chosen, labels) for w in values]
     of_first, *others = found
     for name in chosen:
         for other in others:
             of_first[name] = of_first[name] - other[name]
-    coords = {
-        "chain": values[0]["chain"],
-        "draw": values[0]["draw"][kept],
-        "node": node_labels(graph),
-    }
-    dims = (*SAMPLE_DIMS, "node")
-    return xr.Dataset({name: (dims, of_first[name]) for name in chosen}, coords=coords)
+    draws = values[0].isel(draw=kept)
+    return xr.Dataset(
+        {name: by_draw(draws, of_first[name], name, node=node_labels(graph)) for name in chosen}
+    )
 
 
 def _chosen(measures: Any, communities: Any, has_arrows: bool) -> list[str]:
@@ -151,73 +148,51 @@ def _communities(
     if communities is None:
         return None
     if isinstance(communities, str):
-        values = sampled_vector(idata, communities, group)
-        if values.shape[-1] != graph.n_nodes:
-            raise ValueError(
-                f"communities={communities!r} has {values.shape[-1]} entries but the graph has "
-                f"{graph.n_nodes} nodes"
-            )
-        return values.values
+        return node_draws(idata, communities, graph, group, "communities").values
     if not isinstance(communities, Mapping):
         raise TypeError(
             f"communities must be a dictionary by nodes, or the name of a variable, not {communities!r}"
         )
-    missing = [node for node in graph.nodes if node not in communities]
-    if missing:
-        raise ValueError(f"communities has no entry for node {missing[0]!r}; give one for every node")
-    numbers = {label: k for k, label in enumerate(dict.fromkeys(communities.values()))}
-    return np.array([numbers[communities[node]] for node in graph.nodes])
+    of_each = of_nodes(communities, graph.nodes, "communities", "entry")
+    numbers = {label: k for k, label in enumerate(dict.fromkeys(of_each))}
+    return np.array([numbers[label] for label in of_each])
 
 
 def _measured(
-    w: np.ndarray, graph: PairwiseGraph, chosen: list[str], labels: np.ndarray | None
+    w: np.ndarray,
+    graph: PairwiseGraph | LaggedGraph,
+    chosen: list[str],
+    labels: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
     """Measures (chain, draw, d) of weights (chain, draw, r), and communities (chain, draw, d) of nodes."""
     shape = (*w.shape[:-1], graph.n_nodes)
-    w = w.reshape(-1, graph.n_edges).astype(np.float64)
-    u, v = graph.edges.T
-    across = None if labels is None else _differ(labels.reshape(len(w), -1), u, v)
+    w, (u, v) = w.reshape(-1, graph.n_edges).astype(np.float64), graph.edges.T
+    if isinstance(graph, LaggedGraph):
+        w = np.where((graph.lag_of > 0) & (u != v), w, 0.0)
 
-    def sums(values: np.ndarray, of_ends: tuple[Any, Any] = (1.0, 1.0)) -> np.ndarray:
-        """Sum over the edges of each node, times what its other end has."""
+    def sums(values: np.ndarray, *ends: np.ndarray) -> np.ndarray:
+        """Sum over the edges of each node, at these ends."""
         total = np.zeros((len(w), graph.n_nodes))
-        np.add.at(total.T, u, (values * of_ends[1]).T)
-        np.add.at(total.T, v, (values * of_ends[0]).T)
+        for end in ends:
+            np.add.at(total.T, end, values.T)
         return total
 
-    def second_step() -> np.ndarray:
-        first = sums(w)
-        return first + sums(w, (first[:, u], first[:, v]))
-
-    ways: dict[str, Callable[[], np.ndarray]] = {
-        "strength": lambda: sums(np.abs(w)),
-        "expected_influence": lambda: sums(w),
-        "expected_influence_2": second_step,
-        "bridge_strength": lambda: sums(np.abs(w) * across),
-        "bridge_expected_influence": lambda: sums(w * across),
-    }
-    found = {name: ways[name]() for name in chosen if name in ways}
+    found = {}
+    for name in set(chosen).difference(PATHS):
+        values = w if "influence" in name else np.abs(w)
+        if name in BRIDGES:
+            assert labels is not None
+            of_draws = labels.reshape(len(w), -1)
+            values = values * (of_draws[:, u] != of_draws[:, v])
+        ends = {"out": (u,), "in": (v,)}.get(name.split("_")[0], (u, v))
+        found[name] = sums(values, *ends)
+        if name == "expected_influence_2":
+            first = found[name]
+            found[name] = first + sums(w * first[:, v], u) + sums(w * first[:, u], v)
     if not set(PATHS).isdisjoint(chosen):
         paths = path_measures(np.abs(w), graph.edges, graph.n_nodes)
         found.update(zip(PATHS, paths, strict=True))
     return {name: found[name].reshape(shape) for name in chosen}
-
-
-def _measured_arrows(w: np.ndarray, graph: LaggedGraph, chosen: list[str]) -> dict[str, np.ndarray]:
-    """Measures (chain, draw, d) of weights (chain, draw, r) of arrows."""
-    counts = (graph.lag_of > 0) & (graph.edges[:, 0] != graph.edges[:, 1])
-    found = {}
-    for name in chosen:
-        ends = graph.edges[counts, 0 if name.startswith("out") else 1]
-        values = w[..., counts] if name.endswith("influence") else np.abs(w[..., counts])
-        found[name] = np.zeros((*w.shape[:-1], graph.n_nodes))
-        np.add.at(np.moveaxis(found[name], -1, 0), ends, np.moveaxis(values, -1, 0))
-    return found
-
-
-def _differ(labels: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Whether the ends of each edge are in different communities, (n, r)."""
-    return labels[:, u] != labels[:, v]
 
 
 def summarize_nodes(
@@ -272,16 +247,14 @@ def summarize_nodes(
     )  # fmt: skip
     tables = {}
     for name, values in found.data_vars.items():
-        table = az.summary(
-            values.to_dataset(), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
-        )
+        table = statistics_of(values, ci_prob, ci_kind)
         table.index = pd.Index(values["node"].values, name="node")
         table["mcse_mean"] = az.mcse(values).values
         ranks = rankdata(-values.values, axis=-1).reshape(-1, values.sizes["node"])
         tops = ranks == ranks.min(axis=1, keepdims=True)
         table["first"] = (tops / tops.sum(axis=1, keepdims=True)).mean(axis=0)
         table["rank"] = ranks.mean(axis=0)
-        tail = 0.5 * (1.0 - (az.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob))
-        table["rank_lb"], table["rank_ub"] = np.quantile(ranks, [tail, 1.0 - tail], axis=0)
+        ends = tails(interval_probability(ci_prob))
+        table["rank_lb"], table["rank_ub"] = np.quantile(ranks, ends, axis=0)
         tables[name] = table.sort_values("mean", ascending=False, kind="stable")
     return pd.concat(tables, names=["measure", "node"])

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import checked_group, sampled_variable
+from pymc_mrf.analysis._posterior import checked_group, node_draws
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import check_labels, numeric_array
+from pymc_mrf.checks import check_entries, check_labels, numeric_array
 from pymc_mrf.graph.structure import as_graph
 
 
@@ -71,20 +71,15 @@ def original_units(
     if mean is None:
         mean = kept["column_mean"] if "column_mean" in kept else np.zeros(graph.n_nodes)
     s, m = (_of_nodes(value, name, graph) for value, name in ((sd, "sd"), (mean, "mean")))
-    if not (s > 0.0).all():
-        raise ValueError(f"sd must be positive, but has the value {s[~(s > 0.0)][0]:g}")
+    check_entries(s, s > 0.0, "sd", "standard deviations are positive")
     u, v = graph.edges.T
     found = {weight: edge_values(idata, weight, graph, group) / (s[u] * s[v])}
-    for name, scale, shift in ((diagonal, 1.0 / s**2, 0.0), (means, s, m)):
+    for argument, name, scale, shift in (
+        ("diagonal", diagonal, 1.0 / s**2, 0.0),
+        ("means", means, s, m),
+    ):
         if name is not None:
-            values = sampled_variable(idata, name, group)
-            check_labels(values, graph.nodes, name, "node")
-            if values.shape[2:] != (graph.n_nodes,):
-                raise ValueError(
-                    f"{name} has the shape {values.shape[2:]}, but the graph has {graph.n_nodes} nodes: name "
-                    "a variable with one number for each, or None"
-                )
-            found[name] = values * scale + shift
+            found[name] = node_draws(idata, name, graph, group, argument) * scale + shift
     return xr.Dataset(found)
 
 

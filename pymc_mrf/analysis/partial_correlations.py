@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_parameters
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import check_labels, numeric_array
+from pymc_mrf.checks import check_entries, check_labels, numeric_array
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -91,11 +91,8 @@ def partial_correlations(
             f"{'nodes' if kinds is None else 'measurements'}: give the diagonal of the precision, one number "
             f"for each or one for all{MIXED if kinds is None else ''}"
         )
-    if not (numbers > 0).all():
-        raise ValueError(
-            f"{name} has the value {numbers[~(numbers > 0)][0]:g}, but the diagonal of a precision is "
-            "positive: name the variable that the field has for its diagonal"
-        )
+    remedy = "name the variable that the field has for the diagonal of its precision, which is positive"
+    check_entries(numbers, numbers > 0.0, name, remedy)
     numbers = np.broadcast_to(numbers, (*numbers.shape[:-1], graph.n_nodes))
     u, v = graph.edges.T
     result = w / np.sqrt(numbers[..., u] * numbers[..., v])

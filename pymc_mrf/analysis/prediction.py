@@ -5,21 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, function_of_draws, thinned
-from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
-from pymc_mrf.analysis.mixed_prediction import MixedDraws, predict_cells, predictability_of_cells
-from pymc_mrf.analysis.normal_prediction import (
-    NormalDraws,
-    explained_variances,
-    predict_measurements,
-    score_measurements,
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis.cell_scores import (
+    explained_variance,
+    measurement_scores,
+    predicted_states,
+    state_scores,
 )
-from pymc_mrf.analysis.predictive_checks import field_rows
-from pymc_mrf.checks import flag, number, whole_number
-from pymc_mrf.fields.gaussian import GAUSSIAN
-from pymc_mrf.fields.mixed import MixedFamily
-from pymc_mrf.fields.tables import read_answers
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.analysis.field_draws import field_draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,20 +75,34 @@ def predict_nodes(
     >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
     >>> pymc_mrf.score_predictions(p, x_test)
     """
-    field = _field_draws(idata, var_name, model, max_draws, group)
-    if isinstance(field, NormalDraws):
-        return predict_measurements(field, data)
-    if isinstance(field, MixedDraws):
-        return predict_cells(field, data)
-    x = field.indices(data)
-    conditionals, total = field.conditionals(x), np.zeros((*x.shape, field.op.family.n_states))
-    for tables in field.tables:
-        total += conditionals.at(*tables)
-    coords = {"node": node_labels(field.op.graph), "state": list(field.op.family.states)}
-    dims = ("obs", "node", "state")
-    return xr.DataArray(
-        total / len(field.tables), dims=dims, coords=coords, name=f"{var_name}_probability"
+    field = field_draws(idata, var_name, model, max_draws, group)
+    rows = field.rows(data)
+    total = first = second = np.zeros(())
+    for cells in field.predictions(rows):
+        total = total + cells.probability
+        first = first + cells.mean
+        second = second + cells.variance + cells.mean**2
+    n = len(field.draws)
+    mean = first / n
+    found = xr.Dataset(
+        {
+            "probability": (("obs", "answer", "state"), total / n),
+            "mean": (("obs", "measurement"), mean),
+            "sd": (("obs", "measurement"), np.sqrt(second / n - mean**2)),
+        },
+        coords={key: field.coords[key] for key in ("answer", "state", "measurement")},
     )
+    found = _along_nodes(found, field.only)
+    if field.only == "answer":
+        return found["probability"].rename(f"{var_name}_probability")
+    return found
+
+
+def _along_nodes(found: xr.Dataset, only: str | None) -> xr.Dataset:
+    """Results of the only kind of nodes that a field has, along "node"; of all kinds if there are several."""
+    if only is None:
+        return found
+    return found[[name for name, values in found.items() if only in values.dims]].rename({only: "node"})
 
 
 def predictability(
@@ -139,20 +146,22 @@ def predictability(
     --------
     >>> arviz.summary(pymc_mrf.predictability(idata, "x", model=model), kind="stats")
     """
-    field = _field_draws(idata, var_name, model, max_draws, group)
-    if isinstance(field, NormalDraws):
-        return explained_variances(field, data)
-    if isinstance(field, MixedDraws):
-        return predictability_of_cells(field, data, _scores)
-    x = field.indices(data)
-    conditionals, found = field.conditionals(x), []
-    for tables in field.tables:
-        found.append(_scores(conditionals.at(*tables), x))
-    dims = (*SAMPLE_DIMS, "node")
-    shape = (*field.shape, -1)
-    names = "accuracy", "explained_accuracy", "explained_log_score"
-    values = {name: (dims, np.reshape([one[name] for one in found], shape)) for name in names}
-    return xr.Dataset(values, coords={**field.coords, "node": node_labels(field.op.graph)})
+    field = field_draws(idata, var_name, model, max_draws, group)
+    rows = field.rows(data)
+    dim_of = {name: "answer" for name in ("accuracy", "explained_accuracy", "explained_log_score")}
+    dim_of["explained_variance"] = "measurement"
+    found: dict[str, list] = {name: [] for name in dim_of}
+    for cells in field.predictions(rows):
+        scores = state_scores(cells.probability, rows.states)
+        scores["explained_variance"] = explained_variance(cells.mean, rows.measured)
+        for name, of_draws in found.items():
+            of_draws.append(scores[name])
+    values = {
+        name: ((*SAMPLE_DIMS, dim_of[name]), np.reshape(of_draws, (*field.shape, -1)))
+        for name, of_draws in found.items()
+    }
+    coords = {key: labels for key, labels in field.coords.items() if key != "state"}
+    return _along_nodes(xr.Dataset(values, coords=coords), field.only)
 
 
 def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "pd.DataFrame":
@@ -188,11 +197,10 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
     if isinstance(probabilities, xr.Dataset) and "probability" in probabilities:
         return _scores_of_cells(probabilities, data)
     if isinstance(probabilities, xr.Dataset) and {"mean", "sd"} <= set(probabilities):
-        index = pd.Index(probabilities["node"].values.tolist(), name="node")
-        return pd.DataFrame(score_measurements(probabilities, data), index=index)
-    x = _predicted_states(probabilities, data)
-    index = pd.Index(probabilities["node"].values.tolist(), name="node")
-    return pd.DataFrame(_scores(np.asarray(probabilities.values), x), index=index)
+        scores = measurement_scores(probabilities, data)
+    else:
+        scores = state_scores(np.asarray(probabilities), predicted_states(probabilities, data))
+    return pd.DataFrame(scores, index=pd.Index(probabilities["node"].values.tolist(), name="node"))
 
 
 def _scores_of_cells(predicted: xr.Dataset, data: Any) -> "pd.DataFrame":
@@ -213,286 +221,3 @@ def _scores_of_cells(predicted: xr.Dataset, data: Any) -> "pd.DataFrame":
     if measured:
         parts.append(score_predictions(numbers, pd.DataFrame(data)[measured]))
     return pd.concat(parts)
-
-
-def _predicted_states(probabilities: Any, data: Any) -> np.ndarray:
-    """State indices (n, d) of what was predicted, -1 where a cell is missing."""
-    if not isinstance(probabilities, xr.DataArray) or probabilities.dims != ("obs", "node", "state"):
-        raise TypeError(
-            'probabilities must be those of states, with the dims ("obs", "node", "state") of predict_nodes'
-        )
-    nodes, states = probabilities["node"].values.tolist(), probabilities["state"].values
-    x = _state_indices(data, nodes, states)
-    if len(x) != probabilities.sizes["obs"]:
-        raise ValueError(
-            f"data has {len(x)} rows, probabilities {probabilities.sizes['obs']}: "
-            "give those that were predicted"
-        )
-    return x
-
-
-def prediction_calibration(
-    probabilities: xr.DataArray,
-    data: Any,
-    *,
-    by_node: bool = False,
-    n_bins: int = 10,
-    ci_prob: float | None = None,
-) -> xr.Dataset:
-    """Compare probabilities of states with how often the states come about, as a reliability diagram does.
-
-    The probabilities fall into bins of about equal size. With two states those of the higher one count; with
-    more, those of every state, each cell being an event for each of its states.
-
-    Parameters
-    ----------
-    probabilities : xarray.DataArray
-        As of `predict_nodes`, dims ("obs", "node", "state"), best of rows that the model was not fitted to.
-    data : (n, d) array_like or table
-        What was predicted; missing cells do not count.
-    by_node : bool
-        Whether every node has bins of its own.
-    n_bins : int
-        Bins at most: there are fewer where many probabilities are equal.
-    ci_prob : float, optional
-        Of the intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
-
-    Returns
-    -------
-    xarray.Dataset
-        With the dim "bin", after "node" if `by_node`; NaN, and ``n`` 0, beyond the bins of a node:
-
-        - ``predicted``: mean probability in the bin.
-        - ``observed``: share of its events that came about, and the ends ``observed_lb`` and ``observed_ub``
-          of a Jeffreys interval (Brown, Cai & DasGupta, 2001). Events of one row may depend on each other:
-          the interval is that of as many independent ones as have the same variance (Korn & Graubard, 1998).
-          The variance is estimated from the rows: with few of them intervals may be too narrow, and where all
-          events of a bin are of one row they count as independent.
-        - ``n``: number of events.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `score_predictions`; also for a number of bins or a probability outside its domain.
-
-    See Also
-    --------
-    plot_calibration : The diagram.
-    """
-    from arviz_base import rcParams
-
-    flag(by_node, "by_node")
-    whole_number(n_bins, "n_bins", 1)
-    ci_prob = number(rcParams["stats.ci_prob"] if ci_prob is None else ci_prob, "ci_prob", 0.0, 1.0)
-    x = _predicted_states(probabilities, data)
-    p, d, K = probabilities.values, x.shape[1], probabilities.sizes["state"]
-    first = 1 if K == 2 else 0
-    parts = [[i] for i in range(d)] if by_node else [list(range(d))]
-    names = "predicted", "observed", "observed_lb", "observed_ub", "n"
-    found = np.full((len(names), len(parts), n_bins), np.nan)
-    found[-1] = 0.0
-    for k, part in enumerate(parts):
-        row, column = np.nonzero(x[:, part] >= 0)
-        of_cell = p[row, np.array(part)[column], first:]
-        is_right = x[row, np.array(part)[column], None] == np.arange(first, K)
-        possible = of_cell > 0.0  # a node may have fewer states
-        rows = np.broadcast_to(row[:, None], of_cell.shape)
-        bins = _bins(of_cell[possible], is_right[possible], rows[possible], n_bins, ci_prob)
-        found[:, k, : bins.shape[1]] = bins
-    nodes = probabilities["node"].values[: len(parts)]
-    result = xr.Dataset(
-        {name: (("node", "bin"), values) for name, values in zip(names, found, strict=True)},
-        coords={"node": nodes},
-    )
-    return result if by_node else result.isel(node=0, drop=True)
-
-
-def _bins(
-    p: np.ndarray, is_right: np.ndarray, row: np.ndarray, n_bins: int, ci_prob: float
-) -> np.ndarray:
-    """Mean prediction, share, ends of its interval and number (5, m) of events (n,) in bins of `p`."""
-    from scipy.stats import beta
-
-    edges = np.unique(np.quantile(p, np.linspace(0.0, 1.0, n_bins + 1))) if len(p) else np.zeros(0)
-    which = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
-    n = np.bincount(which).astype(np.float64)
-    kept = n > 0
-    share = np.bincount(which, is_right)[kept] / n[kept]
-    residual = np.zeros((int(row.max(initial=-1)) + 1, len(n)))
-    np.add.at(residual, (row, which), is_right - np.bincount(which, is_right)[which] / n[which])
-    by_chance = n[kept] * share * (1.0 - share)
-    spread = (residual**2).sum(axis=0)[kept]
-    inflation = np.divide(spread, by_chance, out=np.ones_like(spread), where=by_chance > 0.0)
-    n_alone = n[kept] / np.maximum(inflation, 1.0)
-    tails = np.array([0.5 - 0.5 * ci_prob, 0.5 + 0.5 * ci_prob])[:, None]
-    low, high = beta.ppf(tails, n_alone * share + 0.5, n_alone * (1.0 - share) + 0.5)
-    mean = np.bincount(which, p)[kept] / n[kept]
-    return np.array(
-        [mean, share, np.where(share > 0.0, low, 0.0), np.where(share < 1.0, high, 1.0), n[kept]]
-    )
-
-
-class _FieldDraws:
-    """A field of a model, and its log tables in posterior draws.
-
-    Attributes
-    ----------
-    op : MarkovRandomFieldRV
-    tables : list of pairs of arrays
-        Of edges (r, K, K) and nodes (d, K), for each draw that is kept, chain by chain.
-    shape : (int, int)
-        Chains, and draws of each that are kept.
-    coords : dict
-        Of chains and draws.
-    """
-
-    def __init__(
-        self, node: Any, idata: Any, var_name: str, model: Any, max_draws: int, group: str
-    ) -> None:
-        import pytensor.tensor as pt
-
-        from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
-
-        check_tree(idata, "idata")
-        whole_number(max_draws, "max_draws", 1)
-        self.op, self._idata, self._name = node.op, idata, var_name
-        tables = self.op.log_tables(self.op.dist_params(node), pt)
-        if not shared_by_rows(tables, self.op.table_ndims):
-            raise ValueError(
-                f"{var_name}: its parameters differ between rows, which predictions do not serve; use "
-                "pm.sample_posterior_predictive"
-            )
-        tables = [core(table, k) for table, k in zip(tables, self.op.table_ndims, strict=True)]
-        f, draws = function_of_draws(tables, idata, model, group)
-        if not draws:
-            raise ValueError(
-                f"{var_name} has no random parameters; PairwiseField predicts from known ones"
-            )
-        n_chains, n_draws = draws[0].shape[:2]
-        kept = thinned(n_chains, n_draws, max_draws)
-        self.shape = n_chains, len(kept)
-        self.coords = {"chain": draws[0]["chain"], "draw": draws[0]["draw"][kept]}
-        flat = [d.values[:, kept].reshape(-1, *d.shape[2:]) for d in draws]
-        self.tables = [tuple(f(*values)) for values in zip(*flat, strict=True)]
-
-    def indices(self, data: Any) -> np.ndarray:
-        """State indices (n, d) of the rows to predict, -1 where a cell is missing."""
-        if data is None:
-            data = field_rows(self._idata, self._name, "observed_data").values
-        nodes = self.op.graph.nodes
-        return _state_indices(data, nodes, self.op.family.states, self.op.family.node_states(len(nodes)))
-
-    def conditionals(self, x: np.ndarray) -> Conditionals:
-        """Set up the conditionals of rows (n, d), none of which lacks too many cells."""
-        K = self.op.family.n_states
-        n_missing = (x < 0).sum(axis=1)
-        worst = int(n_missing.argmax())
-        if n_missing[worst] * np.log(K) > np.log(MAX_STATES):
-            raise ValueError(
-                f"row {worst} of the data lacks {n_missing[worst]} cells, whose {K}^{n_missing[worst]} "
-                f"states are too many to list ({MAX_STATES} at most): leave such rows out"
-            )
-        return Conditionals(x, self.op.graph.edges, K)
-
-
-def _field_draws(
-    idata: Any, var_name: str, model: Any, max_draws: int, group: str
-) -> _FieldDraws | NormalDraws | MixedDraws:
-    """Draws of the parameters of the field of this name, of any kind."""
-    import pymc as pm
-
-    check_tree(idata, "idata")
-    model = pm.modelcontext(model)
-    node = _field_of(model, var_name)
-    kind: Any = NormalDraws if node.op.family is GAUSSIAN else _FieldDraws
-    if isinstance(node.op.family, MixedFamily):
-        kind = MixedDraws
-    return kind(node, idata, var_name, model, max_draws, group)
-
-
-def _field_of(model: Any, var_name: str) -> Any:
-    """Return the apply node of the field of this name."""
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-    from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-    from pymc_mrf.distributions.parents import field_node
-
-    if not isinstance(var_name, str):
-        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
-    node = field_node(model[var_name]) if var_name in model.named_vars else None
-    served = MarkovRandomFieldRV | GaussianFieldRV | MixedFieldRV
-    if node is None or not isinstance(node.op, served):
-        fields = [
-            repr(str(rv.name))
-            for rv in model.observed_RVs
-            if (of := field_node(rv)) is not None and isinstance(of.op, served)
-        ]
-        raise ValueError(
-            f"{var_name!r} is no field of the model with weights on pairs; it has "
-            f"{', '.join(fields) or 'none'}"
-        )
-    return node
-
-
-def _state_indices(data: Any, nodes: Any, states: Any, of_nodes: Any = None) -> np.ndarray:
-    """State indices (n, d) of a table or array, -1 where a cell is missing."""
-    answers = read_answers(data, nodes, of_nodes, "data")
-    if answers is not None:
-        values, missing = np.asarray(answers.values, dtype=np.float64), answers.is_missing
-    else:
-        values = np.ma.filled(np.ma.asarray(data, dtype=np.float64), np.nan)
-        missing = np.isnan(values)
-    if values.ndim != 2 or values.shape[1] != len(nodes):
-        raise ValueError(f"data has shape {values.shape}; give rows of the {len(nodes)} nodes")
-    x = np.full(values.shape, -1, dtype=np.int64)
-    for k, state in enumerate(states):
-        x[(values == state) & ~missing] = k
-    wrong = (x < 0) & ~missing
-    if of_nodes is not None:
-        wrong |= x >= np.array([len(s) for s in of_nodes])
-    if wrong.any():
-        row, i = (int(k) for k in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"data[{row}, {i}] is {values[row, i]:g}, which is not a state of node {nodes[i]!r}"
-        )
-    return x
-
-
-def _scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Scores (d,) of probabilities (n, d, K) of cells (n, d); -1 does not count."""
-    known = x >= 0
-    n = known.sum(axis=0)
-    right = np.where(known[:, :, None], np.eye(p.shape[2])[x], 0.0)  # (n, d, K)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = right.sum(axis=0) / n[:, None]
-        of_right = np.where(known, (p * right).sum(axis=2), 1.0)
-        log_score = np.log(of_right).sum(axis=0) / n
-        of_shares = np.where(shares > 0.0, shares * np.log(np.where(shares > 0.0, shares, 1.0)), 0.0)
-        accuracy = ((p.argmax(axis=2) == x) & known).sum(axis=0) / n
-        common = shares.max(axis=1)
-        scores = {
-            "n": n,
-            "accuracy": accuracy,
-            "explained_accuracy": np.where(common < 1.0, (accuracy - common) / (1.0 - common), np.nan),
-            "log_score": log_score,
-            "explained_log_score": np.where(
-                common < 1.0, 1.0 - log_score / of_shares.sum(axis=1), np.nan
-            ),
-            "brier": np.where(known[:, :, None], (p - right) ** 2, 0.0).sum(axis=(0, 2)) / n,
-        }
-    if p.shape[2] == 2:
-        scores["auc"] = np.array(
-            [_auc(p[known[:, i], i, 1], x[known[:, i], i]) for i in range(x.shape[1])]
-        )
-    return scores
-
-
-def _auc(p: np.ndarray, x: np.ndarray) -> float:
-    """Probability that a cell in state 1 has a higher `p` than one in state 0; ties count one half."""
-    from scipy.stats import rankdata
-
-    n_high = int(x.sum())
-    n_low = len(x) - n_high
-    if not n_high or not n_low:
-        return np.nan
-    return (rankdata(p)[x == 1].sum() - 0.5 * n_high * (n_high + 1)) / (n_high * n_low)

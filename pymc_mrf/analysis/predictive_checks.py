@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, by_draw, group_variable
 from pymc_mrf.checks import check_labels, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.items import MAX_STATES
 from pymc_mrf.graph.coordinates import coords, node_labels
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 if TYPE_CHECKING:
     from pymc_mrf.distributions.kinetic_rv import KineticRV
@@ -56,26 +56,18 @@ def edge_agreement(
         there are arrows, and no model that has a field in time with their lags.
     """
     graph = as_directed_or_not(graph)
-    values = field_rows(idata, var_name, group)
-    own = coords(graph)["node"]
-    check_labels(group_variable(idata, var_name, group), own, var_name, "node")
-    check_nodes(values, graph, var_name)
+    values = _rows_of(graph, idata, var_name, group)
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
-    times = [x] * 2 if not isinstance(graph, LaggedGraph) else _at_lags(x, graph, model, var_name)
-    lag_of = graph.lag_of if isinstance(graph, LaggedGraph) else np.zeros(graph.n_edges, dtype=int)
-    shares = []
-    for (u, v), k in zip(graph.edges, lag_of, strict=True):
+    times, lag_of = [x, x], np.zeros(graph.n_edges, dtype=int)
+    if isinstance(graph, LaggedGraph):
+        times, lag_of = _at_lags(x, graph, model, var_name), graph.lag_of
+    shares = np.empty((*x.shape[1:-1], graph.n_edges))
+    for e, ((u, v), k) in enumerate(zip(graph.edges, lag_of, strict=True)):
         source, target = times[k][u], times[0][v]
         with np.errstate(invalid="ignore"):  # 0 / 0
-            shares.append((source == target).sum(axis=-1) / (~np.isnan(source + target)).sum(axis=-1))
-    dims = values.dims[:-2]
-    kept = {dim: values[dim] for dim in dims if dim in values.coords}
-    return xr.DataArray(
-        np.stack(shares, axis=-1) if shares else np.empty((*x.shape[1:-1], 0)),
-        dims=(*dims, "edge"),
-        coords={**kept, "edge": list(graph.edge_labels)},
-        name=var_name,
-    )
+            n_seen = (~np.isnan(source + target)).sum(axis=-1)
+            shares[..., e] = (source == target).sum(axis=-1) / n_seen
+    return by_draw(values, shares, var_name, edge=list(graph.edge_labels))
 
 
 def edge_correlation(
@@ -119,9 +111,7 @@ def edge_correlation(
         If there are no `kinds`, and nodes with a few whole numbers from 0 are beside measurements.
     """
     graph = as_graph(graph)
-    values = field_rows(idata, var_name, group, of_states=False)
-    check_nodes(values, graph, var_name)
-    check_labels(group_variable(idata, var_name, group), graph.nodes, var_name, "node")
+    values = _rows_of(graph, idata, var_name, group, of_states=False)
     x = np.moveaxis(values.values.astype(np.float64), -1, 0)  # (d, ..., n)
     kept_edges = np.arange(graph.n_edges)
     if kinds is None:
@@ -137,10 +127,7 @@ def edge_correlation(
             a, b = (np.where(is_seen, y - y.sum(axis=-1, keepdims=True) / n, 0.0) for y in (a, b))
             scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
             found[..., e] = (a * b).sum(axis=-1) / scale
-    dims = values.dims[:-2]
-    kept = {dim: values[dim] for dim in dims if dim in values.coords}
-    coordinates = {**kept, "edge": [graph.edge_labels[e] for e in kept_edges]}
-    return xr.DataArray(found, dims=(*dims, "edge"), coords=coordinates, name=var_name)
+    return by_draw(values, found, var_name, edge=[graph.edge_labels[e] for e in kept_edges])
 
 
 def has_unordered_end(kinds: ColumnKinds, graph: Any) -> np.ndarray:
@@ -164,12 +151,22 @@ def _warn_of_states(x: np.ndarray, graph: Any, var_name: str) -> None:
         )
 
 
-def check_nodes(values: xr.DataArray, graph: Any, var_name: str) -> None:
-    """Refuse rows of other nodes than those of the graph."""
+def _rows_of(
+    graph: PairwiseGraph | LaggedGraph,
+    idata: xr.DataTree,
+    var_name: str,
+    group: str,
+    *,
+    of_states: bool = True,
+) -> xr.DataArray:
+    """Values of a field of the nodes of a graph, as of `field_rows`."""
+    values = field_rows(idata, var_name, group, of_states=of_states)
+    check_labels(group_variable(idata, var_name, group), coords(graph)["node"], var_name, "node")
     if values.sizes["node"] != graph.n_nodes:
         raise ValueError(
             f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"
         )
+    return values
 
 
 def _at_lags(x: np.ndarray, graph: LaggedGraph, model: Any, var_name: str) -> list[np.ndarray]:
@@ -248,14 +245,12 @@ def run_lengths(
     x = values.values[..., order, :].swapaxes(-1, -2)  # (..., d, T)
     flat = x.reshape(-1, x.shape[-1])
     found = np.array([_runs(line, starts, state) for line in flat]).T
-    dims = (*values.dims[:-2], "node")
-    kept = {dim: values[dim] for dim in dims if dim in values.coords}
+    names = ("number", "mean_length", "longest")
     return xr.Dataset(
         {
-            name: (dims, column.reshape(x.shape[:-1]))
-            for name, column in zip(("number", "mean_length", "longest"), found, strict=True)
-        },
-        coords={**kept, "node": node_labels(op.graph)},
+            name: by_draw(values, column.reshape(x.shape[:-1]), name, node=node_labels(op.graph))
+            for name, column in zip(names, found, strict=True)
+        }
     )
 
 
@@ -294,13 +289,8 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str, *, of_states: bool
         raise ValueError(
             f"{var_name} of the {group} group is empty: its dims have the sizes {dict(values.sizes)}"
         )
-    kept = {dim: values[dim] for dim in sample_dims if dim in values.coords}
-    return xr.DataArray(
-        values.values.reshape(*shape, n, values.shape[-1]),
-        dims=(*sample_dims, "obs", "node"),
-        coords=kept,
-        name=var_name,
-    )
+    rows = values.values.reshape(*shape, n, values.shape[-1])
+    return by_draw(values, rows, var_name, obs=None, node=None)
 
 
 def are_states(values: xr.DataArray) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, dims_of
 from pymc_mrf.checks import whole_number
 
 TINY = 1e-9  # rows, of which a likelihood that is asked for its slopes has some
@@ -122,7 +123,5 @@ def _labelled(model: Any, name: str, values: list) -> xr.DataArray:
     transform = model.rvs_to_transforms[rv]
     if transform is not None:
         drawn = np.asarray(transform.backward(drawn, *rv.owner.inputs).eval())
-    own = model.named_vars_to_dims.get(name)
-    own = own or [f"{name}_dim_{k}" for k in range(drawn.ndim - 2)]
-    coords = {dim: list(model.coords[dim]) for dim in own if model.coords.get(dim) is not None}
-    return xr.DataArray(drawn, dims=("chain", "draw", *own), coords=coords)
+    dims, coords = dims_of(model, name, drawn.ndim - 2)
+    return xr.DataArray(drawn, dims=(*SAMPLE_DIMS, *dims), coords=coords)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import check_model
 from pymc_mrf.checks import warn_user
 
 N_DRAWS = 10_000  # standard error of a probability: at most 0.005
@@ -40,16 +41,14 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     import pymc as pm
 
     given = model is not None
-    if given and not isinstance(model, pm.Model):
-        raise TypeError(f"model must be a pymc.Model, not {type(model).__name__}")
-    try:
-        model = pm.modelcontext(model)
-    except TypeError:
-        return None
-    reason = _why_unknown(model, values.name)
-    if reason and given:
-        raise ValueError(f"{reason}; give prior_inclusion")
-    if reason:
+    if not given:
+        model = pm.Model.get_context(error_if_none=False)
+        if model is None:
+            return None
+    check_model(model)
+    if reason := _why_unknown(model, values.name):
+        if given:
+            raise ValueError(f"{reason}; give prior_inclusion")
         return None
     _check_entries(model, values)
     p = _expected(model[values.name])
@@ -96,7 +95,7 @@ def _why_cut(rv: Any, model: Any) -> str:
     """Why the prior of an edge is not that of the variable; nothing if it is."""
     from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-    from pymc_mrf.steps.common.observed_field import children
+    from pymc_mrf.steps.common.expressions import children
 
     if any(likelihood.startswith("mixed-") for likelihood in likelihoods_fed(rv)):
         ops = [node.op for child in children(rv, model) if (node := field_node(child)) is not None]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import errors_of_means, function_of_draws, sampled_vector
-from pymc_mrf.analysis.edges import BOUND_PROBABILITY
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, errors_of_means, sampled_vector, values_at_draws
+from pymc_mrf.analysis.edges import unseen
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -109,37 +109,46 @@ def prior_sensitivity(
     beta = own_beta(model, rv)
     if beta is None:
         old = old + pt.where(is_in, pt.log(p), pt.log1p(-p)).sum()
-    f, draws = function_of_draws(pt.stack([old, *new]), idata, model, group)
-    flat = [d.values.reshape(-1, *d.shape[2:]) for d in draws]
-    log_density = np.array([f(*at) for at in zip(*flat, strict=True)])  # (n, 1 + scales)
+    found, _ = values_at_draws(pt.stack([old, *new]), idata, model, group)
+    log_density = np.array(list(found))  # (n, 1 + scales)
     present = (values.values != 0.0).reshape(len(log_density), -1)
     n_in, r = present.sum(axis=1), present.shape[1]
     if beta is not None:
         a, b = beta
         log_density[:, 0] += betaln(a + n_in, b + r - n_in) - betaln(a, b)
-    result = _empty(values, inclusions, scales)
+    shape = len(inclusions), len(scales)
+    of_edges = "inclusion", "inclusion_mcse", "bayes_factor", "bayes_factor_bound"
+    told = {name: np.full((*shape, r), np.nan) for name in of_edges}
+    told |= {name: np.full(shape, np.nan) for name in ("effective_share", "effective_draws")}
     for i, q in enumerate(inclusions):
         edges = n_in * np.log(q) + (r - n_in) * np.log1p(-q)
         for j in range(len(scales)):
             log_weight = edges + log_density[:, 1 + j] - log_density[:, 0]
             weight = np.exp(log_weight - log_weight.max())
             share = weight.mean() ** 2 / np.mean(weight**2)
-            result["effective_share"][i, j] = share
-            result["effective_draws"][i, j] = share * len(weight)
+            told["effective_share"][i, j] = share
+            told["effective_draws"][i, j] = share * len(weight)
             if share * len(weight) < MIN_EFFECTIVE:
                 continue
             # not from the share, which rounding keeps from being 1
             total_in, total_out = weight @ present, weight @ ~present
             found = total_in / (total_in + total_out)
-            result["inclusion"][i, j] = found
+            told["inclusion"][i, j] = found
             influence = (weight / weight.mean())[:, None] * (present - found)
             error = errors_of_means(influence.reshape(values.shape))
-            result["inclusion_mcse"][i, j] = error
+            told["inclusion_mcse"][i, j] = error
             prior_odds = q / (1.0 - q)
             with np.errstate(divide="ignore"):
-                result["bayes_factor"][i, j] = total_in / total_out / prior_odds
+                told["bayes_factor"][i, j] = total_in / total_out / prior_odds
             bound = _bound(found, error, share * len(weight))
-            result["bayes_factor_bound"][i, j] = bound / (1.0 - bound) / prior_odds
+            told["bayes_factor_bound"][i, j] = bound / (1.0 - bound) / prior_odds
+    dims = "prior_inclusion", "slab_scale", str(values.dims[-1])
+    coords = {"prior_inclusion": inclusions, "slab_scale": scales}
+    result = xr.Dataset(
+        {name: (dims[: of_name.ndim], of_name) for name, of_name in told.items()},
+        coords={**values.drop_vars(SAMPLE_DIMS, errors="ignore").coords, **coords},
+        attrs={"variable": var_name},
+    )
     _warn(result)
     return result
 
@@ -152,29 +161,11 @@ def _vector(value: Any, name: str) -> np.ndarray:
     return array
 
 
-def _empty(values: xr.DataArray, inclusions: list[float], scales: list[float]) -> xr.Dataset:
-    """Set up the result, all NaN."""
-    dim = str(values.dims[-1])
-    dims, shape = ("prior_inclusion", "slab_scale"), (len(inclusions), len(scales))
-    coords: dict[str, Any] = {"prior_inclusion": inclusions, "slab_scale": scales}
-    if dim in values.coords:
-        coords[dim] = values[dim].values
-    of_edges = ((*dims, dim), np.full((*shape, values.shape[-1]), np.nan))
-    of_priors = (dims, np.full(shape, np.nan))
-    names = "inclusion", "inclusion_mcse", "bayes_factor", "bayes_factor_bound"
-    return xr.Dataset(
-        {name: of_edges for name in names}
-        | {name: of_priors for name in ("effective_share", "effective_draws")},
-        coords=coords,
-        attrs={"variable": values.name},
-    ).copy(deep=True)
-
-
 def _bound(found: np.ndarray, error: np.ndarray, most: float) -> np.ndarray:
     """Bound at 95 % what probabilities (r,) of 0 and 1 estimate, by the errors of the others; else NaN."""
     variance, moves = found * (1.0 - found), error > 0.0
     n = min([most, *([np.median(variance[moves] / error[moves] ** 2)] if moves.any() else [])])
-    by = 1.0 - (1.0 - BOUND_PROBABILITY) ** (1.0 / n)
+    by = unseen(n)
     return np.where(found == 0.0, by, np.where(found == 1.0, 1.0 - by, np.nan))
 
 

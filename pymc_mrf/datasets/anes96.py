@@ -5,12 +5,11 @@
 (https://electionstudies.org). Changes: the file is separated by commas, without quotes, and compressed.
 """
 
-import csv
-import gzip
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
+
+from pymc_mrf.datasets._files import rows_of
 
 # name of an item -> its column in the file, code of its first state, and what its states are called
 IDEOLOGY = (
@@ -89,8 +88,7 @@ def load_anes96() -> Anes96:
     The American National Election Studies (1996), https://electionstudies.org, by way of the data set anes96
     of statsmodels, public domain.
     """
-    packed = resources.files("pymc_mrf.datasets").joinpath("anes96.csv.gz").read_bytes()
-    header, *rows = csv.reader(gzip.decompress(packed).decode("ascii").splitlines())
+    header, *rows = rows_of("anes96.csv.gz")
     column = dict(zip(header, np.array(rows, dtype=np.int64).T, strict=True))
     return Anes96(
         x=np.column_stack([column[name] - first for name, first, _ in ITEMS.values()]),

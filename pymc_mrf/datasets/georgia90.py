@@ -5,17 +5,17 @@ Brunsdon & Charlton (2002) and distributed with libpysal (data set georgia). Nei
 outlines there share at least two corners. Changes: one table, sorted by the number of the county.
 """
 
-import csv
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pymc_mrf.datasets._files import rows_of
+
 if TYPE_CHECKING:
     import networkx as nx
 
-SHARES = ("rural", "bachelor", "elderly", "foreign_born", "poor", "black")
+NUMBERS = ("rural", "bachelor", "elderly", "foreign_born", "poor", "black", "longitude", "latitude")
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,16 +66,11 @@ def load_georgia90() -> Georgia90:
     """
     import networkx as nx
 
-    text = resources.files("pymc_mrf.datasets").joinpath("georgia90.csv").read_text(encoding="ascii")
-    rows = list(csv.DictReader(text.splitlines()))
+    header, *cells = rows_of("georgia90.csv")
+    column = dict(zip(header, zip(*cells, strict=True), strict=True))
     graph = nx.Graph()
-    graph.add_nodes_from(row["county"] for row in rows)
-    graph.add_edges_from((row["county"], other) for row in rows for other in row["neighbours"].split())
-    numbers = {name: np.array([float(row[name]) for row in rows]) for name in SHARES}
-    return Georgia90(
-        graph=graph,
-        population=np.array([int(row["population"]) for row in rows]),
-        longitude=np.array([float(row["longitude"]) for row in rows]),
-        latitude=np.array([float(row["latitude"]) for row in rows]),
-        **numbers,
-    )
+    graph.add_nodes_from(column["county"])
+    neighbours = zip(column["county"], column["neighbours"], strict=True)
+    graph.add_edges_from((county, other) for county, others in neighbours for other in others.split())
+    numbers = {name: np.array(column[name], dtype=np.float64) for name in NUMBERS}
+    return Georgia90(graph=graph, population=np.array(column["population"], dtype=np.int64), **numbers)

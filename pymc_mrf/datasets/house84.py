@@ -6,12 +6,11 @@ Changes: the names of the votes are shortened and the file is compressed. The vo
 Congressional Quarterly Almanac, 98th Congress, 2nd session (1985).
 """
 
-import csv
-import gzip
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
+
+from pymc_mrf.datasets._files import masked_numbers, rows_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,9 +53,6 @@ def load_house84() -> House84:
     Congressional Voting Records (1987). UCI Machine Learning Repository.
     https://doi.org/10.24432/C5C01P. Licence: CC BY 4.0.
     """
-    packed = resources.files("pymc_mrf.datasets").joinpath("house84.csv.gz").read_bytes()
-    header, *rows = csv.reader(gzip.decompress(packed).decode("ascii").splitlines())
-    entries = np.array([row[1:] for row in rows])
-    masked = entries == ""
-    x = np.ma.masked_array(np.where(masked, "0", entries).astype(np.int64), mask=masked)
+    header, *rows = rows_of("house84.csv.gz")
+    x = masked_numbers(rows, np.int64)
     return House84(x=x, votes=tuple(header[1:]), party=np.array([row[0] for row in rows]))

@@ -8,12 +8,11 @@ the wind in knots, empty where nothing was recorded. Changes: other columns are 
 from miles per hour back into knots, and one of 911 knots is left out.
 """
 
-import csv
-import gzip
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
+
+from pymc_mrf.datasets._files import masked_numbers, rows_of
 
 N_AIRPORTS = 3
 
@@ -54,11 +53,8 @@ def load_newyork13() -> NewYork13:
     ----------
     Wickham (2014), nycflights13: Flights that departed NYC in 2013. R package. Licence: CC0 1.0.
     """
-    packed = resources.files("pymc_mrf.datasets").joinpath("newyork13.csv.gz").read_bytes()
-    header, *rows = csv.reader(gzip.decompress(packed).decode("ascii").splitlines())
-    entries = np.array([row[1:] for row in rows])
-    masked = entries == ""
-    x = np.ma.masked_array(np.where(masked, "0", entries).astype(np.float64), mask=masked)
+    header, *rows = rows_of("newyork13.csv.gz")
+    x = masked_numbers(rows, np.float64)
     rain, visibility, wind = (x[:, k : k + N_AIRPORTS] for k in range(0, x.shape[1], N_AIRPORTS))
     airports = tuple(name.split()[1] for name in header[1 : 1 + N_AIRPORTS])
     hour = np.array([int(row[0]) for row in rows])

@@ -5,14 +5,12 @@
 ``examples/liu_page_2013/senate_graph.py``.
 """
 
-import csv
-import gzip
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from pymc_mrf.datasets._files import rows_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,10 +62,6 @@ class Senate109:
         )
 
 
-def _file(name: str) -> Traversable:
-    return resources.files("pymc_mrf.datasets").joinpath(name)
-
-
 def _senator(column: str) -> tuple[str, str, str]:
     """Readable name, party and state from a heading such as "OBAMA (D IL)"."""
     name, origin = column.removesuffix(")").split(" (")
@@ -78,9 +72,7 @@ def _senator(column: str) -> tuple[str, str, str]:
 
 def contested_votes() -> dict:
     """Contested votes of both sessions as the fields of `Senate109`, without the graph."""
-    with _file("senate109.csv.gz").open("rb") as packed:
-        text = gzip.decompress(packed.read()).decode("ascii")
-    header, *rows = csv.reader(text.splitlines())
+    header, *rows = rows_of("senate109.csv.gz")
     columns = [j for j in range(3, len(header)) if header[j] not in DROPPED]
     x = np.array([[int(row[j] == "1") for j in columns] for row in rows], dtype=np.int64)
     in_favour = x.sum(axis=1)
@@ -131,7 +123,6 @@ def load_senate109(session: int | None = None) -> Senate109:
             votes[name] = votes[name][rows]
     graph = nx.Graph()
     graph.add_nodes_from(votes["names"])
-    with _file("senate109_graph.csv").open("r", encoding="utf-8") as file:
-        for u, v, strength in list(csv.reader(file))[1:]:
-            graph.add_edge(u, v, strength=float(strength))
+    for u, v, strength in rows_of("senate109_graph.csv")[1:]:
+        graph.add_edge(u, v, strength=float(strength))
     return Senate109(graph=graph, **votes)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph import Apply
 
 SOURCES = ("distributions", "graph", "kernels")
 """Folders with all that compiled functions run, or contain as constants."""
@@ -69,6 +71,15 @@ class _Registered:
 class NumbaOp(_Registered):
     """Op whose `implementation` gives the outputs."""
 
+    def make_node(self, *inputs):
+        """Build the node on tensors."""
+        tensors = [pt.as_tensor(v) for v in inputs]
+        return Apply(self, tensors, self.outputs(*tensors))
+
+    def outputs(self, *inputs) -> list:
+        """Return variables of the types of the outputs."""
+        raise NotImplementedError
+
     def perform(self, node, inputs, output_storage):
         """Evaluate without compilation."""
         values: Any = self.implementation(lambda part: part)(*inputs)
@@ -81,9 +92,14 @@ class NumbaOp(_Registered):
 class NumbaRV(_Registered):
     """Random variable whose `implementation` draws once, from a generator and the parameters."""
 
+    name: str
     dtype: str
     ndims_params: Any
     _supp_shape_from_params: Any
+
+    @property
+    def _print_name(self) -> tuple[str, str]:
+        return self.name, rf"\operatorname{{{self.name}}}"
 
     def rng_fn(self, rng, *args):
         """Draw without compilation; `args` are the parameters and the size."""
@@ -101,3 +117,9 @@ class NumbaRV(_Registered):
         drawn = [draw(rng, *(p[row].copy() for p in rows)) for row in np.ndindex(batch)]
         lengths = [int(length.data) for length in self._supp_shape_from_params(parameters)]
         return np.array(drawn, dtype=self.dtype).reshape(*batch, *lengths)
+
+
+def variable_of(*parameters, op, size=None, rng=None):
+    """Make a random variable of these parameters by its Op: what PyMC calls `rv_op`."""
+    rng = pt.random.shared_rng(seed=None) if rng is None else rng
+    return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]

@@ -1,70 +1,48 @@
 """`likelihood="adjusted-pseudo"`: what it takes, and where the parameters of a model may lie."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pymc as pm
 import pytensor
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.distributions.arguments import GivenData
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.distributions.remedies import check_fixed, listed, possible, refusal
 from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment, AffineProblem, adjust
 
 
-def refusal(name: str, reason: str, remedy: str) -> ValueError:
-    """Say why the pseudo-likelihood of a field cannot be adjusted."""
-    return ValueError(f'{name}: likelihood="adjusted-pseudo" {reason}; {remedy}')
-
-
-def _complete_data(observed: Any, x: np.ma.MaskedArray | None, name: str, remedy: str) -> np.ndarray:
-    """Values (n, d) of the data; refuse none, missing cells, and data that may change."""
-    if x is None or np.ma.is_masked(x):
-        raise refusal(name, "needs observed data without missing cells", remedy)
-    if isinstance(observed, Variable):
-        raise refusal(
-            name, "is made once, for data that do not change", "give an array in place of pm.Data"
-        )
-    return np.asarray(x).reshape(-1, x.shape[-1])
-
-
-def adjustment(
-    op: MarkovRandomFieldRV, parameters: list, observed: Any, x: np.ma.MaskedArray | None, name: str
-) -> Adjustment:
-    """Adjust the pseudo-likelihood of a field to its data, for parameters (symbolic) of a model.
-
-    `x` (n, d) are the values of `observed`.
-    """
-    family, graph = op.family, op.graph
+def adjustment(op: MarkovRandomFieldRV, parameters: list, data: GivenData) -> Adjustment:
+    """Adjust the pseudo-likelihood of a field to its data, for parameters (symbolic) of a model."""
+    (_, x, name), family, graph = data, op.family, op.graph
     remedy = f"use likelihood={listed(possible(lambda: op.tree, parameters))}"
-    data = _complete_data(observed, x, name, remedy)
+    refuse = partial(refusal, name, "adjusted-pseudo")
+    if x is None or np.ma.is_masked(x):
+        raise refuse("needs observed data without missing cells", remedy)
+    check_fixed(data, "adjusted-pseudo")
     if family.edge_axes or family.has_blocks:
         several = "a table" if family.has_blocks else "one for each state"
-        raise refusal(
-            name, f"needs one number per edge, but {family.edge_parameter} has {several}", remedy
-        )
+        raise refuse(f"needs one number per edge, but {family.edge_parameter} has {several}", remedy)
     if family.has_own_scores:
-        raise refusal(name, "needs scores that all nodes share", f"give such scores, or {remedy}")
+        raise refuse("needs scores that all nodes share", f"give such scores, or {remedy}")
     if any(p.type.ndim > 1 + k for p, k in zip(parameters, (0, family.node_axes), strict=False)):
-        raise refusal(name, "needs parameters that all rows share, without dimensions of rows", remedy)
-    evaluate = _evaluator(op.flat_natural(parameters), name, remedy)
+        raise refuse("needs parameters that all rows share, without dimensions of rows", remedy)
+    evaluate = _evaluator(op.flat_natural(parameters), refuse, remedy)
+    indices = family.encode(np.asarray(x).reshape(-1, graph.n_nodes), n_nodes=graph.n_nodes)
     try:
-        problem = AffineProblem.spanned(
-            family.encode(data, n_nodes=graph.n_nodes), graph, family, evaluate
-        )
+        problem = AffineProblem.spanned(indices, graph, family, evaluate)
     except np.linalg.LinAlgError as error:
-        raise refusal(name, "needs natural parameters of comparable sizes", "rescale them") from error
+        raise refuse("needs natural parameters of comparable sizes", "rescale them") from error
     if not problem.n_parameters:
-        raise refusal(
-            name, "has nothing to adjust, because the parameters depend on no free variable", remedy
-        )
+        raise refuse("has nothing to adjust, because the parameters depend on no free variable", remedy)
     return adjust(problem, name)
 
 
-def _evaluator(flat, name: str, remedy: str):
+def _evaluator(flat, refuse: Callable[[str, str], ValueError], remedy: str):
     """Make a function that evaluates a vector (m times) at random points of the model.
 
     Near the start and, as its scale says nothing of theirs, from the priors, in turn.
@@ -75,12 +53,10 @@ def _evaluator(flat, name: str, remedy: str):
     parents = [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
     for rv in parents:
         if not rv.type.dtype.startswith("float") or isinstance(rv.owner.op, EntriesRV):
-            raise refusal(
-                name, f"is for continuous parameters that NUTS moves, and {rv.name} is none", remedy
-            )
+            raise refuse(f"is for continuous parameters that NUTS moves, and {rv.name} is none", remedy)
     changing = next((v for v in reached if isinstance(v, SharedVariable)), None)
     if changing is not None:
-        raise refusal(name, f"must not depend on {changing.name}", "give an array in place of pm.Data")
+        raise refuse(f"must not depend on {changing.name}", "give an array in place of pm.Data")
     values = [model.rvs_to_values[rv] for rv in parents]
     function = pytensor.function(values, expression, mode="FAST_COMPILE")
     point, rng = model.initial_point(random_seed=0), np.random.default_rng(0)
@@ -96,9 +72,7 @@ def _evaluator(flat, name: str, remedy: str):
         ]
         found = np.array([function(*p) for p in points])
         if not np.isfinite(found).all():
-            raise refusal(
-                name, "met parameters that are not finite at random values of the variables", remedy
-            )
+            raise refuse("met parameters that are not finite at random values of the variables", remedy)
         if draw is None:
             return found
         drawn = np.array([draw() for _ in range(m)])

@@ -1,6 +1,6 @@
 """Arguments of the package's distributions: numbers apart from symbolic variables, numbers of entries."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -13,7 +13,28 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors, walk
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.checks import numeric_array
+from pymc_mrf.checks import first_cell, is_integer, numeric_array
+
+
+class GivenData(NamedTuple):
+    """Data of a field that is declared.
+
+    Attributes
+    ----------
+    observed : any
+        As users give them; None without.
+    values : (..., d) masked array, or None
+        States that they are.
+    name : str
+        Of the field.
+    """
+
+    observed: Any = None
+    values: np.ma.MaskedArray | None = None
+    name: str = "dist"
+
+
+NO_DATA = GivenData()
 
 RANDOM = RandomVariable, SymbolicRandomVariable
 
@@ -33,6 +54,17 @@ def parameter(value: Any, name: str) -> tuple[Any, np.ndarray | None]:
         return floatX(pt.as_tensor_variable(value)), numbers
     numbers = numeric_array(value, name, "iuf").astype(np.float64)
     return floatX(pt.as_tensor_variable(numbers)), numbers
+
+
+def positive_scalar(value: Any, name: str, most: float = np.inf) -> Any:
+    """Return a symbolic scalar parameter; refuse numbers that are not above 0 and at most `most`."""
+    symbolic, numbers = parameter(value, name)
+    if symbolic.type.ndim != 0:
+        raise ValueError(f"{name} must be a scalar, but it has {symbolic.type.ndim} dimensions")
+    if numbers is not None and not (0 < numbers <= most and np.isfinite(numbers)):
+        domain = "positive and finite" if most == np.inf else f"above 0 and at most {most:g}"
+        raise ValueError(f"{name} must be {domain}, not {numbers}")
+    return symbolic
 
 
 def check_constants(value: Variable, name: str, *, allow_infinite: bool = False) -> None:
@@ -63,12 +95,12 @@ def check_constants(value: Variable, name: str, *, allow_infinite: bool = False)
         data = np.asarray(v.data if isinstance(v, Constant) else v.get_value(borrow=True))
         wrong = np.isnan(data) if allow_infinite or not data.ndim else ~np.isfinite(data)
         if wrong.any():
-            cell = np.argwhere(wrong)[0]
-            row, *columns = [int(i) for i, n in zip(cell, data.shape, strict=True) if n > 1] or [0]
+            cell = first_cell(wrong)
+            row, *columns = [i for i, n in zip(cell, data.shape, strict=True) if n > 1] or [0]
             where = f"row {row}" + (f", column {', '.join(map(str, columns))}" if columns else "")
             what = repr(v.name) if v.name else f"an array of shape {data.shape}"
             raise ValueError(
-                f"{name}: {what}, from which it is computed, has {data[tuple(cell)]} in {where} "
+                f"{name}: {what}, from which it is computed, has {data[cell]} in {where} "
                 f"({int(wrong.sum())} such entries): drop these rows, of `observed` and of all else that has "
                 "rows, or fill missing values in"
             )
@@ -115,9 +147,8 @@ def entries_of_shape(shape: Any) -> tuple[int, ...]:
         If it does not tell the number of entries, or that number is not positive.
     """
     lengths = shape if isinstance(shape, tuple | list | np.ndarray) else [shape]
-    lengths = [n for n in lengths]
-    integers = [isinstance(n, int | np.integer) and not isinstance(n, bool) for n in lengths]
-    if not lengths or not all(integers):
+    lengths = list(lengths)
+    if not lengths or not all(map(is_integer, lengths)):
         raise ValueError(
             f'shape={shape!r} does not give the number of entries; use shape=n, or dims="edge" '
             "with pm.Model(coords=pymc_mrf.coords(graph))"
@@ -139,7 +170,7 @@ def check_observed_entries(observed: Any, n: int, name: str) -> None:
             f"{name}: observed has shape {values.shape}, but its last dimension must be {n}"
         )
     if not np.isfinite(values).all():
-        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        cell = first_cell(~np.isfinite(values))
         raise ValueError(
             f"{name}: observed{list(cell)} is {values[cell]}; give finite values, without missing ones"
         )

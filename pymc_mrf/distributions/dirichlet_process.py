@@ -16,12 +16,12 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.gradient import grad_undefined
-from pytensor.graph import Apply, Op
+from pytensor.graph import Op
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp, NumbaRV
-from pymc_mrf.distributions.arguments import entries_of_shape, parameter
+from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.scalar import ScalarDistribution
@@ -44,10 +44,9 @@ class TieCounts(NumbaOp, Guarded, Op):
     )
     gufunc_signature = "(n)->(n)"
 
-    def make_node(self, x):
-        """Build the node."""
-        x = pt.as_tensor(x)
-        return Apply(self, [x], [pt.vector(dtype="float64", shape=x.type.shape)])
+    def outputs(self, x):
+        """One number for each entry."""
+        return [pt.vector(dtype="float64", shape=x.type.shape)]
 
     def implementation(self, jit):
         """Count the groups of the labels."""
@@ -64,22 +63,25 @@ class TieCounts(NumbaOp, Guarded, Op):
         ]
 
 
-class PartitionRV(NumbaRV, RandomVariable):
-    """Group labels of n values under the Chinese restaurant process."""
+class LabelsRV(NumbaRV, RandomVariable):
+    """Labels of n values, of which those with equal labels are one group."""
 
-    name = "ChineseRestaurantProcess"
     dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "n")
-    _print_name = ("ChineseRestaurantProcess", r"\operatorname{CRP}")
+    __props__ = (*RandomVariable.__props__, "n")
 
-    def __init__(self, n=None, name=None, signature=None, dtype="int64", inplace=False) -> None:
-        if n is None:
-            raise TypeError("PartitionRV needs n")
+    def __init__(self, n: int, **props) -> None:
         self.n = n
-        super().__init__(signature="()->(n)", dtype=dtype, inplace=inplace)
+        super().__init__(**props)
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n, dtype="int64"),)
+
+
+class PartitionRV(LabelsRV):
+    """Group labels under the Chinese restaurant process."""
+
+    name = "ChineseRestaurantProcess"
+    signature = "()->(n)"
 
     def implementation(self, jit):
         """Draw labels."""
@@ -177,11 +179,5 @@ class DirichletProcess(EntriesPrior):
         """Unregistered variable; see the class."""
         base = ScalarDistribution(base, "base")
         shape = entries_of_shape(shape)
-        alpha, numbers = parameter(alpha, "alpha")
-        if numbers is not None and numbers.ndim == 0 and not 0 < numbers < np.inf:
-            raise ValueError(f"alpha must be positive and finite, not {numbers}")
-        if alpha.type.ndim != 0:
-            raise ValueError(f"alpha must be a scalar, but it has {alpha.type.ndim} dimensions")
-        return super().dist(
-            [alpha, *base.arguments], scalar=base, n=shape[-1], size=shape[:-1] or None, **kwargs
-        )
+        inputs = [positive_scalar(alpha, "alpha"), *base.arguments]
+        return super().dist(inputs, scalar=base, n=shape[-1], size=shape[:-1] or None, **kwargs)

@@ -18,14 +18,10 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.distributions._numba import NumbaRV
-from pymc_mrf.distributions.arguments import (
-    entries_of_shape,
-    parameter,
-)
-from pymc_mrf.distributions.dirichlet_process import TieCounts
+from pymc_mrf.distributions._numba import variable_of
+from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
+from pymc_mrf.distributions.dirichlet_process import LabelsRV, TieCounts
 from pymc_mrf.distributions.entries import KnownLength
 from pymc_mrf.graph.lagged import as_directed_or_not
 from pymc_mrf.kernels.groups import communities
@@ -47,22 +43,11 @@ def log_partition_weights(d: int, gamma: Any, rate: Any) -> Any:
     return top + pt.log(pt.exp(terms - top[:, None]).sum(axis=1)) - pt.log(pt.expm1(rate))
 
 
-class EdgeCommunitiesRV(NumbaRV, RandomVariable):
+class EdgeCommunitiesRV(LabelsRV):
     """Labels of n nodes under a mixture of finite mixtures."""
 
     name = "EdgeCommunities"
-    dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "n")
-    _print_name = ("EdgeCommunities", r"\operatorname{EdgeCommunities}")
-
-    def __init__(self, n=None, name=None, signature=None, dtype="int64", inplace=False) -> None:
-        if n is None:
-            raise TypeError("EdgeCommunitiesRV needs n")
-        self.n = n
-        super().__init__(signature="(),()->(n)", dtype=dtype, inplace=inplace)
-
-    def _supp_shape_from_params(self, dist_params, param_shapes=None):
-        return (pt.as_tensor(self.n, dtype="int64"),)
+    signature = "(),()->(n)"
 
     def implementation(self, jit):
         """Draw labels."""
@@ -157,11 +142,7 @@ class EdgeCommunities(KnownLength, Discrete):
 
     rv_type = EdgeCommunitiesRV
 
-    @staticmethod
-    def rv_op(gamma, rate, *, n, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        return EdgeCommunitiesRV(n)(gamma, rate, size=size, rng=rng, return_next_rng=True)[1]
+    rv_op = staticmethod(variable_of)
 
     @classmethod
     def dist(cls, concentration=1.0, rate=1.0, *, shape=None, **kwargs):
@@ -169,19 +150,11 @@ class EdgeCommunities(KnownLength, Discrete):
         shape = entries_of_shape(shape)
         if len(shape) != 1:
             raise ValueError(f"EdgeCommunities is one vector with an entry for each node, not {shape}")
-        inputs = []
-        for name, value, most in (
-            ("concentration", concentration, np.inf),
-            ("rate", rate, np.nextafter(MAX_RATE, np.inf)),
-        ):
-            symbolic, numbers = parameter(value, name)
-            if symbolic.type.ndim != 0:
-                raise ValueError(f"{name} must be a scalar, but it has {symbolic.type.ndim} dimensions")
-            if numbers is not None and not 0 < numbers < most:
-                domain = "positive and finite" if most == np.inf else f"above 0 and at most {MAX_RATE:g}"
-                raise ValueError(f"{name} must be {domain}, not {numbers}")
-            inputs.append(symbolic)
-        return super().dist(inputs, n=shape[0], **kwargs)
+        gamma, rate = (
+            positive_scalar(concentration, "concentration"),
+            positive_scalar(rate, "rate", MAX_RATE),
+        )
+        return super().dist([gamma, rate], op=EdgeCommunitiesRV(shape[0]), **kwargs)
 
 
 def same_community(labels: Any, graph: Any) -> Any:

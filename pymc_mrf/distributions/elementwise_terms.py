@@ -103,9 +103,6 @@ class ElementwiseTerm(Op):
 class ChooseTerms(GraphRewriter):
     """Replaces every `ElementwiseTerm` by what is meant."""
 
-    def add_requirements(self, fgraph):
-        """Need nothing."""
-
     def apply(self, fgraph):
         """Look at outputs first: the same term may be added up elsewhere in the function."""
         nodes = [node for node in fgraph.apply_nodes if isinstance(node.op, ElementwiseTerm)]

@@ -1,13 +1,14 @@
 """Fields with tables over cliques of any size as PyMC distributions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import floatX
 
-from pymc_mrf.checks import numeric_array, sequence
+from pymc_mrf.checks import first_cell, numeric_array
 from pymc_mrf.distributions.arguments import check_constants
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
@@ -24,6 +25,7 @@ from pymc_mrf.distributions.field import (
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
+from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import factor_graph_tree
 
@@ -92,20 +94,14 @@ class FactorGraphMRF(DiscreteField):
 
     rv_type = FactorGraphRV
 
-    @classmethod
-    def rv_op(cls, tables, *, op, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        return op(tables, size=size, rng=rng, return_next_rng=True)[1]
-
     def __new__(
         cls, name, *args, scopes, cardinalities, observed=None, columns=None, weights=None, **kwargs
     ):
         """Register the field with the model on the context stack, after checking the data."""
         graph = FactorGraph(scopes, cardinalities)
         states = [tuple(range(k)) for k in graph.cardinalities]
-        nodes = range(graph.n_variables)
-        observed = read_observed(observed, nodes, states, name, columns=columns, weights=weights)
+        read = partial(read_answers, nodes=range(graph.n_variables), states=states)
+        observed = read_observed(observed, read, name, columns=columns, weights=weights)
         if observed is not None:
             _check_observed(observed, graph, name)
             observed = without_nan(observed, 0)
@@ -142,7 +138,7 @@ def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
     values = observed_values(observed, graph.n_variables, what, 0, name)
     wrong = ~((values >= 0) & (values < np.array(graph.cardinalities)) & (values == np.floor(values)))
     if wrong.any():
-        cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+        cell = first_cell(wrong)
         value = values[cell]
         remedy = (
             "declare missing cells with numpy.ma.masked_invalid(x)"
@@ -174,18 +170,7 @@ def flat_tables(tables: Sequence[Any], graph: FactorGraph):
                 f"{', '.join(map(str, sorted(shapes)))}; give a list with one table per factor"
             )
         return _flat(tables, (graph.n_factors, *shapes.pop()), "tables")
-    if isinstance(tables, Mapping):
-        raise TypeError("tables must be a sequence of tables in the order of scopes, not a mapping")
-    tables = sequence(tables, "tables", "log tables, one per factor")
-    if len(tables) != graph.n_factors:
-        raise ValueError(
-            f"tables has {len(tables)} entries but scopes has {graph.n_factors}; each factor needs one "
-            "table"
-        )
-    flat = [
-        _flat(table, shape, f"tables[{f}]")
-        for f, (table, shape) in enumerate(zip(tables, graph.table_shapes, strict=True))
-    ]
+    flat = [_flat(*own) for own in graph.each_table(tables)]
     n_batch = max(part.type.ndim for part in flat) - 1
     if n_batch == 0:
         return pt.concatenate(flat)

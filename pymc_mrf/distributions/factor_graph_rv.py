@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from types import ModuleType
-from typing import Never
+from typing import Any, Never
 
 import numpy as np
 import pytensor.tensor as pt
@@ -11,6 +11,7 @@ from pymc.distributions.distribution import _support_point
 from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.graph import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
@@ -37,27 +38,21 @@ def single_variables(graph: FactorGraph) -> FactorTreeSimulator:
 class FactorGraphRV(UndirectedFieldRV):
     """Random variable over the d variables of `graph`, given all log tables, (t,)."""
 
+    name = "FactorGraphMRF"
+    signature = "(t)->(d)"
     dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "graph", "likelihood", "n_sweeps")
-    _print_name = ("FactorGraphMRF", r"\operatorname{FactorGraphMRF}")
+    __props__ = (*RandomVariable.__props__, "graph", "likelihood", "n_sweeps")
     table_ndims = (1,)
 
     def __init__(
         self,
-        graph: FactorGraph | None = None,
+        graph: FactorGraph,
         likelihood: str = "particles",
         n_sweeps: int = DRAW_SWEEPS,
-        name: str | None = None,
-        signature: str | None = None,
-        dtype: str = "int64",
-        inplace: bool = False,
+        **props: Any,
     ) -> None:
-        if graph is None:
-            raise TypeError("FactorGraphRV needs a factor graph")
-        self.graph = graph
-        self.likelihood = likelihood
-        self.n_sweeps = n_sweeps
-        super().__init__(name="FactorGraphMRF", signature="(t)->(d)", dtype=dtype, inplace=inplace)
+        self.graph, self.likelihood, self.n_sweeps = graph, likelihood, n_sweeps
+        super().__init__(**props)
 
     @property
     def family(self) -> Never:

@@ -1,7 +1,7 @@
 """What all fields share as PyMC distributions: options, checks of observed data, registration."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,18 @@ from pymc.distributions.shape_utils import convert_dims
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import numeric_array, whole_number
+from pymc_mrf.checks import check_option, numeric_array, whole_number
+from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.distributions.remedies import listed, possible
-from pymc_mrf.fields.gaussian import read_measurements
-from pymc_mrf.fields.tables import read_answers
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.table_columns import Answers, is_labelled_otherwise
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 logger = logging.getLogger("pymc_mrf")
 
@@ -37,8 +40,7 @@ REMEDIES = {
 
 def read_observed(
     observed: Any,
-    nodes: Sequence,
-    states: Sequence[tuple] | None,
+    read: Callable[..., Answers | None],
     name: str,
     *,
     columns: Any,
@@ -46,7 +48,7 @@ def read_observed(
 ) -> Any:
     """Make arrays of tables, masked if cells are missing, with the columns of the nodes in their order.
 
-    Without `states` these are measurements. Rows are repeated by their `weights`.
+    `read` reads tables, as `read_answers` with nodes and states does. Rows are repeated by their `weights`.
     """
     if observed is None or isinstance(observed, Variable):
         for option, given in (("columns", columns), ("weights", weights)):
@@ -57,28 +59,17 @@ def read_observed(
                     f"{REMEDIES[option]}"
                 )
         return observed
-    if states is None:
-        answers = read_measurements(observed, nodes, f"{name}: observed", columns)
-    else:
-        answers = read_answers(observed, nodes, states, f"{name}: observed", columns)
+    answers = read(observed, name=f"{name}: observed", columns=columns)
     if answers is not None:
         observed = answers.values
         if answers.is_missing.any():
             observed = np.ma.masked_array(answers.values, answers.is_missing)
-        labels = getattr(weights, "index", None)
-        if labels is not None and not callable(labels) and not _have_same_labels(labels, answers.rows):
+        if is_labelled_otherwise(weights, answers.rows):
             raise ValueError(
                 f"{name}: the rows of weights are labelled otherwise than those of `observed`: use "
                 "weights.loc[table.index], or weights.to_numpy(), which goes by position"
             )
     return observed if weights is None else repeat_rows(observed, weights, name)
-
-
-def _have_same_labels(index: Any, rows: list) -> bool:
-    """Whether the index of weights has the labels of a table's rows; missing labels are alike."""
-    import pandas as pd
-
-    return pd.Index(index).equals(pd.Index(rows))
 
 
 def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:
@@ -114,10 +105,19 @@ def row_counts(weights: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     return counts.astype(np.int64)
 
 
-def observed_values(observed: Any, n_variables: int, what: str, first_state: int, name: str):
+def given_graph(graph: Any, what: str) -> PairwiseGraph:
+    """Return the graph of a field, refused where there is none; `what` is the field."""
+    if graph is None:
+        raise TypeError(f"{what} needs graph=, a networkx.Graph or one of pymc_mrf.graphs")
+    return as_graph(graph)
+
+
+def observed_values(
+    observed: Any, n_variables: int, what: str, first_state: int, name: str, kinds: str = "biuf"
+) -> np.ndarray:
     """Return observed values as an array, with `first_state` where they are masked.
 
-    `what` tells what the last dimension must be, for the message.
+    `what` tells what the last dimension must be, for the message; `kinds` as for `numeric_array`.
     """
     if isinstance(observed, SharedVariable):
         observed = observed.get_value()
@@ -125,7 +125,7 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
         observed = value_of(observed)
     mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
     data = np.ma.getdata(observed) if mask is not None else observed
-    values = numeric_array(data, f"{name}: observed")
+    values = numeric_array(data, f"{name}: observed", kinds)
     if values.ndim == 0 or values.shape[-1] != n_variables:
         raise ValueError(
             f"{name}: `observed` has shape {values.shape}, but its last dimension must be {what}"
@@ -133,6 +133,17 @@ def observed_values(observed: Any, n_variables: int, what: str, first_state: int
     if values.size == 0:
         raise ValueError(f"{name}: `observed` has no rows; at least one observation is needed")
     return values if mask is None else np.where(mask, first_state, values)
+
+
+def check_states(
+    observed: Any, family: Family, graph: PairwiseGraph | LaggedGraph, name: str
+) -> np.ma.MaskedArray:
+    """Refuse observed values that are not states, and shapes that do not fit the graph; return the values."""
+    what = f"the {graph.n_nodes} nodes of the graph, in node order"
+    values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
+    missing = "declare missing cells with numpy.ma.masked_invalid(x)"
+    family.check_states(values, name=f"{name}: observed", missing=missing)
+    return np.ma.masked_array(values, mask=np.ma.getmask(observed))
 
 
 def without_nan(observed: Any, first_state: int):
@@ -154,6 +165,15 @@ def latent_if_all_missing(observed: Any, options: dict[str, Any]) -> tuple[Any, 
     if not isinstance(observed, np.ma.MaskedArray) or not np.ma.getmaskarray(observed).all():
         return observed, options
     return None, {"shape": observed.shape, **options}
+
+
+def check_lengths(dims: Sequence, shape: tuple[int, ...], name: str, what: str) -> None:
+    """Refuse dimensions of the model of other lengths than a shape; `what` says whose that is."""
+    model = pm.modelcontext(None)
+    for dim, n in zip(dims, shape, strict=False):
+        length = model.dim_lengths.get(dim)
+        if length is not None and value_of(length) != n:
+            raise ValueError(f"{name}: dimension {dim!r} has length {value_of(length)}, but {what}")
 
 
 def check_shape(shape: Any, n_variables: int, what: str) -> None:
@@ -184,9 +204,7 @@ def check_likelihood(
     likelihood: str, n_sweeps: int, tree, parameters: Sequence, known: Sequence[str] = LIKELIHOODS
 ) -> None:
     """Refuse options of a field that it cannot have; `tree` makes the junction tree."""
-    if likelihood not in known:
-        options = ", ".join(f'"{option}"' for option in known)
-        raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
+    check_option(likelihood, "likelihood", known)
     whole_number(n_sweeps, "n_sweeps", 1)
     if likelihood == "exact" and not is_tractable(tree()):
         left = listed(possible(tree, parameters, among=("particles", "pseudo")))
@@ -215,6 +233,12 @@ class RegisteredField:
     """How fields of all kinds are registered: beside PyMC's class of their kind of values."""
 
     dist: Any
+    rv_op: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make variables by their Op; PyMC takes no `rv_op` that a class inherits."""
+        super().__init_subclass__(**kwargs)
+        cls.rv_op = staticmethod(variable_of)
 
     def __new__(cls, name, *args, total_size=None, **kwargs):
         """Register the field with the model on the context stack, and tag its parents and its data."""
@@ -236,14 +260,8 @@ class RegisteredField:
     @classmethod
     def _partly(cls, name, *args, observed, dims=None, initval=None, **kwargs):
         """Register a field with missing cells."""
-        dims, model = convert_dims(dims), pm.modelcontext(None)
-        for dim, n in zip(dims or (), observed.shape, strict=False):
-            length = model.dim_lengths.get(dim)
-            if length is not None and value_of(length) != n:
-                raise ValueError(
-                    f"{name}: dimension {dim!r} has length {value_of(length)}, but `observed` has shape "
-                    f"{observed.shape}"
-                )
+        dims = convert_dims(dims)
+        check_lengths(dims or (), observed.shape, name, f"`observed` has shape {observed.shape}")
         if kwargs.get("size") is None and kwargs.get("shape") is None:
             kwargs["shape"] = observed.shape
         return register_partly(cls.dist(*args, **kwargs), observed, name, dims, initval)

@@ -23,18 +23,25 @@ class FieldRV(NumbaRV, RandomVariable):
     The first parameter is that of the edges.
     """
 
+    graph: Any
+    family: Any
     likelihood: str
     prefix = ""  # of the names of its likelihoods, where steps know it by others than users do
 
     @property
-    @abstractmethod
     def n_variables(self) -> int:
-        """Number of variables d."""
+        """Number of variables d, the nodes of the graph."""
+        return self.graph.n_nodes
 
     @property
     @abstractmethod
     def groups_edges(self) -> bool:
         """Whether the samplers of Dirichlet processes know its edge parameters."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What users call the parameters."""
+        return self.family.edge_parameter, self.family.node_parameter
 
     @property
     def may_be_sampled(self) -> bool:
@@ -78,13 +85,19 @@ class DiscreteFieldRV(FieldRV):
         `xp` is numpy, or `pytensor.tensor` for symbolic parameters.
         """
 
-    @abstractmethod
     def decode(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., d) of state indices."""
+        """Values (..., d) of state indices, states of the family."""
+        return np.array(self.family.states, dtype=self.dtype)[x]
 
-    @abstractmethod
     def encode(self, value):
         """State indices (..., d), 0 where there is none, and whether they exist; both symbolic."""
+        legal = pt.zeros_like(value, dtype="bool")
+        indices = pt.zeros_like(value, dtype="int64")
+        for k, state in enumerate(self.family.states):
+            here = pt.eq(value, state)
+            legal = legal | here
+            indices = indices + k * here
+        return indices, legal
 
     @abstractmethod
     def check(self, logp, parameters):
@@ -95,17 +108,6 @@ class DiscreteFieldRV(FieldRV):
         node = super().make_node(rng, size, *dist_params)
         rng, x = (output.type for output in node.outputs)
         return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
-
-
-def encode_states(family: Family, value):
-    """State indices of values, 0 where there is none, and whether they are states; both symbolic."""
-    legal = pt.zeros_like(value, dtype="bool")
-    indices = pt.zeros_like(value, dtype="int64")
-    for k, state in enumerate(family.states):
-        here = pt.eq(value, state)
-        legal = legal | here
-        indices = indices + k * here
-    return indices, legal
 
 
 def node_table_filler(family: Family, d: int):

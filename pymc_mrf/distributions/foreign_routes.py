@@ -88,9 +88,6 @@ def moved_by_others() -> set[str]:
 class RefuseForeignRoutes(GraphRewriter):
     """Raises an error if a guarded Op depends on what PyMC's routes move; takes `HiddenStates` out."""
 
-    def add_requirements(self, fgraph):
-        """Need nothing."""
-
     def apply(self, fgraph):
         """Look at all Ops."""
         guarded = [n for n in fgraph.apply_nodes if isinstance(getattr(n.op, "core_op", n.op), Guarded)]
@@ -110,9 +107,6 @@ class NoConversionError(AssertionError, NotImplementedError):
 
 class RefuseJAX(GraphRewriter):
     """Raises an error if there is an Op of this package; changes nothing."""
-
-    def add_requirements(self, fgraph):
-        """Need nothing."""
 
     def apply(self, fgraph):
         """Look at all Ops."""

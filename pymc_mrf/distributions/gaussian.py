@@ -1,29 +1,16 @@
 """The Gaussian field as a PyMC distribution: measurements, such as ages, sum scores and reaction times."""
 
-from typing import Any
+from functools import partial
 
-import numpy as np
-import pytensor.tensor as pt
-from pymc.distributions.distribution import Continuous
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Variable
-
-from pymc_mrf.checks import numeric_array, warn_user
-from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.field import (
-    RegisteredField,
-    check_shape,
-    latent_if_all_missing,
-    read_observed,
-    registered_node,
-)
+from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
+from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-from pymc_mrf.distributions.mrf import check_dims, check_rows, edge_parameter, node_parameter
-from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements, read_measurements
+from pymc_mrf.graph.structure import as_graph
 
 
-class GaussianMRF(RegisteredField, Continuous):
+class GaussianMRF(ContinuousField):
     r"""Gaussian Markov random field: normal measurements, of which each pair may be tied or not.
 
     .. math::
@@ -114,31 +101,12 @@ class GaussianMRF(RegisteredField, Continuous):
 
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
-        if graph is None:
-            raise TypeError(
-                f"{cls.__name__} {name!r} needs graph=, a networkx.Graph or one of pymc_mrf.graphs"
-            )
-        graph = as_graph(graph)
-        observed = read_observed(observed, graph.nodes, None, name, columns=columns, weights=weights)
-        x = None
-        if observed is not None:
-            x = _check_observed(observed, graph, name)
-            if not isinstance(observed, Variable):
-                observed = x
-            observed, kwargs = latent_if_all_missing(observed, kwargs)
-        rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
-        check_dims(name, name, graph)
-        if isinstance(observed, SharedVariable):
-            check_dims(str(observed.name), name, graph)
-        if x is not None and observed is not None:
-            check_rows(registered_node(rv), x, name, "mean")
-        return rv
-
-    @classmethod
-    def rv_op(cls, *parameters, graph, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        return GaussianFieldRV(graph)(*parameters, size=size, rng=rng, return_next_rng=True)[1]
+        graph = given_graph(graph, f"{cls.__name__} {name!r}")
+        read = partial(read_measurements, nodes=graph.nodes)
+        observed = read_observed(observed, read, name, columns=columns, weights=weights)
+        check = partial(check_measurements, nodes=graph.nodes)
+        x = None if observed is None else measured_values(observed, graph.n_nodes, check, name)
+        return super().__new__(cls, name, *args, graph=graph, observed=observed, x=x, **kwargs)
 
     @classmethod
     def dist(cls, weight, diagonal, mean=0.0, *, graph, **kwargs):
@@ -147,42 +115,6 @@ class GaussianMRF(RegisteredField, Continuous):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         edge = edge_parameter(weight, GAUSSIAN, graph)
         node = node_parameter(diagonal, GAUSSIAN, graph, "diagonal")
-        if not isinstance(diagonal, Variable) and (np.asarray(diagonal) <= 0).any():
-            wrong = np.asarray(diagonal)[np.asarray(diagonal) <= 0].flat[0]
-            raise ValueError(
-                f"diagonal must be positive, one over a variance, but has the value {wrong:g}: give positive "
-                "numbers, or a positive prior such as pm.Gamma"
-            )
+        check_diagonal(diagonal)
         centre = node_parameter(mean, GAUSSIAN, graph, "mean")
-        return super().dist([edge, node, centre], graph=graph, **kwargs)
-
-
-def _check_observed(observed: Any, graph: PairwiseGraph, name: str) -> np.ndarray:
-    """Refuse what are no measurements of the nodes; return them as floats, masked where cells are missing."""
-    if isinstance(observed, Variable):
-        observed = observed.get_value() if isinstance(observed, SharedVariable) else value_of(observed)
-    mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
-    data = np.ma.getdata(observed)
-    values = numeric_array(data, f"{name}: observed", "iuf").astype(np.float64)
-    if values.ndim == 0 or values.shape[-1] != graph.n_nodes:
-        raise ValueError(
-            f"{name}: `observed` has shape {values.shape}, but its last dimension must be the "
-            f"{graph.n_nodes} nodes of the graph, in node order"
-        )
-    if values.size == 0:
-        raise ValueError(f"{name}: `observed` has no rows; at least one observation is needed")
-    is_missing = np.isnan(values) | (False if mask is None else mask)
-    values = np.where(is_missing, 0.0, values)
-    twins = check_measurements(
-        values.reshape(-1, graph.n_nodes),
-        is_missing.reshape(-1, graph.n_nodes),
-        graph.nodes,
-        f"{name}: observed",
-    )
-    if twins:
-        u, v = twins[0]
-        warn_user(
-            f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
-            "precision of such nodes finite; leave one of the two out"
-        )
-    return np.ma.masked_array(values, is_missing) if is_missing.any() else values
+        return super().dist([edge, node, centre], op=GaussianFieldRV(graph), **kwargs)

@@ -4,15 +4,18 @@ x ~ N(mean, K^-1), K_uv = -weight of the edge between u and v, 0 where there is 
 Where K is not positive definite the log density is -inf.
 """
 
+from typing import Any
+
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.graph import Apply, Op
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.field_rv import FieldRV
-from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows, strip_views
+from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
@@ -26,38 +29,24 @@ class GaussianFieldRV(FieldRV):
     A draw is NaN where the precision is not positive definite.
     """
 
+    name = "GaussianMRF"
+    signature = "(r),(d),(d)->(d)"
     dtype = "float64"
-    __props__ = ("name", "signature", "dtype", "inplace", "graph")
-    _print_name = ("GaussianMRF", r"\operatorname{GaussianMRF}")
+    __props__ = (*RandomVariable.__props__, "graph")
     likelihood = "gaussian"
     family = GAUSSIAN
+    labels = ("weight", "diagonal", "mean")
     groups_edges = False
     alternatives = ()
 
-    def __init__(
-        self,
-        graph: PairwiseGraph | None = None,
-        name: str = "GaussianMRF",
-        signature: str = "(r),(d),(d)->(d)",
-        dtype: str = "float64",
-        inplace: bool = False,
-    ) -> None:
-        if graph is None:
-            raise TypeError("GaussianFieldRV needs a graph")
+    def __init__(self, graph: PairwiseGraph, **props: Any) -> None:
         self.graph = graph
-        super().__init__(name=name, signature=signature, dtype=dtype, inplace=inplace)
-
-    @property
-    def n_variables(self) -> int:
-        """Number of nodes d."""
-        return self.graph.n_nodes
+        super().__init__(**props)
 
     def edge_and_node_parameters(self, node: Apply) -> list:
         """Weights and the log of the diagonal; deviations from the means are data."""
         weight, diagonal, _ = self.dist_params(node)
-        inner = strip_views(diagonal)
-        is_exp = inner.owner is not None and inner.owner.op == pt.exp
-        return [weight, inner.owner.inputs[0] if is_exp else pt.log(inner)]
+        return [weight, log_of(diagonal)]
 
     def implementation(self, jit):
         """Draw one row."""
@@ -117,10 +106,9 @@ class LogDensityOfSeen(NumbaOp, Op):
     def __init__(self, graph: PairwiseGraph) -> None:
         self.graph = graph
 
-    def make_node(self, x, weight, diagonal, mean):
-        """Build the node."""
-        inputs = [pt.as_tensor(v).astype("float64") for v in (x, weight, diagonal, mean)]
-        return Apply(self, inputs, [pt.dvector()])
+    def outputs(self, *inputs):
+        """One number for each row."""
+        return [pt.dvector()]
 
     def infer_shape(self, node, shapes):
         """One number for each row."""

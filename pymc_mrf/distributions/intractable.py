@@ -13,7 +13,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import grad_undefined
-from pytensor.graph import Apply, Op
+from pytensor.graph import Op
 from pytensor.graph.traversal import explicit_graph_inputs
 from pytensor.tensor.type import discrete_dtypes
 
@@ -37,15 +37,14 @@ class IntractableLogPartition(NumbaOp, Guarded, Op):
     discrete_inputs: ClassVar[WeakSet] = WeakSet()
     """Discrete variables from which the parameters of such fields were computed."""
 
-    def make_node(self, *parameters):
-        """Build the node on the field's parameters."""
+    def outputs(self, *parameters):
+        """One number; note what the parameters are computed from."""
         IntractableLogPartition.used = True
-        inputs = [pt.as_tensor(p) for p in parameters]
-        for variable in explicit_graph_inputs(inputs):
+        for variable in explicit_graph_inputs(parameters):
             discrete = getattr(variable.type, "dtype", None) in discrete_dtypes
             if discrete and not isinstance(variable, SharedVariable):
                 self.discrete_inputs.add(variable)
-        return Apply(self, inputs, [pt.dscalar()])
+        return [pt.dscalar()]
 
     def implementation(self, jit):
         """Return zero."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,31 +11,28 @@ import pytensor.tensor as pt
 import xarray as xr
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_axes, check_labels, whole_number
+from pymc_mrf.checks import check_option, whole_number
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.column_warnings import warn_of_states
 from pymc_mrf.distributions.field import (
     DiscreteField,
+    check_lengths,
+    check_states,
     latent_if_all_missing,
     read_observed,
     registered_node,
     row_counts,
     without_nan,
 )
+from pymc_mrf.distributions.field_parameters import check_states_given, edge_parameter, node_parameter
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
-from pymc_mrf.distributions.mrf import (
-    check_numbers,
-    check_observed,
-    check_rows,
-    edge_parameter,
-    named_parameter,
-    warn_of_states,
-)
-from pymc_mrf.distributions.state_axes import by_node_and_state, by_unit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
-from pymc_mrf.fields.tables import as_table, count_states
+from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.table_columns import as_table
+from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
 
 
@@ -133,12 +131,6 @@ class KineticMRF(DiscreteField):
 
     rv_type = KineticRV
 
-    @classmethod
-    def rv_op(cls, *parameters, op, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
-
     def __new__(
         cls,
         name,
@@ -167,14 +159,13 @@ class KineticMRF(DiscreteField):
         time, columns = _column(observed, time, columns, graph, "time", name)
         weights, columns = _column(observed, weights, columns, graph, "weights", name)
         if family == "ordinal" and n_states is None and observed is not None:
-            counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
-            n_states = counts if len(set(counts)) > 1 else counts[0]
+            n_states = one_or_each(count_states(observed, graph.nodes, f"{name}: observed", columns))
         kind = _family(family, n_states, scores, graph)
-        states = kind.node_states(graph.n_nodes)
-        observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=None)
+        read = partial(read_answers, nodes=graph.nodes, states=kind.node_states(graph.n_nodes))
+        observed = read_observed(observed, read, name, columns=columns, weights=None)
         x, n_rows = None, _length(kwargs.get("shape"), dims, graph, name) if observed is None else 0
         if observed is not None:
-            x = check_observed(observed, kind, graph, name)
+            x = check_states(observed, kind, graph, name)
             if x.ndim != 2:
                 raise ValueError(
                     f"{name}: `observed` has shape {x.shape}, but must be a table (rows, nodes): put series "
@@ -206,9 +197,7 @@ class KineticMRF(DiscreteField):
             cls, name, *args, graph=graph, family=kind, rows=rows, observed=observed, dims=dims, **kwargs
         )
         if x is not None and observed is not None:
-            node = registered_node(rv)
-            check_rows(node, x, name)
-            warn_of_states(node, x, name)
+            warn_of_states(registered_node(rv), x, name)
         return rv
 
     @classmethod
@@ -237,7 +226,9 @@ class KineticMRF(DiscreteField):
             places, _ = read_order(n_rows, None, None, "dist")
             rows = _series_rows(None, places, n_rows, family, graph, "dist")
         edge = _at_most_rows(edge_parameter(weight, family, graph), 1, rows, "weight")
-        node = _at_most_rows(_bias(bias, family, graph), 1 + family.node_axes, rows, "bias")
+        node = _at_most_rows(
+            node_parameter(bias, family, graph, "bias"), 1 + family.node_axes, rows, "bias"
+        )
         n_axes = edge.type.ndim, node.type.ndim
         likelihood = _likelihood(likelihood, graph, family, rows)
         op = KineticRV(graph, family, rows, likelihood, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
@@ -247,13 +238,9 @@ class KineticMRF(DiscreteField):
 
 def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Family:
     """Find the family, whose parameters are called weight and bias."""
-    if family not in ("boltzmann", "ising", "ordinal"):
-        raise ValueError(f'family must be "boltzmann", "ising" or "ordinal", not {family!r}')
-    if family == "ordinal" and n_states is None:
-        raise TypeError(
-            "n_states is missing: give the number of states of the ordinal family, or one for each node, "
-            "which are counted only in `observed`"
-        )
+    check_option(family, "family", ("boltzmann", "ising", "ordinal"))
+    if family == "ordinal":
+        check_states_given(n_states, "ordinal family, or one for each node")
     found = get_family(family, 2 if n_states is None else n_states, scores, graph.nodes)
     found.check_nodes(graph.n_nodes)
     return replace(found, edge_parameter="weight", node_parameter="bias")
@@ -267,25 +254,14 @@ def _likelihood(likelihood: Any, graph: LaggedGraph, family: Family, rows: Serie
                 f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
             )
         return "conditional"
-    if likelihood not in (None, "pseudo", "exact"):
-        raise ValueError(f'likelihood must be "pseudo" or "exact", not {likelihood!r}')
+    if likelihood is not None:
+        check_option(likelihood, "likelihood", ("pseudo", "exact"))
     if likelihood == "exact" and not lists_rows(graph, family, rows):
         raise ValueError(
             f'likelihood="exact" lists the states of a row for each of {len(rows.observations)} rows, more '
             f'than {MAX_CELLS} together: use "pseudo", or fewer columns'
         )
     return "conditional" if likelihood == "exact" else "pseudo"
-
-
-def _bias(value: Any, family: Family, graph: LaggedGraph):
-    """Symbolic node parameters (..., d), or (..., d, K - 1) of an ordinal family, numbers checked."""
-    check_labels(value, graph.nodes, "bias", "node", axis=-1 - family.node_axes)
-    node, numbers, axes = named_parameter(value, 1 + family.node_axes, "bias")
-    check_numbers(numbers, family, "bias")
-    check_axes(axes, ["node", "state"][: 1 + family.node_axes], family.axis_labels(graph), "bias")
-    if family.node_axes:
-        return by_node_and_state(node, graph.n_nodes, family.n_states - 1, "bias", axes)
-    return by_unit(node, graph.n_nodes, "bias", "node")
 
 
 def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):
@@ -395,13 +371,7 @@ def _check_weights(weights: np.ndarray, windows: np.ndarray, x: np.ma.MaskedArra
 
 def _own_dims(dims: Any, rows: SeriesRows, name: str) -> tuple[Hashable, ...]:
     """Dimensions of which the first is the field's own: it is longer than that of the log-likelihood."""
-    model = pm.modelcontext(None)
     dims = (dims,) if isinstance(dims, str) else tuple(dims)
-    for dim, n in zip(dims, (rows.n_rows, rows.first.shape[1]), strict=False):
-        length = model.dim_lengths.get(dim)
-        if length is not None and value_of(length) != n:
-            raise ValueError(
-                f"{name}: dimension {dim!r} has length {value_of(length)}, but the table has {n}, rows of "
-                "missing times included"
-            )
+    shape = rows.n_rows, rows.first.shape[1]
+    check_lengths(dims, shape, name, f"the table has shape {shape}, rows of missing times included")
     return (f"{name}_dim_0", *dims[1:])

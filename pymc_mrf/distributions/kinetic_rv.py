@@ -2,6 +2,7 @@
 
 from functools import cached_property
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -11,12 +12,12 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import (
     DRAW_SWEEPS,
     DiscreteFieldRV,
-    encode_states,
     node_table_filler,
 )
 from pymc_mrf.distributions.foreign_routes import HiddenStates
@@ -36,17 +37,8 @@ class KineticRV(DiscreteFieldRV):
     """Random variable over a table (T, d) whose rows depend on earlier ones; all of it is one draw."""
 
     dtype = "int64"
-    __props__ = (
-        "name",
-        "signature",
-        "dtype",
-        "inplace",
-        "graph",
-        "family",
-        "rows",
-        "likelihood",
-        "n_sweeps",
-    )
+    name = "KineticMRF"
+    __props__ = (*RandomVariable.__props__, "graph", "family", "rows", "likelihood", "n_sweeps")
     table_ndims = (3, 2)
     groups_edges = True
 
@@ -58,20 +50,16 @@ class KineticRV(DiscreteFieldRV):
         likelihood: str | None = None,
         n_axes: tuple[int, int] = (1, 1),
         n_sweeps: int = DRAW_SWEEPS,
-        name: str | None = None,
-        signature: str | None = None,
-        dtype: str = "int64",
-        inplace: bool = False,
+        **props: Any,
     ) -> None:
         self.graph, self.family, self.rows = graph, family, rows
         self.likelihood = likelihood or ("pseudo" if graph.n_links else "conditional")
         self.n_sweeps = n_sweeps if graph.n_links else 1
-        self._print_name = ("KineticMRF", r"\operatorname{KineticMRF}")
-        if signature is None:
+        if "signature" not in props:  # as it is where PyTensor makes another of the same properties
             cores = ["r"], ["d", "k"][: 1 + family.node_axes]
             inputs = [["n"] * (n - len(own)) + own for n, own in zip(n_axes, cores, strict=True)]
-            signature = ",".join(f"({','.join(own)})" for own in inputs) + "->(n,d)"
-        super().__init__(name="KineticMRF", signature=signature, dtype=dtype, inplace=inplace)
+            props["signature"] = ",".join(f"({','.join(own)})" for own in inputs) + "->(n,d)"
+        super().__init__(**props)
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -89,11 +77,6 @@ class KineticRV(DiscreteFieldRV):
     def row_states(self) -> np.ndarray:
         """Every state of a row, (S, d)."""
         return row_states(self.family.possible(self.n_variables).sum(axis=1))
-
-    @property
-    def n_variables(self) -> int:
-        """Number of nodes d."""
-        return self.graph.n_nodes
 
     @property
     def scores(self) -> np.ndarray:
@@ -114,14 +97,6 @@ class KineticRV(DiscreteFieldRV):
     def log_tables(self, parameters, xp: ModuleType = np) -> list:
         """Parameters of the edges (..., r), and tables of the nodes (..., d, K)."""
         return [parameters[0], self.family.node_tables(parameters[1])]
-
-    def decode(self, x: np.ndarray) -> np.ndarray:
-        """States of the family at these indices."""
-        return np.array(self.family.states, dtype=self.dtype)[x]
-
-    def encode(self, value):
-        """State indices and whether the values are states."""
-        return encode_states(self.family, value)
 
     def check(self, logp, parameters):
         """Refuse parameters that are not finite."""

@@ -8,7 +8,7 @@ gradient.
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, grad_not_implemented
-from pytensor.graph import Apply, Op
+from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.graph.factor_graph import FactorGraph
@@ -59,10 +59,9 @@ class LogPartition(NumbaOp, Op):
     def __init__(self, tree: JunctionTree) -> None:
         self.tree = tree
 
-    def make_node(self, *tables):
-        """Build the node on float64 tables, in the order of the factors of the tree."""
-        inputs = [pt.as_tensor(table) for table in tables]
-        return Apply(self, inputs, [pt.dscalar(), *(table.type() for table in inputs)])
+    def outputs(self, *tables):
+        """Value and marginals, of float64 tables in the order of the factors of the tree."""
+        return [pt.dscalar(), *(table.type() for table in tables)]
 
     def implementation(self, jit):
         """Pass over the tree."""
@@ -129,10 +128,9 @@ class ClampedLogPartition(NumbaOp, Op):
     def __init__(self, tree: JunctionTree) -> None:
         self.tree = tree
 
-    def make_node(self, z, tables):
-        """Build the node; `z` int8, tables float64."""
-        inputs = [pt.as_tensor(z), pt.as_tensor(tables)]
-        return Apply(self, inputs, [pt.vector(dtype="float64", shape=(inputs[0].type.shape[0],))])
+    def outputs(self, z, tables):
+        """One number for each row; `z` int8, tables float64."""
+        return [pt.vector(dtype="float64", shape=(z.type.shape[0],))]
 
     def implementation(self, jit):
         """Sum over the free variables, row by row."""

@@ -4,11 +4,11 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
-from pytensor.graph import Apply, Op
+from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
-from pymc_mrf.likelihood.edges.edge_engine import features_at, features_of, lift_of
+from pymc_mrf.likelihood.edges.edge_field import features_at, features_of, lift_of
 from pymc_mrf.likelihood.edges.monte_carlo_edges import node_limits
 
 
@@ -20,10 +20,9 @@ class LogPartitionBySample(NumbaOp, Op):
 
     __props__ = ()
 
-    def make_node(self, natural, *arrays):
-        """Build the node."""
-        inputs = [pt.as_tensor(v) for v in (natural, *arrays)]
-        return Apply(self, inputs, [pt.dscalar(), pt.dvector()])
+    def outputs(self, *inputs):
+        """Value and gradient."""
+        return [pt.dscalar(), pt.dvector()]
 
     def implementation(self, jit):
         """Evaluate by the view of the edge sampler: all edges active, no data."""

@@ -1,24 +1,17 @@
 """The mixed field as a PyMC distribution: answers and measurements of one table."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Continuous
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_labels, numeric_array, warn_user, whole_number
-from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.field import (
-    RegisteredField,
-    check_shape,
-    latent_if_all_missing,
-    registered_node,
-    repeat_rows,
-)
+from pymc_mrf.checks import check_labels, check_option, numeric_array, whole_number
+from pymc_mrf.distributions.column_warnings import warn_of_constant_columns
+from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
+from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
-from pymc_mrf.distributions.mrf import FEWEST_ROWS, check_dims, check_numbers, named_parameter
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
@@ -28,7 +21,7 @@ from pymc_mrf.likelihood.edges.mixed_reference import sample_reference
 LIKELIHOODS = ("auto", "exact", "monte-carlo", "pseudo")
 
 
-class MixedMRF(RegisteredField, Continuous):
+class MixedMRF(ContinuousField):
     r"""Mixed field: answers, with an order or without, and measurements, of which each pair may be tied.
 
     .. math::
@@ -129,25 +122,17 @@ class MixedMRF(RegisteredField, Continuous):
     ):
         """Register the field with the model on the context stack, after checking the data."""
         graph = _checked_graph(graph, kinds, f"{cls.__name__} {name!r}")
-        observed = _read(observed, kinds, name, columns, weights)
+        read = partial(read_mixed, kinds=kinds)
+        observed = read_observed(observed, read, name, columns=columns, weights=weights)
         x = None
         if observed is not None:
-            x = _check_observed(observed, kinds, name)
-            if not isinstance(observed, Variable):
-                observed = x
-            observed, kwargs = latent_if_all_missing(observed, kwargs)
+            x = measured_values(observed, graph.n_nodes, partial(check_mixed, kinds=kinds), name)
+            answers = np.ma.masked_array(x).reshape(-1, graph.n_nodes)[:, kinds.answers]
+            warn_of_constant_columns(answers, [kinds.names[i] for i in kinds.answers], name)
             kwargs["data"] = x
-        rv = super().__new__(cls, name, *args, graph=graph, kinds=kinds, observed=observed, **kwargs)
-        check_dims(name, name, graph)
-        if x is not None and observed is not None:
-            _check_rows(registered_node(rv), x, name)
-        return rv
-
-    @classmethod
-    def rv_op(cls, *parameters, op, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
+        return super().__new__(
+            cls, name, *args, graph=graph, kinds=kinds, observed=observed, x=x, **kwargs
+        )
 
     @classmethod
     def dist(
@@ -169,9 +154,7 @@ class MixedMRF(RegisteredField, Continuous):
         graph = _checked_graph(graph, kinds, cls.__name__)
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         whole_number(n_sweeps, "n_sweeps", 1)
-        if likelihood not in LIKELIHOODS:
-            options = ", ".join(f'"{option}"' for option in LIKELIHOODS)
-            raise ValueError(f"likelihood must be one of {options}, not {likelihood!r}")
+        check_option(likelihood, "likelihood", LIKELIHOODS)
         op = MixedFieldRV(graph, kinds, _scale(scale, kinds), n_sweeps=int(n_sweeps))
         c = op.layout.n_measured
         if c and diagonal is None:
@@ -199,26 +182,20 @@ class MixedMRF(RegisteredField, Continuous):
             x[:, kinds.measurements] /= np.array(op.scale)
             reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
         op = MixedFieldRV(graph, kinds, op.scale, f"mixed-{likelihood}", int(n_sweeps), reference)
+        diagonal = np.zeros(0) if diagonal is None else diagonal
+        check_diagonal(diagonal)
         parameters = [
             _parameter(weight, "weight", len(op.layout.pairs), "entry", op),
             _bias(bias, op),
-            _parameter(np.zeros(0) if diagonal is None else diagonal, "diagonal", c, "measurement", op),
+            _parameter(diagonal, "diagonal", c, "measurement", op),
             _parameter(mean, "mean", c, "measurement", op, may_differ=True),
         ]
-        numbers = None if isinstance(diagonal, Variable) or diagonal is None else np.asarray(diagonal)
-        if numbers is not None and (numbers <= 0).any():
-            raise ValueError(
-                f"diagonal must be positive, one over a variance, but has the value "
-                f"{numbers[numbers <= 0].flat[0]:g}: give positive numbers, or a positive prior such as "
-                "pm.Gamma"
-            )
         return super().dist(parameters, op=op, **kwargs)
 
 
 def _checked_graph(graph: Any, kinds: Any, what: str) -> PairwiseGraph:
     """Return the graph of a field with these kinds of nodes."""
-    if graph is None:
-        raise TypeError(f"{what} needs graph=, a networkx.Graph or one of pymc_mrf.graphs")
+    graph = given_graph(graph, what)
     if not isinstance(kinds, ColumnKinds):
         raise TypeError(f"{what} needs kinds=, what pymc_mrf.column_kinds(table) found, not {kinds!r}")
     if not len(kinds.answers):
@@ -257,13 +234,7 @@ def _parameter(value, label: str, length: int, unit: str, op: MixedFieldRV, may_
             f"{label} has {symbolic.type.ndim} dimensions, but all rows of a mixed field have the same: give "
             f'one value for each {unit}, as with dims="{unit}"; means may differ between rows'
         )
-    known = symbolic.type.shape[-1] if symbolic.type.ndim else 1
-    if known not in (None, 1, length):
-        raise ValueError(
-            f'{label} has length {known}, but there are {length}: give one value per {unit} (dims="{unit}" '
-            "with coords=kinds.coords(graph))"
-        )
-    return by_unit(symbolic, length, label, unit)
+    return by_unit(symbolic, length, label, unit, coords="kinds.coords(graph)")
 
 
 def _bias(value, op: MixedFieldRV):
@@ -278,66 +249,3 @@ def _bias(value, op: MixedFieldRV):
             '(1, K) or (K,), as with dims=("answer", "state")'
         )
     return pt.broadcast_to(symbolic, (a, K)) if shape != (a, K) else symbolic
-
-
-def _read(observed: Any, kinds: ColumnKinds, name: str, columns: Any, weights: Any) -> Any:
-    """Make arrays of tables, masked if cells are missing, with rows repeated by their weights."""
-    if observed is None or isinstance(observed, Variable):
-        for option, given in (("columns", columns), ("weights", weights)):
-            if given is not None:
-                raise ValueError(
-                    f"{name}: {option}={given!r} has no meaning without `observed` that is an array or a "
-                    "table: leave it out"
-                )
-        return observed
-    answers = read_mixed(observed, kinds, f"{name}: observed", columns)
-    if answers is not None:
-        observed = answers.values
-        if answers.is_missing.any():
-            observed = np.ma.masked_array(answers.values, answers.is_missing)
-    return observed if weights is None else repeat_rows(observed, weights, name)
-
-
-def _check_observed(observed: Any, kinds: ColumnKinds, name: str) -> np.ndarray:
-    """Refuse what are no states or measurements; return floats, masked where cells are missing."""
-    if isinstance(observed, Variable):
-        observed = observed.get_value() if isinstance(observed, SharedVariable) else value_of(observed)
-    mask = np.ma.getmaskarray(observed) if isinstance(observed, np.ma.MaskedArray) else None
-    values = numeric_array(np.ma.getdata(observed), f"{name}: observed", "iuf").astype(np.float64)
-    d = len(kinds.names)
-    if values.ndim == 0 or values.shape[-1] != d:
-        raise ValueError(
-            f"{name}: `observed` has shape {values.shape}, but its last dimension must be the {d} nodes of "
-            "the graph, in node order"
-        )
-    if values.size == 0:
-        raise ValueError(f"{name}: `observed` has no rows; at least one observation is needed")
-    is_missing = np.isnan(values) | (False if mask is None else mask)
-    values = np.where(is_missing, 0.0, values)
-    twins = check_mixed(values.reshape(-1, d), is_missing.reshape(-1, d), kinds, f"{name}: observed")
-    if twins:
-        u, v = twins[0]
-        warn_user(
-            f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
-            "precision of such nodes finite; leave one of the two out"
-        )
-    rows = np.ma.masked_array(values, is_missing).reshape(-1, d)
-    constant = np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False)
-    if len(rows) >= FEWEST_ROWS and constant[kinds.answers].any():
-        never = ", ".join(str(kinds.names[i]) for i in kinds.answers if constant[i])
-        warn_user(
-            f"{name} never changes at {never}: only the priors keep the parameters of such nodes and of "
-            "their edges finite"
-        )
-    return np.ma.masked_array(values, is_missing) if is_missing.any() else values
-
-
-def _check_rows(node, x: np.ndarray, name: str) -> None:
-    """Refuse means that differ between rows of another number than those of the data `x` (..., d)."""
-    mean = node.op.dist_params(node)[3]
-    for n, m in zip(mean.type.shape[-2::-1], x.shape[-2::-1], strict=False):
-        if n not in (None, 1, m):
-            raise ValueError(
-                f"{name}: mean has {n} rows, but `observed` has {m}: a mean that depends on covariates needs "
-                "those of the same rows"
-            )

@@ -6,6 +6,7 @@ of z, the biases, and the log normaliser, a sum over the listed states of the an
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -13,16 +14,18 @@ from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.gradient import disconnected_type, grad_not_implemented
 from pytensor.graph import Apply, Op
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.gaussian_rv import LOG_2PI
-from pymc_mrf.distributions.symbolic_tables import core, strip_views
+from pymc_mrf.distributions.symbolic_tables import core, log_of
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.mixed import MixedFamily, layout_of, mixed
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import mixed as kernels
+from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 
 LISTED = 2**12
 """States of the answers up to which all are listed unasked."""
@@ -47,33 +50,29 @@ class MixedFieldRV(FieldRV):
         Of a Monte Carlo likelihood.
     """
 
+    name = "MixedMRF"
+    signature = "(p),(a,k),(c),(c)->(d)"
     dtype = "float64"
     __props__ = (
-        "name", "signature", "dtype", "inplace", "graph", "columns", "scale", "likelihood", "n_sweeps",
-        "reference",
+        *RandomVariable.__props__, "graph", "columns", "scale", "likelihood", "n_sweeps", "reference",
     )  # fmt: skip
-    _print_name = ("MixedMRF", r"\operatorname{MixedMRF}")
     prefix = "mixed-"
+    labels = ("weight", "bias", "diagonal", "mean")
     groups_edges = False
 
     def __init__(
         self,
-        graph: PairwiseGraph | None = None,
-        columns: ColumnKinds | None = None,
+        graph: PairwiseGraph,
+        columns: ColumnKinds,
         scale: tuple[float, ...] = (),
         likelihood: str = "mixed-exact",
         n_sweeps: int = 100,
-        reference=None,
-        name: str = "MixedMRF",
-        signature: str = "(p),(a,k),(c),(c)->(d)",
-        dtype: str = "float64",
-        inplace: bool = False,
+        reference: MixedReference | None = None,
+        **props: Any,
     ) -> None:
-        if graph is None or columns is None:
-            raise TypeError("MixedFieldRV needs a graph and the kinds of its nodes")
         self.graph, self.columns, self.scale = graph, columns, scale
         self.likelihood, self.n_sweeps, self.reference = likelihood, n_sweeps, reference
-        super().__init__(name=name, signature=signature, dtype=dtype, inplace=inplace)
+        super().__init__(**props)
 
     @cached_property
     def family(self) -> MixedFamily:
@@ -103,19 +102,10 @@ class MixedFieldRV(FieldRV):
         exact = ("exact",) if self.n_states <= MOST_LISTED else ()
         return (*exact, "monte-carlo", "pseudo")
 
-    @property
-    def n_variables(self) -> int:
-        """Number of nodes d."""
-        return self.graph.n_nodes
-
     def edge_and_node_parameters(self, node: Apply) -> list:
         """Weights, biases, and the log of the diagonal; deviations from the means are data."""
         weight, bias, diagonal, _ = self.dist_params(node)
-        if not self.layout.n_measured:
-            return [weight, bias]
-        inner = strip_views(diagonal)
-        is_exp = inner.owner is not None and inner.owner.op == pt.exp
-        return [weight, bias, inner.owner.inputs[0] if is_exp else pt.log(inner)]
+        return [weight, bias, log_of(diagonal)] if self.layout.n_measured else [weight, bias]
 
     def implementation(self, jit):
         """Draw one row."""
@@ -208,10 +198,9 @@ class OfListed(NumbaOp, Op):
 class MixedLogPartition(OfListed):
     """Log normaliser of the answers; NaN where the precision is not positive definite."""
 
-    def make_node(self, weight, bias, diagonal, states, z, base):
-        """Build the node."""
-        inputs = [pt.as_tensor(v) for v in (weight, bias, diagonal, states, z, base)]
-        return Apply(self, inputs, [pt.dscalar()])
+    def outputs(self, *inputs):
+        """One number."""
+        return [pt.dscalar()]
 
     def implementation(self, jit):
         """Sum over the states."""
@@ -245,10 +234,9 @@ class MixedMoments(OfListed):
     own, as who moves the means of the measurements alone does not need them.
     """
 
-    def make_node(self, weight, bias, diagonal, states, z, base):
-        """Build the node."""
-        inputs = [pt.as_tensor(v) for v in (weight, bias, diagonal, states, z, base)]
-        return Apply(self, inputs, [pt.dvector(), pt.dmatrix(), pt.dvector()])
+    def outputs(self, *inputs):
+        """Means, probabilities and mean squares."""
+        return [pt.dvector(), pt.dmatrix(), pt.dvector()]
 
     def implementation(self, jit):
         """Average over the states."""

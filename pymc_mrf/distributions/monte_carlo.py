@@ -8,15 +8,16 @@ import numpy as np
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import warn_user, whole_number
-from pymc_mrf.distributions.arguments import is_random
+from pymc_mrf.distributions.arguments import GivenData, is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
-from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.distributions.remedies import check_fixed, listed, possible, refusal
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError, SampledField
+from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 
 logger = logging.getLogger("pymc_mrf")
 
@@ -78,37 +79,23 @@ def is_monte_carlo(likelihood: Any) -> bool:
     return isinstance(likelihood, MonteCarlo) or likelihood == "monte-carlo"
 
 
-def refusal(name: str, reason: str, remedy: str) -> ValueError:
-    """Say why a field has no Monte Carlo likelihood."""
-    return ValueError(f'{name}: likelihood="monte-carlo" {reason}; {remedy}')
-
-
 def sampled_field(
-    options: MonteCarlo,
-    family: Family,
-    graph: PairwiseGraph,
-    parameters: list,
-    observed: Any,
-    x: np.ma.MaskedArray | None,
-    name: str,
+    options: MonteCarlo, family: Family, graph: PairwiseGraph, parameters: list, data: GivenData
 ) -> SampledField:
-    """Simulate a field at its reference, for parameters (symbolic) and observed values `x` of a model."""
+    """Simulate a field at its reference, for parameters (symbolic) and data of a model."""
 
-    def others() -> str:
-        return (
-            f"use likelihood={listed(possible(lambda: field_tree(graph, family.n_states), parameters))}"
-        )
+    def refuse(reason: str) -> ValueError:
+        left = listed(possible(lambda: field_tree(graph, family.n_states), parameters))
+        return refusal(name, "monte-carlo", reason, f"use likelihood={left}")
 
-    if reason := _why_not(family, graph, parameters, x):
-        raise refusal(name, reason, others())
-    if isinstance(observed, Variable):
-        raise refusal(
-            name, "is made once, for data that do not change", "give an array in place of pm.Data"
-        )
+    name = data.name
+    if reason := _why_not(family, graph, parameters, data.values):
+        raise refuse(reason)
+    check_fixed(data, "monte-carlo")
     try:
-        sampled = _simulated(options, family, graph, x)
+        sampled = _simulated(options, family, graph, data.values)
     except NoReferenceError as error:
-        raise refusal(name, str(error), others()) from error
+        raise refuse(str(error)) from error
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
     if _is_noisy(noise, options):
         warn_user(
@@ -120,12 +107,7 @@ def sampled_field(
 
 
 def unasked_sample(
-    family: Family,
-    graph: PairwiseGraph,
-    parameters: list,
-    observed: Any,
-    x: np.ma.MaskedArray | None,
-    name: str,
+    family: Family, graph: PairwiseGraph, parameters: list, data: GivenData
 ) -> SampledField | None:
     """Sample of a field under ``likelihood="auto"``; None where "particles" does better.
 
@@ -133,7 +115,8 @@ def unasked_sample(
     all present and rows fewer than they are: the weights of the points vary by the ratio of both then. For
     groups of edges see `DENSE`.
     """
-    if isinstance(observed, Variable) or not is_random(parameters[0]):
+    x, name = data.values, data.name
+    if isinstance(data.observed, Variable) or not is_random(parameters[0]):
         return None
     if _why_not(family, graph, parameters, x):
         return None

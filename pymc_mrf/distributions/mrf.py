@@ -1,263 +1,49 @@
 """Pairwise Markov random fields as PyMC distributions: one core, one named form per family."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-import pymc as pm
-import pytensor.tensor as pt
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 
-from pymc_mrf.checks import axes_of_values, check_axes, check_labels, warn_user
 from pymc_mrf.distributions._numba import on_first_use
 from pymc_mrf.distributions.adjusted_pseudo import adjustment
-from pymc_mrf.distributions.arguments import parameter
+from pymc_mrf.distributions.arguments import NO_DATA, GivenData
+from pymc_mrf.distributions.column_warnings import warn_of_columns
 from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
     DiscreteField,
     check_likelihood,
     check_shape,
+    check_states,
     exact_or_particles,
+    given_graph,
     latent_if_all_missing,
-    observed_values,
     read_observed,
     registered_node,
     state_dtype,
     without_nan,
 )
+from pymc_mrf.distributions.field_parameters import (
+    check_dims,
+    check_rows,
+    edge_parameter,
+    node_parameter,
+)
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field, unasked_sample
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.named_axes import axes_of_variable, dimensions, with_lengths
-from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.distributions.path_range import register_checks
 from pymc_mrf.distributions.remedies import listed, possible
-from pymc_mrf.distributions.state_axes import by_blocks, by_unit
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.junction_tree import field_tree, is_cheap
-from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 on_first_use.append(register_checks)
-
-
-def check_observed(
-    observed: Any, family: Family, graph: PairwiseGraph | LaggedGraph, name: str
-) -> np.ma.MaskedArray:
-    """Refuse observed values that are not states, and shapes that do not fit the graph; return the values."""
-    what = f"the {graph.n_nodes} nodes of the graph, in node order"
-    values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
-    missing = "declare missing cells with numpy.ma.masked_invalid(x)"
-    family.check_states(values, name=f"{name}: observed", missing=missing)
-    return np.ma.masked_array(values, mask=np.ma.getmask(observed))
-
-
-def check_rows(node, x: np.ndarray, name: str, *others: str) -> None:
-    """Refuse parameters that differ between rows of another number than those of the data `x` (..., d).
-
-    `others` are the names of parameters of nodes beside the family's.
-    """
-    family = node.op.family
-    labels = [(family.edge_parameter, family.edge_axes), (family.node_parameter, family.node_axes)]
-    labels += [(other, 0) for other in others]
-    for (label, n_axes), given in zip(labels, node.op.dist_params(node), strict=False):
-        batch = given.type.shape[: given.type.ndim - 1 - n_axes]
-        for n, m in zip(batch[::-1], x.shape[-2::-1], strict=False):
-            if n not in (None, 1, m):
-                raise ValueError(
-                    f"{name}: {label} has {n} rows, but `observed` has {m}: a {label} that depends on "
-                    "covariates needs those of the same rows"
-                )
-
-
-FEWEST_ROWS = 10  # in fewer, a column is constant by chance
-
-
-def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of columns of the data `x` (..., d) that leave parameters of their nodes or edges to the prior."""
-    warn_of_states(node, x, name)
-    if node.op.family.node_parameter is not None:
-        if _has_own_parameters(node, node.op.dist_params(node)[:1]):
-            _warn_of_twins(node, x.reshape(-1, x.shape[-1]), name)
-
-
-def warn_of_states(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of states and nodes of the data `x` (..., d) that leave node parameters to the prior."""
-    family = node.op.family
-    has_thresholds = family.node_axes > 0
-    if has_thresholds and strip_views(node.op.dist_params(node)[1]) in pm.modelcontext(None).free_RVs:
-        _warn_of_unseen_states(node, x, name)
-    elif family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)):
-        _warn_of_constant_columns(node, x, name)
-
-
-def _has_own_parameters(node, parameters: list) -> bool:
-    """Whether free variables behind parameters have an entry for each node or edge at least.
-
-    Those that nodes or edges share are finite whatever a column is.
-    """
-    model, graph = pm.modelcontext(None), node.op.graph
-    fewest = min(graph.n_nodes, graph.n_edges)
-    reached = set(ancestors(model.replace_rvs_by_values(parameters)))
-    shapes = [rv.type.shape for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
-    return any(None in shape or np.prod(shape) >= fewest for shape in shapes)
-
-
-def _listed(labels: list) -> str:
-    """Name up to five of some."""
-    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
-    return ", ".join(map(str, labels[:5])) + more
-
-
-def _warn_of_constant_columns(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of nodes that are in one state in all rows.
-
-    The likelihood grows for ever with the bias of such a node, or with its weights if the bias is a number.
-    """
-    rows, graph = x.reshape(-1, x.shape[-1]), node.op.graph
-    if len(rows) < FEWEST_ROWS:
-        return
-    constant = np.flatnonzero(np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False))
-    if len(constant):
-        warn_user(
-            f"{name} never changes at {_listed([graph.nodes[i] for i in constant])}: only the priors keep "
-            "the parameters of such nodes and of their edges finite"
-        )
-
-
-def _warn_of_twins(node, rows: np.ma.MaskedArray, name: str) -> None:
-    """Warn of edges whose nodes are in the same state in all rows (n, d), or in the other one of two.
-
-    The likelihood grows for ever with the size of their weights.
-    """
-    family, graph = node.op.family, node.op.graph
-    is_missing = np.ma.getmaskarray(rows).T
-    z = family.encode(rows.filled(family.states[0]), n_nodes=graph.n_nodes).T  # (d, n)
-    for told, at_ends in (("agree", z), ("differ", 1 - z)):
-        if told == "differ" and family.n_states > 2:
-            continue
-        left, n = graph.edges, 64
-        while len(left):  # few are left after some rows
-            u, v = left.T
-            alike = z[u, :n] == at_ends[v, :n]
-            seen = ~(is_missing[u, :n] | is_missing[v, :n])
-            left = left[(alike | ~seen).all(axis=1)]
-            if n >= len(rows):
-                break
-            n *= 8
-        kept = [
-            (i, j)
-            for i, j in left.tolist()
-            if (both := ~(is_missing[i] | is_missing[j])).sum() >= FEWEST_ROWS
-            and len(set(z[i][both])) > 1
-        ]
-        if kept:
-            pairs = [f"{graph.nodes[i]}--{graph.nodes[j]}" for i, j in kept]
-            warn_user(
-                f"{name}: the nodes of {_listed(pairs)} always {told}: only the prior keeps the "
-                f"{family.edge_parameter} of such an edge finite; leave one of the two nodes out, or give "
-                "the prior some thought"
-            )
-
-
-def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of states that the data `x` (..., d) do not show, whose node parameters are free."""
-    family, graph = node.op.family, node.op.graph
-    rows = x.reshape(-1, graph.n_nodes)
-    seen = np.array([(rows == state).filled(False).any(axis=0) for state in family.states]).T
-    unseen = ~seen & family.possible(graph.n_nodes)
-    nodes = np.flatnonzero(unseen.any(axis=1))
-    if len(nodes):
-        listed = "; ".join(
-            f"{', '.join(str(family.states[k]) for k in np.flatnonzero(unseen[i]))} of {graph.nodes[i]}"
-            for i in nodes[:5]
-        )
-        more = f"; and those of {len(nodes) - 5} more nodes" if len(nodes) > 5 else ""
-        own = _fewer_states(seen) if family.has_reference_state else ""
-        zero = ", or if it is state 0 all those of its node," if family.has_reference_state else ""
-        warn_user(
-            f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
-            f"{family.node_parameter} of such a state{zero} finite: "
-            f"{own}merge states with pymc_mrf.recode_states(x, "
-            "new_states), which keeps missing cells, or give the prior some thought"
-        )
-
-
-def _fewer_states(seen: np.ndarray) -> str:
-    """Name the numbers of states that nodes have in the data, (d, K), if some end before the last state."""
-    own = [max(int(np.flatnonzero(row)[-1]) + 1, 2) if row.any() else len(row) for row in seen]
-    if not min(own) < len(seen[0]):
-        return ""
-    listed = ", ".join(map(str, own)) if len(own) <= 20 else f"{own[0]}, {own[1]}, ..."
-    return f"if the last ones are no answers of their nodes, give n_states=[{listed}]; else "
-
-
-LARGEST = 1e100  # of a parameter: sums of larger ones may overflow
-
-
-def check_numbers(numbers: np.ndarray | None, family: Family, label: str) -> None:
-    """Refuse numbers outside the domain of a parameter; None stands for random ones."""
-    if numbers is None:
-        return
-    wrong, domain = ~(np.abs(numbers) <= LARGEST), f"finite, at most {LARGEST:g} in size"
-    if family.is_log_odds:
-        wrong, domain = ~((numbers > 0) & (numbers < 1)), "in the open interval (0, 1)"
-    if wrong.any():
-        cell = tuple(np.argwhere(wrong)[0].tolist())
-        where = f" at {list(cell)}" if cell else ""
-        raise ValueError(f"{label} must be {domain}; it has the value {numbers[cell]}{where}")
-
-
-def named_parameter(value: Any, n_core: int, name: str) -> tuple[Any, np.ndarray | None, list]:
-    """Return a symbolic parameter, its numbers if it has some, and the names of its axes.
-
-    Lengths of dimensions are known for the last `n_core` axes.
-    """
-    symbolic, numbers = parameter(value, name)
-    if not isinstance(value, Variable):
-        return symbolic, numbers, axes_of_values(value, name)
-    axes = axes_of_variable(symbolic)
-    return with_lengths(symbolic, axes, n_core), numbers, axes
-
-
-def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGraph):
-    """Symbolic edge parameters (..., r), numbers checked."""
-    name = family.edge_parameter
-    labels, role = family.axis_labels(graph), "entry" if family.has_blocks else "edge"
-    check_labels(value, labels[role], name, role)
-    symbolic, numbers, axes = named_parameter(value, 1, name)
-    check_numbers(numbers, family, name)
-    is_matrix = family.has_blocks and symbolic.type.ndim == 2
-    check_axes(axes[:1] if is_matrix else axes, ["edge" if is_matrix else role], labels, name)
-    if family.has_blocks:
-        return by_blocks(symbolic, family.block_sizes(graph.edges), name)
-    return by_unit(symbolic, graph.n_edges, name, "edge")
-
-
-def node_parameter(value: Any, family: Family, graph: PairwiseGraph, name: str):
-    """Symbolic node parameters (..., d) called `name`, numbers checked."""
-    check_labels(value, graph.nodes, name, "node")
-    symbolic, numbers, axes = named_parameter(value, 1, name)
-    check_numbers(numbers, family, name)
-    check_axes(axes, ["node"], family.axis_labels(graph), name)
-    return by_unit(symbolic, graph.n_nodes, name, "node")
-
-
-def check_dims(variable: str, name: str, graph: PairwiseGraph) -> None:
-    """Refuse dimensions of a variable whose last one is not that of the nodes of a field's graph."""
-    model = pm.modelcontext(None)
-    axes = dimensions(model.named_vars_to_dims.get(variable) or (), variable, model)
-    check_axes(axes, ["node"], {"node": graph.nodes, "edge": graph.edge_labels}, name)
-    for axis in axes[-1:]:
-        if axis and axis[0].length not in (None, graph.n_nodes):
-            raise ValueError(
-                f"{name}: dimension {axis[0].dim!r} has {axis[0].length} entries, but the graph has "
-                f"{graph.n_nodes} nodes; use pm.Model(coords=pymc_mrf.coords(graph))"
-            )
 
 
 class MarkovRandomField(DiscreteField):
@@ -265,50 +51,34 @@ class MarkovRandomField(DiscreteField):
 
     rv_type = MarkovRandomFieldRV
 
-    @classmethod
-    def rv_op(cls, *parameters, op, size=None, rng=None):
-        """Build the random variable."""
-        rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        return op(*parameters, size=size, rng=rng, return_next_rng=True)[1]
+    _counts_states: ClassVar[str] = ""
+    """Whether states are counted in the data if `n_states` is left out: of each "node", or of "all"."""
 
     @classmethod
     def _family(cls, *args: Any, **kwargs: Any) -> Family:
         raise NotImplementedError("use a named field such as pymc_mrf.Ising")
 
-    @classmethod
-    def _count_states(
-        cls, observed: Any, graph: PairwiseGraph, name: str, columns: Any
-    ) -> dict[str, Any]:
-        """Count the states in the data, of fields whose number of states is not known otherwise."""
-        return {}
-
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
-        if graph is None:
-            raise TypeError(
-                f"{cls.__name__} {name!r} needs graph=, a networkx.Graph or one of pymc_mrf.graphs"
-            )
-        graph = as_graph(graph)
+        graph = given_graph(graph, f"{cls.__name__} {name!r}")
         if kwargs.get("n_states", 0) is None:
             del kwargs["n_states"]
-        if "n_states" not in kwargs:
-            kwargs |= cls._count_states(observed, graph, name, columns)
+        if cls._counts_states and "n_states" not in kwargs:
+            kwargs |= cls._counted(observed, graph, name, columns)
         options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
-        family = cls._family(**options)
+        family = cls._family(graph.nodes, **options)
         family.check_nodes(graph.n_nodes)
-        states = family.node_states(graph.n_nodes)
-        observed = read_observed(observed, graph.nodes, states, name, columns=columns, weights=weights)
-        x = None if observed is None else check_observed(observed, family, graph, name)
-        kwargs["data"] = observed, x, name
+        read = partial(read_answers, nodes=graph.nodes, states=family.node_states(graph.n_nodes))
+        observed = read_observed(observed, read, name, columns=columns, weights=weights)
+        x = None if observed is None else check_states(observed, family, graph, name)
+        kwargs["data"] = GivenData(observed, x, name)
         if kwargs.get("likelihood", "auto") in ("auto", "path"):
             kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
         rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
-        check_dims(name, name, graph)
-        if isinstance(observed, SharedVariable):
-            check_dims(str(observed.name), name, graph)
+        check_dims(name, observed, graph)
         if x is not None and observed is not None:
             node = registered_node(rv)
             check_rows(node, x, name)
@@ -316,9 +86,17 @@ class MarkovRandomField(DiscreteField):
         return rv
 
     @classmethod
+    def _counted(cls, observed: Any, graph: PairwiseGraph, name: str, columns: Any) -> dict[str, Any]:
+        """Count the states in the data, for all nodes or for each; nothing if data are not numbers."""
+        if observed is None or isinstance(observed, Variable):
+            return {}
+        counts = count_states(observed, graph.nodes, f"{name}: observed", columns)
+        return {"n_states": one_or_each(counts) if cls._counts_states == "node" else max(counts)}
+
+    @classmethod
     def _dist(cls, family, edge, node, *, graph, **kwargs):
-        """Variable of a family whose parameters have no state axes."""
-        graph = as_graph(graph)
+        """Variable of a family that has one edge parameter for each edge, or a block."""
+        family.check_nodes(graph.n_nodes)
         parameters = [edge_parameter(edge, family, graph)]
         if family.node_parameter is not None:
             parameters.append(node_parameter(node, family, graph, family.node_parameter))
@@ -335,7 +113,7 @@ class MarkovRandomField(DiscreteField):
         n_sweeps=DRAW_SWEEPS,
         dtype="int64",
         n_rows=None,
-        data=(None, None, "dist"),
+        data=NO_DATA,
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
@@ -350,17 +128,17 @@ class MarkovRandomField(DiscreteField):
                 family, parameters, graph, n_rows or 1, lambda: listed(possible(tree, parameters))
             )
         elif likelihood == "monte-carlo":
-            sampled = sampled_field(options, family, graph, parameters, *data)
+            sampled = sampled_field(options, family, graph, parameters, data)
         elif likelihood == "auto":
             # the first of these that serves; `dist` knows no rows, for which a simulation would be
             if n_rows and not is_cheap(tree()):
                 path = unasked_path(family, parameters, graph, n_rows)
-                sampled = None if path else unasked_sample(family, graph, parameters, *data)
+                sampled = None if path else unasked_sample(family, graph, parameters, data)
             likelihood = "path" if path else "monte-carlo" if sampled else exact_or_particles(tree)
         make = partial(MarkovRandomFieldRV, graph, family, likelihood, n_sweeps, dtype=dtype)
         op = make(path=path, sampled=sampled)
         if likelihood == "adjusted-pseudo":
-            op = make(adjusted=adjustment(op, parameters, *data))
+            op = make(adjusted=adjustment(op, parameters, data))
         return super().dist(parameters, op=op, **kwargs)
 
 
@@ -438,17 +216,14 @@ class AgreementMRF(MarkovRandomField):
         If a path is not known well enough for the number of observations.
     """
 
-    rv_type = MarkovRandomFieldRV
-    rv_op = MarkovRandomField.rv_op
-
     @classmethod
-    def _family(cls, n_states: int = 2) -> Family:
+    def _family(cls, nodes: Sequence, n_states: int = 2) -> Family:
         return agreement(n_states)
 
     @classmethod
     def dist(cls, theta, *, graph, n_states=2, **kwargs):
         """Unregistered variable; see the class."""
-        return cls._dist(cls._family(n_states), theta, None, graph=graph, **kwargs)
+        return cls._dist(agreement(n_states), theta, None, graph=as_graph(graph), **kwargs)
 
 
 class Ising(MarkovRandomField):
@@ -480,17 +255,14 @@ class Ising(MarkovRandomField):
     Ising (1925).
     """
 
-    rv_type = MarkovRandomFieldRV
-    rv_op = MarkovRandomField.rv_op
-
     @classmethod
-    def _family(cls) -> Family:
+    def _family(cls, nodes: Sequence) -> Family:
         return ISING
 
     @classmethod
     def dist(cls, coupling, field=0.0, *, graph, **kwargs):
         """Unregistered variable; see the class."""
-        return cls._dist(ISING, coupling, field, graph=graph, **kwargs)
+        return cls._dist(ISING, coupling, field, graph=as_graph(graph), **kwargs)
 
 
 class BoltzmannMachine(MarkovRandomField):
@@ -522,14 +294,11 @@ class BoltzmannMachine(MarkovRandomField):
     Ackley, Hinton & Sejnowski (1985); Chen & Welling (2012).
     """
 
-    rv_type = MarkovRandomFieldRV
-    rv_op = MarkovRandomField.rv_op
-
     @classmethod
-    def _family(cls) -> Family:
+    def _family(cls, nodes: Sequence) -> Family:
         return BOLTZMANN
 
     @classmethod
     def dist(cls, weight, bias=0.0, *, graph, **kwargs):
         """Unregistered variable; see the class."""
-        return cls._dist(BOLTZMANN, weight, bias, graph=graph, **kwargs)
+        return cls._dist(BOLTZMANN, weight, bias, graph=as_graph(graph), **kwargs)

@@ -16,13 +16,13 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import (
     DRAW_SWEEPS,
     DiscreteFieldRV,
-    encode_states,
     node_table_filler,
 )
 from pymc_mrf.distributions.foreign_routes import HiddenStates
@@ -34,13 +34,14 @@ from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.kernels.simulation.swendsen_wang import gibbs_and_cluster_sweeps
-from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
 from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment
@@ -65,20 +66,14 @@ class UndirectedFieldRV(DiscreteFieldRV):
     uniform states and moved by `n_sweeps` Gibbs sweeps: right as far as that many sweeps forget the
     start. Of attractive fields that may order every second one is over clusters of nodes (Swendsen & Wang,
     1987), which forget it quickly. Chains from order and from disorder that do not meet are warned of.
+
+    Its `log_tables` are, in their order, those tables of the junction tree's factors that are not zero.
     """
 
     @property
     @abstractmethod
     def tree(self) -> JunctionTree:
         """Junction tree of the field."""
-
-    @abstractmethod
-    def log_tables(self, parameters, xp: ModuleType = np) -> list:
-        """Log tables from the parameters, with the batch dimensions of these.
-
-        In this order they are those tables of the junction tree's factors that are not zero. `xp` is
-        numpy, or `pytensor.tensor` for symbolic parameters.
-        """
 
     def pseudo_tables(self, parameters) -> list:
         """Log tables at which the pseudo-likelihood is evaluated, symbolic."""
@@ -116,50 +111,28 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
 
     dtype = "int64"
     __props__ = (
-        "name",
-        "signature",
-        "dtype",
-        "inplace",
-        "graph",
-        "family",
-        "likelihood",
-        "n_sweeps",
-        "adjusted",
-        "path",
-        "sampled",
-    )
+        *RandomVariable.__props__, "graph", "family", "likelihood", "n_sweeps", "adjusted", "path", "sampled",
+    )  # fmt: skip
     table_ndims = (3, 2)
 
     def __init__(
         self,
-        graph: PairwiseGraph | None = None,
-        family: Family | None = None,
+        graph: PairwiseGraph,
+        family: Family,
         likelihood: str = "particles",
         n_sweeps: int = DRAW_SWEEPS,
         adjusted: Adjustment | None = None,
         path: CouplingPath | FieldGrid | None = None,
         sampled: SampledField | None = None,
-        name: str | None = None,
-        signature: str | None = None,
-        dtype: str = "int64",
-        inplace: bool = False,
+        **props: Any,
     ) -> None:
-        if graph is None or family is None:
-            raise TypeError("MarkovRandomFieldRV needs a graph and a family")
-        self.graph = graph
-        self.family = family
-        self.likelihood = likelihood
-        self.n_sweeps = n_sweeps
-        self.adjusted = adjusted
-        self.path = path
-        self.sampled = sampled
-        name = family.title
-        self._print_name = (name, rf"\operatorname{{{name}}}")
+        self.graph, self.family, self.likelihood, self.n_sweeps = graph, family, likelihood, n_sweeps
+        self.adjusted, self.path, self.sampled = adjusted, path, sampled
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
         if family.node_parameter is not None:
             inputs.append(",".join(["d"] + ["k"] * family.node_axes))
         signature = ",".join(f"({dims})" for dims in inputs) + "->(d)"
-        super().__init__(name=name, signature=signature, dtype=dtype, inplace=inplace)
+        super().__init__(**props | {"name": family.title, "signature": signature})
 
     @property
     def groups_edges(self) -> bool:
@@ -170,11 +143,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
     def may_be_sampled(self) -> bool:
         """Whether an edge has one number, or a block of them."""
         return self.family.edge_axes == 0
-
-    @property
-    def n_variables(self) -> int:
-        """Number of nodes d."""
-        return self.graph.n_nodes
 
     @property
     def tree(self) -> JunctionTree:
@@ -203,14 +171,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
             return super().pseudo_tables(parameters)
         tables = self.adjusted.problem.tables_at(self.adjusted.moved(self.flat_natural(parameters), pt))
         return [pt.as_tensor(table) for table in tables]
-
-    def decode(self, x: np.ndarray) -> np.ndarray:
-        """States of the family at these indices."""
-        return np.array(self.family.states, dtype=self.dtype)[x]
-
-    def encode(self, value):
-        """State indices and whether the values are states."""
-        return encode_states(self.family, value)
 
     def log_potential(self, indices, parameters):
         """Sum of parameters times statistics: linear in the parameters, which costs least."""
@@ -304,9 +264,8 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         def sweep_twice(x, *tables):
             gibbs_and_cluster_sweeps(x, *tables, self.graph.arrays, 2, rng)
 
-        return pairwise_starts_meet(
-            self.graph, edge_tables, node_tables, disorder, sweep_twice, self.n_sweeps // 2
-        )
+        tables = PairwiseTables(self.graph, edge_tables, node_tables)
+        return pairwise_starts_meet(tables, disorder, sweep_twice, self.n_sweeps // 2)
 
     def _gibbs_rows(self):
         graph, n_states, n_sweeps = self.graph.arrays, self.family.n_states, self.n_sweeps

@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 
-from pymc_mrf.checks import sequence, warn_user
+from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.mixed import MixedMRF
 from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
-from pymc_mrf.fields.gaussian import check_measurements, why_no_measurement
-from pymc_mrf.fields.items import Items
-from pymc_mrf.fields.tables import as_numbered_table, as_table, column_numbers
+from pymc_mrf.fields.gaussian import check_measurements, measurements, why_no_measurement
+from pymc_mrf.fields.items import Items, places_of
+from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.table_columns import as_numbered_table, read_places
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
@@ -62,36 +63,16 @@ def read_columns(value: Any, columns: Sequence | None, others: Sequence = ()) ->
         If columns have been left out.
     """
     table = as_numbered_table(value, "table")
-    wanted = [name for name in table.names if name not in others]
-    if columns is not None:
-        wanted = sequence(columns, "columns", "names")
-        absent = [name for name in wanted if name not in table.names]
-        if absent:
-            raise ValueError(f"table has no column {absent[0]!r}, which `columns` names")
-    names, read, left_out = [], [], []
-    for name in wanted:
-        column = table.column(table.names.index(name))
-        reason = why_no_measurement(column)
-        if reason and columns is not None:
-            raise ValueError(f"table: column {name!r} holds {reason}")
-        if reason:
-            left_out.append(f"{name!r} ({reason})")
-            continue
-        names.append(name)
-        read.append((column_numbers(column, None, f"table: column {name!r}"), column.is_missing))
-    if len(names) < 2:
-        raise ValueError(
-            f"table has {len(names)} columns of measurements, but a network has two at least"
-            + (f"; the others are {'; '.join(left_out)}" if left_out else "")
-        )
-    if left_out:
-        warn_user(f"table: left out as no measurements: {'; '.join(left_out)}")
-    values, is_missing = (np.stack(one, axis=1) for one in zip(*read, strict=True))
+    places, said = places_of("measurement", table, columns, others, why_no_measurement)
+    if said:
+        warn_user(f"table: {said[0]}")
+    read = read_places(table, places, lambda c, _, name: measurements(c, f"table: column {name!r}"))
+    names, (values, is_missing, rows) = [table.names[k] for k in places], read
     check_measurements(values, is_missing, names, "table")
-    x = np.ma.masked_array(values.astype(np.float64), is_missing)
-    mean, sd = np.ma.getdata(x.mean(axis=0)), np.ma.getdata(x.std(axis=0, ddof=1))
+    x = np.ma.masked_array(values, is_missing)
+    mean, sd = _mean_and_sd(x)
     x = (x - mean) / sd
-    return Measurements(names, x if is_missing.any() else x.data, table.rows, mean, sd)
+    return Measurements(names, x if is_missing.any() else x.data, rows, mean, sd)
 
 
 def read_kinds(value: Any, kinds: ColumnKinds) -> Measurements:
@@ -107,22 +88,18 @@ def read_kinds(value: Any, kinds: ColumnKinds) -> Measurements:
     ValueError
         If the table lacks a column, or one is of another kind, or holds what its kind cannot have.
     """
-    import pandas as pd
-
-    if as_table(value) is None:
-        found = as_numbered_table(value, "table")
-        columns = [found.column(k) for k in range(len(found.names))]
-        value = pd.DataFrame(
-            {k: np.ma.masked_array(c.values, c.is_missing) for k, c in enumerate(columns)}
-        )
-    read = read_mixed(value, kinds, "table", kinds.names)
+    read = read_mixed(as_numbered_table(value, "table"), kinds, "table", kinds.names)
     assert read is not None  # it is a table
     values, is_missing = np.where(read.is_missing, 0.0, read.values), read.is_missing
     check_mixed(values, is_missing, kinds, "table")
     x = np.ma.masked_array(values, is_missing)
-    y = x[:, kinds.measurements]
-    mean, sd = np.ma.getdata(y.mean(axis=0)), np.ma.getdata(y.std(axis=0, ddof=1))
+    mean, sd = _mean_and_sd(x[:, kinds.measurements])
     return Measurements(list(kinds.names), x if is_missing.any() else values, read.rows, mean, sd)
+
+
+def _mean_and_sd(x: np.ma.MaskedArray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations (c,) of columns of measurements (n, c)."""
+    return np.ma.getdata(x.mean(axis=0)), np.ma.getdata(x.std(axis=0, ddof=1))
 
 
 def declare_measured(suffix: str, weight: Any, part: Measurements, graph: PairwiseGraph) -> None:
@@ -139,17 +116,8 @@ def declare_nominal(p: Any, slab: Any, items: Items, graph: PairwiseGraph, likel
     slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
     weight = SpikeAndSlab("weight", p, slab, blocks=blocks, dims="entry")
     bias = pm.Normal("bias", 0.0, 3.0, dims=("node", "state"))
-    is_alike = len(set(items.n_states)) == 1
-    NominalMRF(
-        "x",
-        weight,
-        bias,
-        graph=graph,
-        n_states=items.n_states[0] if is_alike else items.n_states,
-        observed=items.x,
-        likelihood=likelihood,
-        dims=("row", "node"),
-    )
+    options = {"observed": items.x, "likelihood": likelihood, "dims": ("row", "node")}
+    NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(items.n_states), **options)
 
 
 def declare_mixed(

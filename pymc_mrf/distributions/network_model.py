@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
+from pymc_mrf.checks import check_option
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
 from pymc_mrf.distributions.group_weights import group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
@@ -23,7 +24,8 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.items import Items, read_items
 from pymc_mrf.fields.nominal import nominal
-from pymc_mrf.fields.tables import as_table
+from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.table_columns import as_table, is_labelled_otherwise
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -161,11 +163,9 @@ def network_model(
     >>> kinds = pymc_mrf.column_kinds(table, {"trust": "ordinal", "party": "nominal"})
     >>> model = pymc_mrf.network_model(table, kind=kinds)
     """
-    if not isinstance(kind, ColumnKinds) and kind not in KINDS:
-        raise ValueError(
-            f"kind must be one of {', '.join(map(repr, KINDS))}, or what pymc_mrf.column_kinds(table) found, "
-            f"for columns of several kinds, not {kind!r}"
-        )
+    if not isinstance(kind, ColumnKinds):
+        several = "; for columns of several kinds give what pymc_mrf.column_kinds(table) finds"
+        check_option(kind, "kind", KINDS, several)
     if communities is not None and prior_inclusion is not None:
         raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
     if kind == "nominal" and groups is not None:
@@ -263,9 +263,7 @@ def _given_labels(groups: Any, table: Any) -> np.ndarray:
     """Labels as they are given, one for each row of the table."""
     import pandas as pd
 
-    index = getattr(groups, "index", None)
-    is_labelled = index is not None and not callable(index) and table is not None
-    if is_labelled and not pd.Index(index).equals(pd.Index(table.rows)):
+    if table is not None and is_labelled_otherwise(groups, table.rows):
         raise ValueError(
             "groups: its rows are labelled otherwise than those of the table: use groups.loc[table.index], "
             "or groups.to_numpy(), which goes by position"
@@ -350,15 +348,9 @@ def _declare(
         return
     centres = [0.5 * (k - 1) for k in items.n_states]
     scores = [np.arange(k) - c for k, c in zip(items.n_states, centres, strict=True)]
-    is_alike = len(set(items.n_states)) == 1
-    OrdinalMRF(
-        f"x{suffix}",
-        weight,
-        _threshold(suffix, kind, items.n_states, centres),
-        n_states=items.n_states[0] if is_alike else items.n_states,
-        scores=scores[0] if is_alike else scores,
-        **options,
-    )
+    threshold = _threshold(suffix, kind, items.n_states, centres)
+    options |= {"n_states": one_or_each(items.n_states), "scores": scores}
+    OrdinalMRF(f"x{suffix}", weight, threshold, **options)
 
 
 def _add_rows(model: pm.Model, suffix: str, items: Items | Measurements) -> None:

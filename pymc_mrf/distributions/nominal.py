@@ -1,12 +1,12 @@
 """The nominal field as a PyMC distribution: answers without an order, a table of parameters for each edge."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pymc_mrf.distributions.answer_states import by_own_states, check_is_given, states_in
-from pymc_mrf.distributions.mrf import MarkovRandomField, edge_parameter
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.distributions.field_parameters import check_states_given
+from pymc_mrf.distributions.mrf import MarkovRandomField
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.structure import as_graph
@@ -80,28 +80,18 @@ class NominalMRF(MarkovRandomField):
     ...     NominalMRF("x", weight, bias, graph=graph, n_states=n_states, observed=x)
     """
 
-    rv_type = MarkovRandomFieldRV
-    rv_op = MarkovRandomField.rv_op
+    _counts_states = "node"
 
     @classmethod
-    def _family(cls, n_states: Any = None) -> Family:
-        check_is_given(n_states, "nominal field, or one for each node")
-        return nominal(n_states)
-
-    @classmethod
-    def _count_states(cls, observed, graph, name, columns):
-        counts = states_in(observed, graph, name, columns)
-        return {"n_states": counts if len(set(counts)) > 1 else counts[0]} if counts else {}
+    def _family(cls, nodes: Sequence, n_states: Any = None) -> Family:
+        check_states_given(n_states, "nominal field, or one for each node")
+        return nominal(n_states, nodes)
 
     @classmethod
     def dist(cls, weight, bias=0.0, *, graph, n_states=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
-        family = cls._family(n_states)
-        family.check_nodes(graph.n_nodes)
-        edge = edge_parameter(weight, family, graph)
-        node = by_own_states(bias, family, graph, "bias")
-        return cls._variable(family, [edge, node], graph, **kwargs)
+        return cls._dist(cls._family(graph.nodes, n_states), weight, bias, graph=graph, **kwargs)
 
 
 def table_sizes(graph: Any, n_states: Any) -> np.ndarray:

@@ -138,7 +138,8 @@ def _of_measured(op: GaussianFieldRV, table, mask, dist):
         else pt.broadcast_to(v, (*table.shape[:-1], v.shape[-1])).reshape((-1, v.shape[-1]))
         for v in op.dist_params(dist.owner)
     ]
-    of_rows = LogDensityOfSeen(op.graph)(table.reshape((-1, d)), *parameters)
+    inputs = [v.astype("float64") for v in (table.reshape((-1, d)), *parameters)]
+    of_rows = LogDensityOfSeen(op.graph)(*inputs)
     is_seen = ~missing.reshape(-1, d).all(axis=1)
     return of_rows.reshape(missing.shape[:-1]) if is_seen.all() else of_rows[np.flatnonzero(is_seen)]
 

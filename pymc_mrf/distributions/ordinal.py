@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pymc_mrf.distributions.answer_states import by_own_states, check_is_given, states_in
-from pymc_mrf.distributions.mrf import MarkovRandomField, edge_parameter
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+from pymc_mrf.distributions.field_parameters import check_states_given
+from pymc_mrf.distributions.mrf import MarkovRandomField
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import as_graph
@@ -73,27 +72,16 @@ class OrdinalMRF(MarkovRandomField):
     >>> scores = [[-1, 1] if k == 2 else np.linspace(-1, 1, k) for k in n_states]
     """
 
-    rv_type = MarkovRandomFieldRV
-    rv_op = MarkovRandomField.rv_op
+    _counts_states = "node"
 
     @classmethod
-    def _family(cls, n_states: Any = None, scores: Any = None, nodes: Sequence | None = None) -> Family:
-        check_is_given(n_states, "ordinal field, or one for each node")
+    def _family(cls, nodes: Sequence, n_states: Any = None, scores: Any = None) -> Family:
+        check_states_given(n_states, "ordinal field, or one for each node")
         return ordinal(n_states, scores, nodes)
-
-    @classmethod
-    def _count_states(cls, observed, graph, name, columns):
-        counts = states_in(observed, graph, name, columns)
-        if counts:
-            ordinal(counts, None, graph.nodes)  # refuses a node of one state by its name
-        return {"n_states": counts if len(set(counts)) > 1 else counts[0]} if counts else {}
 
     @classmethod
     def dist(cls, weight, threshold=0.0, *, graph, n_states=None, scores=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
-        family = cls._family(n_states, scores, graph.nodes)
-        family.check_nodes(graph.n_nodes)
-        edge = edge_parameter(weight, family, graph)
-        node = by_own_states(threshold, family, graph, "threshold")
-        return cls._variable(family, [edge, node], graph, **kwargs)
+        family = cls._family(graph.nodes, n_states, scores)
+        return cls._dist(family, weight, threshold, graph=graph, **kwargs)

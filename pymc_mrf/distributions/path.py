@@ -7,6 +7,8 @@ a field, are not implemented.
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +81,11 @@ def find_path(
         If the field is not one with a scalar coupling of agreements, times constant weights of the edges at
         most, and at most one field for all nodes.
     """
-    reason = _why_not(family, parameters, graph)
-    if reason:
-        raise ValueError(reason.format(others=others()))
-    path = _known_path(family, parameters, graph, n_rows)
+    try:
+        form = path_form(family, parameters, graph)
+    except NoPathError as error:
+        raise ValueError(str(error).format(others=others())) from None
+    path = _known_path(form, family, graph, n_rows)
     warn_of_errors(path, family, n_rows)
     return path
 
@@ -116,11 +119,15 @@ def unasked_path(
     That is where there is none, its simulation would take longer than draws by Exchange or has errors that
     matter, or the coupling is known.
     """
-    if not is_random(parameters[0]) or _why_not(family, parameters, graph):
+    if not is_random(parameters[0]):
         return None
-    if n_rows * graph.n_nodes > _most_unasked(family, parameters, n_rows):
+    try:
+        form = path_form(family, parameters, graph)
+    except NoPathError:
         return None
-    path = _known_path(family, parameters, graph, n_rows)
+    if n_rows * graph.n_nodes > _most_unasked(form, family, n_rows):
+        return None
+    path = _known_path(form, family, graph, n_rows)
     off = _largest_error(path, n_rows)[0]
     serves = off <= NEGLIGIBLE
     logger.info(
@@ -132,101 +139,123 @@ def unasked_path(
     return path if serves else None
 
 
-def _most_unasked(family: Family, parameters: Sequence, n_rows: int) -> int:
-    """Nodes of all rows up to which the simulation of a field that has a path or a grid starts by itself."""
-    if has_field(family, parameters):
-        return LARGEST_FIELD_UNASKED if family.n_states == 2 else 0
-    is_one = n_rows == 1 and family.n_states <= MOST_STATES_OF_ONE
-    return LARGEST_OF_ONE if is_one and not _may_repel(family, parameters) else LARGEST_UNASKED
+class NoPathError(ValueError):
+    """A field has no path; the message names the remedy, with a place for other likelihoods."""
 
 
-def _why_not(family: Family, parameters: Sequence, graph: PairwiseGraph) -> str | None:
-    """Say why a field has no path, and what to do about it."""
+@dataclass(frozen=True)
+class PathForm:
+    """Parameters of a field that has a path, or a grid.
+
+    Attributes
+    ----------
+    coupling : symbolic scalar
+        What the weights of the edges multiply.
+    weights : (r,) array
+        Of one sign are not negative.
+    field : symbolic scalar or (K,), or None
+        What all nodes have; None without.
+    """
+
+    coupling: Any
+    weights: np.ndarray
+    field: Any
+
+    @cached_property
+    def may_repel(self) -> bool:
+        """Whether some draws of the coupling are negative."""
+        return share_below_zero(self.coupling) > 0.0
+
+
+def path_form(family: Family, parameters: Sequence, graph: PairwiseGraph) -> PathForm:
+    """Parameters of a field as a path or a grid takes them.
+
+    Raises
+    ------
+    NoPathError
+        If there is neither.
+    """
     name = family.edge_parameter
     if not family.measures_agreement:
         kind = family.title if not family.edge_axes else f"a {name} for each state"
-        return (
+        raise NoPathError(
             f'likelihood="path" is for AgreementMRF, Ising and Potts with one {name}, not for {kind}: use '
             "likelihood={others}"
         )
     line = _edge_line(family, parameters[0])
     if line is None:
-        return (
+        raise NoPathError(
             f'{name} must be a scalar under likelihood="path", which follows the field along one number, or '
             f"a scalar times constant weights of the edges, but {_what_changes(parameters[0], graph)}: pass "
             f"the one number that all edges share, {OTHERS}"
         )
-    shared, weights = line
+    coupling, weights = line
     if graph.n_edges and not (np.isfinite(weights).all() and weights.min() >= 0.0 < weights.max()):
-        return (
+        raise NoPathError(
             f'the weights of the edges by which {name} is multiplied must be finite under likelihood="path", '
             f"of one sign, and not all 0, but they go from {weights.min()} to {weights.max()}: {OTHERS[3:]}"
         )
-    shares, labels = [shared], [str(family.edge_parameter)]
-    if has_field(family, parameters):
-        reason, row = _why_no_grid(family, parameters, graph, shared)
-        if reason:
-            return reason
-        shares.append(row)
-        labels.append(str(family.node_parameter))
-    for label, share in zip(labels, shares, strict=True):
-        masses = entries_behind(share)
-        if masses:
-            return (
+    has_field = family.node_parameter is not None and not _is_zero(parameters[1])
+    form = PathForm(coupling, weights, shared_row(family, parameters[1]) if has_field else None)
+    shares = {name: coupling}
+    if has_field:
+        _check_grid(form, family, graph)
+        shares[str(family.node_parameter)] = form.field
+    for label, share in shares.items():
+        for mass in entries_behind(share):
+            raise NoPathError(
                 f'{label} must have a density under likelihood="path", but it depends on '
-                f"{masses[0].name}, of which entries are equal or zero with positive probability: give it "
+                f"{mass.name}, of which entries are equal or zero with positive probability: give it "
                 "another prior"
             )
-    return (
-        None if graph.n_edges else 'likelihood="path" needs a graph with edges: use likelihood="exact"'
-    )
+    if not graph.n_edges:
+        raise NoPathError('likelihood="path" needs a graph with edges: use likelihood="exact"')
+    return form
 
 
-def _why_no_grid(
-    family: Family, parameters: Sequence, graph: PairwiseGraph, coupling: Any
-) -> tuple[str | None, Any]:
-    """Say why a field with this coupling and node parameters has no grid; else what all nodes share."""
+def _check_grid(form: PathForm, family: Family, graph: PairwiseGraph) -> None:
+    """Refuse node parameters that no grid serves."""
     name, K = family.node_parameter, family.n_states
-    row = shared_row(family, parameters[1])
-    if row is None:
+    under = 'under likelihood="path"'
+    others = 'or use likelihood="particles", whose step is Exchange'
+    if form.field is None:
         one = "the one number" if not family.node_axes else f"the one vector ({K},)"
-        return (
-            f'{name} must be the same for all nodes under likelihood="path", which simulates it on a grid, '
+        raise NoPathError(
+            f"{name} must be the same for all nodes {under}, which simulates it on a grid, "
             f"but it has values for {graph.n_nodes} nodes: pass {one} that all share, {OTHERS}"
-        ), None
+        )
     if K > MOST_STATES:
-        return (
-            f'{name} must be 0 under likelihood="path" if there are more than {MOST_STATES} states, as the '
-            f"points of its grid are a power of their number, but there are {K}: leave it out, or use "
-            'likelihood="particles", whose step is Exchange'
-        ), None
+        raise NoPathError(
+            f"{name} must be 0 {under} if there are more than {MOST_STATES} states, as the points of its "
+            f"grid are a power of their number, but there are {K}: leave it out, {others}"
+        )
     if K == MOST_STATES and graph.n_nodes > LARGEST_OF_MOST:
-        return (
-            f'{name} must be 0 under likelihood="path" with {K} states and more than {LARGEST_OF_MOST} '
-            f"nodes, as its grid takes too long, but there are {graph.n_nodes}: leave it out, or use "
-            'likelihood="particles", whose step is Exchange'
-        ), None
-    if share_below_zero(coupling) > 0.0:
-        return (
-            f'{family.edge_parameter} must attract neighbours under likelihood="path" with a {name}, but '
-            "some draws of its prior do not: give it a prior without them, as pm.HalfNormal, or use "
-            'likelihood="particles", whose step is Exchange'
-        ), None
-    return None, row
+        raise NoPathError(
+            f"{name} must be 0 {under} with {K} states and more than {LARGEST_OF_MOST} nodes, as its grid "
+            f"takes too long, but there are {graph.n_nodes}: leave it out, {others}"
+        )
+    if form.may_repel:
+        raise NoPathError(
+            f"{family.edge_parameter} must attract neighbours {under} with a {name}, but some draws of its "
+            f"prior do not: give it a prior without them, as pm.HalfNormal, {others}"
+        )
 
 
-def _may_repel(family: Family, parameters: Sequence) -> bool:
-    """Whether some draws of the coupling of a field that has a path are negative."""
-    line = _edge_line(family, parameters[0])
-    assert line is not None
-    return share_below_zero(line[0]) > 0.0
+def _most_unasked(form: PathForm, family: Family, n_rows: int) -> int:
+    """Nodes of all rows up to which the simulation of a field that has a path or a grid starts by itself."""
+    if form.field is not None:
+        return LARGEST_FIELD_UNASKED if family.n_states == 2 else 0
+    is_one = n_rows == 1 and family.n_states <= MOST_STATES_OF_ONE
+    return LARGEST_OF_ONE if is_one and not form.may_repel else LARGEST_UNASKED
 
 
-def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_rows: int) -> Simulated:
-    along = family.edge_parameter
-    if has_field(family, parameters):
-        along = f"{along} and its {family.node_parameter}"
-
+def _known_path(form: PathForm, family: Family, graph: PairwiseGraph, n_rows: int) -> Simulated:
+    has_field = form.field is not None
+    along = (
+        f"{family.edge_parameter} and its {family.node_parameter}"
+        if has_field
+        else family.edge_parameter
+    )
     is_large = n_rows * graph.n_nodes > LARGEST_UNASKED
     how_long = ", which may take ten minutes or longer" if is_large else ""
 
@@ -236,13 +265,10 @@ def _known_path(family: Family, parameters: Sequence, graph: PairwiseGraph, n_ro
             f"{along}, this first time only{how_long}: {file}"
         )
 
-    line = _edge_line(family, parameters[0])
-    assert line is not None
-    weights = _scaled(line[1])
-    if has_field(family, parameters):
-        return saved_grid(graph, weights, family.n_states, n_rows, folder(), announce)
-    is_signed = _may_repel(family, parameters)
-    return saved_path(graph, weights, family.n_states, n_rows, is_signed, folder(), announce)
+    which = graph, _scaled(form.weights), family.n_states, n_rows
+    if has_field:
+        return saved_grid(*which, folder(), announce)
+    return saved_path(*which, form.may_repel, folder(), announce)
 
 
 def _edge_line(family: Family, parameter: Any) -> Multiple | None:
@@ -276,11 +302,6 @@ def _what_changes(parameter: Any, graph: PairwiseGraph) -> str:
         if isinstance(v, SharedVariable) and hasattr(v.type, "ndim") and v.type.ndim:
             return f"it depends on {v.name}, which pm.set_data may change (give weights as an array)"
     return f"it is a vector of {graph.n_edges} values"
-
-
-def has_field(family: Family, parameters: Sequence) -> bool:
-    """Whether there is a node parameter that is not 0."""
-    return family.node_parameter is not None and not _is_zero(parameters[1])
 
 
 def _largest_error(path: Simulated, n_rows: int) -> tuple[float, float]:
@@ -327,13 +348,8 @@ def shared_row(family: Family, parameter: Any) -> Any:
         rows = np.unique(parameter.data.reshape(-1, family.n_states), axis=0)
         return pt.constant(rows[0]) if len(rows) == 1 else None
     node = parameter.owner
-    if (
-        node is not None
-        and isinstance(node.op, Alloc)
-        and node.inputs[0].type.shape == (1, family.n_states)
-    ):
-        return node.inputs[0][0]
-    return None
+    is_filled = node is not None and isinstance(node.op, Alloc)
+    return node.inputs[0][0] if is_filled and node.inputs[0].type.shape == (1, family.n_states) else None
 
 
 def shared_number(parameter: Any) -> Any:

@@ -19,9 +19,6 @@ CHANCE = 0.002
 class CheckPaths(GraphRewriter):
     """Raises an error if the prior of a coupling has left its path."""
 
-    def add_requirements(self, fgraph):
-        """Need nothing."""
-
     def apply(self, fgraph):
         """Look at all fields, with the variables as they are in this model."""
         for node in list(fgraph.apply_nodes):

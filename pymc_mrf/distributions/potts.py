@@ -1,18 +1,18 @@
 """The Potts model as a PyMC distribution: Potts (1952), with the couplings of its generalisations."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from pymc_mrf.checks import check_axes, check_labels
-from pymc_mrf.distributions.answer_states import check_is_given, states_in
-from pymc_mrf.distributions.mrf import MarkovRandomField, check_numbers, named_parameter
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.state_axes import (
-    by_node_and_state,
-    by_unit,
-    check_form,
-    with_states,
-    with_units,
+from pymc_mrf.checks import check_axes
+from pymc_mrf.distributions.arguments import parameter
+from pymc_mrf.distributions.field_parameters import (
+    check_numbers,
+    check_states_given,
+    named_parameter,
+    node_parameter,
 )
+from pymc_mrf.distributions.mrf import MarkovRandomField
+from pymc_mrf.distributions.state_axes import by_unit, check_form, with_states, with_units
 from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -75,27 +75,20 @@ class Potts(MarkovRandomField):
     ...     Potts("x", coupling, graph=pymc_mrf.graphs.grid(4, 4), n_states=3, observed=x)
     """
 
-    rv_type = MarkovRandomFieldRV
-    rv_op = MarkovRandomField.rv_op
+    _counts_states = "all"
 
     @classmethod
-    def _family(cls, n_states: Any = None) -> Family:
-        check_is_given(n_states, "Potts model")
+    def _family(cls, nodes: Sequence, n_states: Any = None) -> Family:
+        check_states_given(n_states, "Potts model")
         return potts(n_states)
-
-    @classmethod
-    def _count_states(cls, observed, graph, name, columns):
-        counts = states_in(observed, graph, name, columns)
-        return {"n_states": max(counts)} if counts else {}
 
     @classmethod
     def dist(cls, coupling, field=0.0, *, graph, n_states=None, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
-        family = cls._family(n_states)
+        family = cls._family(graph.nodes, n_states)
         edge, edge_axes = _coupling(coupling, family, graph)
-        check_labels(field, graph.nodes, "field", "node", axis=-2)
-        node, numbers, axes = named_parameter(field, 2, "field")
+        node, numbers = parameter(field, "field")
         check_numbers(numbers, family, "field")
         if node.type.ndim == 0 and (numbers is None or numbers != 0.0):
             raise ValueError(
@@ -103,8 +96,7 @@ class Potts(MarkovRandomField):
                 f"nothing; give shape ({graph.n_nodes}, {n_states}), or ({n_states},) for the same weights "
                 "at all nodes"
             )
-        check_axes(axes, ["node", "state"], family.axis_labels(graph), "field")
-        node = by_node_and_state(node, graph.n_nodes, family.n_states, "field", axes)
+        node = node_parameter(field, family, graph, "field")
         return cls._variable(potts(n_states, edge_axes), [edge, node], graph, **kwargs)
 
 

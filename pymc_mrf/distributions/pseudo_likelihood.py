@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
-from pytensor.graph import Apply, Op
+from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.graph.factor_graph import FactorGraph
@@ -19,19 +19,23 @@ from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernel
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
 
 
-class LogPseudoLikelihoodGradient(NumbaOp, Op):
-    """Gradient of the cotangent-weighted sum of rows: (r, K, K) and (d, K)."""
+class OfGraph(NumbaOp, Op):
+    """Base of the Ops of a graph."""
 
     __props__ = ("graph",)
-    gufunc_signature = "(n,d),(r,k,k),(d,k),(n)->(r,k,k),(d,k)"
 
     def __init__(self, graph: PairwiseGraph | FactorGraph) -> None:
         self.graph: Any = graph
 
-    def make_node(self, x, *tables_and_cotangent):
-        """Build the node."""
-        inputs = [pt.as_tensor(v) for v in (x, *tables_and_cotangent)]
-        return Apply(self, inputs, [table.type() for table in inputs[1:-1]])
+
+class LogPseudoLikelihoodGradient(OfGraph):
+    """Gradient of the cotangent-weighted sum of rows: (r, K, K) and (d, K)."""
+
+    gufunc_signature = "(n,d),(r,k,k),(d,k),(n)->(r,k,k),(d,k)"
+
+    def outputs(self, x, *tables_and_cotangent):
+        """One array for each table."""
+        return [table.type() for table in tables_and_cotangent[:-1]]
 
     def implementation(self, jit):
         """Add up the gradients of all rows."""
@@ -47,20 +51,15 @@ class LogPseudoLikelihoodGradient(NumbaOp, Op):
         return gradient
 
 
-class LogPseudoLikelihood(NumbaOp, Op):
+class LogPseudoLikelihood(OfGraph):
     """Log pseudo-likelihood of each row of state indices x (n, d), int8."""
 
-    __props__ = ("graph",)
     gufunc_signature = "(n,d),(r,k,k),(d,k)->(n)"
     gradient_op: ClassVar[Any] = LogPseudoLikelihoodGradient
 
-    def __init__(self, graph: PairwiseGraph | FactorGraph) -> None:
-        self.graph: Any = graph
-
-    def make_node(self, x, *tables):
-        """Build the node; `x` int8, tables float64."""
-        inputs = [pt.as_tensor(v) for v in (x, *tables)]
-        return Apply(self, inputs, [pt.vector(dtype="float64", shape=(inputs[0].type.shape[0],))])
+    def outputs(self, x, *tables):
+        """One number for each row; `x` int8, tables float64."""
+        return [pt.vector(dtype="float64", shape=(x.type.shape[0],))]
 
     def implementation(self, jit):
         """Evaluate all rows."""

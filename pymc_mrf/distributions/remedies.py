@@ -5,24 +5,35 @@ from collections.abc import Callable, Sequence
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.distributions.arguments import GivenData
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import JunctionTree, is_tractable
 
 ALTERNATIVES = ("exact", "monte-carlo", "particles", "pseudo")
 IN_PLACE_OF_PSEUDO = ("exact", "monte-carlo", "particles")
-OF_OTHER_KINDS = (
-    "conditional",
-    "gaussian",
-)  # of fields in time and of measurements, which have no other
+OF_OTHER_KINDS = "conditional", "gaussian"  # of fields in time and of measurements, which have no other
 
 
 def listed(likelihoods: Sequence[str]) -> str:
     """Name likelihoods in a sentence."""
     *first, last = [f'"{likelihood}"' for likelihood in likelihoods]
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def refusal(name: str, likelihood: str, reason: str, remedy: str) -> ValueError:
+    """Say why a field does not have a likelihood."""
+    return ValueError(f'{name}: likelihood="{likelihood}" {reason}; {remedy}')
+
+
+def check_fixed(data: GivenData, likelihood: str) -> None:
+    """Refuse a likelihood that is made once where data may change."""
+    if isinstance(data.observed, Variable):
+        reason = "is made once, for data that do not change"
+        raise refusal(data.name, likelihood, reason, "give an array in place of pm.Data")
 
 
 def in_place_of_pseudo(left: Sequence[str]) -> str:
@@ -63,7 +74,7 @@ def possible(
             continue
         if likelihood == "particles" and model is not None and not _serves_particles(parameters, model):
             continue
-        if likelihood == "monte-carlo" and not _serves_sample(parameters, observed):
+        if likelihood == "monte-carlo" and not (observed and _are_alike(parameters)):
             continue
         left.append(likelihood)
     return left
@@ -77,11 +88,6 @@ def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> l
     is_fixed = all(not isinstance(model.rvs_to_values[rv], SharedVariable) for rv in observed)
     is_sampled = bool(observed) and is_fixed and node.op.may_be_sampled
     return possible(lambda: node.op.tree, node.op.dist_params(node), model, among, is_sampled)
-
-
-def _serves_sample(parameters: Sequence, observed: bool) -> bool:
-    """Whether a Monte Carlo likelihood serves: parameters that all rows share."""
-    return observed and _are_alike(parameters)
 
 
 def _are_alike(parameters: Sequence) -> bool:

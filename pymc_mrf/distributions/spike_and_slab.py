@@ -20,8 +20,9 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
 from pytensor.gradient import grad_undefined
-from pytensor.graph import Apply, Op, Variable
+from pytensor.graph import Op, Variable
 
+from pymc_mrf.checks import is_integer
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
@@ -45,10 +46,9 @@ class Included(NumbaOp, Guarded, Op):
         "pm.sample() choose its step, or pass pymc_mrf.EdgeGibbs"
     )
 
-    def make_node(self, x):
-        """Build the node."""
-        x = pt.as_tensor(x)
-        return Apply(self, [x], [pt.tensor(dtype="bool", shape=x.type.shape)])
+    def outputs(self, x):
+        """One truth value for each entry."""
+        return [pt.tensor(dtype="bool", shape=x.type.shape)]
 
     def implementation(self, jit):
         """Compare the entries with zero."""
@@ -237,9 +237,7 @@ def _sizes(blocks: Any) -> tuple[int, ...]:
     """Return the sizes of blocks as positive integers."""
     is_several = isinstance(blocks, Sequence | np.ndarray) and not isinstance(blocks, str)
     sizes = list(blocks) if is_several and np.ndim(blocks) == 1 else []
-    if not sizes or not all(
-        isinstance(k, int | np.integer) and not isinstance(k, bool) and k > 0 for k in sizes
-    ):
+    if not sizes or not all(is_integer(k) and k > 0 for k in sizes):
         raise ValueError(
             f"blocks must be the numbers of entries of each block, positive integers, not {blocks!r}; those "
             "of a NominalMRF are pymc_mrf.table_sizes(graph, n_states)"

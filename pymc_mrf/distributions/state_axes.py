@@ -2,6 +2,8 @@
 
 import pytensor.tensor as pt
 
+COORDS = "pymc_mrf.coords(graph)"
+
 
 def by_node_and_state(parameter, d: int, q: int, label: str, axes: list):
     """Symbolic node parameters (..., d, q) from that, (..., 1, q), (q,) or a scalar.
@@ -21,15 +23,18 @@ def by_node_and_state(parameter, d: int, q: int, label: str, axes: list):
     return with_units(with_states(parameter, 1, q), 2, d)
 
 
-def by_unit(parameter, length: int, label: str, unit: str, remedy: str = ""):
-    """Symbolic parameter (..., length) of the edges or nodes from that, (..., 1) or a scalar."""
+def by_unit(parameter, length: int, label: str, unit: str, remedy: str = "", *, coords: str = COORDS):
+    """Symbolic parameter (..., length) of the edges or nodes from that, (..., 1) or a scalar.
+
+    Errors name the coordinates by `coords`, and may have a further `remedy`.
+    """
     if parameter.type.ndim == 0:
         return pt.full((length,), parameter)
     known = parameter.type.shape[-1]
     if known not in (None, 1, length):
         raise ValueError(
-            f"{label} has length {known} but the graph has {length} {unit}s; give one value per "
-            f'{unit} in graph order (dims="{unit}" with coords=pymc_mrf.coords(graph)), or a scalar{remedy}'
+            f"{label} has length {known}, but there are {length}: give one value per {unit} in graph order "
+            f'(dims="{unit}" with coords={coords}), or a scalar{remedy}'
         )
     return with_units(parameter, 1, length)
 

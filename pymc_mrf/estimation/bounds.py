@@ -6,13 +6,12 @@ fields on spanning trees has at most the average of their log-partition function
 bound is found by message passing, for fixed probabilities of the trees.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import number, numeric_array, whole_number
+from pymc_mrf.checks import check_array_shape, number, numeric_array, warn_user, whole_number
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.spanning_trees import component_of_nodes, tree_edge_probabilities
 from pymc_mrf.graph.structure import as_graph
@@ -142,11 +141,10 @@ def tree_reweighted_bound(
         gap = np.max(gaps, initial=0.0)
     converged = gap <= tolerance
     if not converged:
-        warnings.warn(
+        warn_user(
             f"tree_reweighted_bound: pseudo-marginals of nodes and edges still differ by {gap:.2g} "
             f"after {n_iterations} iterations, so that the value may not be a bound; raise "
-            "max_iterations or tolerance",
-            stacklevel=2,
+            "max_iterations or tolerance"
         )
     information = _entropy(edges.sum(axis=2), 1) + _entropy(edges.sum(axis=1), 1)
     information -= _entropy(edges, (1, 2))
@@ -162,10 +160,7 @@ def tree_reweighted_bound(
 def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarray:
     ρ = numeric_array(probabilities, "edge_probabilities", "iuf").astype(np.float64)
     graph = field.graph
-    if ρ.shape != (graph.n_edges,):
-        raise ValueError(
-            f"edge_probabilities must have shape ({graph.n_edges},), one for each edge, not {ρ.shape}"
-        )
+    check_array_shape(ρ, (graph.n_edges,), "edge_probabilities", "one for each edge")
     if not np.all((ρ > 0) & (ρ <= 1)):
         e = int(np.argmin((ρ > 0) & (ρ <= 1)))
         raise ValueError(f"edge_probabilities[{e}] is {ρ[e]}; every edge needs a value in (0, 1]")

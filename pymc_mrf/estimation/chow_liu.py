@@ -1,19 +1,13 @@
 """Maximum-likelihood tree: Chow & Liu (1968)."""
 
 from collections.abc import Hashable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import (
-    MEASUREMENTS,
-    check_labels,
-    flag,
-    number,
-    numeric_array,
-    sequence,
-    whole_number,
-)
+from pymc_mrf.checks import MEASUREMENTS, first_cell, flag, number, whole_number
+from pymc_mrf.estimation.columns import graph_of_columns, read_columns
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -58,11 +52,9 @@ def chow_liu(
     """
     import networkx as nx
 
-    if nodes is not None:
-        check_labels(x, column_labels(nodes, None), "x", "node")
-    x = _complete_matrix(x)
+    x, labels = read_columns(x, nodes, 1)
+    _check_states(x)
     n, d = x.shape
-    labels = column_labels(nodes, d)
     forest = flag(forest, "forest")
     pseudo_count = number(pseudo_count, "pseudo_count", 0.0, closed=True)
     values, states = np.unique(x, return_inverse=True)
@@ -71,22 +63,12 @@ def chow_liu(
         raise ValueError(f"n_states is {k}, but x has {len(values)} distinct values; raise n_states")
     information = mutual_information(states.reshape(n, d), k, pseudo_count)
 
-    graph = nx.Graph()
-    graph.add_nodes_from(range(d))
-    pairs = zip(*np.triu_indices(d, 1), strict=True)
-    graph.add_weighted_edges_from(
-        ((int(i), int(j), information[i, j]) for i, j in pairs), weight="mutual_information"
-    )
+    all_pairs = graph_of_columns(list(range(d)), combinations(range(d), 2), information, "weight")
     # Kruskal's algorithm sorts stably: equal weights stay in the order of insertion
-    tree = nx.maximum_spanning_tree(graph, weight="mutual_information")
+    tree = sorted(tuple(sorted(edge)) for edge in nx.maximum_spanning_tree(all_pairs).edges)
     penalty = (k - 1) ** 2 * np.log(n) / (2 * n) if forest else -np.inf
-    result = nx.Graph()
-    result.add_nodes_from(labels)
-    for i, j in sorted(tuple(sorted(edge)) for edge in tree.edges):
-        if information[i, j] > penalty:
-            value = float(information[i, j])
-            result.add_edge(labels[i], labels[j], mutual_information=value)
-    return result
+    kept = [pair for pair in tree if information[pair] > penalty]
+    return graph_of_columns(labels, kept, information, "mutual_information")
 
 
 def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 0.0) -> np.ndarray:
@@ -104,10 +86,9 @@ def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 
     indicator = (states[:, :, None] == np.arange(n_states)).astype(np.float64)  # (n, d, K)
     flat = indicator.reshape(n, d * n_states)
     counts = (flat.T @ flat).reshape(d, n_states, d, n_states) + pseudo_count
-    joint = counts.transpose(0, 2, 1, 3) / (n + pseudo_count * n_states**2)  # (d, d, K, K)
-    single = (indicator.sum(axis=0) + pseudo_count * n_states) / (
-        n + pseudo_count * n_states**2
-    )  # (d, K)
+    total = n + pseudo_count * n_states**2
+    joint = counts.transpose(0, 2, 1, 3) / total  # (d, d, K, K)
+    single = (indicator.sum(axis=0) + pseudo_count * n_states) / total  # (d, K)
     independent = single[:, None, :, None] * single[None, :, None, :]
     ratio = np.divide(joint, independent, out=np.ones_like(joint), where=joint > 0)
     information = (joint * np.log(ratio)).sum(axis=(2, 3))
@@ -116,46 +97,14 @@ def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 
     return np.maximum(information, 0.0)
 
 
-def column_labels(nodes: Any, d: int | None) -> list:
-    """Node labels of d columns, 0..d-1 by default; of any number of columns if d is None.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `nodes` are no labels, not d, or two of them are equal.
-    """
-    if nodes is None:
-        return list(range(d or 0))
-    labels = list(nodes) if isinstance(nodes, str) else sequence(nodes, "nodes", "labels")
-    for label in labels:
-        if not isinstance(label, Hashable):
-            raise TypeError(f"nodes holds {label!r}, which cannot be a label; use strings or numbers")
-    if d is not None and len(labels) != d:
-        raise ValueError(
-            f"nodes has {len(labels)} labels but x has {d} columns; give one for each column"
-        )
-    if len(set(labels)) != len(labels):
-        repeated = next(label for i, label in enumerate(labels) if label in labels[:i])
-        raise ValueError(f"nodes: the label {repeated!r} occurs twice; give every column one of its own")
-    return labels
-
-
-def _complete_matrix(x: Any) -> np.ndarray:
-    if np.ma.is_masked(x):
-        raise ValueError("x has masked cells; complete data are needed here: drop those rows")
-    x = numeric_array(x, "x")
-    if x.ndim != 2 or 0 in x.shape:
-        raise ValueError(
-            "x must be a matrix of at least one observation by at least one node, "
-            f"not an array of shape {x.shape}"
-        )
-    if x.dtype.kind == "f" and not np.isfinite(x).all():
-        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+def _check_states(x: np.ndarray) -> None:
+    """Refuse cells that are missing or no whole numbers."""
+    if not np.isfinite(x).all():
+        cell = first_cell(~np.isfinite(x))
         raise ValueError(f"x{list(cell)} is {x[cell]}; complete data are needed here: drop those rows")
-    if (fractions := np.argwhere(x != np.round(x))).size:
-        cell = tuple(fractions[0].tolist())
+    if (x != np.round(x)).any():
+        cell = first_cell(x != np.round(x))
         raise ValueError(
             f"x{list(cell)} is {x[cell]:g}, but states are whole numbers: put them into classes, as with "
             f"pandas.cut(..., labels=False), or, {MEASUREMENTS}"
         )
-    return x

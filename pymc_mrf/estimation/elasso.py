@@ -10,21 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import number, warn_user
-from pymc_mrf.estimation.l1_pseudo_likelihood import L1Problem
-from pymc_mrf.fields.families import get_family
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.checks import check_option, number, warn_user
+from pymc_mrf.estimation.l1_pseudo_likelihood import L1Problem, read_binary
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-RULES = ("and", "or")
 N_PENALTIES = 100
-LEAST_SHARE = (
-    1e-2,
-    1e-4,
-)  # of the largest penalty, with fewer rows than predictors and with as many or more
+LEAST_SHARE = 1e-2, 1e-4  # of the largest penalty, with fewer rows than predictors and otherwise
 LEAST_CHANGE = 1e-5  # of the explained share of the deviances: the path ends where all change by less
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 100
@@ -116,18 +110,9 @@ def elasso(
     >>> table = pymc_mrf.summarize_edges(idata, "weight", graph=graph, model=model)
     >>> table.join(lasso.edges["weight"].rename("elasso"))
     """
-    graph = as_graph(graph)
     gamma = number(gamma, "gamma", 0.0, closed=True)
-    if rule not in RULES:
-        raise ValueError(f'rule must be "and" or "or", not {rule!r}')
-    if family not in ("boltzmann", "ising"):
-        raise ValueError(
-            f'family must be "boltzmann" or "ising", whose nodes have two states, not {family!r}'
-        )
-    if graph.n_edges == 0:
-        raise ValueError("graph has no edges, so there is nothing to choose; give candidate edges")
-    kind = get_family(family)
-    indices = kind.encode_table(x, graph.nodes)
+    check_option(rule, "rule", ("and", "or"))
+    indices, graph, kind = read_binary(x, graph, family)
     ones = np.count_nonzero(indices, axis=0)
     rare = np.flatnonzero(np.minimum(ones, len(indices) - ones) < 2)
     if rare.size:
@@ -145,10 +130,8 @@ def _chosen(problem: L1Problem, graph: Any, n: int, gamma: float, rule: str) -> 
 
     node, neighbor = problem.ends.T
     n_candidates = np.bincount(node, minlength=graph.n_nodes)
-    with np.errstate(
-        divide="ignore"
-    ):  # a node without candidates has no neighbours to be counted either
-        cost = np.log(n) + 2.0 * gamma * np.where(n_candidates, np.log(n_candidates), 0.0)
+    # a node without candidates has no neighbours to be counted either
+    cost = np.log(n) + 2.0 * gamma * np.log(np.maximum(n_candidates, 1))
     w, beta = np.zeros(len(node)), np.zeros(graph.n_nodes)
     w, beta, gap = problem.minimise(w, beta, np.inf, TOLERANCE, MAX_ITERATIONS)
     largest = np.zeros(graph.n_nodes)
@@ -157,11 +140,8 @@ def _chosen(problem: L1Problem, graph: Any, n: int, gamma: float, rule: str) -> 
     null = problem.losses(w, beta)[0]
     explained = np.zeros(graph.n_nodes)
     ebic, penalty = np.full(graph.n_nodes, np.inf), np.zeros(graph.n_nodes)
-    best_w, best_bias, best_k = (
-        np.zeros(len(node)),
-        np.zeros(graph.n_nodes),
-        np.zeros(graph.n_nodes, int),
-    )
+    best_w, best_bias = np.zeros(len(node)), np.zeros(graph.n_nodes)
+    best_k = np.zeros(graph.n_nodes, dtype=np.int64)
     worst = gap
     for share in np.geomspace(1.0, LEAST_SHARE[int(n >= n_candidates.max())], N_PENALTIES):
         w, beta, gap = problem.minimise(w, beta, (share * largest)[node], TOLERANCE, MAX_ITERATIONS)

@@ -1,13 +1,12 @@
 """`fit`: one door to the estimators of pairwise fields."""
 
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import random_generator
+from pymc_mrf.checks import check_option, random_generator, warn_user
 from pymc_mrf.estimation.exact_fit import maximize_likelihood
 from pymc_mrf.estimation.pcd import fit_pcd
 from pymc_mrf.estimation.problem import FitProblem, FitResult
@@ -25,11 +24,9 @@ def fit_exact(problem: FitProblem, rng: np.random.Generator) -> FitResult:
     problem.check_estimable()
     found = maximize_likelihood(problem)
     if not found.converged:
-        warnings.warn(
+        warn_user(
             f"the likelihood was not maximised: moments differ by {found.moment_gap:.2g}. The "
-            "estimate may not exist: tie edges by `groups` or use a Bayesian prior",
-            UserWarning,
-            stacklevel=3,
+            "estimate may not exist: tie edges by `groups` or use a Bayesian prior"
         )
     return problem.result(
         "exact",
@@ -42,11 +39,7 @@ def fit_exact(problem: FitProblem, rng: np.random.Generator) -> FitResult:
 
 
 # A method is a function (problem, rng, **options) -> FitResult; this table is its only registration.
-METHODS: dict[str, Callable[..., FitResult]] = {
-    "pcd": fit_pcd,
-    "exact": fit_exact,
-    "pseudo": fit_pseudo,
-}
+METHODS: dict[str, Callable[..., FitResult]] = {"pcd": fit_pcd, "exact": fit_exact, "pseudo": fit_pseudo}
 
 
 def fit(
@@ -104,16 +97,12 @@ def fit(
     Tieleman (2008), Training restricted Boltzmann machines using approximations to the likelihood
     gradient; Besag (1975), Statistical analysis of non-lattice data.
     """
-    if not isinstance(method, str) or method not in METHODS:
-        known = ", ".join(f'"{name}"' for name in METHODS)
-        raise ValueError(f"method must be one of {known}, not {method!r}")
+    check_option(method, "method", METHODS)
     rng = random_generator(random_seed, "random_seed")
     allowed = list(inspect.signature(METHODS[method]).parameters)[2:]
     for name in options:
         if name not in allowed:
-            raise TypeError(
-                f'{name} is no option of method="{method}"; it has '
-                f"{', '.join(allowed) if allowed else 'none'}"
-            )
+            has = ", ".join(allowed) or "none"
+            raise TypeError(f'{name} is no option of method="{method}"; it has {has}')
     problem = FitProblem.create(x, graph, family, groups, n_states)
     return METHODS[method](problem, rng, **options)

@@ -11,14 +11,13 @@ falls. Biases are centred at the data, which takes their correlation with the we
 implemented: groups of tied edges, more than two states.
 """
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import is_number, number, whole_number
+from pymc_mrf.checks import check_option, is_number, number, warn_user, whole_number
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -146,19 +145,12 @@ def l1_pseudo_likelihood(
     Höfling & Tibshirani (2009), Estimation of sparse binary pairwise Markov networks using
     pseudo-likelihoods, Journal of Machine Learning Research 10; Wainwright, Ravikumar & Lafferty (2007).
     """
-    graph = as_graph(graph)
-    if combine not in COMBINATIONS:
-        raise ValueError(f'combine must be "joint", "max" or "min", not {combine!r}')
-    if family not in ("boltzmann", "ising"):
-        raise ValueError(f'family must be "boltzmann" or "ising", not {family!r}')
+    check_option(combine, "combine", COMBINATIONS)
     if not is_number(bias_sd) or not bias_sd > 0.0:
         raise ValueError(f"bias_sd must be a number above 0, or infinite, not {bias_sd!r}")
     tolerance = number(tolerance, "tolerance", 0.0)
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
-    if graph.n_edges == 0:
-        raise ValueError("graph has no edges, so there is nothing to choose; give candidate edges")
-    kind = get_family(family)
-    indices = kind.encode_table(x, graph.nodes)
+    indices, graph, kind = read_binary(x, graph, family)
     constant = np.flatnonzero((indices == indices[0]).all(axis=0))
     if len(constant) and np.isinf(bias_sd):
         raise ValueError(
@@ -177,23 +169,21 @@ def l1_pseudo_likelihood(
         node_parameter[k] = problem.biases(w, beta)
     if (gap > tolerance).any():
         worst = int(np.argmax(gap))
-        warnings.warn(
+        warn_user(
             f"max_iterations={max_iterations} did not suffice at {int((gap > tolerance).sum())} of "
-            f"{len(chosen)} penalties; at {chosen[worst]:.3g} a derivative is off by {gap[worst]:.2g}",
-            UserWarning,
-            stacklevel=2,
+            f"{len(chosen)} penalties; at {chosen[worst]:.3g} a derivative is off by {gap[worst]:.2g}"
         )
-    return SparsePath(
-        combine,
-        family,
-        chosen,
-        _combine(directed, combine),
-        node_parameter,
-        directed,
-        gap,
-        graph.nodes,
-        graph.edge_labels,
-    )
+    estimates = _combine(directed, combine), node_parameter, directed
+    return SparsePath(combine, family, chosen, *estimates, gap, graph.nodes, graph.edge_labels)
+
+
+def read_binary(x: Any, graph: Any, family: str) -> tuple[np.ndarray, PairwiseGraph, Family]:
+    """State indices (n, d) of complete observations of a binary family, the graph and the family."""
+    check_option(family, "family", ("boltzmann", "ising"), ": fields of two states")
+    graph, kind = as_graph(graph), get_family(family)
+    if graph.n_edges == 0:
+        raise ValueError("graph has no edges, so there is nothing to choose; give candidate edges")
+    return kind.encode_table(x, graph.nodes), graph, kind
 
 
 class L1Problem:
@@ -265,9 +255,8 @@ class L1Problem:
             R = self.counts * (self.T - P)
             score, score_bias = self._scores(R, w, beta)
             at_zero = np.maximum(np.abs(score) - penalty, 0.0)
-            violation = np.where(
-                w == 0.0, at_zero, np.abs(score - np.sign(w) * np.minimum(penalty, 1e300))
-            )
+            elsewhere = np.abs(score - np.sign(w) * np.minimum(penalty, 1e300))
+            violation = np.where(w == 0.0, at_zero, elsewhere)
             gap = max(violation.max(), np.abs(score_bias).max())
             if gap <= tolerance:
                 break

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, check_labels, numeric_array
-from pymc_mrf.estimation.chow_liu import column_labels
+from pymc_mrf.checks import MEASUREMENTS, is_integer
+from pymc_mrf.estimation.columns import graph_of_columns, read_columns
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -58,17 +58,7 @@ class _Regressions:
 
 def _spins(x: Any, nodes: Sequence[Hashable] | None) -> tuple[np.ndarray, list[Hashable]]:
     """Validate binary observations; return them as -1, +1 with the node labels."""
-    if np.ma.is_masked(x):
-        raise ValueError("x has masked cells; complete data are needed here: drop those rows")
-    if nodes is not None:
-        check_labels(x, column_labels(nodes, None), "x", "node")
-    x = numeric_array(x, "x")
-    if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] < 2:
-        raise ValueError(
-            "x must be a matrix of at least one observation by at least two nodes, not an array of "
-            f"shape {x.shape}"
-        )
-    labels = column_labels(nodes, x.shape[1])
+    x, labels = read_columns(x, nodes, 2)
     states = np.unique(x)
     if len(states) > 2 or not np.all(np.isfinite(states)):
         raise ValueError(
@@ -123,12 +113,10 @@ def neighborhood_selection(
     l1-regularized logistic regression, Annals of Statistics 38, section 2.2 (estimation per node);
     Höfling & Tibshirani (2009), section 4 ("Wainwright-max").
     """
-    import networkx as nx
-
     spins, labels = _spins(x, nodes)
     d = len(labels)
     most = d * (d - 1) // 2
-    if isinstance(n_edges, bool) or not isinstance(n_edges, int | np.integer):
+    if not is_integer(n_edges):
         raise TypeError(f"n_edges must be an integer, not {n_edges!r}")
     if not 0 <= n_edges <= most:
         raise ValueError(f"n_edges must be between 0 and {most} for {d} nodes, not {n_edges}")
@@ -138,11 +126,7 @@ def neighborhood_selection(
     chosen = np.argwhere(strength > 0)
     # stable sort on exact strengths: equal ones stay in column order
     weakest_last = np.argsort(-strength[tuple(chosen.T)], kind="stable")[:n_edges]
-    graph = nx.Graph()
-    graph.add_nodes_from(labels)
-    for i, j in chosen[np.sort(weakest_last)]:
-        graph.add_edge(labels[i], labels[j], strength=float(strength[i, j]))
-    return graph
+    return graph_of_columns(labels, chosen[np.sort(weakest_last)].tolist(), strength, "strength")
 
 
 def _search(

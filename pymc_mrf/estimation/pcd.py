@@ -5,11 +5,9 @@ Newton method), with the average of the later iterates as the estimate (Polyak &
 The estimate is then held fixed while the particles go on, to compare moments.
 """
 
-import warnings
-
 import numpy as np
 
-from pymc_mrf.checks import whole_number
+from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -180,13 +178,11 @@ def fit_pcd(
     moment_gap = float(np.abs(gap / problem.multiplicity).max())
     if not met.all():
         worst = int(np.argmax(np.abs(gap) / np.maximum(sampling, 1e-300)))
-        warnings.warn(
+        warn_user(
             f"persistent contrastive divergence did not converge in {sweeps} sweeps: the moment of "
             f"{problem.name_of(worst)} is off by {abs(gap[worst]) / problem.multiplicity[worst]:.2g}. Raise "
             "max_iterations or n_particles; if some parameter keeps growing the maximum-likelihood "
-            "estimate does not exist: tie edges by `groups` or use a Bayesian prior",
-            UserWarning,
-            stacklevel=3,
+            "estimate does not exist: tie edges by `groups` or use a Bayesian prior"
         )
     return problem.result(
         "pcd",

@@ -1,12 +1,13 @@
 """What every estimator is given, and what it returns."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -162,8 +163,11 @@ class FitProblem:
         """Means of the statistics over the rows of x (n, d), summed over each group's edges, (p,)."""
         sums = np.empty(self.graph.n_edges)
         edge_statistics(x, self.graph.edges, self.family.edge_statistic, sums)
-        counts = np.stack([(x == k).sum(axis=0) for k in range(self.family.n_states)], axis=1)
-        return self.collect(sums / len(x), counts / len(x))
+        return self.collect(sums / len(x), self._state_counts(x) / len(x))
+
+    def _state_counts(self, x: np.ndarray) -> np.ndarray:
+        """How many rows of x (n, d) have each node in each state, (d, K)."""
+        return np.stack([(x == k).sum(axis=0) for k in range(self.family.n_states)], axis=1)
 
     def collect(self, by_edge: np.ndarray, by_state: np.ndarray) -> np.ndarray:
         """Parameters' values (p,) from those of edges (r,), which are summed, and of node states (d, K)."""
@@ -179,13 +183,9 @@ class FitProblem:
 
     def tables(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log tables (r, K, K) and (d, K) of a parameter vector (p,)."""
-        if not self.has_nodes:
-            nodes = np.zeros(self.graph.n_nodes)
-            eta = parameters[self.labels]
-        else:
-            eta, nodes = self.split(parameters)
-        edge_tables = self.family.edge_tables(eta, self.graph.edges)
-        return edge_tables, self.family.node_tables(np.nan_to_num(nodes))
+        eta, nodes = self.split(parameters)
+        nodes = np.nan_to_num(nodes) if self.has_nodes else np.zeros(self.graph.n_nodes)
+        return self.family.edge_tables(eta, self.graph.edges), self.family.node_tables(nodes)
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -203,25 +203,16 @@ class FitProblem:
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value of each parameter's statistic, per edge or node, (p,)."""
         (n_nodes, q), (u, v) = self.node_entries.shape, self.graph.edges.T
-        possible, f, g = (
-            self.family.possible(n_nodes),
-            self.family.edge_statistic,
-            self.family.node_basis,
-        )
+        possible = self.family.possible(n_nodes)
         pairs = possible[u][:, :, None] & possible[v][:, None, :]  # (r, K, K)
-        low, high = (
-            np.concatenate(
-                [
-                    np.bincount(
-                        self.labels, extreme(np.where(pairs, f, least), axis=(1, 2)), self.n_groups
-                    )
-                    / np.bincount(self.labels),
-                    np.tile(extreme(g, axis=1), (n_nodes, 1))[self.node_entries] if q else [],
-                ]
-            )
-            for extreme, least in ((np.min, np.inf), (np.max, -np.inf))
-        )
-        return low, high
+
+        def bound(extreme: Callable, least: float) -> np.ndarray:
+            of_edges = extreme(np.where(pairs, self.family.edge_statistic, least), axis=(1, 2))
+            by_group = np.bincount(self.labels, of_edges, self.n_groups) / np.bincount(self.labels)
+            of_nodes = extreme(self.family.node_basis, axis=1) if q else np.zeros(0)
+            return np.concatenate([by_group, np.tile(of_nodes, (n_nodes, 1))[self.node_entries]])
+
+        return bound(np.min, np.inf), bound(np.max, -np.inf)
 
     def check_estimable(self) -> None:
         """Raise if a moment lies on its bound: the maximum-likelihood estimate is infinite then.
@@ -262,10 +253,9 @@ class FitProblem:
         """Refuse states of an ordinal field that never occur: their log weights go to minus infinity."""
         if not self.family.node_axes:
             return
-        counts = np.stack([(self.x == k).sum(axis=0) for k in range(self.family.n_states)], axis=1)
-        empty = (counts == 0) & self.family.possible(self.graph.n_nodes)
+        empty = (self._state_counts(self.x) == 0) & self.family.possible(self.graph.n_nodes)
         if empty.any():
-            node, state = np.argwhere(empty)[0]
+            node, state = first_cell(empty)
             others = f" ({int(empty.sum())} such states)" if empty.sum() > 1 else ""
             raise ValueError(
                 f"x: node {self.graph.nodes[node]!r} is never in state {state}, so the maximum-likelihood "
@@ -292,22 +282,19 @@ class FitProblem:
         moment_gap: float | None,
     ) -> FitResult:
         """`FitResult` of a parameter vector and its standard errors, both (p,)."""
-        eta, nodes = self.split(parameters) if self.has_nodes else (parameters[self.labels], None)
+        eta, nodes = self.split(parameters)
         rows, counts, _ = self.distinct_rows
         lpl = np.empty(len(rows))
         log_pseudo_likelihood(rows, *self.tables(parameters), self.graph.arrays, lpl)
-        edge_error = node_error = None
-        if standard_error is not None:
-            edge_error = standard_error[: self.n_groups][self.labels]
-            node_error = self.split(standard_error)[1] if self.has_nodes else None
+        edge_error, node_error = (None, None) if standard_error is None else self.split(standard_error)
         return FitResult(
             method=method,
             family=self.family.name,
             parameter=self.family.parameter(eta),
             eta=eta,
             standard_error=edge_error,
-            node_parameter=nodes,
-            node_standard_error=node_error,
+            node_parameter=nodes if self.has_nodes else None,
+            node_standard_error=node_error if self.has_nodes else None,
             groups=self.groups,
             converged=converged,
             n_iterations=n_iterations,

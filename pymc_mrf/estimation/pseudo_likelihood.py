@@ -4,12 +4,11 @@ The log pseudo-likelihood is concave in the natural parameters, so that L-BFGS-B
 gradient finds the maximum if there is one.
 """
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
-from pymc_mrf.checks import whole_number
+from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.kernels.estimates.pseudo_likelihood import (
@@ -153,18 +152,13 @@ def fit_pseudo(
     covariance = sandwich(problem, parameters)
     if covariance is None or np.abs(parameters).max() >= PARAMETER_MAX:
         converged = False
-        warnings.warn(
+        warn_user(
             "the pseudo-likelihood has no finite maximum: in the data some node follows from its "
-            "neighbours; tie edges by `groups`, drop edges or use a Bayesian prior",
-            UserWarning,
-            stacklevel=3,
+            "neighbours; tie edges by `groups`, drop edges or use a Bayesian prior"
         )
     elif not converged:
-        warnings.warn(
-            f"the pseudo-likelihood was not maximised in {n_iterations} iterations; "
-            "raise max_iterations",
-            UserWarning,
-            stacklevel=3,
+        warn_user(
+            f"the pseudo-likelihood was not maximised in {n_iterations} iterations; raise max_iterations"
         )
     standard_error = None
     if covariance is not None and len(problem.x) > 1:

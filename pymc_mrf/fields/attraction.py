@@ -4,11 +4,14 @@ That is possible exactly when the signed graph is balanced (Harary, 1953): on tr
 couplings of one sign, and always when no coupling is repulsive.
 """
 
-from collections import deque
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from pymc_mrf.checks import check_array_shape
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.simulation.gibbs import binary_form
 
@@ -41,49 +44,37 @@ def attractive_flips(graph: Any, weight: Any) -> np.ndarray:
     """
     graph = as_graph(graph)
     weight = np.asarray(weight, dtype=np.float64)
-    if weight.shape != (graph.n_edges,):
-        raise ValueError(f"weight must have shape ({graph.n_edges},), one per edge, not {weight.shape}")
+    check_array_shape(weight, (graph.n_edges,), "weight", "one per edge")
     if np.isnan(weight).any():
         raise ValueError(f"weight[{int(np.argmax(np.isnan(weight)))}] is nan; weights must be numbers")
     if (weight >= 0.0).all():
         return np.zeros(graph.n_nodes, dtype=bool)
-    arrays = graph.arrays
-    side = np.zeros(graph.n_nodes, dtype=np.int64)  # 0 while unvisited, then +1 or -1
-    parent = np.full(graph.n_nodes, -1)
-    for root in range(graph.n_nodes):
-        if side[root] != 0:
-            continue
-        side[root] = 1
-        queue = deque([root])
-        while queue:
-            u = queue.popleft()
-            for k in range(arrays.indptr[u], arrays.indptr[u + 1]):
-                v, w = int(arrays.neighbors[k]), weight[arrays.edge_ids[k]]
-                if w == 0.0:
-                    continue
-                wanted = side[u] if w > 0.0 else -side[u]
-                if side[v] == 0:
-                    side[v], parent[v] = wanted, u
-                    queue.append(v)
-                elif side[v] != wanted:
-                    raise FrustrationError(_frustrated(graph, parent, u, v))
-    return side < 0
+    d, present = graph.n_nodes, weight != 0.0
+    u, v = graph.edges[present].T
+    # every node i as it is, i, and with its states exchanged, i + d
+    other = np.where(weight[present] < 0.0, d, 0)
+    ends = np.concatenate([u, u + d]), np.concatenate([v + other, v + d - other])
+    cover = csr_array((np.ones(2 * len(u)), ends), shape=(2 * d, 2 * d))
+    _, part = connected_components(cover, directed=False)
+    torn = np.flatnonzero(part[:d] == part[d:])
+    if len(torn):
+        raise FrustrationError(_frustrated(graph, cover, int(torn[0])))
+    first = np.unique(part, return_index=True)[1]  # node of each part
+    return first[part[:d]] > first[part[d:]]
 
 
-def _frustrated(graph: PairwiseGraph, parent: np.ndarray, u: int, v: int) -> str:
-    """Message about the cycle that the edge u--v closes in the search tree."""
-
-    def to_root(node: int) -> list[int]:
-        path = [node]
-        while parent[path[-1]] >= 0:
-            path.append(int(parent[path[-1]]))
-        return path
-
-    from_u, from_v = to_root(u), to_root(v)
-    while len(from_u) > 1 and len(from_v) > 1 and from_u[-2] == from_v[-2]:
-        from_u.pop()
-        from_v.pop()
-    cycle = [*from_u, *from_v[-2::-1], u]
+def _frustrated(graph: PairwiseGraph, cover: csr_array, node: int) -> str:
+    """Message about a cycle through which a node is joined to itself with its states exchanged."""
+    _, before = breadth_first_order(cover, node, directed=False)
+    way = [node + graph.n_nodes]
+    while way[-1] != node:
+        way.append(int(before[way[-1]]))
+    cycle: list[int] = []
+    for i in (vertex % graph.n_nodes for vertex in way):
+        if i in cycle:
+            cycle = [*cycle[cycle.index(i) :], i]
+            break
+        cycle.append(i)
     names = "--".join(str(graph.nodes[i]) for i in cycle)
     return (
         f"the couplings are frustrated: the cycle {names} has an odd number of repulsive edges, so no "
@@ -91,22 +82,17 @@ def _frustrated(graph: PairwiseGraph, parent: np.ndarray, u: int, v: int) -> str
     )
 
 
-def attractive_form(
-    graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def attractive_form(tables: PairwiseTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (r,) >= 0 and biases (d,) of an equal {0, 1} Boltzmann field, and which nodes (d,) are flipped.
 
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    edge_tables : (r, 2, 2) array, finite
-    node_tables : (d, 2) array
+    The field has two states; its edge tables are finite.
 
     Raises
     ------
     FrustrationError
         As in `attractive_flips`.
     """
+    graph, edge_tables, node_tables = tables
     weight, _ = binary_form(edge_tables, node_tables, graph.edges)
     # what the cancellation of equal terms leaves behind is no coupling
     weight[np.abs(weight) <= 4 * np.finfo(float).eps * np.abs(edge_tables).sum(axis=(1, 2))] = 0.0

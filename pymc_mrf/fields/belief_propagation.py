@@ -1,14 +1,14 @@
 """Belief propagation of fixed fields, with its convergence report."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.fields.exact import ImpossibleFieldError, log_potential
+from pymc_mrf.checks import warn_user
+from pymc_mrf.fields.exact import ImpossibleFieldError
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import belief_propagation as kernel
 from pymc_mrf.kernels.estimates.local_modes import decode, iterated_conditional_modes
 
@@ -54,29 +54,22 @@ def _report(
         raise ImpossibleFieldError(IMPOSSIBLE)
     converged = bool(residual <= tolerance)
     if not converged:
-        warnings.warn(
+        warn_user(
             f"belief propagation did not converge: after {n_iterations} iterations a message still "
             f"asks for a change of {residual:.2g} (tolerance {tolerance:.2g}), so that its marginals "
             f"mean little. Raise damping (now {damping:g}) or max_iterations, or use "
-            'method="tree", "gibbs" or "exact"',
-            UserWarning,
-            stacklevel=5,
+            'method="tree", "gibbs" or "exact"'
         )
     return Convergence(converged, int(n_iterations), float(residual), exact)
 
 
-def _uniform_messages(graph: PairwiseGraph, node_tables: np.ndarray) -> np.ndarray:
-    n_states = node_tables.shape[1]
-    return np.full((2, graph.n_edges, n_states), -np.log(n_states))
+def _uniform_messages(tables: PairwiseTables) -> np.ndarray:
+    n_states = tables.nodes.shape[1]
+    return np.full((2, tables.graph.n_edges, n_states), -np.log(n_states))
 
 
 def pairwise_max_product(
-    graph: PairwiseGraph,
-    edge_tables: np.ndarray,
-    node_tables: np.ndarray,
-    damping: float,
-    tolerance: float,
-    max_iterations: int,
+    tables: PairwiseTables, damping: float, tolerance: float, max_iterations: int
 ) -> tuple[np.ndarray, bool]:
     """Best configuration (d,) int8 that max-product messages point to, and whether it is surely a mode.
 
@@ -84,24 +77,23 @@ def pairwise_max_product(
     than the last: after every `PASSES_PER_DECODING` iterations a configuration is read off and improved
     node by node (Besag, 1986), until `PATIENCE` of them in a row are no better than the best so far.
     """
-    order, exact = node_schedule(graph)
-    tables, arrays, roots_first = (edge_tables, node_tables), graph.arrays, order[::-1].copy()
-    messages = _uniform_messages(graph, node_tables)
+    order, exact = node_schedule(tables.graph)
+    roots_first, messages = order[::-1].copy(), _uniform_messages(tables)
     best, most, n_idle = np.empty(0, dtype=np.int8), -np.inf, 0
-    z = np.empty(graph.n_nodes, dtype=np.int8)
+    z = np.empty(tables.graph.n_nodes, dtype=np.int8)
     residual, n_left = np.inf, max_iterations
     while residual > tolerance and n_left > 0 and n_idle < PATIENCE:
         n = min(n_left, PASSES_PER_DECODING)
         n_left -= n
         _, residual = kernel.pairwise_passes(
-            messages, *tables, arrays, order, True, 0.0 if exact else damping, tolerance, n
+            messages, *tables.arrays, order, True, 0.0 if exact else damping, tolerance, n
         )
         if np.isnan(residual):
             raise ImpossibleFieldError(IMPOSSIBLE)
-        decode(z, messages, *tables, arrays, roots_first)
+        decode(z, messages, *tables.arrays, roots_first)
         if not exact:
-            iterated_conditional_modes(z, *tables, arrays)
-        value = float(log_potential(z, graph.edges, *tables))
+            iterated_conditional_modes(z, *tables.arrays)
+        value = float(tables.log_potential(z))
         n_idle += 1
         if value > most or not len(best):
             best, most, n_idle = z.copy(), value, 0
@@ -109,40 +101,23 @@ def pairwise_max_product(
 
 
 def pairwise_belief_propagation(
-    graph: PairwiseGraph,
-    edge_tables: np.ndarray,
-    node_tables: np.ndarray,
-    damping: float,
-    tolerance: float,
-    max_iterations: int,
+    tables: PairwiseTables, damping: float, tolerance: float, max_iterations: int
 ) -> tuple[np.ndarray, np.ndarray, Convergence]:
     """Node marginals (d, K), edge marginals (r, K, K) and the report; warns if not converged."""
-    order, exact = node_schedule(graph)
+    order, exact = node_schedule(tables.graph)
     damping = 0.0 if exact else damping
-    messages = _uniform_messages(graph, node_tables)
+    messages = _uniform_messages(tables)
     n_iterations, residual = kernel.pairwise_passes(
-        messages,
-        edge_tables,
-        node_tables,
-        graph.arrays,
-        order,
-        False,
-        damping,
-        tolerance,
-        max_iterations,
+        messages, *tables.arrays, order, False, damping, tolerance, max_iterations
     )
-    nodes, edges = np.empty(node_tables.shape), np.empty(edge_tables.shape)
-    if not kernel.pairwise_beliefs(messages, edge_tables, node_tables, graph.arrays, nodes, edges):
+    nodes, edges = np.empty(tables.nodes.shape), np.empty(tables.edges.shape)
+    if not kernel.pairwise_beliefs(messages, *tables.arrays, nodes, edges):
         residual = np.nan
     return nodes, edges, _report(n_iterations, residual, tolerance, damping, exact)
 
 
 def factor_belief_propagation(
-    graph: FactorGraph,
-    tables: np.ndarray,
-    damping: float,
-    tolerance: float,
-    max_iterations: int,
+    graph: FactorGraph, tables: np.ndarray, damping: float, tolerance: float, max_iterations: int
 ) -> tuple[np.ndarray, np.ndarray, Convergence]:
     """Variable marginals (d, largest cardinality), factor marginals (T,) and the report."""
     order, exact = factor_schedule(graph)

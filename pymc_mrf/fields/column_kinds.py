@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.fields.family import contrasts, states_of
-from pymc_mrf.fields.gaussian import check_measurements, read_measurements
-from pymc_mrf.fields.tables import Answers, as_numbered_table, as_table, column_numbers, positions
+from pymc_mrf.checks import check_option, repeated
+from pymc_mrf.fields.family import contrasts
+from pymc_mrf.fields.gaussian import check_measurements
+from pymc_mrf.fields.state_numbers import states_of
+from pymc_mrf.fields.table_columns import Answers, Column, as_numbered_table, column_numbers
+from pymc_mrf.fields.tables import read_nodes
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 if TYPE_CHECKING:
@@ -46,38 +49,35 @@ class ColumnKinds:
                 f"names, kinds and n_states must have one entry for each column, but have {len(self.names)}, "
                 f"{len(self.kinds)} and {len(self.n_states)}"
             )
-        twice = [name for k, name in enumerate(self.names) if name in self.names[:k]]
-        if twice:
+        if twice := repeated(self.names):
             raise ValueError(f"there are two columns {twice[0]!r}: drop or rename one of them")
         for name, kind, k in zip(self.names, self.kinds, self.n_states, strict=True):
-            if kind not in KINDS:
-                raise ValueError(
-                    f'the kind of column {name!r} must be "continuous", "ordinal" or "nominal", not {kind!r}'
-                )
+            check_option(kind, f"the kind of column {name!r}", KINDS)
             if kind == "continuous" and k:
                 raise ValueError(f"column {name!r} is continuous and has no states, but n_states is {k}")
             if kind != "continuous":
                 states_of(k, f"n_states of column {name!r}")
 
     @cached_property
+    def is_measured(self) -> np.ndarray:
+        """Whether each column holds measurements, (d,)."""
+        return np.array(self.kinds) == "continuous"
+
+    @cached_property
     def answers(self) -> np.ndarray:
         """Which columns hold answers, (a,)."""
-        return np.flatnonzero(np.array(self.kinds) != "continuous")
+        return np.flatnonzero(~self.is_measured)
 
     @cached_property
     def measurements(self) -> np.ndarray:
         """Which columns hold measurements, (c,)."""
-        return np.flatnonzero(np.array(self.kinds) == "continuous")
+        return np.flatnonzero(self.is_measured)
 
     @cached_property
     def n_features(self) -> np.ndarray:
         """Numbers of features of the columns, (d,): contrasts of the states of nominal ones, else one."""
-        return np.array(
-            [
-                k - 1 if kind == "nominal" else 1
-                for kind, k in zip(self.kinds, self.n_states, strict=True)
-            ],
-            dtype=np.int64,
+        return np.where(
+            np.array(self.kinds) == "nominal", np.array(self.n_states, dtype=np.int64) - 1, 1
         )
 
     def block_sizes(self, graph: Any) -> np.ndarray:
@@ -98,7 +98,7 @@ class ColumnKinds:
         graph : networkx.Graph or PairwiseGraph
         """
         graph = self.checked(graph)
-        return (np.array(self.kinds) == "continuous")[graph.edges].sum(axis=1)
+        return self.is_measured[graph.edges].sum(axis=1)
 
     def coords(self, graph: Any) -> dict[str, list]:
         """Return coordinates of a model: those of nodes and edges, and of the parameters of a `MixedMRF`.
@@ -249,10 +249,15 @@ def _numbers_of_states(n_states: Any, names: Sequence) -> dict:
         return {}
     if not isinstance(n_states, Mapping):
         raise TypeError(f"n_states must be a mapping, numbers by the names of columns, not {n_states!r}")
-    strange = [name for name in n_states if name not in names]
-    if strange:
-        raise ValueError(f"n_states names {strange[0]!r}, but the table has no such column")
+    _check_named(n_states, "n_states", names)
     return {name: len(states_of(k, f"n_states[{name!r}]")) for name, k in n_states.items()}
+
+
+def _check_named(given: Mapping, option: str, names: Sequence) -> None:
+    """Refuse a mapping by columns that names one which there is not."""
+    strange = [name for name in given if name not in names]
+    if strange:
+        raise ValueError(f"{option} names {strange[0]!r}, but the table has no such column")
 
 
 def _kinds_in_order(kinds: Any, names: Sequence) -> list:
@@ -260,9 +265,7 @@ def _kinds_in_order(kinds: Any, names: Sequence) -> list:
     if kinds is None:
         return [None] * len(names)
     if isinstance(kinds, Mapping):
-        strange = [name for name in kinds if name not in names]
-        if strange:
-            raise ValueError(f"kinds names {strange[0]!r}, but the table has no such column")
+        _check_named(kinds, "kinds", names)
         return [kinds.get(name) for name in names]
     if isinstance(kinds, str) or len(kinds) != len(names):
         raise ValueError(
@@ -273,15 +276,13 @@ def _kinds_in_order(kinds: Any, names: Sequence) -> list:
 
 
 def _kind_of(
-    column: Any, kind: str | None, name: Any, least: int = 0
+    column: Column, kind: str | None, name: Any, least: int = 0
 ) -> tuple[str, int, tuple[str, ...]]:
     """Kind of a column, its number of states, `least` of numbers, and what these are called."""
     what = f"column {name!r}"
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f'kinds[{name!r}] must be "continuous", "ordinal" or "nominal", not {kind!r}')
-    present = np.array(
-        [v for v, missing in zip(column.values, column.is_missing, strict=True) if not missing]
-    )
+    if kind is not None:
+        check_option(kind, f"kinds[{name!r}]", KINDS)
+    present = np.array(column.present())
     if not len(present):
         raise ValueError(f"{what} has no values: drop it")
     if column.is_categorical:
@@ -291,7 +292,7 @@ def _kind_of(
             raise ValueError(
                 f"{what} has categories{'' if has_order else ' without an order'}: {remedy}"
             )
-        labels = tuple(column.categories or sorted({str(v) for v in present}))
+        labels = tuple(column.categories or sorted(set(map(str, present))))
         return kind or ("ordinal" if has_order else "nominal"), _at_least_two(len(labels), what), labels
     if present.dtype.kind == "b":
         if kind == "continuous":
@@ -351,37 +352,25 @@ def read_mixed(
     ValueError
         If a node has no column or a column no node, or a column is of another kind than `kinds` say.
     """
-    found = as_table(table)
-    if found is None:
-        return read_measurements(table, kinds.names, name, columns)  # None, or an error about `columns`
-    values, is_missing = [], []
-    for i, k in enumerate(positions(found, list(kinds.names), columns, name)):
-        column, what = found.column(k), f"{name}: column {found.names[k]!r}"
+
+    def numbers(column: Column, i: int, label: Any) -> np.ndarray:
+        what = f"{name}: column {label!r}"
         labels = kinds.labels[i] if kinds.labels else ()
-        if column.is_categorical and labels:
-            number = {label: float(state) for state, label in enumerate(labels)}
-            strange = [
-                v
-                for v, missing in zip(column.values, column.is_missing, strict=True)
-                if not missing and str(v) not in number
-            ]
-            if strange:
-                raise ValueError(
-                    f"{what} has the category {strange[0]!r}, which is none of those of `kinds`: "
-                    f"{', '.join(map(repr, labels))}"
-                )
-            own = np.array(
-                [
-                    0.0 if missing else number[str(v)]
-                    for v, missing in zip(column.values, column.is_missing, strict=True)
-                ]
+        if not (column.is_categorical and labels):
+            _kind_of(column, kinds.kinds[i], label, kinds.n_states[i])
+            return column_numbers(column, None, what).astype(np.float64)
+        present = list(map(str, column.present()))
+        strange = [v for v in present if v not in labels]
+        if strange:
+            raise ValueError(
+                f"{what} has the category {strange[0]!r}, which is none of those of `kinds`: "
+                f"{', '.join(map(repr, labels))}"
             )
-        else:
-            _kind_of(column, kinds.kinds[i], found.names[k], kinds.n_states[i])
-            own = column_numbers(column, None, what).astype(np.float64)
-        values.append(own)
-        is_missing.append(column.is_missing)
-    return Answers(np.stack(values, axis=1), np.stack(is_missing, axis=1), found.rows)
+        states = np.zeros(len(column.is_missing))
+        states[~column.is_missing] = [labels.index(v) for v in present]
+        return states
+
+    return read_nodes(table, kinds.names, name, columns, numbers)
 
 
 def check_mixed(

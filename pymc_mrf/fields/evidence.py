@@ -1,14 +1,52 @@
 """Evidence: what a field becomes when some of its variables are known."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import sequence
+from pymc_mrf.checks import is_integer, sequence
+from pymc_mrf.fields.exact import ImpossibleFieldError
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import check_tree_partition
+
+
+class Given[F](NamedTuple):
+    """What evidence leaves of a field.
+
+    Attributes
+    ----------
+    rest : FixedField or None
+        Field of the free variables; None if there is none.
+    free : (n,) int array
+        Those variables.
+    kept : list of int
+        Factors of `rest`; empty for pairwise fields.
+    known : float
+        Sum of the log potentials of which all variables are known.
+    """
+
+    rest: F | None
+    free: np.ndarray
+    kept: list[int]
+    known: float
+
+
+@contextmanager
+def impossible_given(evidence: Mapping[Any, int] | None) -> Iterator[None]:
+    """Blame the evidence, if there is any, where no configuration of the field is possible."""
+    try:
+        yield
+    except ImpossibleFieldError:
+        if not evidence:
+            raise
+        first = ", ".join(f"{label!r}: {state}" for label, state in list(evidence.items())[:6])
+        raise ValueError(
+            "evidence has probability zero: no possible configuration agrees with "
+            f"{{{first}{', ...' if len(evidence) > 6 else ''}}}; drop or change one of its entries"
+        ) from None
 
 
 def evidence_states(
@@ -37,7 +75,7 @@ def evidence_states(
                 f"evidence names {label!r}, which is not a node of the field; its nodes are "
                 f"{', '.join(repr(v) for v in labels[:4])}{', ...' if len(labels) > 4 else ''}"
             )
-        if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer):
+        if not is_integer(state):
             raise TypeError(f"evidence[{label!r}] must be an integer state index, not {state!r}")
         i = index[label]
         if not 0 <= state < cards[i]:

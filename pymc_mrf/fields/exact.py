@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array
+from pymc_mrf.checks import check_array_shape, first_cell, numeric_array
 from pymc_mrf.graph.junction_tree import JunctionTree, check_tractable
 from pymc_mrf.graph.tree_arrays import TreeArrays
 from pymc_mrf.kernels.junction_trees import junction_tree as kernel
@@ -28,26 +28,16 @@ def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
         If it is not numeric, the shape differs or an entry is NaN or +inf.
     """
     array = numeric_array(table, name, "iuf").astype(np.float64)
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    check_array_shape(array, shape, name)
     wrong = np.isnan(array) | (array == np.inf)
     if wrong.any():
-        cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+        cell = first_cell(wrong)
         raise ValueError(
             f"{name}{list(cell)} is {array[cell]}; log tables hold finite numbers, "
             "or -inf where a state is impossible"
         )
     array.setflags(write=False)
     return array
-
-
-def log_potential(
-    x: np.ndarray, edges: np.ndarray, edge_tables: np.ndarray, node_tables: np.ndarray
-) -> np.ndarray:
-    """Sum of the log potentials (...) of configurations `x` (..., d) of a pairwise field."""
-    u, v = edges.T
-    pairs = edge_tables[np.arange(len(edges)), x[..., u], x[..., v]]
-    return pairs.sum(axis=-1) + node_tables[np.arange(x.shape[-1]), x].sum(axis=-1)
 
 
 class ExactInference(ABC):
@@ -130,7 +120,7 @@ class ExactInference(ABC):
         x = x.astype(np.int64)
         wrong = (x < 0) | (x >= cards)
         if wrong.any():
-            cell = tuple(int(i) for i in np.argwhere(wrong)[0])
+            cell = first_cell(wrong)
             raise ValueError(
                 f"x{list(cell)} is {x[cell]}, but the states of variable {cell[-1]} are "
                 f"0..{cards[cell[-1]] - 1}"

@@ -1,17 +1,16 @@
 """`FactorGraphField`: a field with tables over cliques of any size."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pymc_mrf.checks import sequence
 from pymc_mrf.fields.belief_propagation import Convergence, factor_belief_propagation
-from pymc_mrf.fields.evidence import absorb_factors
+from pymc_mrf.fields.evidence import Given, absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.fields.field import FixedField, Given
+from pymc_mrf.fields.field import FixedField
 from pymc_mrf.fields.modes import Mode
 from pymc_mrf.fields.monte_carlo import estimates, moments
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
@@ -90,18 +89,7 @@ class FactorGraphField(FixedField[FactorMarginals]):
         tables: Sequence[Any],
     ) -> None:
         self.graph = FactorGraph(scopes, cardinalities)
-        if isinstance(tables, Mapping):
-            raise TypeError("tables must be a sequence of arrays in the order of scopes, not a mapping")
-        tables = sequence(tables, "tables", "arrays, one per factor")
-        if len(tables) != self.graph.n_factors:
-            raise ValueError(
-                f"tables has {len(tables)} entries but scopes has {self.graph.n_factors}; "
-                "each factor needs one table"
-            )
-        self.tables = tuple(
-            checked_table(table, shape, f"tables[{f}]")
-            for f, (table, shape) in enumerate(zip(tables, self.graph.table_shapes, strict=True))
-        )
+        self.tables = tuple(checked_table(*own) for own in self.graph.each_table(tables))
         check_overflow(np.array([np.abs(t[t > -np.inf]).max(initial=0.0) for t in self.tables] or [0.0]))
 
     def __repr__(self) -> str:

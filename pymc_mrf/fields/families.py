@@ -25,9 +25,10 @@ ones here, and an entry of `FAMILIES`; nothing asks for the name of a family.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pymc_mrf.checks import MEASUREMENTS
-from pymc_mrf.fields.family import Family, states_of
+from pymc_mrf.checks import MEASUREMENTS, check_option
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.ordinal import ordinal
+from pymc_mrf.fields.state_numbers import states_of
 
 
 def agreement(n_states: int = 2) -> Family:
@@ -98,14 +99,12 @@ def get_family(
     name: str, n_states: Any = 2, scores: Any = None, nodes: Sequence | None = None
 ) -> Family:
     """Look a family up by its name in `FAMILIES`; `scores`, of `nodes`, as of `ordinal`."""
-    if not isinstance(name, str) or name not in FAMILIES:
-        *others, last = (f'"{known}"' for known in FAMILIES)
-        remedy = {
-            "gaussian": f": {MEASUREMENTS}",
-            "mixed": ": for answers and measurements, declare a pymc_mrf.MixedMRF",
-            "nominal": ": for answers without an order, declare a pymc_mrf.NominalMRF",
-        }.get(name if isinstance(name, str) else "", "")
-        raise ValueError(f"family must be {', '.join(others)} or {last}, not {name!r}{remedy}")
+    remedies = {
+        "gaussian": f": {MEASUREMENTS}",
+        "mixed": ": for answers and measurements, declare a pymc_mrf.MixedMRF",
+        "nominal": ": for answers without an order, declare a pymc_mrf.NominalMRF",
+    }
+    check_option(name, "family", FAMILIES, remedies.get(str(name), ""))
     if FAMILIES[name] is ordinal:
         return ordinal(n_states, scores, nodes)
     if scores is not None:

@@ -1,57 +1,20 @@
 """What both kinds of fixed fields answer, by any method: marginals and draws, given evidence."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from pymc_mrf.checks import random_generator, warn_user, whole_number
-from pymc_mrf.fields.evidence import evidence_states, free_blocks
-from pymc_mrf.fields.exact import ExactInference, ImpossibleFieldError
+from pymc_mrf.fields.evidence import Given, evidence_states, free_blocks, impossible_given
+from pymc_mrf.fields.exact import ExactInference
 from pymc_mrf.fields.methods import DRAWS, MARGINALS, MODES, method_options
 from pymc_mrf.fields.modes import Mode
 from pymc_mrf.fields.two_starts import MOST_CHAINS
 from pymc_mrf.graph.junction_tree import MAX_CELLS
 from pymc_mrf.graph.tree_partition import tree_partition
-
-
-class Given[F](NamedTuple):
-    """What evidence leaves of a field.
-
-    Attributes
-    ----------
-    rest : FixedField or None
-        Field of the free variables; None if there is none.
-    free : (n,) int array
-        Those variables.
-    kept : list of int
-        Factors of `rest`; empty for pairwise fields.
-    known : float
-        Sum of the log potentials of which all variables are known.
-    """
-
-    rest: F | None
-    free: np.ndarray
-    kept: list[int]
-    known: float
-
-
-@contextmanager
-def _impossible_given(evidence: Mapping[Any, int] | None) -> Iterator[None]:
-    """Blame the evidence, if there is any, where no configuration of the field is possible."""
-    try:
-        yield
-    except ImpossibleFieldError:
-        if not evidence:
-            raise
-        first = ", ".join(f"{label!r}: {state}" for label, state in list(evidence.items())[:6])
-        raise ValueError(
-            "evidence has probability zero: no possible configuration agrees with "
-            f"{{{first}{', ...' if len(evidence) > 6 else ''}}}; drop or change one of its entries"
-        ) from None
 
 
 class FixedField[M](ExactInference):
@@ -143,7 +106,7 @@ class FixedField[M](ExactInference):
             or state, or no configuration is possible.
         """
         given = self._given(evidence_states(evidence, self._labels, self._cards))
-        with _impossible_given(evidence):
+        with impossible_given(evidence):
             return given.known + (given.rest.exact_log_partition() if given.rest is not None else 0.0)
 
     def mode(
@@ -197,7 +160,7 @@ class FixedField[M](ExactInference):
         given = self._given(z)
         if given.rest is None:
             return Mode(z, given.known, given.known, "exact", 1.0, "exact")
-        with _impossible_given(evidence):
+        with impossible_given(evidence):
             found = given.rest._mode(method, **options)
         z[given.free] = found.states
         return replace(
@@ -314,7 +277,7 @@ class FixedField[M](ExactInference):
         if rest is None:
             answer = self._nothing_free()
         else:
-            with _impossible_given(evidence):
+            with impossible_given(evidence):
                 answer = rest._marginals(method, rng, **options)
             if "n_burn_in" in options:
                 rest._check_sweeps(method, **options)
@@ -388,7 +351,7 @@ class FixedField[M](ExactInference):
         self._leave_known_out(options, states)
         x = np.tile(states, (n, 1))
         if rest is not None:
-            with _impossible_given(evidence):
+            with impossible_given(evidence):
                 x[:, free] = rest._draws(n, method, rng, **options)
         return x
 

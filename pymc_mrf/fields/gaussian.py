@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.tables import Answers, as_table, column_numbers, positions
+from pymc_mrf.fields.table_columns import Answers, Column, column_numbers
+from pymc_mrf.fields.tables import read_nodes
 
 GAUSSIAN = Family("gaussian", (), "weight", "diagonal", title="GaussianMRF")
 """A field without states: its log density is quadratic, -x' K x / 2 with K_uv = -weight, K_uu = diagonal."""
@@ -35,27 +37,23 @@ def read_measurements(
         If a node has no column or a column no node, or a column holds anything but numbers: text, dates,
         truth values or categories.
     """
-    found = as_table(table)
-    if found is None:
-        if columns is not None:
-            raise ValueError(
-                f"{name} is no table whose columns have names, so that columns={columns!r} has no meaning: "
-                "leave it out, or give a data frame"
-            )
-        return None
-    values, is_missing = [], []
-    for k in positions(found, list(nodes), columns, name):
-        column, what = found.column(k), f"{name}: column {found.names[k]!r}"
-        if reason := why_no_measurement(column):
-            raise ValueError(f"{what} holds {reason}")
-        values.append(column_numbers(column, None, what).astype(np.float64))
-        is_missing.append(column.is_missing)
-    return Answers(np.stack(values, axis=1), np.stack(is_missing, axis=1), found.rows)
+
+    def numbers(column: Column, i: int, label: Any) -> np.ndarray:
+        return measurements(column, f"{name}: column {label!r}")
+
+    return read_nodes(table, nodes, name, columns, numbers)
 
 
-def why_no_measurement(column: Any) -> str:
+def measurements(column: Column, what: str) -> np.ndarray:
+    """Values (n,) of a column of measurements, 0.0 where they are missing; `what` is its name in errors."""
+    if reason := why_no_measurement(column):
+        raise ValueError(f"{what} holds {reason}")
+    return column_numbers(column, None, what).astype(np.float64)
+
+
+def why_no_measurement(column: Column) -> str:
     """Say what a column of a table holds that are no measurements; nothing if it holds these."""
-    present = np.asarray(column.values)[~column.is_missing]
+    present = column.present()
     first = present[0] if len(present) else None
     first = str(first) if isinstance(first, str) else first
     if column.is_categorical:
@@ -95,7 +93,7 @@ def check_measurements(
     """
     wrong = ~np.isfinite(values) & ~is_missing
     if wrong.any():
-        row, node = np.argwhere(wrong)[0]
+        row, node = first_cell(wrong)
         raise ValueError(
             f"{name} has {values[row, node]} in row {row} of {nodes[node]!r}, and {int(wrong.sum())} such "
             "cells: replace them by finite numbers, or by missing cells if they stand for these"

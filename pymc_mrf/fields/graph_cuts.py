@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.attraction import attractive_form
-from pymc_mrf.fields.exact import log_potential
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.graph.structure import PairwiseGraph
 
 UNITS = 2**30 - 1
@@ -114,23 +115,18 @@ def _cut_network(half: np.ndarray, field: np.ndarray, edges: np.ndarray) -> Cut:
     return Cut(np.where(np.abs(field) >= near, field > 0, x[:n]), gap)
 
 
-def binary_mode(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: np.ndarray) -> Cut:
+def binary_mode(tables: PairwiseTables) -> Cut:
     """Mode of a binary field whose couplings are attractive, or can be made so by exchanging states.
 
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    edge_tables : (r, 2, 2) array, finite
-    node_tables : (d, 2) array
-        -inf for at most one of the states of a node.
+    Edge tables are finite; node tables are -inf for at most one of the states of a node.
 
     Raises
     ------
     FrustrationError
         If a cycle has an odd number of repulsive edges.
     """
-    weight, bias, flips = attractive_form(graph, edge_tables, node_tables)
-    x, gap = minimum_cut(weight, bias, graph.edges)
+    weight, bias, flips = attractive_form(tables)
+    x, gap = minimum_cut(weight, bias, tables.graph.edges)
     return Cut(x ^ flips, gap)
 
 
@@ -148,7 +144,7 @@ def check_expandable(graph: PairwiseGraph, edge_tables: np.ndarray) -> None:
     for c in range(tables.shape[1]):
         excess = tables[:, :, c, None] + tables[:, None, c, :] - tables - tables[:, c, c, None, None]
         if (excess > slack[:, None, None]).any():
-            e, a, b = np.argwhere(excess > slack[:, None, None])[0].tolist()
+            e, a, b = first_cell(excess > slack[:, None, None])
             raise MoveError(
                 f"the table of the edge {graph.edge_labels[e]} is not metric: with theta[{a}, {b}] + "
                 f"theta[{c}, {c}] = {tables[e, a, b] + tables[e, c, c]:.4g} below theta[{a}, {c}] + "
@@ -176,16 +172,13 @@ class Expansion(NamedTuple):
     bound: float
 
 
-def alpha_expansion(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: np.ndarray) -> Expansion:
+def alpha_expansion(tables: PairwiseTables) -> Expansion:
     """Improve a configuration by moves to one state until none helps: Boykov, Veksler & Zabih (2001).
 
     Parameters
     ----------
-    graph : PairwiseGraph
-    edge_tables : (r, K, K) array, finite
-        As `check_expandable` asks.
-    node_tables : (d, K) array
-        Each node with a possible state.
+    tables : PairwiseTables
+        Edge tables are finite, and as `check_expandable` asks; each node has a possible state.
 
     Notes
     -----
@@ -194,6 +187,7 @@ def alpha_expansion(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: 
     is at most 2 c times the least one, c the largest ratio of two values of one V_e, a != b (their Theorem
     6.1, whose proof needs no symmetry and allows each edge an own V_e).
     """
+    graph, edge_tables, node_tables = tables
     edges, n_states = graph.edges, node_tables.shape[1]
     u, v = edges.T
     e, i = np.arange(len(edges)), np.arange(len(node_tables))
@@ -203,7 +197,7 @@ def alpha_expansion(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: 
     np.add.at(alone, u, half + skew)
     np.add.at(alone, v, half - skew)
     x = alone.argmax(axis=1)
-    value = float(log_potential(x, edges, edge_tables, node_tables))
+    value = float(tables.log_potential(x))
     gaps, state, n_idle = np.zeros(n_states), 0, 0
     while n_idle < n_states:
         stay, move = edge_tables[e, x[u], x[v]], edge_tables[e, state, state]
@@ -213,16 +207,15 @@ def alpha_expansion(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: 
         bias += np.bincount(u, first - stay, len(i)) + np.bincount(v, second - stay, len(i))
         cut = minimum_cut(weight, bias, edges)
         new = np.where(cut.x, state, x)
-        change = float(log_potential(new, edges, edge_tables, node_tables)) - value
+        change = float(tables.log_potential(new)) - value
         gaps[state] = cut.gap
         if change > 1e-12 * abs(value):
             x, value, n_idle = new, value + change, 0
         n_idle += 1
         state = (state + 1) % n_states
     apart = ~np.eye(n_states, dtype=bool)
-    costs = ((half + skew)[:, :, None] + (half - skew)[:, None, :] - edge_tables)[
-        :, apart
-    ]  # (r, K (K - 1))
+    costs = (half + skew)[:, :, None] + (half - skew)[:, None, :] - edge_tables
+    costs = costs[:, apart]  # (r, K (K - 1))
     low, high = costs.min(axis=1), costs.max(axis=1)
     coupled = high > 1e-12 * np.abs(edge_tables).max(axis=(1, 2))
     with np.errstate(divide="ignore"):

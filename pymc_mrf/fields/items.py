@@ -1,13 +1,20 @@
 """Columns of a table that are items: whole numbers or ordered categories, few of them, and not all alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, sequence, warn_user
-from pymc_mrf.fields.tables import Table, as_numbered_table, column_numbers
+from pymc_mrf.checks import MEASUREMENTS, is_integer, repeated, warn_user
+from pymc_mrf.fields.table_columns import (
+    Column,
+    Table,
+    as_numbered_table,
+    check_names,
+    column_numbers,
+    read_places,
+)
 
 MAX_STATES = 20  # of an item; more are ages, counts, or codes such as 99 of missing cells
 RECODE = "as with pymc_mrf.recode_states(table, {1: 0, 2: 1, ...}, columns=[...])"
@@ -73,70 +80,79 @@ def read_items(
     if not is_ordered:
         of_table = table.column
         table = table._replace(column=lambda k: _in_alphabetical_order(of_table(k)))
-    if len(set(table.names)) < len(table.names):
-        twice = next(label for label in table.names if table.names.count(label) > 1)
-        raise ValueError(f"table has two columns {twice!r}: drop or rename one of them")
-    places, said = _items_of(table, columns, others)
-    names, read = [table.names[k] for k in places], [table.column(k) for k in places]
-    is_missing = np.stack([column.is_missing for column in read], axis=1)
-    codes = np.stack(
-        [
-            column_numbers(column, None, f"table: column {name!r}")
-            for name, column in zip(names, read, strict=True)
-        ],
-        axis=1,
-    ).astype(np.int64)
-    is_coded = np.array([_categories(column) is None for column in read])
+    check_names(table, "table")
+    places, said = places_of("item", table, columns, others, _why_no_item)
+    names, categories = [table.names[k] for k in places], [_categories(table.column(k)) for k in places]
+
+    def numbers(column: Column, i: int, name: Any) -> np.ndarray:
+        return column_numbers(column, None, f"table: column {name!r}").astype(np.int64)
+
+    codes, is_missing, rows = read_places(table, places, numbers)
+    is_coded = np.array([labels is None for labels in categories])
     first = _first_code(codes, is_missing, is_coded, names)
     if first == 1:
         said.append("codes that start at 1 are counted from 0")
         codes[:, is_coded] -= 1
     x = np.where(is_missing, 0, codes)
-    counts = _counts(x, is_missing, [_categories(column) for column in read], n_states, names)
+    counts = _counts(x, is_missing, categories, n_states, names)
     if said:
         warn_user("table: " + "; ".join(said))
-    labels = [_categories(c) for c, k in zip(read, counts, strict=True) if k == max(counts)]
-    alike = labels[0] is not None and all(other == labels[0] for other in labels)
-    texts = labels[0] if alike else list(range(first, first + max(counts)))
-    return Items(
-        names,
-        np.ma.masked_array(x, is_missing) if is_missing.any() else x,
-        counts,
-        texts or [],
-        table.rows,
-    )
+    texts, *others = [c for c, k in zip(categories, counts, strict=True) if k == max(counts)]
+    if texts is None or any(other != texts for other in others):
+        texts = list(range(first, first + max(counts)))
+    x = np.ma.masked_array(x, is_missing) if is_missing.any() else x
+    return Items(names, x, counts, texts, rows)
 
 
-def _items_of(table: Table, columns: Sequence | None, others: Sequence) -> tuple[list[int], list[str]]:
-    """Places of the columns that are items, and what is to be said of those that are left out."""
-    if columns is not None:
-        wanted = sequence(columns, "columns", "names")
-        absent = [name for name in wanted if name not in table.names]
-        if absent:
-            raise ValueError(f"table has no column {absent[0]!r}, which `columns` names")
-        if len(set(wanted)) < len(wanted):
-            raise ValueError(f"columns names a column twice: {wanted!r}")
-        places = [table.names.index(name) for name in wanted]
-    else:
+def places_of(
+    kind: str,
+    table: Table,
+    columns: Sequence | None,
+    others: Sequence,
+    why_not: Callable[[Column], str],
+) -> tuple[list[int], list[str]]:
+    """Find the columns of a network, and what is to be said of those that are left out.
+
+    Parameters
+    ----------
+    kind : str
+        What they are, "item" or "measurement".
+    table : Table
+    columns : sequence, optional
+        Names of the columns, which are to be of this kind; by default all that are.
+    others : sequence
+        Names of columns that are left out without a word.
+    why_not : callable
+        Says what a column holds that is of another kind; nothing if it is of this one.
+
+    Raises
+    ------
+    ValueError
+        If a column that `columns` names is of another kind, or fewer than two are of this one.
+    """
+    if columns is None:
         places = [k for k, name in enumerate(table.names) if name not in others]
-    reasons = {k: reason for k in places if (reason := _why_no_item(table, k))}
+    else:
+        places = table.places(columns, "table")
+        if repeated(places):
+            raise ValueError(f"columns names a column twice: {list(columns)!r}")
+    reasons = {k: reason for k in places if (reason := why_not(table.column(k)))}
     if columns is not None and reasons:
         k, reason = next(iter(reasons.items()))
-        raise ValueError(f"table: column {table.names[k]!r} is no item: it holds {reason}")
-    items = [k for k in places if k not in reasons]
+        raise ValueError(f"table: column {table.names[k]!r} is no {kind}: it holds {reason}")
+    found = [k for k in places if k not in reasons]
     what = "; ".join(f"{table.names[k]!r} ({reason})" for k, reason in reasons.items())
-    if len(items) < 2:
+    if len(found) < 2:
         raise ValueError(
-            f"table has {len(items)} columns that are items, but a network has two at least"
+            f"table has {len(found)} columns that are {kind}s, but a network has two at least"
             + (f"; the others are {what}" if what else "")
         )
-    return items, [f"left out as no items: {what}"] if what else []
+    return found, [f"left out as no {kind}s: {what}"] if what else []
 
 
-def _why_no_item(table: Table, k: int) -> str:
+def _why_no_item(column: Column) -> str:
     """Say what a column holds that is no item; nothing if it is one."""
-    column = table.column(k)
-    present = [v for v, gone in zip(column.values, column.is_missing.tolist(), strict=True) if not gone]
+    present = column.present()
     if not present:
         return "no value"
     if column.is_categorical:
@@ -161,11 +177,11 @@ def _why_no_item(table: Table, k: int) -> str:
     return ""
 
 
-def _in_alphabetical_order(column: Any) -> Any:
+def _in_alphabetical_order(column: Column) -> Column:
     """Give categories, or texts, without an order that of the alphabet."""
     if column.categories is not None or isinstance(column.values, np.ndarray):
         return column
-    present = [v for v, gone in zip(column.values, column.is_missing.tolist(), strict=True) if not gone]
+    present = column.present()
     if not present or not all(isinstance(v, str) for v in present) or all(map(_is_whole, present)):
         return column
     return column._replace(is_categorical=True, categories=sorted(set(present)))
@@ -175,7 +191,7 @@ def _is_whole(text: str) -> bool:
     return text.strip().lstrip("+-").isdecimal()
 
 
-def _categories(column: Any) -> list | None:
+def _categories(column: Column) -> list | None:
     """Ordered categories that are no numbers, whose codes are their places; None for other columns."""
     labels = column.categories
     return None if not labels or all(map(_is_whole, labels)) else labels
@@ -227,7 +243,7 @@ def _counts(
         if len(given) != len(names):
             raise ValueError(f"n_states has {len(given)} numbers, but there are {len(names)} items")
         for name, most, least in zip(names, given, needed, strict=True):
-            if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < least:
+            if not is_integer(most) or most < least:
                 raise ValueError(
                     f"n_states of {name!r} is {most!r}, but its answers need a whole number, at least {least}"
                 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pymc_mrf.checks import number, whole_number
+from pymc_mrf.checks import check_option, number, whole_number
 
 CHAINS = ("n_chains", "n_sweeps", "n_burn_in", "rng")
 TREES = ("partition", "n_partitions")
@@ -51,9 +51,7 @@ def method_options(
     ValueError
         If the method is unknown, an option belongs to another method, or a value is out of range.
     """
-    if not isinstance(method, str) or method not in allowed:
-        names = [f'"{name}"' for name in allowed]
-        raise ValueError(f"method must be {', '.join(names[:-1])} or {names[-1]}, not {method!r}")
+    check_option(method, "method", allowed)
     for name, value in given.items():
         if value is not None and name not in allowed[method]:
             owners = " or ".join(f'"{m}"' for m, options in allowed.items() if name in options)

@@ -5,7 +5,6 @@ measurement its deviation from the mean, in units of its scale. z (Q + c,) are t
 the other, and then the deviations of the measurements. Every parameter multiplies one product z_p z_q.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,14 +44,6 @@ class MixedFamily(Family):
     def entry_labels(self, graph: Any) -> list[str]:
         """Labels of the parameters of all edges."""
         return self.columns.entry_labels(graph)
-
-    def axis_labels(self, graph: Any) -> dict[str, Sequence]:
-        """Labels of nodes, edges and parameters of edges."""
-        return {
-            "node": list(graph.nodes),
-            "edge": list(graph.edge_labels),
-            "entry": self.entry_labels(graph),
-        }
 
 
 def mixed(columns: ColumnKinds) -> MixedFamily:
@@ -95,7 +86,6 @@ def layout_of(graph: PairwiseGraph, columns: ColumnKinds) -> Layout:
                 pairs.append((start[u] + k, start[v] + l))
                 edge.append(e)
     of_edge = np.array(edge, dtype=np.int64)
-    is_measured = np.array(columns.kinds) == "continuous"
     return Layout(
         cards=np.array([columns.n_states[i] for i in columns.answers], dtype=np.int64),
         first=first.astype(np.int64),
@@ -105,7 +95,7 @@ def layout_of(graph: PairwiseGraph, columns: ColumnKinds) -> Layout:
         pairs=_answers_first(np.array(pairs, dtype=np.int64).reshape(-1, 2)),
         edge=of_edge,
         ends=_answers_first(node[graph.edges])[of_edge],
-        kind=is_measured[graph.edges].sum(axis=1)[of_edge],
+        kind=columns.is_measured[graph.edges].sum(axis=1)[of_edge],
     )
 
 

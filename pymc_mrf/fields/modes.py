@@ -6,15 +6,15 @@ import numpy as np
 
 from pymc_mrf.fields.attraction import FrustrationError
 from pymc_mrf.fields.belief_propagation import pairwise_max_product
-from pymc_mrf.fields.exact import ExactInference, log_potential
+from pymc_mrf.fields.exact import ExactInference
 from pymc_mrf.fields.graph_cuts import (
     MoveError,
     alpha_expansion,
     binary_mode,
     check_expandable,
 )
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.graph.junction_tree import MAX_CELLS
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.local_modes import iterated_conditional_modes
 
 
@@ -50,8 +50,14 @@ class Mode:
     factor: float
     method: str
 
+    @classmethod
+    def exact(cls, states: np.ndarray, tables: PairwiseTables, method: str, gap: float = 0.0) -> "Mode":
+        """Mode that is exact, but for the `gap` that rounding may have cost."""
+        value = float(tables.log_potential(states))
+        return cls(states, value, value + gap, "exact", 1.0, method)
 
-def cut_mode(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: np.ndarray) -> Mode:
+
+def cut_mode(tables: PairwiseTables) -> Mode:
     """Mode by graph cuts.
 
     Raises
@@ -59,68 +65,53 @@ def cut_mode(graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: np.ndar
     ValueError
         `FrustrationError` or `MoveError`, if graph cuts do not apply.
     """
-    tables = edge_tables, node_tables
-    infinite = ~np.isfinite(edge_tables).all(axis=(1, 2))
+    infinite = ~np.isfinite(tables.edges).all(axis=(1, 2))
     if infinite.any():
+        label = tables.graph.edge_labels[int(np.argmax(infinite))]
         raise MoveError(
-            f"the table of the edge {graph.edge_labels[int(np.argmax(infinite))]} has -inf entries, which no "
+            f"the table of the edge {label} has -inf entries, which no "
             "capacity stands for; a large negative number such as -50 can take their place"
         )
-    if node_tables.shape[1] > 2:
-        check_expandable(graph, edge_tables)
-        x, factor, bound = alpha_expansion(graph, *tables)
-        value = float(log_potential(x, graph.edges, *tables))
-        promise = "factor" if np.isfinite(factor) else "local"
-        return Mode(x.astype(np.int8), value, max(bound, value), promise, factor, "cut")
-    cut = binary_mode(graph, *tables)
-    x = cut.x.astype(np.int8)
-    value = float(log_potential(x, graph.edges, *tables))
-    return Mode(x, value, value + cut.gap, "exact", 1.0, "cut")
+    if tables.nodes.shape[1] == 2:
+        cut = binary_mode(tables)
+        return Mode.exact(cut.x.astype(np.int8), tables, "cut", cut.gap)
+    check_expandable(tables.graph, tables.edges)
+    x, factor, bound = alpha_expansion(tables)
+    value = float(tables.log_potential(x))
+    promise = "factor" if np.isfinite(factor) else "local"
+    return Mode(x.astype(np.int8), value, max(bound, value), promise, factor, "cut")
 
 
-def local_mode(
-    graph: PairwiseGraph, edge_tables: np.ndarray, node_tables: np.ndarray, method: str, options: dict
-) -> Mode:
+def local_mode(tables: PairwiseTables, method: str, options: dict) -> Mode:
     """Mode by max-product belief propagation, or by the method of Besag (1986) alone."""
-    tables = edge_tables, node_tables
     if method == "bp":
-        z, exact = pairwise_max_product(graph, *tables, **options)
+        z, exact = pairwise_max_product(tables, **options)
     else:
-        z, exact = node_tables.argmax(axis=1).astype(np.int8), graph.n_edges == 0
-        iterated_conditional_modes(z, *tables, graph.arrays)
-    value = float(log_potential(z, graph.edges, *tables))
+        z, exact = tables.nodes.argmax(axis=1).astype(np.int8), tables.graph.n_edges == 0
+        iterated_conditional_modes(z, *tables.arrays)
+    value = float(tables.log_potential(z))
     if value == -np.inf:
         raise ValueError(
             f'method="{method}" has found no configuration that is possible under the -inf entries of the '
             "field; use large finite penalties such as -50 instead of -inf"
         )
     if exact:
-        return Mode(z, value, value, "exact", 1.0, method)
-    bound = float(edge_tables.max(axis=(1, 2)).sum() + node_tables.max(axis=1).sum())
-    return Mode(z, value, bound, "local", np.inf, method)
+        return Mode.exact(z, tables, method)
+    return Mode(z, value, tables.largest(), "local", np.inf, method)
 
 
-def pairwise_mode(
-    field: ExactInference,
-    graph: PairwiseGraph,
-    edge_tables: np.ndarray,
-    node_tables: np.ndarray,
-    method: str,
-    options: dict,
-) -> Mode:
+def pairwise_mode(field: ExactInference, tables: PairwiseTables, method: str, options: dict) -> Mode:
     """Mode of a pairwise field by a method; "auto" takes the first of exact, cut and bp that applies."""
-    tables = edge_tables, node_tables
     if method == "exact" or (method == "auto" and field.junction_tree.n_cells <= MAX_CELLS):
         z = field.exact_mode('use method="cut", "bp" or "icm" instead, or a sparser graph')
-        value = float(log_potential(z, graph.edges, *tables))
-        return Mode(z, value, value, "exact", 1.0, "exact")
+        return Mode.exact(z, tables, "exact")
     if method in ("cut", "auto"):
         try:
-            return cut_mode(graph, *tables)
+            return cut_mode(tables)
         except (FrustrationError, MoveError) as error:
             if method == "cut":
                 raise ValueError(
                     f'{error}. Use method="bp" or "icm" in place of "cut", or "exact" if the junction tree '
                     "is small enough"
                 ) from None
-    return local_mode(graph, *tables, "bp" if method == "auto" else method, options)
+    return local_mode(tables, "bp" if method == "auto" else method, options)

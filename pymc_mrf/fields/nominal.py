@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pymc_mrf.fields.family import Family, states_of_nodes
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.state_numbers import states_of_nodes
 
 
 def nominal(n_states: Any, nodes: Sequence | None = None) -> Family:

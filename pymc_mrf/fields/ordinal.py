@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import numeric_array
-from pymc_mrf.fields.family import Family, names_of_entries, states_of_nodes
+from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.state_numbers import names_of_entries, states_of_nodes
 
 
 def ordinal(n_states: Any, scores: Any = None, nodes: Sequence | None = None) -> Family:

@@ -9,12 +9,13 @@ import numpy as np
 
 from pymc_mrf.checks import check_labels, numeric_array
 from pymc_mrf.fields.belief_propagation import Convergence, pairwise_belief_propagation
-from pymc_mrf.fields.evidence import absorb_pairs
-from pymc_mrf.fields.exact import check_overflow, checked_table, log_potential
-from pymc_mrf.fields.field import FixedField, Given
+from pymc_mrf.fields.evidence import Given, absorb_pairs
+from pymc_mrf.fields.exact import check_overflow, checked_table
+from pymc_mrf.fields.field import FixedField
 from pymc_mrf.fields.methods import DRAWS, MARGINALS
 from pymc_mrf.fields.modes import Mode, pairwise_mode
 from pymc_mrf.fields.monte_carlo import ChainMoments, TwoMoments, estimates, moments
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
@@ -112,6 +113,10 @@ class PairwiseField(FixedField[Marginals]):
     def __repr__(self) -> str:
         return f"PairwiseField({self.graph!r}, {self.n_states} states)"
 
+    @cached_property
+    def _tables(self) -> PairwiseTables:
+        return PairwiseTables(self.graph, self.edge_tables, self.node_tables)
+
     @property
     def n_states(self) -> int:
         """Number of states K."""
@@ -152,18 +157,18 @@ class PairwiseField(FixedField[Marginals]):
         return Given(field, free, [], known)
 
     def _marginals(self, method: str, rng: np.random.Generator, **options: Any) -> tuple:
-        tables = self.edge_tables, self.node_tables
+        _, edge_tables, node_tables = self._tables
         if method == "exact":
-            edges, nodes = np.split(self.exact_marginals(), [self.edge_tables.size])
-            return nodes.reshape(tables[1].shape), edges.reshape(tables[0].shape), None, None
+            edges, nodes = np.split(self.exact_marginals(), [edge_tables.size])
+            return nodes.reshape(node_tables.shape), edges.reshape(edge_tables.shape), None, None
         if method == "bp":
-            nodes, edges, convergence = pairwise_belief_propagation(self.graph, *tables, **options)
+            nodes, edges, convergence = pairwise_belief_propagation(self._tables, **options)
             return nodes, edges, None, convergence
         sweeps = dict(n_burn_in=options["n_burn_in"], n_sweeps=options["n_sweeps"], rng=rng)
         if method == "tree":
             partitions = self._partitions(options["partition"], options["n_partitions"], rng)
             run = partial(self._tree_averaged, trees=TreeSimulator(self.graph, partitions), **sweeps)
-            n_bytes, together = 8 * (tables[0].size + tables[1].size), 1
+            n_bytes, together = 8 * (edge_tables.size + node_tables.size), 1
         else:
             run = partial(self._counted, **sweeps)
             shape = self.graph.n_nodes, self.graph.n_edges, self.n_states
@@ -192,7 +197,7 @@ class PairwiseField(FixedField[Marginals]):
         return moments(nodes, n_sweeps, -1), moments(edges, n_sweeps, -1)
 
     def _mode(self, method: str, **options: Any) -> Mode:
-        return pairwise_mode(self, self.graph, self.edge_tables, self.node_tables, method, options)
+        return pairwise_mode(self, self._tables, method, options)
 
     def _draws(self, n: int, method: str, rng: np.random.Generator, **options: Any) -> np.ndarray:
         if method != "perfect":
@@ -215,14 +220,14 @@ class PairwiseField(FixedField[Marginals]):
         return x
 
     def _starts_meet(self, disorder, method, rng, n_sweeps, **options):
-        graph, tables = self.graph, (self.edge_tables, self.node_tables)
+        graph = self.graph
         trees = TreeSimulator(graph, self._partitions(**options, rng=rng)) if method == "tree" else None
 
         def sweep(x, edge_tables, node_tables):
             simulator = trees or GibbsSimulator(graph, self.n_states, len(x))
             simulator.sweep(x, edge_tables, node_tables, 1, rng)
 
-        return pairwise_starts_meet(graph, *tables, disorder, sweep, n_sweeps)
+        return pairwise_starts_meet(self._tables, disorder, sweep, n_sweeps)
 
     def _uniform_states(self, rng: np.random.Generator) -> Callable[[int], np.ndarray] | None:
         if self.edge_tables.min(initial=0.0) == -np.inf:
@@ -278,4 +283,4 @@ class PairwiseField(FixedField[Marginals]):
         """
         check_labels(x, self.graph.nodes, "x", "node")
         x = self.check_configurations(x)
-        return -log_potential(x, self.graph.edges, self.edge_tables, self.node_tables)
+        return -self._tables.log_potential(x)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array, random_generator, whole_number
+from pymc_mrf.checks import first_cell, numeric_array, random_generator, whole_number
 from pymc_mrf.fields.attraction import FrustrationError, attractive_form
 from pymc_mrf.fields.exact import check_overflow, checked_table
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.simulation import coupling_from_the_past as kernel
 
@@ -72,7 +73,7 @@ def perfect_sample(
     edges = checked_table(edge_tables, (graph.n_edges, 2, 2), "edge_tables")
     for name, table in (("edge_tables", edges), ("node_tables", nodes)):
         if np.isinf(table).any():
-            cell = tuple(int(i) for i in np.argwhere(np.isinf(table))[0])
+            cell = first_cell(np.isinf(table))
             raise ValueError(
                 f"{name}{list(cell)} is -inf; coupling from the past needs finite log tables: "
                 "remove nodes whose state is certain, or use a large negative number such as -50"
@@ -83,7 +84,7 @@ def perfect_sample(
         raise ValueError(f"max_sweeps={max_sweeps} is too large for {n} draws of {graph.n_nodes} nodes")
 
     try:
-        weight, bias, flips = attractive_form(graph, edges, nodes)
+        weight, bias, flips = attractive_form(PairwiseTables(graph, edges, nodes))
     except FrustrationError as error:
         raise FrustrationError(
             f"{error}; coupling from the past does not apply: use "

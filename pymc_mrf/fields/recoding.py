@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array, sequence
-from pymc_mrf.fields.tables import Table, as_table, column_numbers
+from pymc_mrf.checks import first_cell, is_integer, numeric_array, sequence
+from pymc_mrf.fields.table_columns import Table, as_table, column_numbers
 
 
 def recode_states(x: Any, new_states: Any, *, columns: Sequence | None = None) -> Any:
@@ -71,7 +71,7 @@ def _codes(new_states: Any) -> dict[int, int]:
         old = list(range(len(new)))
     for name, states in (("keys of new_states", old), ("new_states", new)):
         for state in states:
-            if isinstance(state, bool) or not isinstance(state, int | np.integer):
+            if not is_integer(state):
                 raise ValueError(f"{name} must be whole numbers, not {state!r}")
     return dict(zip(map(int, old), map(int, new), strict=True))
 
@@ -86,7 +86,7 @@ def _recoded(
         new[here] = state
         known |= here
     if not known.all():
-        cell = tuple(np.argwhere(~known)[0].tolist())
+        cell = first_cell(~known)
         where = f"x{list(cell)}" if column is None else f"x: row {cell[0]} of {column!r}"
         raise ValueError(
             f"{where} is {values[cell]:g}, of which new_states says nothing (it names "
@@ -99,12 +99,8 @@ def _recoded_table(x: Any, table: Table, codes: dict[int, int], columns: Sequenc
     """Return the table with other columns, as integers that may be missing."""
     import narwhals as nw
 
-    wanted = table.names if columns is None else sequence(columns, "columns", "names")
-    absent = [label for label in wanted if label not in table.names]
-    if absent:
-        raise ValueError(f"x has no column {absent[0]!r}, which `columns` names")
     new = {}
-    for k in map(table.names.index, wanted):
+    for k in table.places(table.names if columns is None else columns, "x"):
         column, name = table.column(k), table.names[k]
         values = column_numbers(column, None, f"x: column {name!r}")
         new[k] = _whole(_recoded(values, column.is_missing, codes, name)), column.is_missing
@@ -138,7 +134,7 @@ def _recoded_table(x: Any, table: Table, codes: dict[int, int], columns: Sequenc
 def _positions(columns: Sequence, shape: tuple[int, ...]) -> list[int]:
     wanted = sequence(columns, "columns", "positions")
     d = shape[-1] if shape else 0
-    if any(isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < d for k in wanted):
+    if any(not is_integer(k) or not 0 <= k < d for k in wanted):
         raise ValueError(
             f"columns must be positions 0..{d - 1} of the columns of an array, not {wanted!r}"
         )

@@ -1,6 +1,5 @@
 """Rows of tables that follow one another in time: which row comes before which, in which series."""
 
-import hashlib
 from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import cached_property
@@ -48,9 +47,7 @@ class SeriesRows(Frozen):
         weights: np.ndarray | None = None,
     ) -> None:
         weights = np.ones(len(windows), dtype=np.int64) if weights is None else weights
-        for array in (windows, first, weights):
-            array.setflags(write=False)
-        self.__dict__.update(n_rows=n_rows, windows=windows, first=first, places=places, weights=weights)
+        self._hold(n_rows=n_rows, windows=windows, first=first, places=places, weights=weights)
 
     @cached_property
     def observations(self) -> np.ndarray:
@@ -79,12 +76,10 @@ class SeriesRows(Frozen):
             later[earlier, k] = self.windows[:, 0]
         return later
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the content."""
+    def _content(self) -> bytes:
         places = repr([(label, rows.tolist()) for label, rows in self.places.items()])
         arrays = b"|".join(array.tobytes() for array in (self.windows, self.first, self.weights))
-        return hashlib.sha256(arrays + f"{self.first.shape}{places}".encode()).hexdigest()
+        return arrays + f"{self.first.shape}{places}".encode()
 
     def __repr__(self) -> str:
         return f"SeriesRows({self.n_rows} rows, {len(self.windows)} of them with a past, {self.digest[:16]})"

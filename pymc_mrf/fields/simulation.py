@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from pymc_mrf.checks import whole_number
+from pymc_mrf.checks import check_array_shape, whole_number
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation import (
     dense_gibbs,
@@ -334,12 +334,8 @@ class GibbsSimulator:
 
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:
         K = self.n_states
-        for name, table, shape in (
-            ("edge_tables", edge_tables, (self.graph.n_edges, K, K)),
-            ("node_tables", node_tables, (self.graph.n_nodes, K)),
-        ):
-            if table.shape != shape:
-                raise ValueError(f"{name} must have shape {shape}, not {table.shape}")
+        check_array_shape(edge_tables, (self.graph.n_edges, K, K), "edge_tables")
+        check_array_shape(node_tables, (self.graph.n_nodes, K), "node_tables")
         return self._chains.prepare(edge_tables, node_tables, n_sweeps)
 
     def store(self, x: np.ndarray) -> None:

@@ -1,33 +1,24 @@
-"""Tables of answers: columns by name, missing cells, categories; of pandas, polars, pyarrow and xarray."""
+"""Tables of answers: the columns of nodes, by their names, and how many states they have."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, numeric_array, sequence
+from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array, repeated, sequence
+from pymc_mrf.fields.table_columns import (
+    Answers,
+    Column,
+    Numbers,
+    Table,
+    as_table,
+    check_names,
+    column_numbers,
+    n_categories,
+    read_places,
+)
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import as_graph
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-
-
-class Answers(NamedTuple):
-    """Columns of a table in the order of the nodes.
-
-    Attributes
-    ----------
-    values : (n, d) int64 array, or float64 array
-        Floats only where a cell holds no whole number; 0 where it is missing.
-    is_missing : (n, d) bool array
-    rows : list
-        Labels of the rows, or their numbers.
-    """
-
-    values: np.ndarray
-    is_missing: np.ndarray
-    rows: list
 
 
 class Prepared(NamedTuple):
@@ -46,23 +37,6 @@ class Prepared(NamedTuple):
     array: np.ndarray
     mask: np.ndarray
     coords: dict[str, list]
-
-
-class _Column(NamedTuple):
-    """A column as its library has it; `categories` are those of a categorical one if they are ordered."""
-
-    values: Any
-    is_missing: np.ndarray
-    is_categorical: bool = False
-    categories: list | None = None
-
-
-class Table(NamedTuple):
-    """A table of any library; `column(k)` reads a column."""
-
-    names: list
-    rows: list
-    column: Callable[[int], _Column]
 
 
 def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepared:
@@ -111,15 +85,13 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
             f"table must be a data frame, a pyarrow table or a DataArray (rows, nodes) with coordinates, not "
             f"{type(table).__name__}: an array has no names, and its columns follow the order of the nodes"
         )
-    if answers.values.dtype.kind == "f":
-        row, node = np.argwhere(
-            ~np.isfinite(answers.values) | (answers.values != np.round(answers.values))
-        )[0]
+    array, is_missing = answers.values, answers.is_missing
+    if array.dtype.kind == "f":
+        row, node = first_cell(~np.isfinite(array) | (array != np.round(array)))
         raise ValueError(
-            f"table: row {row} of {graph.nodes[node]!r} is {answers.values[row, node]:g}, but states are "
+            f"table: row {row} of {graph.nodes[node]!r} is {array[row, node]:g}, but states are "
             f"whole numbers: recode it, or, {MEASUREMENTS}"
         )
-    array, is_missing = answers.values, answers.is_missing
     if is_missing.any():
         array = np.ma.masked_array(array, is_missing)
     return Prepared(array, is_missing, {**coords(graph), "row": answers.rows})
@@ -159,6 +131,25 @@ def read_answers(
         If a node has no column or a column no node, or a column holds text, unordered categories that are no
         numbers, or not as many categories as its node has states.
     """
+
+    def numbers(column: Column, i: int, label: Any) -> np.ndarray:
+        own = None if states is None else states[i]
+        return column_numbers(column, own, f"{name}: column {label!r}")
+
+    answers = read_nodes(table, nodes, name, columns, numbers)
+    if answers is None:
+        return None
+    whole = np.where(np.isfinite(answers.values), answers.values, 0.0).astype(np.int64)
+    return answers._replace(values=whole) if np.array_equal(whole, answers.values) else answers
+
+
+def read_nodes(
+    table: Any, nodes: Sequence, name: str, columns: Sequence | None, numbers: Numbers
+) -> Answers | None:
+    """Read the columns of the nodes from a table; None if `table` is none whose columns can have names.
+
+    `numbers` reads each; for other arguments and errors see `read_answers`.
+    """
     found = as_table(table)
     if found is None:
         if columns is not None:
@@ -167,21 +158,8 @@ def read_answers(
                 "leave it out, or give a data frame"
             )
         return None
-    if len(set(found.names)) < len(found.names):
-        twice = next(label for label in found.names if found.names.count(label) > 1)
-        raise ValueError(f"{name} has two columns {twice!r}: drop or rename one of them")
-    where = positions(found, list(nodes), columns, name)
-    read = [found.column(k) for k in where]
-    numbers = [
-        column_numbers(
-            column, None if states is None else states[i], f"{name}: column {found.names[k]!r}"
-        )
-        for i, (k, column) in enumerate(zip(where, read, strict=True))
-    ]
-    values = np.stack(numbers, axis=1)
-    is_missing = np.stack([column.is_missing for column in read], axis=1)
-    whole = np.where(np.isfinite(values), values, 0.0).astype(np.int64)
-    return Answers(whole if np.array_equal(whole, values) else values, is_missing, found.rows)
+    check_names(found, name)
+    return read_places(found, positions(found, list(nodes), columns, name), numbers)
 
 
 def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = None) -> list[int]:
@@ -210,14 +188,14 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
     else:
         values, is_missing = answers.values, answers.is_missing
         where = positions(table, list(nodes), columns, name)
-        fewest = [_n_categories(table.column(k)) for k in where]
+        fewest = [n_categories(table.column(k)) for k in where]
     if values.ndim == 0 or values.shape[-1] != len(nodes):
         return [2] * len(nodes)  # of data that `observed_values` refuses
     is_missing = is_missing | ~np.isfinite(values)
     if (values[~is_missing] < 0).any():
-        cell = np.argwhere(~is_missing & (values < 0))[0].tolist()
+        cell = first_cell(~is_missing & (values < 0))
         raise ValueError(
-            f"{name}{cell} is {values[tuple(cell)]:g}, but states count from 0: mask it if it stands for a "
+            f"{name}{list(cell)} is {values[cell]:g}, but states count from 0: mask it if it stands for a "
             "missing value, as with numpy.ma.masked_less(x, 0), recode it with pymc_mrf.recode_states, or "
             "give n_states"
         )
@@ -236,95 +214,16 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
     return [int(k) + 1 for k in highest]
 
 
-def _n_categories(column: _Column) -> int:
-    """Count the states that ordered categories stand for; 0 without."""
-    labels = column.categories or []
-    if labels and all(_NUMBER.fullmatch(label.strip()) for label in labels):
-        return int(max(map(float, labels))) + 1
-    return len(labels)
-
-
-def as_table(value: Any) -> Table | None:
-    """Find the columns of a table of any library; None if `value` is none whose columns have names."""
-    dims = getattr(value, "dims", None)
-    if isinstance(dims, tuple) and hasattr(value, "coords"):
-        return _of_labelled_array(value)
-    import narwhals as nw
-
-    if type(value).__module__.split(".")[0] == "pyarrow" and hasattr(value, "to_pandas"):
-        value = value.to_pandas()  # which knows whether categories are ordered
-    names, rows = None, None
-    if nw.dependencies.is_pandas_dataframe(value):
-        names, rows = value.columns.tolist(), value.index.tolist()
-        value = value.set_axis([str(k) for k in range(len(names))], axis=1)  # names may be no texts
-    frame = nw.from_native(value, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return None
-
-    def column(k: int) -> _Column:
-        series = frame[frame.columns[k]]
-        is_missing = series.is_null().to_numpy().astype(bool)
-        if series.dtype.is_float():
-            is_missing |= series.is_nan().fill_null(True).to_numpy().astype(bool)
-        kind = series.dtype
-        if kind.is_numeric() or kind == nw.Boolean:
-            known = series.fill_null(False if kind == nw.Boolean else 0)
-            return _Column(known.to_numpy(), is_missing)
-        if kind in (nw.Categorical, nw.Enum):
-            categories = [str(v) for v in kind.categories] if isinstance(kind, nw.Enum) else None
-            return _Column([str(v) for v in series.to_list()], is_missing, True, categories)
-        return _Column(series.to_list(), is_missing)
-
-    return Table(names or frame.columns, rows or list(range(len(frame))), column)
-
-
-def as_numbered_table(value: Any, name: str) -> Table:
-    """Find the columns of a table of any library, or of an array (n, d), which are 0, 1, ..."""
-    table = as_table(value)
-    if table is not None:
-        return table
-    array = numeric_array(np.ma.getdata(value), name)
-    if array.ndim != 2:
-        raise ValueError(
-            f"{name} has shape {array.shape}: give a data frame, or an array with a row for each observation "
-            "and a column for each item"
-        )
-    is_missing = np.ma.getmaskarray(value) | np.isnan(array.astype(np.float64))
-    n, d = array.shape
-    return Table(list(range(d)), list(range(n)), lambda k: _Column(array[:, k], is_missing[:, k]))
-
-
-def _of_labelled_array(value: Any) -> Table | None:
-    import pandas as pd
-
-    if len(value.dims) != 2 or not set(value.dims) & set(value.coords):
-        return None
-    rows, labels = (
-        value.coords[dim].values.tolist() if dim in value.coords else list(range(size))
-        for dim, size in zip(value.dims, value.shape, strict=True)
-    )
-    array = np.asarray(value.values)
-
-    def column(k: int) -> _Column:
-        is_missing = pd.isna(array[:, k])
-        return _Column(array[:, k] if array.dtype != object else array[:, k].tolist(), is_missing)
-
-    return Table(labels, rows, column)
-
-
 def positions(table: Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:
     """Which column is that of each node."""
     names = table.names
     if columns is not None:
         wanted = sequence(columns, "columns", "names")
-        if len(wanted) != len(nodes) or len(set(wanted)) < len(wanted):
+        if len(wanted) != len(nodes) or repeated(wanted):
             raise ValueError(
                 f"columns must name one column for each of the {len(nodes)} nodes, not {wanted!r}"
             )
-        absent = [label for label in wanted if label not in names]
-        if absent:
-            raise ValueError(f"{name} has no column {absent[0]!r}, which `columns` names")
-        return [names.index(label) for label in wanted]
+        return table.places(wanted, name)
     numbers, texts = list(range(len(nodes))), set(map(str, nodes))
     place = _places(names, nodes)
     absent = [node for node in nodes if node not in place]
@@ -363,53 +262,9 @@ def positions(table: Table, nodes: list, columns: Sequence | None, name: str) ->
 def _places(names: list, nodes: list) -> dict:
     """Position of the column of each node that has one, by its name or, for numbers, by its text."""
     place = {label: k for k, label in enumerate(names)}
-    by_text = {str(label): k for k, label in enumerate(names)}
-    if len({str(node) for node in nodes}) < len(nodes) or len(by_text) < len(names):
+    texts = [str(label) for label in names]
+    by_text = dict(zip(texts, range(len(names)), strict=True))
+    if repeated(texts) or repeated([str(node) for node in nodes]):
         by_text = {}
-    found = {}
-    for node in nodes:
-        k = place.get(node, by_text.get(str(node)))
-        if k is not None:
-            found[node] = k
-    return found
-
-
-def column_numbers(column: _Column, states: tuple | None, what: str) -> np.ndarray:
-    """Values (n,) of a column as numbers, 0 where they are missing."""
-    values, is_missing = column.values, column.is_missing
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        return np.where(is_missing, 0.0, values)
-    present = [value for value, missing in zip(values, is_missing.tolist(), strict=True) if not missing]
-    out = np.zeros(len(values))
-    if column.is_categorical:
-        out[~is_missing] = _of_categories(present, column.categories, states, what)
-        return out
-    text = next((value for value in present if isinstance(value, str)), None)
-    if text is not None:
-        raise ValueError(
-            f"{what} holds text, such as {text!r}: make it categorical, its categories being the states in "
-            "their order, as in pandas.Categorical(answers, categories=[...], ordered=True)"
-        )
-    out[~is_missing] = numeric_array(np.array(present), what) if present else 0.0
-    return out
-
-
-def _of_categories(
-    present: list, categories: list | None, states: tuple | None, what: str
-) -> np.ndarray:
-    """Numbers that categories are, or the states that ordered ones stand for."""
-    if all(_NUMBER.fullmatch(value.strip()) for value in categories or present):
-        return np.array([float(value) for value in present])
-    if categories is None:
-        raise ValueError(
-            f"{what} has categories without an order, such as {present[0]!r}: order them as the states "
-            "(ordered=True in pandas, polars.Enum), or recode them as numbers"
-        )
-    states = tuple(range(len(categories))) if states is None else states
-    if len(categories) != len(states):
-        raise ValueError(
-            f"{what} has {len(categories)} categories, but its node has {len(states)} states: give as many, "
-            "those included that no cell has, or recode them as numbers"
-        )
-    number = dict(zip(categories, states, strict=True))
-    return np.array([number[value] for value in present], dtype=np.float64)
+    found = {node: place.get(node, by_text.get(str(node))) for node in nodes}
+    return {node: k for node, k in found.items() if k is not None}

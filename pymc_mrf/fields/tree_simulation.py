@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pymc_mrf.checks import check_array_shape
 from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.forest_arrays import forest_arrays
@@ -130,10 +131,7 @@ class TreeSimulator(ForestSimulator):
             raise ValueError(
                 f"x must be an int8 array of chains by {d} nodes, not {x.dtype} of shape {x.shape}"
             )
-        if edge_tables.shape != (r, n_states, n_states):
-            raise ValueError(
-                f"edge_tables must have shape {(r, n_states, n_states)}, not {edge_tables.shape}"
-            )
+        check_array_shape(edge_tables, (r, n_states, n_states), "edge_tables")
         if node_tables.shape not in ((d, n_states), (len(x), d, n_states)):
             raise ValueError(
                 f"node_tables must have shape {(d, n_states)}, or {(len(x), d, n_states)} for one table "

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pymc_mrf.fields.exact import log_potential
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import FactorLinks, factor_links, node_schedule
@@ -78,32 +78,26 @@ def _outward(graph: PairwiseGraph) -> np.ndarray:
 
 
 def pairwise_starts_meet(
-    graph: PairwiseGraph,
-    edge_tables: np.ndarray,
-    node_tables: np.ndarray,
+    tables: PairwiseTables,
     disorder: np.ndarray,
     sweep: Callable[[np.ndarray, np.ndarray, np.ndarray], None],
     n_sweeps: int,
 ) -> bool:
     """Whether chains of a pairwise field meet; `disorder` (m, d) int8 are uniform states.
 
-    `sweep` moves chains by a sweep of the field with these log tables.
+    `sweep` moves chains by a sweep of the field with these edge and node tables.
     """
-    tables = edge_tables, node_tables
+    graph, edges, nodes = tables
     order = np.zeros((1, graph.n_nodes), dtype=np.int8)
-    nothing = np.zeros((2, graph.n_edges, node_tables.shape[1]))
-    decode(order[0], nothing, *tables, graph.arrays, _outward(graph))
-
-    def potential(x):
-        return log_potential(x, graph.edges, *tables)
-
-    highest = edge_tables.max(axis=(1, 2)).sum() + node_tables.max(axis=1).sum()
-    if potential(order)[0] < highest - ROUNDING * abs(highest):
+    nothing = np.zeros((2, graph.n_edges, nodes.shape[1]))
+    decode(order[0], nothing, *tables.arrays, _outward(graph))
+    highest = tables.largest()
+    if tables.log_potential(order)[0] < highest - ROUNDING * abs(highest):
         other = disorder[:1].copy()
-        annealed(other, lambda x, factor: sweep(x, factor * edge_tables, factor * node_tables), n_sweeps)
-        order = max(order, other, key=lambda x: potential(x)[0])
+        annealed(other, lambda x, factor: sweep(x, factor * edges, factor * nodes), n_sweeps)
+        order = max(order, other, key=lambda x: tables.log_potential(x)[0])
     x = np.concatenate([disorder, order])
-    return starts_meet(x, lambda x: sweep(x, *tables), potential, n_sweeps)
+    return starts_meet(x, lambda x: sweep(x, edges, nodes), tables.log_potential, n_sweeps)
 
 
 _links = lru_cache(maxsize=32)(factor_links)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import flag, is_number, numeric_array, sequence, whole_number
+from pymc_mrf.checks import first_cell, flag, is_number, numeric_array, sequence, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -89,6 +89,11 @@ def grid(
             ends.append((cells.ravel(), np.roll(cells, [-s for s in step], range(len(shape))).ravel()))
         else:
             ends.append(_shifted(cells, step))
+    return _lattice(shape, ends)
+
+
+def _lattice(shape: tuple[int, ...], ends: list[tuple[np.ndarray, np.ndarray]]) -> PairwiseGraph:
+    """Graph of the cells of a lattice, with edges in the order of their first node."""
     u, v = np.concatenate(ends, axis=1)
     by_first = np.argsort(u, kind="stable")
     return _by_number(list(itertools.product(*map(range, shape))), u[by_first], v[by_first])
@@ -107,15 +112,11 @@ def hexagonal(rows: int, columns: int) -> PairwiseGraph:
     shape = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
     cells = np.arange(np.prod(shape)).reshape(shape)
     ends = [_shifted(cells, (0, 1)), _shifted(cells, (1, 0))]
-    u, v = _shifted(cells, (1, 1))
-    odd = u // shape[1] % 2 == 1
-    ends.append((u[odd], v[odd]))
-    u, v = _shifted(cells, (1, -1))
-    even = u // shape[1] % 2 == 0
-    ends.append((u[even], v[even]))
-    u, v = np.concatenate(ends, axis=1)
-    by_first = np.argsort(u, kind="stable")
-    return _by_number(list(itertools.product(*map(range, shape))), u[by_first], v[by_first])
+    for step, is_odd in (((1, 1), True), ((1, -1), False)):  # odd rows are shifted
+        u, v = _shifted(cells, step)
+        own = u // shape[1] % 2 == is_odd
+        ends.append((u[own], v[own]))
+    return _lattice(shape, ends)
 
 
 def chain(n_nodes: int) -> PairwiseGraph:
@@ -222,10 +223,8 @@ def _points(points: Any, nodes: Iterable[Hashable] | None) -> tuple[np.ndarray, 
             f"points must have shape (n, p), a row with p coordinates for each node, not {xy.shape}"
         )
     if not np.isfinite(xy).all():
-        row, axis = np.argwhere(~np.isfinite(xy))[0].tolist()
-        raise ValueError(
-            f"points[{row}, {axis}] is {xy[row, axis]}; leave out points without coordinates"
-        )
+        cell = first_cell(~np.isfinite(xy))
+        raise ValueError(f"points{list(cell)} is {xy[cell]}; leave out points without coordinates")
     labels = list(range(len(xy))) if nodes is None else sequence(nodes, "nodes", "labels")
     if len(labels) != len(xy):
         raise ValueError(

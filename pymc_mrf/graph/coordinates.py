@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.checks import repeated
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -28,18 +29,18 @@ def coords(graph: Any) -> dict[str, list]:
     graph = as_directed_or_not(graph)
     labels = list(graph.edge_labels)
     names = [str(u) for u in graph.nodes]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    if twice := repeated(names):
         raise ValueError(
-            f"graph: two nodes are {twice!r} as text; relabel the nodes (networkx.relabel_nodes) so that "
+            f"graph: two nodes are {twice[0]!r} as text; relabel the nodes (networkx.relabel_nodes) so that "
             "str(node) is unique"
         )
-    if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
+    if twice := repeated(labels):
         pairs = [(names[u], names[v]) for u, v in graph.edges.tolist()]
-        first, second, *_ = [pair for pair, label in zip(pairs, labels, strict=True) if label == twice]
+        first, second, *_ = [
+            pair for pair, label in zip(pairs, labels, strict=True) if label == twice[0]
+        ]
         raise ValueError(
-            f"graph: the edges {first!r} and {second!r} have the same label {twice!r}; relabel the nodes "
+            f"graph: the edges {first!r} and {second!r} have the same label {twice[0]!r}; relabel the nodes "
             "(networkx.relabel_nodes) so that no name has two dashes"
         )
     return {"node": node_labels(graph), "edge": labels}

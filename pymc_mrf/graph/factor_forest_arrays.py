@@ -8,7 +8,7 @@ import numpy as np
 
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.graph.forest_arrays import block_of_node
+from pymc_mrf.graph.forest_arrays import blocks_of_nodes
 from pymc_mrf.graph.read_only import read_only
 
 
@@ -130,7 +130,7 @@ def factor_forest_arrays(
         If the blocks are not a partition of the free variables, or a block has a cycle.
     """
     blocks = [[int(i) for i in members] for members in partition]
-    owner = block_of_node(graph.n_variables, blocks, clamped).tolist()
+    owner = blocks_of_nodes(range(graph.n_variables), blocks, clamped)
     links = factor_links(graph)
     cards = graph.cardinalities
     variable, stride = links.variable.tolist(), links.stride.tolist()

@@ -1,13 +1,9 @@
 """`FactorGraph`: the immutable structure of a field with cliques of any size."""
 
-import hashlib
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from pymc_mrf.checks import sequence
+from pymc_mrf.checks import is_integer, repeated, sequence
 from pymc_mrf.graph.frozen import Frozen
 
 MAX_SCOPE = 10
@@ -67,13 +63,13 @@ class FactorGraph(Frozen):
                         f"scopes[{f}] names variable {v}, but there are {len(cards)} variables "
                         f"(0..{len(cards) - 1}), one per entry of cardinalities"
                     )
-            if len(set(variables)) != len(variables):
+            if repeated(variables):
                 raise ValueError(
                     f"scopes[{f}] = {variables} names a variable twice; keep the diagonal of its "
                     "table (numpy.diagonal) and name the variable once"
                 )
             checked.append(variables)
-        self.__dict__.update(scopes=tuple(checked), cardinalities=cards)
+        self._hold(scopes=tuple(checked), cardinalities=cards)
 
     @property
     def n_variables(self) -> int:
@@ -90,10 +86,21 @@ class FactorGraph(Frozen):
         """Shape of each factor's table."""
         return tuple(tuple(self.cardinalities[v] for v in scope) for scope in self.scopes)
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of scopes and cardinalities: equal exactly for equal factor graphs."""
-        return hashlib.sha256(repr((self.scopes, self.cardinalities)).encode()).hexdigest()
+    def each_table(self, tables: Any) -> Iterator[tuple[Any, tuple[int, ...], str]]:
+        """Yield the table of each factor, its shape and its name in errors; refuse too few or too many."""
+        if isinstance(tables, Mapping):
+            raise TypeError("tables must be a sequence of tables in the order of scopes, not a mapping")
+        tables = sequence(tables, "tables", "log tables, one per factor")
+        if len(tables) != self.n_factors:
+            raise ValueError(
+                f"tables has {len(tables)} entries but scopes has {self.n_factors}; each factor needs one "
+                "table"
+            )
+        names = (f"tables[{f}]" for f in range(self.n_factors))
+        yield from zip(tables, self.table_shapes, names, strict=True)
+
+    def _content(self) -> bytes:
+        return repr((self.scopes, self.cardinalities)).encode()
 
     def __repr__(self) -> str:
         return (
@@ -106,7 +113,7 @@ class FactorGraph(Frozen):
 
 
 def _integer(value: Any, name: str) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    if not is_integer(value):
         raise TypeError(
             f"{name}: {value!r} is not an integer; variables and their numbers of states are"
         )

@@ -1,10 +1,11 @@
 """A tree partition of a pairwise graph as flat arrays: the form in which kernels take it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.checks import sequence
 from pymc_mrf.graph.read_only import read_only
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -52,37 +53,43 @@ class ForestArrays(NamedTuple):
         return read_only, (type(self), *self)
 
 
-def block_of_node(
-    n_nodes: int, partition: Sequence[Iterable[int]], clamped: Iterable[int] = ()
-) -> np.ndarray:
-    """Block of each node index, (d,) int64, -1 for clamped nodes.
+def blocks_of_nodes(
+    labels: Sequence[Hashable], partition: Sequence[Iterable[Hashable]], clamped: Iterable[Hashable] = ()
+) -> list[int]:
+    """Block of each node, -1 for clamped nodes.
 
     Raises
     ------
-    ValueError
-        If a block is empty, or a node is unknown, in no block, in two, or in one although clamped.
+    TypeError, ValueError
+        If a block is no sequence or empty, or a node is unknown, in no block, in two, or in one although
+        clamped.
     """
-    block = np.full(n_nodes, -1, dtype=np.int64)
-    fixed = set(clamped)
-    for b, nodes in enumerate(partition):
-        nodes = list(nodes)
-        if not nodes:
-            raise ValueError(f"partition[{b}] is empty; leave it out")
-        for i in nodes:
-            if not 0 <= i < n_nodes:
-                raise ValueError(f"partition[{b}] names node {i}; nodes are 0..{n_nodes - 1}")
-            if i in fixed:
-                raise ValueError(f"partition[{b}] names node {i}, which is clamped; leave it out")
-            if block[i] >= 0:
-                raise ValueError(f"partition: node {i} is in block {block[i]} and again in block {b}")
-            block[i] = b
-    missing = [i for i in np.flatnonzero(block < 0).tolist() if i not in fixed]
+    index = {label: i for i, label in enumerate(labels)}
+    block_of, fixed = [-1] * len(labels), set(clamped)
+    for k, block in enumerate(partition):
+        members = sequence(block, f"partition[{k}]", "nodes")
+        if not members:
+            raise ValueError(f"partition[{k}] is empty; leave it out")
+        for label in members:
+            if not isinstance(label, Hashable) or label not in index:
+                raise ValueError(f"partition[{k}] names {label!r}, which is not a node of the graph")
+            if label in fixed:
+                raise ValueError(f"partition[{k}] names node {label!r}, which is clamped; leave it out")
+            v = index[label]
+            if block_of[v] == k:
+                raise ValueError(f"partition[{k}] names node {label!r} twice")
+            if block_of[v] >= 0:
+                raise ValueError(
+                    f"partition: node {label!r} is in blocks {block_of[v]} and {k}; keep it in one of them"
+                )
+            block_of[v] = k
+    missing = [label for label in labels if block_of[index[label]] < 0 and label not in fixed]
     if missing:
         raise ValueError(
-            f"partition: node {missing[0]} is in no block ({len(missing)} such nodes); "
-            "a single node may be a block"
+            f"partition: node {missing[0]!r} is in no block ({len(missing)} such nodes); "
+            "every node must be in one, also alone"
         )
-    return block
+    return block_of
 
 
 def forest_arrays(
@@ -108,15 +115,15 @@ def forest_arrays(
     ValueError
         If the blocks are not a partition of the free nodes, or a block has a cycle.
     """
-    block = block_of_node(graph.n_nodes, partition, clamped)
+    owner = blocks_of_nodes(range(graph.n_nodes), partition, clamped)
     indptr, near, near_edge = (
         a.tolist() for a in (graph.arrays.indptr, graph.arrays.neighbors, graph.arrays.edge_ids)
     )
-    owner = block.tolist()
     seen = [False] * graph.n_nodes
-    nodes, parent, parent_edge, block_ptr = [], [], [], [0]
+    placed: list[tuple[int, int, int]] = []  # (node, parent, edge)
+    block_ptr = [0]
     for b, members in enumerate(partition):
-        order = []  # (node, parent, edge), parents before children
+        order = []  # parents before children
         for root in members:
             if seen[root]:
                 continue
@@ -136,11 +143,9 @@ def forest_arrays(
                         )
                     seen[j] = True
                     stack.append((j, i, near_edge[k]))
-        for i, p, edge in reversed(order):
-            nodes.append(i)
-            parent.append(p)
-            parent_edge.append(edge)
-        block_ptr.append(len(nodes))
+        placed += reversed(order)
+        block_ptr.append(len(placed))
+    nodes, parent, parent_edge = map(list, zip(*placed, strict=True)) if placed else ([], [], [])
     out_ptr, out_nodes, out_neighbors, out_edges = [0], [], [], []
     for b in range(len(partition)):
         for i in nodes[block_ptr[b] : block_ptr[b + 1]]:
@@ -152,7 +157,7 @@ def forest_arrays(
         out_ptr.append(len(out_edges))
     position = np.full(graph.n_nodes + 1, -1)  # the last one is that of no node
     position[nodes] = np.arange(len(nodes))
-    u, v = block[graph.edges].T
+    u, v = np.array(owner)[graph.edges].T
     updates = (u >= 0).astype(np.int64) + ((v >= 0) & (v != u))
     weight = np.divide(1.0, updates, out=np.zeros(graph.n_edges), where=updates > 0)
 

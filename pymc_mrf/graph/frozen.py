@@ -1,20 +1,34 @@
 """`Frozen`: base of what describes the structure of a field."""
 
+import hashlib
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 
 class Frozen(ABC):
     """Attributes cannot be set, and objects are equal exactly if their `digest` is.
 
-    Subclasses write what they hold to ``__dict__``, and tell the digest in ``repr``: PyTensor's compilation
-    cache keys on it.
+    Subclasses tell the digest in ``repr``: PyTensor's compilation cache keys on it.
     """
 
-    @property
+    def _hold(self, **attributes: Any) -> None:
+        """Take over attributes; nobody may write to arrays from now on."""
+        for value in attributes.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        self.__dict__.update(attributes)
+
     @abstractmethod
+    def _content(self) -> bytes:
+        """Return all that makes objects differ."""
+
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content."""
+        """SHA-256 of the content: equal exactly for equal objects."""
+        return hashlib.sha256(self._content()).hexdigest()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; build a new one instead")
@@ -24,3 +38,27 @@ class Frozen(ABC):
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.digest == other.digest
+
+
+class LabelledGraph(Frozen):
+    """Base of graphs with labels of nodes in an order, and edges in an order.
+
+    Attributes
+    ----------
+    nodes : tuple of d hashables
+    edges : (r, 2) int64 array
+        Positions in `nodes` of the two nodes of each edge.
+    """
+
+    nodes: tuple[Any, ...]
+    edges: np.ndarray
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes d."""
+        return len(self.nodes)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges r."""
+        return len(self.edges)

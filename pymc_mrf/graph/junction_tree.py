@@ -1,6 +1,5 @@
 """`JunctionTree`: the plan of an exact computation, its costs known before it is paid for."""
 
-import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
@@ -86,7 +85,7 @@ class JunctionTree(Frozen):
             )
         else:
             cost = order_cost(adjacency, cards, order)
-        self.__dict__.update(
+        self._hold(
             cardinalities=cards,
             n_scopes=len(scopes),
             order=tuple(map(int, order)),
@@ -144,11 +143,8 @@ class JunctionTree(Frozen):
         order.setflags(write=False)
         return order
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of cardinalities, scopes and order: equal exactly for equal trees."""
-        content = repr((self.cardinalities, self.scopes, self.n_scopes, self.order))
-        return hashlib.sha256(content.encode()).hexdigest()
+    def _content(self) -> bytes:
+        return repr((self.cardinalities, self.scopes, self.n_scopes, self.order)).encode()
 
     def __repr__(self) -> str:
         return (

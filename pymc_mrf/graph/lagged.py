@@ -4,7 +4,6 @@ Nodes are the columns of a table whose rows are in an order. An *arrow* leads fr
 to a node of the present row, maybe the same one; a *link* joins two nodes of the present row.
 """
 
-import hashlib
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
@@ -12,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import sequence, whole_number
-from pymc_mrf.graph.frozen import Frozen
+from pymc_mrf.checks import repeated, whole_number
+from pymc_mrf.graph.frozen import LabelledGraph
 from pymc_mrf.graph.read_only import read_only
-from pymc_mrf.graph.structure import PairwiseGraph, as_graph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph, positions_of_pairs
 
 
 class ArrowArrays(NamedTuple):
@@ -44,7 +43,7 @@ class ArrowArrays(NamedTuple):
         return read_only, (type(self), *self)
 
 
-class LaggedGraph(Frozen):
+class LaggedGraph(LabelledGraph):
     """Directed graph from earlier rows of a table to the present row, with ordered nodes and edges, frozen.
 
     Its edges are the links, then all arrows of the first lag, then those of the next.
@@ -80,9 +79,7 @@ class LaggedGraph(Frozen):
     ('a--b', 'a->a', 'a->b')
     """
 
-    nodes: tuple[Hashable, ...]
     lags: tuple[int, ...]
-    edges: np.ndarray
     lag_of: np.ndarray
 
     def __init__(
@@ -94,41 +91,14 @@ class LaggedGraph(Frozen):
     ) -> None:
         within, lags = PairwiseGraph(nodes, links), _lags(lag)
         index = {label: i for i, label in enumerate(within.nodes)}
-        found: dict[tuple[int, int], int] = {}
-        for arrow in sequence(arrows, "arrows", "pairs of node labels"):
-            if isinstance(arrow, str | bytes) or not hasattr(arrow, "__len__") or len(arrow) != 2:
-                raise ValueError(
-                    f"arrows holds {arrow!r}, which is no pair of node labels (from, to); give a list "
-                    "such as [(u, v), ...]"
-                )
-            for label in arrow:
-                if not isinstance(label, Hashable) or label not in index:
-                    raise ValueError(
-                        f"graph: arrow {arrow!r} names the node {label!r}, which is not in `nodes`; add it "
-                        "there, or leave the arrow out"
-                    )
-            pair = index[arrow[0]], index[arrow[1]]
-            if pair in found:
-                raise ValueError(
-                    f"graph: the arrow {arrow[0]!r}->{arrow[1]!r} occurs twice; keep one of them"
-                )
-            found[pair] = len(found)
-        pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2)
+        found = list(positions_of_pairs(arrows, "arrow", index))
+        if twice := repeated(found):
+            u, v = (within.nodes[i] for i in twice[0])
+            raise ValueError(f"graph: the arrow {u!r}->{v!r} occurs twice; keep one of them")
+        pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
         edges = np.concatenate([within.edges, *[pairs] * len(lags)])
         lag_of = np.repeat(np.arange(len(lags) + 1), [within.n_edges, *[len(pairs)] * len(lags)])
-        for array in (edges, lag_of):
-            array.setflags(write=False)
-        self.__dict__.update(nodes=within.nodes, lags=lags, edges=edges, lag_of=lag_of)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes d."""
-        return len(self.nodes)
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges r."""
-        return len(self.edges)
+        self._hold(nodes=within.nodes, lags=lags, edges=edges, lag_of=lag_of)
 
     @property
     def n_links(self) -> int:
@@ -145,11 +115,9 @@ class LaggedGraph(Frozen):
             for (u, v), k in zip(self.edges.tolist(), self.lag_of.tolist(), strict=True)
         )
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of node labels, lags and edges: equal exactly for equal graphs."""
-        content = repr((self.nodes, self.lags)).encode() + b"|"
-        return hashlib.sha256(content + self.edges.tobytes() + self.lag_of.tobytes()).hexdigest()
+    def _content(self) -> bytes:
+        arrays = self.edges.tobytes() + self.lag_of.tobytes()
+        return repr((self.nodes, self.lags)).encode() + b"|" + arrays
 
     @cached_property
     def arrays(self) -> ArrowArrays:
@@ -191,9 +159,7 @@ class LaggedGraph(Frozen):
 def _restored(nodes: tuple, lags: tuple, edges: np.ndarray, lag_of: np.ndarray) -> LaggedGraph:
     """Graph with these attributes."""
     graph = LaggedGraph.__new__(LaggedGraph)
-    for array in (edges, lag_of):
-        array.setflags(write=False)
-    graph.__dict__.update(nodes=nodes, lags=lags, edges=edges, lag_of=lag_of)
+    graph._hold(nodes=nodes, lags=lags, edges=edges, lag_of=lag_of)
     return graph
 
 

@@ -79,14 +79,14 @@ def tree_edge_probabilities(graph: PairwiseGraph) -> np.ndarray:
 
 
 def _check_size(graph: PairwiseGraph, laplacian, order: np.ndarray) -> None:
-    rows = laplacian.tocoo()
-    off = rows.row != rows.col
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows.row[off], minlength=len(order)))])
-    by_row = np.lexsort((rows.col[off], rows.row[off]))
+    pattern = laplacian.tocsr(copy=True)
+    pattern.setdiag(0.0)
+    pattern.eliminate_zeros()
+    pattern.sort_indices()
+    pointers, columns = (values.astype(np.int32) for values in (pattern.indptr, pattern.indices))
     kinds = np.zeros(len(order), dtype=np.int64)
-    lengths = clique_contents(
-        indptr.astype(np.int32), rows.col[off][by_row].astype(np.int32), order.astype(np.int64), kinds, 1
-    )[0].astype(np.float64)
+    contents, _ = clique_contents(pointers, columns, order.astype(np.int64), kinds, 1)
+    lengths = contents.astype(np.float64)
     n_entries, n_squares = lengths.sum(), (lengths**2).sum()
     if n_entries > MAX_ENTRIES or n_squares > MAX_SQUARES:
         raise ValueError(

@@ -4,8 +4,7 @@ Node and edge order are part of the structure: column i of a data array belongs 
 entry e of a parameter vector belongs to edge e, in the order in which the graph lists them.
 """
 
-import hashlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from pymc_mrf.checks import sequence
 from pymc_mrf.graph.coloring import color_classes
-from pymc_mrf.graph.frozen import Frozen
+from pymc_mrf.graph.frozen import LabelledGraph
 from pymc_mrf.graph.read_only import read_only
 
 if TYPE_CHECKING:
@@ -49,11 +48,8 @@ class GraphArrays(NamedTuple):
         return read_only, (type(self), *self)
 
 
-class PairwiseGraph(Frozen):
+class PairwiseGraph(LabelledGraph):
     """Undirected simple graph with ordered nodes and ordered edges, frozen.
-
-    Its attribute `nodes` holds labels; its attribute `edges`, (r, 2), holds no labels but the positions in
-    `nodes` of the two nodes of each edge.
 
     Parameters
     ----------
@@ -61,6 +57,13 @@ class PairwiseGraph(Frozen):
         Node labels, all different, in column order. Isolated nodes are allowed.
     edges : iterable of pairs of labels
         Edges in parameter order, without self-loops and without repetitions (in either direction).
+
+    Attributes
+    ----------
+    nodes : tuple of d hashables
+        Labels in column order.
+    edges : (r, 2) int64 array
+        No labels but the positions in `nodes` of the two nodes of each edge, read-only.
 
     Raises
     ------
@@ -73,9 +76,6 @@ class PairwiseGraph(Frozen):
     >>> PairwiseGraph(["a", "b", "c"], [("a", "b"), ("b", "c")]).edge_labels
     ('a--b', 'b--c')
     """
-
-    _nodes: tuple[Hashable, ...]
-    _edges: np.ndarray
 
     def __init__(self, nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]]) -> None:
         # the letters of a text are labels
@@ -99,90 +99,42 @@ class PairwiseGraph(Frozen):
             raise ValueError(f"graph: the node label {repeated!r} occurs twice; labels must differ")
         ends: list[int] = []
         seen = set()
-        for edge in sequence(edges, "edges", "pairs of node labels"):
-            if isinstance(edge, str | bytes) or not hasattr(edge, "__len__") or len(edge) != 2:
-                raise ValueError(
-                    f"edges holds {edge!r}, which is no pair of node labels; give a list such as "
-                    "[(u, v), ...], of a data frame frame[[first, second]].to_numpy()"
-                )
-            u, v = edge
-            try:
-                i, j = index[u], index[v]
-            except (KeyError, TypeError):
-                label = v if isinstance(u, Hashable) and u in index else u
-                raise ValueError(
-                    f"graph: edge {edge!r} names the node {label!r}, which is not in `nodes`; "
-                    "add it there, or leave the edge out"
-                ) from None
+        for i, j in positions_of_pairs(edges, "edge", index):
             if i == j:
                 raise ValueError(
-                    f"graph has a self-loop at node {u!r}; remove it "
+                    f"graph has a self-loop at node {nodes[i]!r}; remove it "
                     "(for networkx: graph.remove_edges_from(nx.selfloop_edges(graph)))"
                 )
             key = i * len(nodes) + j if i < j else j * len(nodes) + i
             if key in seen:
-                raise ValueError(f"graph: the edge {u!r}--{v!r} occurs twice; keep one of them")
+                raise ValueError(
+                    f"graph: the edge {nodes[i]!r}--{nodes[j]!r} occurs twice; keep one of them"
+                )
             seen.add(key)
             ends += (i, j)
-        array = np.array(ends, dtype=np.int64).reshape(-1, 2)
-        array.setflags(write=False)
-        self.__dict__.update(_nodes=nodes, _edges=array)
-
-    @property
-    def nodes(self) -> tuple[Hashable, ...]:
-        """Node labels in column order."""
-        return self._nodes
-
-    @property
-    def edges(self) -> np.ndarray:
-        """Node indices of the edges, (r, 2) int64, read-only."""
-        return self._edges
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes d."""
-        return len(self._nodes)
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges r."""
-        return len(self._edges)
+        self._hold(nodes=nodes, edges=np.array(ends, dtype=np.int64).reshape(-1, 2))
 
     @cached_property
     def edge_labels(self) -> tuple[str, ...]:
         """Labels "u--v" in parameter order."""
-        names = [f"{label}" for label in self._nodes]
-        return tuple(f"{names[u]}--{names[v]}" for u, v in self._edges.tolist())
+        names = [f"{label}" for label in self.nodes]
+        return tuple(f"{names[u]}--{names[v]}" for u, v in self.edges.tolist())
 
     @cached_property
     def arrays(self) -> GraphArrays:
         """Flat read-only arrays for the kernels."""
         d, r = self.n_nodes, self.n_edges
-        ends = self._edges.T.reshape(-1)  # (2 r,)
-        others = self._edges[:, ::-1].T.reshape(-1)
+        ends = self.edges.T.reshape(-1)  # (2 r,)
+        others = self.edges[:, ::-1].T.reshape(-1)
         ids = np.tile(np.arange(r, dtype=np.int64), 2)
         by_node = np.lexsort((others, ends))
         indptr = np.zeros(d + 1, dtype=np.int64)
         np.cumsum(np.bincount(ends, minlength=d), out=indptr[1:])
-        neighbors, edge_ids = others[by_node], ids[by_node]
-        order, color_ptr = color_classes(d, self._edges)
-        arrays = GraphArrays(
-            self._edges,
-            indptr,
-            np.ascontiguousarray(neighbors),
-            np.ascontiguousarray(edge_ids),
-            order,
-            color_ptr,
-        )
-        for array in arrays:
-            array.setflags(write=False)
-        return arrays
+        colors = color_classes(d, self.edges)
+        return read_only(GraphArrays, self.edges, indptr, others[by_node], ids[by_node], *colors)
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of node labels and edges: equal exactly for equal graphs."""
-        content = repr(self._nodes).encode() + b"|" + self._edges.tobytes()
-        return hashlib.sha256(content).hexdigest()
+    def _content(self) -> bytes:
+        return repr(self.nodes).encode() + b"|" + self.edges.tobytes()
 
     @classmethod
     def from_networkx(cls, graph: "nx.Graph") -> "PairwiseGraph":
@@ -204,16 +156,38 @@ class PairwiseGraph(Frozen):
         import networkx as nx
 
         graph = nx.Graph()
-        graph.add_nodes_from(self._nodes)
-        graph.add_edges_from((self._nodes[u], self._nodes[v]) for u, v in self._edges)
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from((self.nodes[u], self.nodes[v]) for u, v in self.edges)
         return graph
 
     def __repr__(self) -> str:
         return f"PairwiseGraph({self.n_nodes} nodes, {self.n_edges} edges, sha256={self.digest[:16]})"
 
     def __reduce__(self):
-        labels = self._nodes
-        return (PairwiseGraph, (labels, [(labels[u], labels[v]) for u, v in self._edges]))
+        labels = self.nodes
+        return (PairwiseGraph, (labels, [(labels[u], labels[v]) for u, v in self.edges]))
+
+
+def positions_of_pairs(
+    pairs: Any, kind: str, index: Mapping[Hashable, int]
+) -> Iterator[tuple[int, int]]:
+    """Yield the positions of both labels of each pair, an "edge" or an "arrow"; refuse what is no pair."""
+    for pair in sequence(pairs, f"{kind}s", "pairs of node labels"):
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ValueError(
+                f"{kind}s holds {pair!r}, which is no pair of node labels; give a list such as "
+                "[(u, v), ...], of a data frame frame[[first, second]].to_numpy()"
+            )
+        u, v = pair
+        try:
+            positions = index[u], index[v]
+        except (KeyError, TypeError):
+            label = v if isinstance(u, Hashable) and u in index else u
+            raise ValueError(
+                f"graph: {kind} {pair!r} names the node {label!r}, which is not in `nodes`; "
+                f"add it there, or leave the {kind} out"
+            ) from None
+        yield positions
 
 
 def as_graph(graph: Any) -> PairwiseGraph:

@@ -21,8 +21,6 @@ from collections.abc import Iterable, Sequence
 
 WHITE, GRAY, RED, BLACK = range(4)
 
-ORDERS = ("priority", "random")
-
 MAX_WAYS_OUT = 12
 """A vertex with more neighbours left is taken to be in no pocket: its surroundings are not searched."""
 

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import flag, random_generator, sequence
+from pymc_mrf.checks import check_option, flag, random_generator, sequence
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_tree_partition import factor_trees
+from pymc_mrf.graph.forest_arrays import blocks_of_nodes
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.tree_dissolution import dissolve_small_trees
-from pymc_mrf.graph.tree_growth import ORDERS, PaperGrowth, PocketGrowth, TreeGrowth
+from pymc_mrf.graph.tree_growth import PaperGrowth, PocketGrowth, TreeGrowth
 
 if TYPE_CHECKING:
     import networkx as nx
-
-METHODS = ("pockets", "paper")
 
 
 def tree_partition(
@@ -84,9 +83,8 @@ def tree_partition(
     >>> tree_partition(nx.cycle_graph(4), rng=np.random.default_rng(1))
     [[0, 1, 2], [3]]
     """
-    for name, value, allowed in (("method", method, METHODS), ("order", order, ORDERS)):
-        if value not in allowed:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+    check_option(method, "method", ("pockets", "paper"))
+    check_option(order, "order", ("priority", "random"))
     backtrack, simplify = flag(backtrack, "backtrack"), flag(simplify, "simplify")
     rng = random_generator(rng, "rng")
     if isinstance(graph, FactorGraph):
@@ -205,7 +203,7 @@ def check_tree_partition(
     Raises
     ------
     TypeError
-        If `graph` is of another type.
+        If `graph` is of another type, or a block is no sequence.
     ValueError
         If a node is missing, unknown or in two blocks, a block is empty, contains a cycle or falls
         apart, or a factor joins variables in two blocks. The message names the offender.
@@ -219,7 +217,7 @@ def check_tree_partition(
         graph = as_graph(graph)
         labels = graph.nodes
         scopes = graph.edges.tolist()
-    block_of = _blocks_of_nodes(labels, partition)
+    block_of = blocks_of_nodes(labels, partition)
     links: list[list[tuple[Hashable, Hashable]]] = [[] for _ in partition]
     for f, scope in enumerate(scopes):
         within: dict[int, list[int]] = {}
@@ -240,33 +238,6 @@ def check_tree_partition(
                 links[k].append((labels[scope[0]], labels[scope[1]]))
     for k, block in enumerate(partition):
         _check_tree(k, block, links[k], forests=forests)
-
-
-def _blocks_of_nodes(labels: Sequence[Hashable], partition: Sequence[Sequence[Hashable]]) -> list[int]:
-    index = {label: i for i, label in enumerate(labels)}
-    block_of = [-1] * len(labels)
-    for k, block in enumerate(partition):
-        if isinstance(block, str) or not hasattr(block, "__iter__"):
-            raise ValueError(
-                f"partition[{k}] must be a sequence of nodes, not {block!r}; a partition is a list of lists"
-            )
-        for label in block:
-            if not isinstance(label, Hashable) or label not in index:
-                raise ValueError(f"partition[{k}] names {label!r}, which is not a node of the graph")
-            v = index[label]
-            if block_of[v] == k:
-                raise ValueError(f"partition[{k}] names node {label!r} twice")
-            if block_of[v] >= 0:
-                raise ValueError(
-                    f"partition: node {label!r} is in blocks {block_of[v]} and {k}; keep it in one of them"
-                )
-            block_of[v] = k
-        if len(block) == 0:
-            raise ValueError(f"partition[{k}] is empty; leave it out")
-    if -1 in block_of:
-        missing = labels[block_of.index(-1)]
-        raise ValueError(f"partition: node {missing!r} is in no block; every node must be in one")
-    return block_of
 
 
 def _check_tree(

@@ -1,6 +1,6 @@
 """Figures with one or several plots, and the options of their visuals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -8,56 +8,156 @@ import xarray as xr
 
 # Okabe & Ito (2008), told apart with every colour vision
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
-
+POINTS = {"color": CATEGORICAL[0], "marker": "o", "markersize": 4, "linestyle": ""}
+INTERVALS = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8}
 
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
 
 
-def require_matplotlib(function: str) -> None:
-    """Raise an ImportError that names the extra if matplotlib is missing."""
+def literal(name: Any, backend: str = "matplotlib") -> str:
+    """Text of a name, in whose dollar signs matplotlib sees no formula."""
+    return str(name).replace("$", r"\$") if backend == "matplotlib" else str(name)
+
+
+def stacked(parts: Mapping[str, xr.DataArray], name: str) -> xr.Dataset:
+    """Stack coordinates of points along the dimension "plot_axis" that visuals of ArviZ read."""
+    arrays = xr.broadcast(*parts.values())
+    together = xr.concat(arrays, dim="plot_axis", coords="minimal", compat="override")
+    return together.assign_coords(plot_axis=list(parts)).to_dataset(name=name)
+
+
+class Plot:
+    """A plot in the making: what a user wants of it, and from `open` on its `PlotCollection`.
+
+    Parameters
+    ----------
+    function : str
+        That makes it.
+    names : sequence of str
+        All visuals that it has.
+    visuals : mapping or None
+        Of the user: keyword arguments for each visual, or False to leave it out.
+    backend : str or None
+        Of the user. Matplotlib alone is served, and is the default, unless `any_backend`; then the default
+        is ``rcParams["plot.backend"]``.
+    pc_kwargs : mapping
+        Of the user, for `PlotCollection.wrap`.
+    any_backend : bool
+
+    Attributes
+    ----------
+    pc : PlotCollection
+    pc_kwargs : mapping
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `visuals` is no mapping of keyword arguments or names something else, or for another backend.
+    ImportError
+        If the backend is not installed.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        names: Sequence[str],
+        visuals: Mapping[str, Any] | None,
+        backend: str | None,
+        pc_kwargs: Mapping[str, Any],
+        *,
+        any_backend: bool = False,
+    ) -> None:
+        self._visuals = _checked_visuals(visuals, names)
+        self.backend = _any_backend(backend) if any_backend else _matplotlib(backend, function)
+        self.pc_kwargs = pc_kwargs
+        self.pc: Any = None
+
+    def open(
+        self, data: xr.Dataset, figsize: tuple[float, float], *, by_chain: bool = False, **defaults: Any
+    ) -> Any:
+        """Make the collection, with one plot for `data` unless options ask for more, and return it.
+
+        `by_chain` gives every chain a colour.
+        """
+        from arviz_plots import PlotCollection
+
+        options = {**defaults, **self.pc_kwargs}
+        figure: dict[str, Any] = {} if self.backend == "none" else {"figsize": figsize}
+        if self.backend == "matplotlib":
+            figure["layout"] = "constrained"  # makes room for legends
+        options["figure_kwargs"] = {**figure, **options.get("figure_kwargs", {})}
+        if by_chain:
+            options = {"color": list(CATEGORICAL), **options}
+            options["aes"] = {"color": ["chain"], **options.get("aes", {})}
+        self.pc = PlotCollection.wrap(data, backend=self.backend, **options)
+        return self.pc
+
+    def shows(self, name: str) -> bool:
+        """Whether a visual is to be drawn."""
+        return self._visuals.get(name) is not False
+
+    def style(self, name: str, /, **defaults: Any) -> dict[str, Any]:
+        """Keyword arguments of a visual, of which those of the user come before the defaults."""
+        return {**defaults, **(self._visuals.get(name) or {})}
+
+    def map(self, name: str, visual: Any, /, *, ignore_aes: Any = "all", **defaults: Any) -> None:
+        """Draw a visual in all plots, as `PlotCollection.map` does."""
+        if self.shows(name):
+            self.pc.map(visual, name, ignore_aes=ignore_aes, **self.style(name, **defaults))
+
+    def write(self, target: Any, **words: str) -> None:
+        """Write the visuals "title", "xlabel" and "ylabel" of matplotlib axes."""
+        for name, text in words.items():
+            if self.shows(name):
+                key = "label" if name == "title" else name
+                getattr(target, f"set_{name}")(**self.style(name, **{key: text, "fontsize": 10}))
+
+    def colorbar(self, artist: Any, name: str = "colorbar", /, **defaults: Any) -> Any:
+        """Draw the colour bar of an artist of matplotlib beside its axes, and return it if there is one."""
+        if not self.shows(name):
+            return None
+        return artist.figure.colorbar(artist, **self.style(name, ax=artist.axes, **defaults))
+
+    def chain_legend(self, n_chains: int) -> None:
+        """Draw the visual "legend" of the colours of several chains."""
+        if self.shows("legend") and n_chains > 1:
+            self.pc.add_legend("chain", **self.style("legend"))
+
+
+def _checked_visuals(visuals: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    visuals = {} if visuals is None else visuals
+    if not isinstance(visuals, Mapping):
+        raise TypeError(
+            f"visuals must be a dictionary such as {{{names[0]!r}: {{...}}}} or {{{names[0]!r}: False}}, not "
+            f"{visuals!r}"
+        )
+    for name, value in visuals.items():
+        if name not in names:
+            raise ValueError(
+                f"visuals has the key {name!r}; valid keys are {', '.join(map(repr, names))}"
+            )
+        if value is not False and not isinstance(value, Mapping):
+            raise TypeError(
+                f"visuals[{name!r}] must be a dictionary of keyword arguments, or False to leave it out, not "
+                f"{value!r}"
+            )
+    return visuals
+
+
+def _matplotlib(backend: Any, function: str) -> str:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
             f'{function} needs matplotlib; install it with pip install "pymc-mrf[plots]"'
         ) from error
-
-
-def matplotlib_collection(
-    data: xr.Dataset, *, function: str, backend: str | None, figsize: tuple[float, float], **kwargs
-) -> Any:
-    """Return a `PlotCollection` of matplotlib, with one plot for `data` unless `kwargs` ask for more.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    ValueError
-        If another backend is asked for.
-    """
-    require_matplotlib(function)
-    from arviz_plots import PlotCollection
-
     if backend not in (None, "matplotlib"):
         raise ValueError(f"{function} draws with matplotlib only; backend must not be {backend!r}")
-    figure_kwargs = {"figsize": figsize, "layout": "constrained", **kwargs.pop("figure_kwargs", {})}
-    return PlotCollection.wrap(data, backend="matplotlib", figure_kwargs=figure_kwargs, **kwargs)
+    return "matplotlib"
 
 
-def any_collection(
-    data: xr.Dataset,
-    *,
-    backend: str | None,
-    figsize: tuple[float, float],
-    by_chain: bool = False,
-    **kwargs,
-) -> Any:
-    """Return a `PlotCollection` of any backend, by default that of ``rcParams["plot.backend"]``.
-
-    `by_chain` gives every chain a colour.
-    """
+def _any_backend(backend: Any) -> str:
     from arviz_base import rcParams
-    from arviz_plots import PlotCollection
 
     backend = rcParams["plot.backend"] if backend is None else backend
     if not isinstance(backend, str) or backend not in BACKENDS:
@@ -70,52 +170,4 @@ def any_collection(
                 f'backend="{backend}" needs {backend}, which is not installed; pip install {backend}, or '
                 "leave backend out"
             ) from error
-    figure_kwargs: dict[str, Any] = {"figsize": figsize} if backend != "none" else {}
-    if backend == "matplotlib":
-        figure_kwargs["layout"] = "constrained"  # makes room for the legend
-    kwargs["figure_kwargs"] = {**figure_kwargs, **kwargs.get("figure_kwargs", {})}
-    if by_chain:
-        kwargs["aes"] = {"color": ["chain"], **kwargs.get("aes", {})}
-        kwargs.setdefault("color", list(CATEGORICAL))
-    return PlotCollection.wrap(data, backend=backend, **kwargs)
-
-
-def literal(name: Any, backend: str = "matplotlib") -> str:
-    """Text of a name, in whose dollar signs matplotlib sees no formula."""
-    return str(name).replace("$", r"\$") if backend == "matplotlib" else str(name)
-
-
-def visual_options(visuals: Mapping[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any]:
-    """Complete `visuals` by an empty dict per visual; False switches a visual off.
-
-    Raises
-    ------
-    ValueError
-        If `visuals` names something else.
-    """
-    visuals = {} if visuals is None else visuals
-    if not isinstance(visuals, Mapping):
-        raise TypeError(
-            f"visuals must be a dictionary such as {{{names[0]!r}: {{...}}}} or {{{names[0]!r}: False}}, not "
-            f"{visuals!r}"
-        )
-    unknown = [name for name in visuals if name not in names]
-    if unknown:
-        raise ValueError(
-            f"visuals has the key {unknown[0]!r}; valid keys are {', '.join(map(repr, names))}"
-        )
-    for name, value in visuals.items():
-        if value is not False and not isinstance(value, Mapping):
-            raise TypeError(
-                f"visuals[{name!r}] must be a dictionary of keyword arguments, or False to leave it out, not "
-                f"{value!r}"
-            )
-    return {name: visuals.get(name, {}) for name in names}
-
-
-def write_labels(target: Any, words: Mapping[str, str], options: Mapping[str, Any]) -> None:
-    """Write "title", "xlabel" and "ylabel" of matplotlib axes, but for what the options leave out."""
-    for name, text in words.items():
-        if options[name] is not False:
-            key = "label" if name == "title" else name
-            getattr(target, f"set_{name}")(**{key: text, "fontsize": 10, **options[name]})
+    return backend

@@ -7,28 +7,23 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import literal
+from pymc_mrf.plots._collection import Plot, literal
 from pymc_mrf.plots._places import Mosaic
 
 MAX_NODE_LABELS = 40  # per panel
 
 
-def draw_image(da: xr.DataArray, target: Any, tiles: Mosaic, labels: Any, style: dict) -> Any:
+def draw_image(da: xr.DataArray, target: Any, tiles: Mosaic, plot: Plot, **style: Any) -> Any:
     target.set_xticks([])
     target.set_yticks([])
-    if tiles.layers and labels is not False:
+    if tiles.layers and plot.shows("labels"):
         target.spines[:].set_visible(False)
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
-        look = {
-            "xytext": (2, -2),
-            "textcoords": "offset points",
-            "ha": "left",
-            "va": "top",
-            "fontsize": 8,
-        }
+        look = {"xytext": (2, -2), "textcoords": "offset points", "ha": "left", "va": "top"}
+        look = plot.style("labels", fontsize=8, bbox=box, **look)
         for k, (layer, (row, column)) in enumerate(tiles.layers.items()):
             text = str(layer) if k else f"layer {layer}"
-            target.annotate(text, (column - 0.5, row - 0.5), **{**look, "bbox": box, **labels})
+            target.annotate(text, (column - 0.5, row - 0.5), **look)
     return target.imshow(np.ma.masked_invalid(da.values), **{"interpolation": "nearest", **style})
 
 
@@ -37,8 +32,8 @@ def draw_polygons(
     target: Any,
     nodes: Sequence[Hashable],
     outlines: list[list[list[np.ndarray]]],
-    labels: Any,
-    style: dict,
+    plot: Plot,
+    **style: Any,
 ) -> Any:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import PathPatch
@@ -61,14 +56,14 @@ def draw_polygons(
     artist.set_clim(*limits)
     target.add_collection(artist)
     target.autoscale_view()
-    if len(nodes) <= MAX_NODE_LABELS and labels is not False:
+    if len(nodes) <= MAX_NODE_LABELS and plot.shows("labels"):
         from matplotlib.patheffects import withStroke
 
         halo = [withStroke(linewidth=2.0, foreground="white")]
-        look = {"ha": "center", "va": "center", "fontsize": 7, "path_effects": halo}
+        look = plot.style("labels", ha="center", va="center", fontsize=7, path_effects=halo)
         for node, parts in zip(nodes, outlines, strict=True):
             largest = max((part[0] for part in parts), key=lambda ring: abs(_area(ring)))
-            target.annotate(literal(node), _centre(largest), **{**look, **labels})
+            target.annotate(literal(node), _centre(largest), **look)
     return artist
 
 
@@ -89,31 +84,19 @@ def _centre(ring: np.ndarray) -> np.ndarray:
 
 
 def draw_nodes(
-    da: xr.DataArray,
-    target: Any,
-    graph: PairwiseGraph,
-    xy: np.ndarray,
-    style: dict,
-    edges: Any,
-    labels: Any,
+    da: xr.DataArray, target: Any, graph: PairwiseGraph, xy: np.ndarray, plot: Plot, **style: Any
 ) -> Any:
     from matplotlib.collections import LineCollection
 
     target.set_axis_off()
-    if edges is not False:
-        look = {"colors": "0.75", "linewidths": 0.6, "zorder": 1, **edges}
+    if plot.shows("edges"):
+        look = plot.style("edges", colors="0.75", linewidths=0.6, zorder=1)
         target.add_collection(LineCollection(list(xy[graph.edges]), **look))
-    named = graph.n_nodes <= MAX_NODE_LABELS and labels is not False
-    if named:
-        look = {
-            "xytext": (0, -8),
-            "textcoords": "offset points",
-            "fontsize": 8,
-            "ha": "center",
-            "va": "top",
-        }
+    if graph.n_nodes <= MAX_NODE_LABELS and plot.shows("labels"):
+        look = {"xytext": (0, -8), "textcoords": "offset points", "ha": "center", "va": "top"}
+        look = plot.style("labels", fontsize=8, **look)
         for label, place in zip(graph.nodes, xy, strict=True):
-            target.annotate(literal(label), place, **{**look, **labels})
+            target.annotate(literal(label), place, **look)
     target.margins(0.08)
     size = float(np.clip(6000.0 / graph.n_nodes, 12.0, 120.0))
     look = {"s": size, "edgecolors": "0.35", "linewidths": 0.6, "zorder": 2, **style}

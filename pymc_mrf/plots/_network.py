@@ -6,19 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.analysis._posterior import node_draws, of_nodes
 from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import (
-    CATEGORICAL,
-    literal,
-    matplotlib_collection,
-    require_matplotlib,
-)
+from pymc_mrf.plots._collection import CATEGORICAL, Plot, literal
 from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
 from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
 from pymc_mrf.plots._places import points
-from pymc_mrf.plots._shapes import shape_handles, shapes_of
+from pymc_mrf.plots._shapes import Shape, node_kinds, shape_handles, shapes_of
 
 MAX_NODE_LABELS = 150
 FONT_SIZE, LEGEND_FONT_SIZE = 8.5, 10.0
@@ -32,62 +28,71 @@ MAX_WIDTH = 16.0  # inches of networks side by side
 CATEGORIES_HEIGHT, TITLE_HEIGHT, COLUMN_GAP = 0.35, 0.3, 0.35  # inches
 
 
+class NodeLooks(NamedTuple):
+    """How the nodes of a network look."""
+
+    colors: list  # of each node
+    categories: list | None  # that the colours stand for
+    kinds: list[str] | None  # that shapes stand for
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether colours or shapes stand for something."""
+        return self.categories is not None or self.kinds is not None
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """Shape of each node."""
+        return shapes_of(self.kinds, len(self.colors))
+
+
 class Canvas(NamedTuple):
     """A picture of one network or several, in which edges and nodes are to be drawn."""
 
-    pc: Any
-    targets: list  # a plot for each network
+    plot: Plot
+    looks: NodeLooks
+    targets: list  # axes of each network
     xy: np.ndarray  # (d, 2), places of the nodes in inches
     labels: NodeLabels | None  # None if dots stand for the nodes
     n_columns: int  # of the legend of names
-    kinds: list[str] | None  # of the nodes, by which they have shapes
 
 
 def open_network(
+    plot: Plot,
     data: xr.Dataset,
     graph: PairwiseGraph | LaggedGraph,
+    looks: NodeLooks,
     edges: np.ndarray,
     pos: Any,
     *,
     lengths: np.ndarray | None = None,
-    node_category: Mapping | None,
-    kinds: list[str] | None = None,
-    options: Mapping[str, Any],
     beside: tuple[float, float],
     loop_height: float = 0.0,
-    function: str,
-    backend: str | None,
-    **pc_kwargs,
 ) -> Canvas:
     """Empty picture with a plot for every variable of `data`, all with the same places of the nodes.
 
     Parameters
     ----------
+    plot : Plot
+        With the visuals "nodes", "names" and "legend" among others.
     data : xarray.Dataset
     graph : PairwiseGraph or LaggedGraph
+    looks : NodeLooks
     edges : (m, 2) integer array
         Pairs of nodes that are drawn together unless `pos` is given.
     pos : optional
         Position (x, y) of every node, as `points` takes them.
     lengths : (m,) array, optional
         How long `edges` should be, compared with each other; all alike by default.
-    node_category : mapping, optional
-    kinds : list of d str, optional
-        Of the nodes, as of `node_kinds`.
-    options : mapping
-        Of the visuals "nodes", "names" and "legend".
     beside : (float, float)
         Inches that other legends take to the right of the networks, and below.
     loop_height : float
         Inches that loops take above or below a node.
-    function, backend, **pc_kwargs
-        As in `matplotlib_collection`.
     """
-    require_matplotlib(function)
     labels = None
     if graph.n_nodes <= MAX_NODE_LABELS:
-        labels = node_labels(graph.nodes, (options["nodes"] or {}).get("fontsize", FONT_SIZE))
-    growth = np.array([shape.growth for shape in shapes_of(kinds, graph.n_nodes)])[:, None]
+        labels = node_labels(graph.nodes, plot.style("nodes", fontsize=FONT_SIZE)["fontsize"])
+    growth = np.array([shape.growth for shape in looks.shapes])[:, None]
     boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else growth * labels.boxes
     if pos is None:
         lengths = np.ones(len(edges)) if lengths is None else lengths
@@ -100,29 +105,26 @@ def open_network(
     reach = 0.5 * boxes + [0.0, loop_height]
     corners = np.concatenate([xy - reach, xy + reach])
     width, height = np.maximum(1.03 * np.ptp(corners, axis=0) + 0.1, [2.5, 1.5])
+    facets: dict[str, Any] = {}
     if len(data) > 1:
-        pc_kwargs = {
-            "cols": ["__variable__"],
-            "col_wrap": int(np.clip(MAX_WIDTH // width, 1, 3)),
-            **pc_kwargs,
-        }
-        n_cols = min(len(data), pc_kwargs["col_wrap"])
+        wrap = plot.pc_kwargs.get("col_wrap", int(np.clip(MAX_WIDTH // width, 1, 3)))
+        facets = {"cols": ["__variable__"], "col_wrap": wrap}
+        n_cols = min(len(data), wrap)
         width, height = n_cols * width, -(-len(data) // n_cols) * (height + TITLE_HEIGHT)
     n_columns, names_width = _columns([] if labels is None else labels.names, height)
-    is_explained = node_category is not None or kinds is not None
-    has_categories = is_explained and options["legend"] is not False
+    has_legend = looks.is_explained and plot.shows("legend")
     figsize = (
-        width + beside[0] + (names_width if options["names"] is not False else 0.0),
-        height + beside[1] + CATEGORIES_HEIGHT * has_categories,
+        width + beside[0] + names_width * plot.shows("names"),
+        height + beside[1] + CATEGORIES_HEIGHT * has_legend,
     )
-    pc = matplotlib_collection(data, function=function, backend=backend, figsize=figsize, **pc_kwargs)
+    pc = plot.open(data, figsize, **facets)
     targets = [pc.get_target(name, {}) for name in data]
     for target in targets:
         target.set_axis_off()
         target.set_aspect("equal")
         target.margins(0.01)
         target.update_datalim(corners)  # text does not count for the limits of the axes
-    return Canvas(pc, targets, xy, labels, n_columns, kinds)
+    return Canvas(plot, looks, targets, xy, labels, n_columns)
 
 
 def _network_size(boxes: np.ndarray, is_alone: bool) -> np.ndarray:
@@ -141,23 +143,21 @@ def _columns(names: list[str], height: float) -> tuple[int, float]:
     return n_columns, n_columns * (widths.max() + COLUMN_GAP)
 
 
-def close_network(
-    canvas: Canvas,
-    graph: PairwiseGraph | LaggedGraph,
-    colors: list,
-    node_category: Mapping | None,
-    options: Mapping[str, Any],
-) -> None:
+def close_network(canvas: Canvas) -> None:
     """Draw what lies above the edges, the visual "nodes", and the legends of their names and categories."""
-    if options["nodes"] is not False:
-        _draw_nodes(canvas, graph, colors, options["nodes"])
-        if canvas.labels is not None and canvas.labels.names and options["names"] is not False:
-            _draw_names(canvas, options["names"])
+    plot, looks = canvas.plot, canvas.looks
+    options = {"colors": looks.colors, "xy": canvas.xy, "shapes": looks.shapes}
+    if canvas.labels is None:
+        plot.map("nodes", _draw_dots, **options)
+    else:
+        options |= {"texts": canvas.labels.texts, "artist_dims": {"node": len(canvas.xy)}}
+        plot.map("nodes", _draw_labels, fontsize=FONT_SIZE, **options)
+        if canvas.labels.names and plot.shows("nodes") and plot.shows("names"):
+            _draw_names(canvas)
     for target in canvas.targets:
         target.autoscale_view()
-    is_explained = node_category is not None or canvas.kinds is not None
-    if is_explained and options["legend"] is not False:
-        _draw_category_legend(canvas, graph, node_category, colors, options["legend"])
+    if looks.is_explained and plot.shows("legend"):
+        _draw_category_legend(canvas)
 
 
 def check_mapping(value: Any, name: str, of: str) -> None:
@@ -166,42 +166,32 @@ def check_mapping(value: Any, name: str, of: str) -> None:
         raise TypeError(f"{name} must be a dictionary with {of}, not {value!r}")
 
 
-def node_categories(
-    dt: xr.DataTree, node_category: Any, graph: PairwiseGraph | LaggedGraph, group: str
-) -> Mapping | None:
-    """Categories of the nodes; a variable of `dt` has those of its `point_grouping`."""
-    if not isinstance(node_category, str):
-        return node_category
-    labels = point_grouping(dt, node_category, group=group).values
-    if labels.size != graph.n_nodes:
-        raise ValueError(
-            f"node_category={node_category!r} has {labels.size} entries but the graph has {graph.n_nodes} "
-            "nodes; name a variable with one label per node"
-        )
-    numbers = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()), start=1)}
-    return {
-        node: f"community {numbers[label]}"
-        for node, label in zip(graph.nodes, labels.tolist(), strict=True)
-    }
+def node_looks(
+    dt: xr.DataTree,
+    graph: PairwiseGraph | LaggedGraph,
+    group: str,
+    node_category: Any,
+    category_colors: Mapping | None,
+    node_kind: Any = None,
+) -> NodeLooks:
+    """Colours of the categories of the nodes, neutral grey without any, and their kinds.
 
-
-def node_colors(
-    graph: PairwiseGraph | LaggedGraph, node_category: Mapping | None, category_colors: Mapping | None
-) -> list:
-    """One colour per node; neutral grey without categories."""
+    Categories that are a variable of `dt` are those of its `point_grouping`.
+    """
+    kinds = node_kinds(graph.nodes, node_kind)
     if node_category is None:
         if category_colors is not None:
             raise ValueError("category_colors needs node_category, the category of every node")
-        return ["#8C8C8C"] * graph.n_nodes
-    check_mapping(node_category, "node_category", "the category of every node")
-    if category_colors is not None:
-        check_mapping(category_colors, "category_colors", "the colour of every category")
-    missing = [label for label in graph.nodes if label not in node_category]
-    if missing:
-        raise ValueError(
-            f"node_category has no entry for node {missing[0]!r}; give a category to every node"
-        )
-    names = list(dict.fromkeys(node_category[label] for label in graph.nodes))
+        return NodeLooks(["#8C8C8C"] * graph.n_nodes, None, kinds)
+    if isinstance(node_category, str):
+        node_draws(dt, node_category, graph, group, "node_category")
+        labels = point_grouping(dt, node_category, group=group).values.tolist()
+        numbers = {label: k for k, label in enumerate(dict.fromkeys(labels), start=1)}
+        categories = [f"community {numbers[label]}" for label in labels]
+    else:
+        check_mapping(node_category, "node_category", "the category of every node")
+        categories = of_nodes(node_category, graph.nodes, "node_category", "category")
+    names = list(dict.fromkeys(categories))
     if category_colors is None:
         if len(names) > len(CATEGORICAL):
             raise ValueError(
@@ -209,6 +199,7 @@ def node_colors(
                 "category_colors"
             )
         category_colors = dict(zip(names, CATEGORICAL, strict=False))
+    check_mapping(category_colors, "category_colors", "the colour of every category")
     for name in names:
         if name not in category_colors:
             raise ValueError(f"category_colors has no colour for {name!r}; give one to every category")
@@ -216,26 +207,13 @@ def node_colors(
             raise ValueError(
                 f"category_colors[{name!r}] is {category_colors[name]!r}, which is no colour of matplotlib"
             )
-    return [category_colors[node_category[label]] for label in graph.nodes]
+    return NodeLooks([category_colors[name] for name in categories], categories, kinds)
 
 
 def _is_color(value: Any) -> bool:
     from matplotlib.colors import is_color_like
 
     return bool(is_color_like(value))
-
-
-def _draw_nodes(canvas: Canvas, graph: PairwiseGraph | LaggedGraph, colors: list, kwargs: dict) -> None:
-    """Add the visual "nodes" to the collection: labels, or dots if there are too many to read."""
-    shapes = shapes_of(canvas.kinds, graph.n_nodes)
-    options: dict[str, Any] = {
-        "ignore_aes": "all", "colors": colors, "xy": canvas.xy, "shapes": shapes,
-    }  # fmt: skip
-    if canvas.labels is None:
-        canvas.pc.map(_draw_dots, "nodes", kwargs=kwargs, **options)
-        return
-    options |= {"texts": canvas.labels.texts, "artist_dims": {"node": graph.n_nodes}}
-    canvas.pc.map(_draw_labels, "nodes", kwargs={"fontsize": FONT_SIZE, **kwargs}, **options)
 
 
 def _draw_labels(
@@ -245,22 +223,22 @@ def _draw_labels(
     colors: list,
     xy: np.ndarray,
     shapes: list,
-    kwargs: dict,
+    **style: Any,
 ) -> np.ndarray:
     """Write every node's label in a tinted box of its shape."""
     artists = np.empty(len(texts), dtype=object)
     for i, (text, color, (x, y), shape) in enumerate(zip(texts, colors, xy, shapes, strict=True)):
         box = {"boxstyle": shape.box, "fc": _tint(color), "ec": color, "lw": 0.8}
-        style = {"ha": "center", "va": "center", "zorder": 2, "bbox": box, **kwargs}
-        artists[i] = target.text(x, y, text, **{"multialignment": "center", **style})
+        look = {"ha": "center", "va": "center", "multialignment": "center", "zorder": 2, "bbox": box}
+        artists[i] = target.text(x, y, text, **{**look, **style})
     return artists
 
 
 def _draw_dots(
-    da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, shapes: list, kwargs: dict
+    da: xr.DataArray, target: Any, colors: list, xy: np.ndarray, shapes: list, **style: Any
 ) -> Any:
-    style = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4, **kwargs}
-    dots = target.scatter(xy[:, 0], xy[:, 1], c=colors, **style)
+    look = {"s": 14, "zorder": 2, "edgecolors": "white", "linewidths": 0.4}
+    dots = target.scatter(xy[:, 0], xy[:, 1], c=colors, **{**look, **style})
     if len({shape.marker for shape in shapes}) > 1 or shapes[0].marker != "o":
         dots.set_paths([_outline(shape.marker) for shape in shapes])
     return dots
@@ -274,7 +252,7 @@ def _outline(marker: str) -> Any:
     return style.get_path().transformed(style.get_transform())
 
 
-def _draw_names(canvas: Canvas, kwargs: dict) -> None:
+def _draw_names(canvas: Canvas) -> None:
     """Explain the numbers that stand for the nodes."""
     from matplotlib.lines import Line2D
 
@@ -288,26 +266,20 @@ def _draw_names(canvas: Canvas, kwargs: dict) -> None:
         "handlelength": 0.0,
         "handletextpad": 0.0,
     }
-    canvas.targets[0].figure.legend(handles=handles, **{**style, **kwargs})
+    canvas.targets[0].figure.legend(handles=handles, **canvas.plot.style("names", **style))
 
 
-def _draw_category_legend(
-    canvas: Canvas,
-    graph: PairwiseGraph | LaggedGraph,
-    node_category: Mapping | None,
-    colors: list,
-    kwargs: dict,
-) -> None:
+def _draw_category_legend(canvas: Canvas) -> None:
     """Explain the colours of the categories, and the shapes of the kinds."""
     from matplotlib.patches import Patch
 
-    names = [] if node_category is None else [node_category[label] for label in graph.nodes]
-    colors = colors[: len(names)]
+    looks = canvas.looks
+    color_of = {} if looks.categories is None else dict(zip(looks.categories, looks.colors, strict=True))
     handles: list[Any] = [
         Patch(facecolor=_tint(color), edgecolor=color, label=literal(name))
-        for name, color in dict(zip(names, colors, strict=True)).items()
+        for name, color in color_of.items()
     ]
-    handles += [] if canvas.kinds is None else shape_handles(canvas.kinds)
+    handles += [] if looks.kinds is None else shape_handles(looks.kinds)
     figure = canvas.targets[0].figure
     widest = max(text_size(handle.get_label(), LEGEND_FONT_SIZE)[0] for handle in handles)
     style = {
@@ -316,7 +288,7 @@ def _draw_category_legend(
         "frameon": False,
         "fontsize": LEGEND_FONT_SIZE,
     }
-    figure.legend(handles=handles, **{**style, **kwargs})
+    figure.legend(handles=handles, **canvas.plot.style("legend", **style))
 
 
 def _tint(color: Any) -> tuple[float, float, float]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_mrf.analysis._posterior import of_nodes
 from pymc_mrf.checks import numeric_array, sequence, whole_number
 
 MAX_LAYERS = 16
@@ -190,14 +191,10 @@ def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
                 "the graph, or a dictionary"
             )
         return rows
-    missing = [node for node in nodes if node not in known]
-    if missing:
-        raise ValueError(
-            f"{name} has no {what} for node {missing[0]!r}; give one to every node, by its name"
-        )
-    return [known[node] for node in nodes]
+    return of_nodes(known, nodes, name, what)
 
 
-def is_geographic(values: Any) -> bool:
-    """Whether coordinates are said to be degrees of longitude and latitude."""
-    return bool(getattr(getattr(values, "crs", None), "is_geographic", False))
+def aspect_of(xy: np.ndarray, given: Any) -> float:
+    """Length of a unit of y over that of x, which differ in degrees of latitude and longitude."""
+    is_geographic = getattr(getattr(given, "crs", None), "is_geographic", False)
+    return 1.0 / np.cos(np.deg2rad(xy[:, 1].mean())) if is_geographic else 1.0

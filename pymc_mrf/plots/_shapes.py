@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_mrf.analysis._posterior import of_nodes
 from pymc_mrf.checks import sequence
 from pymc_mrf.plots._labels import PADDING
 
@@ -62,10 +63,7 @@ def node_kinds(nodes: Sequence[Hashable], node_kind: Any) -> list[str] | None:
     if node_kind is None:
         return None
     if isinstance(node_kind, Mapping):
-        absent = [node for node in nodes if node not in node_kind]
-        if absent:
-            raise ValueError(f"node_kind has no entry for node {absent[0]!r}; give a kind to every node")
-        kinds = [node_kind[node] for node in nodes]
+        kinds = of_nodes(node_kind, nodes, "node_kind", "kind")
     elif hasattr(node_kind, "owner"):
         kinds = _kinds_of_field(node_kind, len(nodes))
     else:

@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis.prediction import prediction_calibration
-from pymc_mrf.plots._collection import (
-    CATEGORICAL,
-    literal,
-    matplotlib_collection,
-    visual_options,
-    write_labels,
-)
+from pymc_mrf.analysis.calibration import prediction_calibration
+from pymc_mrf.plots._collection import INTERVALS, POINTS, Plot, literal
 
 
 def plot_calibration(
@@ -58,23 +52,17 @@ def plot_calibration(
     >>> pymc_mrf.plot_calibration(p, held_out)
     """
     parts = ("reference", "intervals", "points", "title", "xlabel", "ylabel")
-    options = visual_options(visuals, parts)
+    plot = Plot("plot_calibration", parts, visuals, backend, pc_kwargs)
     found = prediction_calibration(probabilities, data, by_node=by_node, n_bins=n_bins, ci_prob=ci_prob)
     bins = found.to_array("quantity").rename("calibration")
     nodes = bins["node"].values if by_node else [None]
     n_cols = min(len(nodes), 5)
     side = 2.2 if by_node else 4.2
-    pc = matplotlib_collection(
-        bins.to_dataset(),
-        function="plot_calibration",
-        backend=backend,
-        figsize=(0.4 + side * n_cols, (0.2 + side) * -(-len(nodes) // n_cols)),
-        **{"cols": ["node"] if by_node else [], "col_wrap": 5, **pc_kwargs},
-    )
-    draw = {"reference": _draw_reference, "intervals": _draw_intervals, "points": _draw_points}
-    for name, function in draw.items():
-        if options[name] is not False:
-            pc.map(function, name, ignore_aes="all", kwargs=options[name])
+    figsize = (0.4 + side * n_cols, (0.2 + side) * -(-len(nodes) // n_cols))
+    pc = plot.open(bins.to_dataset(), figsize, cols=["node"] if by_node else [], col_wrap=5)
+    plot.map("reference", _draw_diagonal, color="0.75", linewidth=0.8, zorder=0)
+    plot.map("intervals", _draw_intervals, **INTERVALS)
+    plot.map("points", _draw_points, **POINTS)
     top = 1.02 * float(found["observed_ub"].max())
     limits = (-0.02 * top, top)
     for k, node in enumerate(nodes):
@@ -85,24 +73,21 @@ def plot_calibration(
             words["xlabel"] = "predicted"
         if k % n_cols == 0:
             words["ylabel"] = "observed"
-        write_labels(target, words, options)
+        plot.write(target, **words)
     return pc
 
 
-def _draw_reference(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    style = {"color": "0.75", "linewidth": 0.8, "zorder": 0, **kwargs}
+def _draw_diagonal(da: xr.DataArray, target: Any, **style: Any) -> Any:
     return target.axline((0.0, 0.0), slope=1.0, **style)
 
 
-def _draw_intervals(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
+def _draw_intervals(da: xr.DataArray, target: Any, **style: Any) -> Any:
     x, low, high = (da.sel(quantity=name).values for name in ("predicted", "observed_lb", "observed_ub"))
-    style = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8, **kwargs}
     known = np.isfinite(x)
     return target.vlines(x[known], low[known], high[known], **style)
 
 
-def _draw_points(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    style = {"color": CATEGORICAL[0], "marker": "o", "markersize": 4, "linestyle": "", **kwargs}
+def _draw_points(da: xr.DataArray, target: Any, **style: Any) -> Any:
     x, y = (da.sel(quantity=name).values for name in ("predicted", "observed"))
     (points,) = target.plot(x, y, **style)
     return points

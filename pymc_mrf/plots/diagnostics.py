@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis._posterior import check_tree, names_of
 from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics, split_number
-from pymc_mrf.plots._collection import any_collection, visual_options
+from pymc_mrf.plots._collection import Plot
 
 COLUMNS = 3
 
@@ -58,10 +58,11 @@ def plot_diagnostics(
     from arviz_plots import visuals as azv
 
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("lines", "means", "title", "xlabel", "legend"))
+    parts = ("lines", "means", "title", "xlabel", "legend")
+    plot = Plot("plot_diagnostics", parts, visuals, backend, pc_kwargs, any_backend=True)
     data = sampler_statistics(dt, group)
     if var_names is not None:
-        chosen = [var_names] if isinstance(var_names, str) else list(var_names)
+        chosen = names_of(var_names, "var_names")
         missing = [name for name in chosen if name not in data]
         if missing:
             have = ", ".join(map(str, data.data_vars)) or "none"
@@ -77,25 +78,16 @@ def plot_diagnostics(
     n_plots = len(data.data_vars)
     columns = min(COLUMNS, n_plots)
     figsize = (4.2 * columns, 2.5 * -(-n_plots // columns) + 0.3)
-    pc_kwargs = {"cols": ["__variable__"], "col_wrap": columns, **pc_kwargs}
-    pc = any_collection(data, backend=backend, figsize=figsize, by_chain=True, **pc_kwargs)
+    plot.open(data, figsize, by_chain=True, cols=["__variable__"], col_wrap=columns)
     window = max(data.sizes["draw"] // 15, 1)
-    if options["lines"] is not False:
-        style = {"alpha": 0.25, "width": 0.7, **options["lines"]}
-        pc.map(azv.line, "lines", **style)
-    if options["means"] is not False:
-        means = data.rolling(draw=window, center=True, min_periods=max(window // 2, 1)).mean()
-        pc.map(azv.line, "means", data=means, **{"width": 1.6, **options["means"]})
-    first = data.isel(chain=0, draw=0)
-    if options["title"] is not False:
-        style = {"size": 10, **options["title"]}
-        pc.map(_title, "title", data=first.fillna(0.0), ignore_aes="all", subset_info=True, **style)
-    if options["xlabel"] is not False:
-        style = {"text": "draw", **options["xlabel"]}
-        pc.map(azv.labelled_x, "xlabel", data=first.fillna(0.0), ignore_aes="all", **style)
-    if options["legend"] is not False and data.sizes["chain"] > 1:
-        pc.add_legend("chain", **options["legend"])
-    return pc
+    means = data.rolling(draw=window, center=True, min_periods=max(window // 2, 1)).mean()
+    plot.map("lines", azv.line, ignore_aes=frozenset(), alpha=0.25, width=0.7)
+    plot.map("means", azv.line, ignore_aes=frozenset(), data=means, width=1.6)
+    first = data.isel(chain=0, draw=0).fillna(0.0)
+    plot.map("title", _title, data=first, subset_info=True, size=10)
+    plot.map("xlabel", azv.labelled_x, data=first, text="draw")
+    plot.chain_legend(data.sizes["chain"])
+    return plot.pc
 
 
 def _is_shown(name: str, values: xr.DataArray) -> bool:

@@ -8,8 +8,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edge_tables import edge_table
-from pymc_mrf.plots._collection import literal, matplotlib_collection, visual_options
-from pymc_mrf.plots.groups import DIVERGING
+from pymc_mrf.plots._collection import Plot, literal
+from pymc_mrf.plots._matrices import diverging_map, draw_matrix
 
 CELL = 0.9  # inches, of a cell
 MARGINS = 2.4, 1.4
@@ -70,7 +70,8 @@ def plot_edge_table(
     ... )
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("heatmap", "values", "colorbar", "labels", "title"))
+    parts = ("heatmap", "values", "colorbar", "labels", "title")
+    plot = Plot("plot_edge_table", parts, visuals, backend, pc_kwargs)
     tables = edge_table(dt, var_name, edge, graph=graph, n_states=n_states, group=group)
     present = (tables != 0.0).any(("row", "column"))
     inclusion = float(present.mean())
@@ -83,29 +84,21 @@ def plot_edge_table(
     mean, sd = own.mean(SAMPLE_DIMS), own.std(SAMPLE_DIMS)
     labels = [_labels(state_labels, end, n) for end, n in zip(edge, mean.shape, strict=True)]
     n_rows, n_columns = mean.shape
-    pc = matplotlib_collection(
-        xr.Dataset({var_name: mean}),
-        function="plot_edge_table",
-        backend=backend,
-        figsize=(CELL * n_columns + MARGINS[0], CELL * n_rows + MARGINS[1]),
-        **pc_kwargs,
-    )
-    pc.map(_heatmap, "heatmap", ignore_aes="all", kwargs=options["heatmap"] or {})
-    if options["values"] is not False:
-        pc.map(_values, store_artist=False, ignore_aes="all", sd=sd.values, kwargs=options["values"])
+    figsize = (CELL * n_columns + MARGINS[0], CELL * n_rows + MARGINS[1])
+    pc = plot.open(xr.Dataset({var_name: mean}), figsize)
+    largest = float(np.abs(mean).max())
+    style = {"cmap": diverging_map(), "vmin": -largest, "vmax": largest}
+    pc.map(draw_matrix, "heatmap", ignore_aes="all", **plot.style("heatmap", **style))
+    plot.map("values", _write_values, sd=sd.values, store_artist=False)
     image = pc.get_viz("heatmap", var_name)
     axes = image.axes
-    if options["labels"] is not False:
-        axes.set_xticks(np.arange(n_columns), **{"labels": labels[1], **options["labels"]})
-        axes.set_yticks(np.arange(n_rows), **{"labels": labels[0], **options["labels"]})
+    if plot.shows("labels"):
+        axes.set_xticks(np.arange(n_columns), **plot.style("labels", labels=labels[1]))
+        axes.set_yticks(np.arange(n_rows), **plot.style("labels", labels=labels[0]))
     axes.set_xlabel(literal(edge[1]))
     axes.set_ylabel(literal(edge[0]))
-    if options["title"] is not False:
-        axes.set_title(**{"label": f"inclusion {inclusion:.2f}", **options["title"]})
-    if options["colorbar"] is not False:
-        image.figure.colorbar(
-            image, **{"ax": axes, "label": f"mean {literal(var_name)}", **options["colorbar"]}
-        )
+    plot.write(axes, title=f"inclusion {inclusion:.2f}")
+    plot.colorbar(image, label=f"mean {literal(var_name)}")
     return pc
 
 
@@ -121,30 +114,10 @@ def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, n: int)
     return [literal(name) for name in given]
 
 
-def _heatmap(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    largest = float(np.abs(da.values).max())
-    style = {
-        "cmap": LinearSegmentedColormap.from_list("diverging", DIVERGING),
-        "vmin": -largest,
-        "vmax": largest,
-        **kwargs,
-    }
-    target.tick_params(length=0)
-    target.spines[:].set_visible(False)
-    return target.imshow(da.values, **style)
-
-
-def _values(da: xr.DataArray, target: Any, sd: np.ndarray, kwargs: dict) -> None:
+def _write_values(da: xr.DataArray, target: Any, sd: np.ndarray, **style: Any) -> None:
     """Write mean and standard deviation into every cell."""
     largest = np.abs(da.values).max()
+    style = {"ha": "center", "va": "center", "fontsize": 9, **style}
     for (a, b), mean in np.ndenumerate(da.values):
-        style = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": 9,
-            "color": "white" if abs(mean) > 0.6 * largest else "black",
-            **kwargs,
-        }
-        target.text(b, a, f"{mean:+.2f}\n({sd[a, b]:.2f})", **style)
+        color = "white" if abs(mean) > 0.6 * largest else "black"
+        target.text(b, a, f"{mean:+.2f}\n({sd[a, b]:.2f})", **{"color": color, **style})

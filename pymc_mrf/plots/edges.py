@@ -6,21 +6,19 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, names_of
 from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.checks import is_number, sequence, whole_number
+from pymc_mrf.checks import is_number, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import literal, visual_options
+from pymc_mrf.plots._collection import Plot, literal
 from pymc_mrf.plots._network import (
     LEGEND_FONT_SIZE,
     MAX_NODE_LABELS,
     close_network,
-    node_categories,
-    node_colors,
+    node_looks,
     open_network,
 )
-from pymc_mrf.plots._shapes import node_kinds
 
 # told apart with every colour vision
 NEGATIVE, POSITIVE = "#d07410", "#54278f"
@@ -120,17 +118,17 @@ def plot_edges(
     >>> pymc_mrf.plot_edges(idata, ["patients", "controls", "delta"], graph=graph)
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "names", "edge_legend", "legend", "title"))
+    parts = ("edges", "nodes", "names", "edge_legend", "legend", "title")
+    plot = Plot("plot_edges", parts, visuals, backend, pc_kwargs)
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_directed_or_not(graph)
-    names = [var_name] if isinstance(var_name, str) else sequence(var_name, "var_name", "names")
+    names = names_of(var_name, "var_name")
     if not names:
         raise ValueError("var_name is empty; give the name of a variable, or of several")
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
     inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
-    categories = node_categories(dt, node_category, graph, group)
-    colors, kinds = node_colors(graph, categories, category_colors), node_kinds(graph.nodes, node_kind)
+    looks = node_looks(dt, graph, group, node_category, category_colors, node_kind)
     if max_edges is None:
         max_edges = max(MANY_EDGES, EDGES_PER_NODE * graph.n_nodes)
     max_edges = whole_number(max_edges, "max_edges", 1)
@@ -143,51 +141,32 @@ def plot_edges(
     )
     has_loops = bool((graph.edges[:, 0] == graph.edges[:, 1]).any())
     canvas = open_network(
+        plot,
         means,
         graph,
+        looks,
         pairs[skeleton],
         pos,
         lengths=_lengths(size[skeleton]),
-        node_category=categories,
-        kinds=kinds,
-        options=options,
-        beside=(0.0, EDGE_LEGEND_HEIGHT * (options["edge_legend"] is not False)),
+        beside=(0.0, EDGE_LEGEND_HEIGHT * plot.shows("edge_legend")),
         loop_height=LOOP_HEIGHT * has_loops,
-        function="plot_edges",
-        backend=backend,
-        **pc_kwargs,
     )
-    pc = canvas.pc
-    if options["edges"] is not False:
-        largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
-        pc.map(
-            _draw_edges,
-            "edges",
-            ignore_aes="all",
-            graph=graph,
-            xy=canvas.xy,
-            inclusion=inclusion,
-            shown=shown,
-            largest=largest,
-            kwargs=options["edges"],
-        )
-        if options["edge_legend"] is not False:
-            label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
-            style = {"title": _said(label, largest, min_inclusion, floor, n_weaker)}
-            columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
-            _draw_edge_legend(canvas.targets[0].figure, columns, {**style, **options["edge_legend"]})
-    if len(names) > 1 and options["title"] is not False:
+    largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
+    drawn = {"inclusion": inclusion, "shown": shown, "largest": largest}
+    plot.map("edges", _draw_edges, graph=graph, xy=canvas.xy, **drawn)
+    if plot.shows("edges") and plot.shows("edge_legend"):
+        label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
+        columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
+        title = _said(label, largest, min_inclusion, floor, n_weaker)
+        _draw_edge_legend(canvas.targets[0].figure, columns, plot.style("edge_legend", title=title))
+    if len(names) > 1:
         for name, target in zip(names, canvas.targets, strict=True):
-            target.set_title(**{"label": literal(name), **options["title"]})
-    close_network(canvas, graph, colors, categories, options)
-    if (
-        isinstance(graph, LaggedGraph)
-        and options["edges"] is not False
-        and options["nodes"] is not False
-    ):
+            plot.write(target, title=literal(name))
+    close_network(canvas)
+    if isinstance(graph, LaggedGraph) and plot.shows("edges") and plot.shows("nodes"):
         for name in names:
-            _end_at_nodes(pc, name, graph, shown[name])
-    return pc
+            _end_at_nodes(plot.pc, name, graph, shown[name])
+    return plot.pc
 
 
 def _shown(
@@ -266,7 +245,7 @@ def _draw_edges(
     inclusion: xr.DataArray,
     shown: dict[str, np.ndarray],
     largest: float,
-    kwargs: dict,
+    **style: Any,
 ) -> Any:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
@@ -280,6 +259,7 @@ def _draw_edges(
         "linewidths": _line_width(means, largest, graph),
         "capstyle": "round",
         "zorder": 1,
+        **style,
     }
     if isinstance(graph, LaggedGraph):
         from pymc_mrf.plots import _arrows
@@ -289,10 +269,10 @@ def _draw_edges(
             _arrows.bends(graph, edges),
             graph.lag_of[edges] > 0,
             _arrows.loop_sides(xy, graph.edges[edges]),
-            **{**style, "linestyles": _arrows.line_styles(graph, edges), **kwargs},
+            **{"linestyles": _arrows.line_styles(graph, edges), **style},
         )
     else:
-        lines = LineCollection(list(ends), **{**style, **kwargs})
+        lines = LineCollection(list(ends), **style)
     target.add_collection(lines)
     return lines
 

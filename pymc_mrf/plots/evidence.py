@@ -18,7 +18,7 @@ from pymc_mrf.analysis.evidence import (
 )
 from pymc_mrf.analysis.prior_sensitivity import INCLUSIONS, SCALES, prior_sensitivity
 from pymc_mrf.graph.lagged import as_directed_or_not
-from pymc_mrf.plots._collection import matplotlib_collection, visual_options, write_labels
+from pymc_mrf.plots._collection import Plot
 from pymc_mrf.plots.edges import plot_edges
 
 COLORS = {"for": "#0072B2", "undecided": "#8C8C8C", "against": "#D55E00"}
@@ -74,7 +74,7 @@ def plot_evidence(
     summarize_edges : The Bayes factors.
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "legend", "title"))
+    plot = Plot("plot_evidence", ("edges", "nodes", "legend", "title"), visuals, backend, pc_kwargs)
     graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
     classes = edge_evidence(
@@ -90,7 +90,7 @@ def plot_evidence(
         node_kind=node_kind,
         pos=pos,
         backend=backend,
-        visuals={**options, "edge_legend": False, "title": False},
+        visuals={**(visuals or {}), "edge_legend": False, "title": False},
         **pc_kwargs,
     )
     low, high = bounds
@@ -100,13 +100,12 @@ def plot_evidence(
         "against": f"below {low:.3g}",
     }
     for name in CLASSES:
-        if options["edges"] is not False:
-            style = {"color": COLORS[name], "alpha": 0.7, "linewidths": 1.3, **options["edges"]}
+        if plot.shows("edges"):
+            style = plot.style("edges", color=COLORS[name], alpha=0.7, linewidths=1.3)
             pc.get_viz("edges", name).set(**style)
-        if options["title"] is not False:
-            count = int((classes == name).sum())
-            text = f"{name}: {count} edge{'' if count == 1 else 's'} (Bayes factor {words[name]})"
-            pc.get_target(name, {}).set_title(**{"label": text, "fontsize": 10, **options["title"]})
+        count = int((classes == name).sum())
+        text = f"{name}: {count} edge{'' if count == 1 else 's'} (Bayes factor {words[name]})"
+        plot.write(pc.get_target(name, {}), title=text)
     return pc
 
 
@@ -164,41 +163,34 @@ def plot_complexity(
 
     check_tree(dt, "dt")
     parts = ("posterior", "errors", "prior", "xlabel", "ylabel", "legend")
-    options = visual_options(visuals, parts)
+    plot = Plot("plot_complexity", parts, visuals, backend, pc_kwargs)
     table = complexity_probabilities(dt, var_name, model=model, group=group)
     data = table.to_xarray().to_array("quantity").rename(var_name)
-    pc = matplotlib_collection(
-        data.to_dataset(), function="plot_complexity", backend=backend, figsize=(6.4, 3.8), **pc_kwargs
-    )
-    draw = {"posterior": _draw_bars, "errors": _draw_errors}
-    if model is not None:
-        draw["prior"] = _draw_prior
-    for name, function in draw.items():
-        if options[name] is not False:
-            pc.map(function, name, ignore_aes="all", kwargs=options[name])
+    pc = plot.open(data.to_dataset(), (6.4, 3.8))
+    plot.map("posterior", _draw_bars, color="#B8CDE0", width=0.9, label="posterior")
+    plot.map("errors", _draw_errors, color=COLORS["for"], linewidth=1.2)
     target = pc.get_target(var_name, {})
     target.xaxis.set_major_locator(MaxNLocator(integer=True))
-    write_labels(target, {"xlabel": f"number of edges of {var_name}", "ylabel": "probability"}, options)
-    if options["legend"] is not False and model is not None:
-        target.margins(y=0.25)  # room for it
-        target.legend(**{"frameon": False, **options["legend"]})
+    plot.write(target, xlabel=f"number of edges of {var_name}", ylabel="probability")
+    if model is not None:
+        style = {"color": "0.35", "marker": ".", "linewidth": 1.0, "label": "prior"}
+        plot.map("prior", _draw_prior, **style)
+        if plot.shows("legend"):
+            target.margins(y=0.25)  # room for it
+            target.legend(**plot.style("legend", frameon=False))
     return pc
 
 
-def _draw_bars(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    style = {"color": "#B8CDE0", "width": 0.9, "label": "posterior", **kwargs}
+def _draw_bars(da: xr.DataArray, target: Any, **style: Any) -> Any:
     return target.bar(da["n_edges"].values, da.sel(quantity="probability").values, **style)
 
 
-def _draw_errors(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    style = {"color": COLORS["for"], "linewidth": 1.2, **kwargs}
-    height = da.sel(quantity="probability").values
-    error = da.sel(quantity="probability_mcse").values
+def _draw_errors(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    height, error = (da.sel(quantity=name).values for name in ("probability", "probability_mcse"))
     return target.vlines(da["n_edges"].values, height - error, height + error, **style)
 
 
-def _draw_prior(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    style = {"color": "0.35", "marker": ".", "linewidth": 1.0, "label": "prior", **kwargs}
+def _draw_prior(da: xr.DataArray, target: Any, **style: Any) -> Any:
     (line,) = target.plot(da["n_edges"].values, da.sel(quantity="prior").values, **style)
     return line
 
@@ -253,7 +245,8 @@ def plot_prior_sensitivity(
     Huth et al. (2024), who draw the shares of the classes over the prior probability.
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("lines", "title", "xlabel", "ylabel", "legend"))
+    parts = ("lines", "title", "xlabel", "ylabel", "legend")
+    plot = Plot("plot_prior_sensitivity", parts, visuals, backend, pc_kwargs)
     low, high = checked_bounds(bounds)
     found = prior_sensitivity(
         dt, var_name, model=model, prior_inclusion=prior_inclusion, slab_scale=slab_scale, group=group
@@ -266,34 +259,28 @@ def plot_prior_sensitivity(
         dim=xr.Variable("evidence", list(CLASSES)),
     ).rename(var_name)
     n_panels = counts.sizes["slab_scale"]
-    pc = matplotlib_collection(
-        counts.to_dataset(),
-        function="plot_prior_sensitivity",
-        backend=backend,
-        figsize=(1.0 + 2.8 * min(n_panels, 4), 3.4 * -(-n_panels // 4)),
-        **{"cols": ["slab_scale"], "col_wrap": 4, **pc_kwargs},
-    )
-    if options["lines"] is not False:
-        dims = {"class": len(CLASSES)}
-        pc.map(_draw_classes, "lines", ignore_aes="all", artist_dims=dims, kwargs=options["lines"])
+    figsize = (1.0 + 2.8 * min(n_panels, 4), 3.4 * -(-n_panels // 4))
+    pc = plot.open(counts.to_dataset(), figsize, cols=["slab_scale"], col_wrap=4)
+    style = {"marker": "o", "markersize": 4}
+    plot.map("lines", _draw_classes, artist_dims={"class": len(CLASSES)}, **style)
     explained = None
     for k, scale in enumerate(counts["slab_scale"].values):
         target = pc.get_target(var_name, {"slab_scale": scale})
         target.set(xlim=(0.0, 1.0), ylim=(-0.02 * classes.sizes[dim], 1.02 * classes.sizes[dim]))
         words = {"title": f"slab scale times {scale:g}", "xlabel": "prior inclusion probability"}
-        write_labels(target, words | ({} if k else {"ylabel": "edges"}), options)
+        plot.write(target, **words, **({} if k else {"ylabel": "edges"}))
         if known.sel(slab_scale=scale).any():
             explained = target
         else:  # of which nothing is drawn
             target.text(0.5, 0.5, "too few draws", ha="center", transform=target.transAxes)
-    if explained and options["legend"] is not False and options["lines"] is not False:
-        explained.legend(**{"frameon": False, "title": "evidence", **options["legend"]})
+    if explained and plot.shows("legend") and plot.shows("lines"):
+        explained.legend(**plot.style("legend", frameon=False, title="evidence"))
     return pc
 
 
-def _draw_classes(da: xr.DataArray, target: Any, kwargs: dict) -> np.ndarray:
+def _draw_classes(da: xr.DataArray, target: Any, **style: Any) -> np.ndarray:
     lines = np.empty(len(CLASSES), dtype=object)
     for k, name in enumerate(CLASSES):
-        style = {"color": COLORS[name], "marker": "o", "markersize": 4, "label": name, **kwargs}
-        (lines[k],) = target.plot(da["prior_inclusion"].values, da.sel(evidence=name).values, **style)
+        x, y = da["prior_inclusion"].values, da.sel(evidence=name).values
+        (lines[k],) = target.plot(x, y, **{"color": COLORS[name], "label": name, **style})
     return lines

@@ -12,17 +12,10 @@ from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
 from pymc_mrf.checks import number
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import (
-    any_collection,
-    literal,
-    matplotlib_collection,
-    visual_options,
-)
-from pymc_mrf.plots._network import close_network, node_categories, node_colors, open_network
+from pymc_mrf.plots._collection import Plot, stacked
+from pymc_mrf.plots._matrices import MAX_TICK_LABELS, diverging_map, draw_matrix, tick_style
+from pymc_mrf.plots._network import close_network, node_looks, open_network
 
-# orange - grey - purple: told apart with every colour vision, and unlike the usual colours of parties
-DIVERGING = ("#7f3b08", "#d98018", "#f0b56a", "#d4d4d4", "#a695cc", "#6a4a9c", "#2d004b")
-MAX_ITEM_LABELS = 60
 COLORBAR_WIDTH = 0.9  # inches, of that of a network
 
 
@@ -88,61 +81,46 @@ def plot_groups(
         category.
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("edges", "nodes", "names", "colorbar", "legend"))
+    parts = ("edges", "nodes", "names", "colorbar", "legend")
+    plot = Plot("plot_groups", parts, visuals, backend, pc_kwargs)
     center = number(center, "center", -np.inf)
     graph = as_undirected(graph, "plot_edges, which draws arrows, with group_labels for their groups")
     values = edge_values(dt, var_name, graph, group)
-    categories = node_categories(dt, node_category, graph, group)
-    colors = node_colors(graph, categories, category_colors)
+    looks = node_looks(dt, graph, group, node_category, category_colors)
     means = values.mean(SAMPLE_DIMS)
     canvas = open_network(
+        plot,
         means.to_dataset(),
         graph,
+        looks,
         graph.edges,
         pos,
-        node_category=categories,
-        options=options,
-        beside=(COLORBAR_WIDTH * (options["colorbar"] is not False), 0.0),
-        function="plot_groups",
-        backend=backend,
-        **pc_kwargs,
+        beside=(COLORBAR_WIDTH * plot.shows("colorbar"), 0.0),
     )
-    pc = canvas.pc
-    if options["edges"] is not False:
-        pc.map(
-            _draw_edges,
-            "edges",
-            ignore_aes="all",
-            graph=graph,
-            center=center,
-            xy=canvas.xy,
-            kwargs=options["edges"],
-        )
-        if options["colorbar"] is not False:
-            lines = pc.get_viz("edges", var_name)
-            style = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30}
-            style |= {"ax": lines.axes, "pad": 0.01} | options["colorbar"]
-            lines.figure.colorbar(lines, **style)
-    close_network(canvas, graph, colors, categories, options)
-    return pc
+    plot.map("edges", _draw_edges, graph=graph, center=center, xy=canvas.xy)
+    if plot.shows("edges"):
+        bar = {"label": f"posterior mean of {var_name}", "shrink": 0.5, "aspect": 30, "pad": 0.01}
+        plot.colorbar(plot.pc.get_viz("edges", var_name), **bar)
+    close_network(canvas)
+    return plot.pc
 
 
 def _draw_edges(
-    da: xr.DataArray, target: Any, graph: PairwiseGraph, center: float, xy: np.ndarray, kwargs: dict
+    da: xr.DataArray, target: Any, graph: PairwiseGraph, center: float, xy: np.ndarray, **style: Any
 ) -> Any:
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.colors import Normalize
 
     effect = np.abs(da.values - center)
     largest = effect.max() if effect.size and effect.max() > 0 else 1.0
     order = np.argsort(effect, kind="stable")  # strong edges on top
     style = {
-        "cmap": LinearSegmentedColormap.from_list("orange_purple", DIVERGING),
+        "cmap": diverging_map(),
         "norm": Normalize(center - largest, center + largest),
         "linewidths": 0.5 + 3.0 * effect[order] / largest,
         "capstyle": "round",
         "zorder": 1,
-        **kwargs,
+        **style,
     }
     lines = LineCollection(xy[graph.edges[order]], array=da.values[order], **style)
     target.add_collection(lines)
@@ -190,7 +168,8 @@ def plot_co_clustering(
         As in `co_clustering`; also for an unknown backend or visual.
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("heatmap", "boundaries", "colorbar", "labels"))
+    parts = ("heatmap", "boundaries", "colorbar", "labels")
+    plot = Plot("plot_co_clustering", parts, visuals, backend, pc_kwargs)
     values = sampled_vector(dt, var_name, group)
     dim = values.dims[-1]
     matrix = co_clustering(dt, var_name, group=group)
@@ -200,69 +179,38 @@ def plot_co_clustering(
     matrix = matrix.isel({dim: order, f"{dim}_bis": order}).rename(var_name)
     sizes = np.bincount(grouping.values)
     group_means = np.bincount(grouping.values, weights=means.values) / sizes
-    pc = matplotlib_collection(
-        matrix.to_dataset(),
-        function="plot_co_clustering",
-        backend=backend,
-        figsize=(8.4, 7.2),
-        **pc_kwargs,
-    )
-    pc.map(_heatmap, "heatmap", ignore_aes="all", kwargs=options["heatmap"] or {})
-    if options["boundaries"] is not False:
-        pc.map(_boundaries, "boundaries", sizes=sizes, kwargs=options["boundaries"])
-    if options["labels"] is not False:
-        pc.map(
-            _item_labels,
-            store_artist=False,
-            sizes=sizes,
-            group_means=group_means,
-            kwargs=options["labels"],
-        )
-    if options["colorbar"] is not False:
-        image = pc.get_viz("heatmap", var_name)
-        label = f"posterior probability of equal {var_name}"
-        image.figure.colorbar(
-            image, **{"ax": image.axes, "label": label, "shrink": 0.8, **options["colorbar"]}
-        )
+    pc = plot.open(matrix.to_dataset(), (8.4, 7.2))
+    style = plot.style("heatmap", cmap="Blues", vmin=0.0, vmax=1.0)
+    pc.map(draw_matrix, "heatmap", ignore_aes="all", **style)
+    plot.map("boundaries", _draw_boundaries, sizes=sizes, colors="0.25", linewidths=0.6)
+    plot.map("labels", _label_items, sizes=sizes, group_means=group_means, store_artist=False)
+    label = f"posterior probability of equal {var_name}"
+    plot.colorbar(pc.get_viz("heatmap", var_name), label=label, shrink=0.8)
     return pc
 
 
-def _heatmap(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    style = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, "interpolation": "nearest", **kwargs}
-    target.tick_params(length=0)
-    target.spines[:].set_visible(False)
-    return target.imshow(da.values, **style)
-
-
-def _boundaries(da: xr.DataArray, target: Any, sizes: np.ndarray, kwargs: dict) -> Any:
+def _draw_boundaries(da: xr.DataArray, target: Any, sizes: np.ndarray, **style: Any) -> Any:
     from matplotlib.collections import LineCollection
 
     low, high = -0.5, len(da) - 0.5
     cuts = np.cumsum(sizes)[:-1] - 0.5
     lines = [((low, c), (high, c)) for c in cuts] + [((c, low), (c, high)) for c in cuts]
-    style = {"colors": "0.25", "linewidths": 0.6, **kwargs}
     return target.add_collection(LineCollection(lines, **style))
 
 
-def _item_labels(
-    da: xr.DataArray, target: Any, sizes: np.ndarray, group_means: np.ndarray, kwargs: dict
+def _label_items(
+    da: xr.DataArray, target: Any, sizes: np.ndarray, group_means: np.ndarray, **style: Any
 ) -> None:
     """Label the entries, or, if there are too many to read, the groups that have room for it."""
     dim = da.dims[0]
     target.set_xticks([])
-    if len(da) <= MAX_ITEM_LABELS:
-        style = {
-            "labels": [literal(item) for item in da[dim].values],
-            "fontsize": 9 if len(da) <= 30 else 7,
-            **kwargs,
-        }
-        target.set_yticks(np.arange(len(da)), **style)
+    if len(da) <= MAX_TICK_LABELS:
+        target.set_yticks(np.arange(len(da)), **{**tick_style(da[dim].values, len(da)), **style})
         return
     centres = np.cumsum(sizes) - 0.5 * sizes - 0.5
-    roomy = sizes >= 0.02 * len(da)
-    labels = [f"{m:.2f}  ({s})" for m, s in zip(group_means, sizes, strict=True)]
-    labels = [label for label, wide in zip(labels, roomy, strict=True) if wide]
-    target.set_yticks(centres[roomy], **{"labels": labels, "fontsize": 9} | kwargs)
+    roomy = np.flatnonzero(sizes >= 0.02 * len(da))
+    labels = [f"{group_means[k]:.2f}  ({sizes[k]})" for k in roomy]
+    target.set_yticks(centres[roomy], **{"labels": labels, "fontsize": 9, **style})
     target.set_ylabel(f"groups of {dim}s: mean value (size)")
 
 
@@ -301,41 +249,24 @@ def plot_n_groups(
     from arviz_plots import visuals as azv
 
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("pooled", "lines", "points", "xlabel", "ylabel", "legend"))
+    parts = ("pooled", "lines", "points", "xlabel", "ylabel", "legend")
+    plot = Plot("plot_n_groups", parts, visuals, backend, pc_kwargs, any_backend=True)
     counts = n_groups(dt, var_name, group=group)
     low, high = max(int(counts.min()) - 1, 0), int(counts.max()) + 1
-    support = np.arange(low, high + 1)
-    probability = (counts == xr.DataArray(support, dims="n_groups")).mean("draw")
-    x = xr.DataArray(np.broadcast_to(support, probability.shape), dims=probability.dims)
-    curves = xr.concat([x, probability], dim="plot_axis", coords="minimal", compat="override")
-    curves = curves.assign_coords(plot_axis=["x", "y"]).rename(var_name)  # (2, chain, n_groups)
-    pc = any_collection(
-        curves.to_dataset(), backend=backend, figsize=(6.4, 4.0), by_chain=True, **pc_kwargs
-    )
-    pooled = curves.mean("chain").to_dataset()
-    if options["pooled"] is not False:
-        bars = xr.concat(
-            [
-                pooled.sel(plot_axis="y"),
-                pooled.sel(plot_axis="x") - 0.5,
-                pooled.sel(plot_axis="x") + 0.5,
-            ],
-            dim=xr.Variable("plot_axis", ["histogram", "left_edges", "right_edges"]),
-        )
-        style = {"color": "#D0D0D0", "edgecolor": "#D0D0D0", **options["pooled"]}
-        pc.map(azv.hist, "pooled", data=bars, ignore_aes="all", **style)
-    if options["lines"] is not False:
-        pc.map(azv.line_xy, "lines", **{"alpha": 0.7, **options["lines"]})
-    if options["points"] is not False:
-        pc.map(azv.scatter_xy, "points", **options["points"])
+    support = xr.DataArray(np.arange(low, high + 1), dims="n_groups")
+    probability = (counts == support).mean("draw")
+    curves = stacked({"x": support, "y": probability}, var_name)
+    pc = plot.open(curves, (6.4, 4.0), by_chain=True)
+    pooled = curves.mean("chain")
+    ends = {"left_edges": support - 0.5, "right_edges": support + 0.5}
+    bars = stacked({"histogram": probability.mean("chain"), **ends}, var_name)
+    plot.map("pooled", azv.hist, data=bars, color="#D0D0D0", edgecolor="#D0D0D0")
+    plot.map("lines", azv.line_xy, ignore_aes=frozenset(), alpha=0.7)
+    plot.map("points", azv.scatter_xy, ignore_aes=frozenset())
     if len(support) <= 20:  # whole numbers only
-        ticks = {"values": support, "labels": [str(k) for k in support]}
+        ticks = {"values": support.values, "labels": [str(k) for k in support.values]}
         pc.map(azv.set_xticks, data=pooled, ignore_aes="all", store_artist=False, **ticks)
-    labels = {"xlabel": f"number of groups of {var_name}", "ylabel": "posterior probability"}
-    for name, label in labels.items():
-        if options[name] is not False:
-            visual = azv.labelled_x if name == "xlabel" else azv.labelled_y
-            pc.map(visual, name, data=pooled, ignore_aes="all", **{"text": label, **options[name]})
-    if options["legend"] is not False and counts.sizes["chain"] > 1:
-        pc.add_legend("chain", **options["legend"])
+    plot.map("xlabel", azv.labelled_x, data=pooled, text=f"number of groups of {var_name}")
+    plot.map("ylabel", azv.labelled_y, data=pooled, text="posterior probability")
+    plot.chain_legend(counts.sizes["chain"])
     return pc

@@ -1,22 +1,23 @@
 """Pictures of a latent field: what its nodes are on average, most probably, and how surely."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_tree, sampled_variable
+from pymc_mrf.analysis._posterior import check_tree, names_of, sampled_variable
 from pymc_mrf.analysis.latent_marginals import counted_marginals
-from pymc_mrf.checks import check_labels, sequence
+from pymc_mrf.checks import check_labels
 from pymc_mrf.graph.coordinates import coords as node_coords
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import CATEGORICAL, Plot
 from pymc_mrf.plots._field_panels import draw_image, draw_nodes, draw_polygons
 from pymc_mrf.plots._layout import fit, packed_layout
 from pymc_mrf.plots._network import check_mapping
 from pymc_mrf.plots._places import (
-    is_geographic,
+    aspect_of,
     lattice,
     mosaic,
     points,
@@ -116,7 +117,8 @@ def plot_latent_field(
     >>> pymc_mrf.plot_latent_field(idata, "x", graph=graph, polygons=table.set_index("name"))
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, (*PANELS, "edges", "labels", "title", "colorbar"))
+    parts = (*PANELS, "edges", "labels", "title", "colorbar")
+    plot = Plot("plot_latent_field", parts, visuals, backend, pc_kwargs)
     values = _one_row(dt, var_name, group, coords)
     graph = None if graph is None else as_graph(graph)
     given = {"shape": shape, "segments": segments, "polygons": polygons, "pos": pos}
@@ -159,20 +161,17 @@ def plot_latent_field(
     chosen = np.stack([summaries[panel] for panel in panels])  # (panels, d)
     data, aspect = xr.DataArray(chosen, dims=("panel", "node")), 1.0
     draw: Callable
-    kwargs: dict[str, Any] = {"labels": options["labels"]}
     if tiles is not None:
         height, width = tiles.pixels.shape
         pictures = np.where(tiles.pixels >= 0, chosen[:, tiles.pixels], np.nan)
         data = xr.DataArray(pictures, dims=("panel", "row", "column"))
-        draw, kwargs = draw_image, {**kwargs, "tiles": tiles}
+        draw = partial(draw_image, tiles=tiles)
     elif polygons is not None:
         outlines = polygons_of(nodes, polygons)
         corners = np.concatenate([ring for parts in outlines for rings in parts for ring in rings])
-        if is_geographic(polygons):
-            aspect = 1.0 / np.cos(np.deg2rad(corners[:, 1].mean()))
-        width, height = np.ptp(corners, axis=0)
-        height *= aspect
-        draw, kwargs = draw_polygons, {**kwargs, "nodes": nodes, "outlines": outlines}
+        aspect = aspect_of(corners, polygons)
+        width, height = np.ptp(corners, axis=0) * [1.0, aspect]
+        draw = partial(draw_polygons, nodes=nodes, outlines=outlines)
     else:
         assert graph is not None
         width, height = 5.2, 4.4
@@ -181,32 +180,21 @@ def plot_latent_field(
             xy = fit(xy, np.array([width, height]))
         else:
             xy = points(nodes, pos)
-            aspect = 1.0 / np.cos(np.deg2rad(xy[:, 1].mean())) if is_geographic(pos) else 1.0
+            aspect = aspect_of(xy, pos)
             width, height = np.ptp(xy, axis=0) * [1.0, aspect]
-        draw, kwargs = draw_nodes, {**kwargs, "graph": graph, "xy": xy, "edges": options["edges"]}
+        draw = partial(draw_nodes, graph=graph, xy=xy)
     tall = float(np.clip(4.2 * height / (width or 1.0), 1.6, 8.0))
     figsize = (4.9 * len(panels), tall + 0.6)
     data = data.assign_coords(panel=list(panels)).rename(var_name)
-    pc = matplotlib_collection(
-        data.to_dataset(),
-        function="plot_latent_field",
-        backend=backend,
-        figsize=figsize,
-        **{"cols": ["panel"], "col_wrap": len(panels), **pc_kwargs},
-    )
+    pc = plot.open(data.to_dataset(), figsize, cols=["panel"], col_wrap=len(panels))
     for panel in panels:
         target = pc.get_target(var_name, {"panel": panel})
         target.set_aspect(aspect)
-        if options["title"] is not False:
-            target.set_title(**{"label": TITLES[panel], **options["title"]})
-        if options[panel] is False:
-            continue
-        style = {**_scale(panel, states), **options[panel]}
-        one = data.sel(panel=panel, drop=True)
-        pc.map(draw, panel, data=one, coords={"panel": panel}, ignore_aes="all", style=style, **kwargs)
-        if options["colorbar"] is not False:
-            artist = pc.get_viz(panel, var_name)
-            _draw_colorbar(artist, target, panel, states, options["colorbar"])
+        plot.write(target, title=TITLES[panel])
+        if plot.shows(panel):
+            options = {"data": data.sel(panel=panel, drop=True), "coords": {"panel": panel}}
+            plot.map(panel, draw, plot=plot, **options, **_scale(panel, states))
+            _draw_colorbar(pc.get_viz(panel, var_name), panel, states, plot)
     return pc
 
 
@@ -243,9 +231,7 @@ def _one_row(dt: Any, var_name: str, group: str, coords: Mapping | None) -> xr.D
 def _chosen_panels(panels: Sequence[str] | None, n_states: int) -> tuple[str, ...]:
     if panels is None:
         return PANELS if n_states <= 2 else PANELS[1:]
-    panels = (
-        (panels,) if isinstance(panels, str) else tuple(sequence(panels, "panels", "names of panels"))
-    )
+    panels = tuple(names_of(panels, "panels", "names of panels"))
     unknown = [panel for panel in panels if panel not in PANELS]
     if unknown or not panels or len(set(panels)) < len(panels):
         raise ValueError(
@@ -289,15 +275,15 @@ def _names(values: xr.DataArray) -> list[Hashable]:
     return values[dim].values.tolist() if dim in values.coords else list(range(values.sizes[dim]))
 
 
-def _draw_colorbar(artist: Any, target: Any, panel: str, states: np.ndarray, kwargs: dict) -> None:
-    style = {"ax": target, "shrink": 0.8, "pad": 0.02, **kwargs}
-    if panel == "mode":
-        K = len(states)
-        ticks = np.arange(0, K, -(-K // 12))
-        bar = target.figure.colorbar(artist, **{"ticks": ticks, **style})
+def _draw_colorbar(artist: Any, panel: str, states: np.ndarray, plot: Plot) -> None:
+    style: dict[str, Any] = {"shrink": 0.8, "pad": 0.02}
+    if panel == "entropy":
+        style["label"] = "nats"
+    if panel != "mode":
+        plot.colorbar(artist, **style)
+        return
+    ticks = np.arange(0, len(states), -(-len(states) // 12))
+    bar = plot.colorbar(artist, ticks=ticks, **style)
+    if bar is not None:
         bar.ax.set_yticklabels([str(states[k]) for k in ticks])
         bar.ax.tick_params(length=0)
-    else:
-        if panel == "entropy":
-            style.setdefault("label", "nats")
-        target.figure.colorbar(artist, **style)

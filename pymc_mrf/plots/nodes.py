@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
+from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.node_measures import node_measures
-from pymc_mrf.plots._collection import CATEGORICAL, literal, matplotlib_collection, visual_options
-from pymc_mrf.plots.ppc import interval_probability, summarise
+from pymc_mrf.plots._collection import INTERVALS, POINTS, Plot, literal
 
 MAX_NODES = 60  # whose names can be read
 
@@ -68,7 +68,8 @@ def plot_nodes(
     >>> pymc_mrf.plot_nodes(idata, "weight", graph=graph, measures=["strength", "expected_influence"])
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("reference", "intervals", "points", "labels", "title"))
+    parts = ("reference", "intervals", "points", "labels", "title")
+    plot = Plot("plot_nodes", parts, visuals, backend, pc_kwargs)
     ci_prob = interval_probability(ci_prob)
     found = node_measures(
         dt,
@@ -80,29 +81,17 @@ def plot_nodes(
         group=group,
     )
     d = check_readable(found.sizes["node"], "the first rows of summarize_nodes")
-    first = next(iter(found.data_vars))
-    order = np.argsort(found[first].mean(SAMPLE_DIMS).values, kind="stable")
-    found = found.isel(node=order)
+    summary = summarise(found, ci_prob)
+    first = summary[next(iter(found.data_vars))].sel(quantity="mean")
+    summary = summary.isel(node=np.argsort(first.values, kind="stable"))
     n_panels = len(found.data_vars)
-    pc_kwargs.setdefault("cols", ["__variable__"])
-    pc_kwargs.setdefault("col_wrap", 4)
-    pc = matplotlib_collection(
-        found,
-        function="plot_nodes",
-        backend=backend,
-        figsize=(1.0 + 2.6 * min(n_panels, 4), (1.0 + 0.22 * d) * -(-n_panels // 4)),
-        **pc_kwargs,
-    )
-    if options["reference"] is not False:
-        pc.map(_draw_reference, "reference", ignore_aes="all", kwargs=options["reference"])
-    for name, draw in (("intervals", _draw_intervals), ("points", _draw_points)):
-        if options[name] is not False:
-            pc.map(draw, name, ignore_aes="all", ci_prob=ci_prob, kwargs=options[name])
-    if options["labels"] is not False:
-        pc.map(draw_labels, "labels", ignore_aes="all", store_artist=False, kwargs=options["labels"])
-    if options["title"] is not False:
-        pc.map(draw_title, "title", ignore_aes="all", kwargs=options["title"])
-    return pc
+    figsize = (1.0 + 2.6 * min(n_panels, 4), (1.0 + 0.22 * d) * -(-n_panels // 4))
+    plot.open(summary, figsize, cols=["__variable__"], col_wrap=4)
+    plot.map("reference", _draw_reference, color="0.75", linewidth=0.8, zorder=0)
+    plot.map("intervals", draw_intervals, **INTERVALS)
+    plot.map("points", _draw_points, **POINTS)
+    name_panels(plot)
+    return plot.pc
 
 
 def check_readable(d: int, instead: str) -> int:
@@ -114,32 +103,35 @@ def check_readable(d: int, instead: str) -> int:
     return d
 
 
-def _draw_reference(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    return target.axvline(0.0, **{"color": "0.75", "linewidth": 0.8, "zorder": 0, **kwargs})
+def _draw_reference(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    return target.axvline(0.0, **style)
 
 
-def _draw_intervals(da: xr.DataArray, target: Any, ci_prob: float, kwargs: dict) -> Any:
-    _, low, high = summarise(da, ci_prob)
-    style = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8, **kwargs}
-    return target.hlines(np.arange(da.sizes["node"]), low.values, high.values, **style)
+def draw_intervals(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    """Draw the intervals of all nodes, from a summary of one quantity."""
+    low, high = (da.sel(quantity=name).values for name in ("low", "high"))
+    return target.hlines(np.arange(da.sizes["node"]), low, high, **style)
 
 
-def _draw_points(da: xr.DataArray, target: Any, ci_prob: float, kwargs: dict) -> Any:
-    style = {"color": CATEGORICAL[0], "marker": "o", "markersize": 4, "linestyle": "", **kwargs}
-    (points,) = target.plot(da.mean(SAMPLE_DIMS).values, np.arange(da.sizes["node"]), **style)
+def _draw_points(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    (points,) = target.plot(da.sel(quantity="mean").values, np.arange(da.sizes["node"]), **style)
     return points
 
 
-def draw_labels(da: xr.DataArray, target: Any, kwargs: dict) -> None:
-    """Name the nodes beside the panels of the first column."""
+def name_panels(plot: Plot) -> None:
+    """Name the nodes beside the panels of the first column, and the quantity of each panel above it."""
+    plot.map("labels", _label_nodes, fontsize=9, store_artist=False)
+    plot.map("title", _write_title, fontsize=10)
+
+
+def _label_nodes(da: xr.DataArray, target: Any, **style: Any) -> None:
     names = [literal(node) for node in da["node"].values]
     if target.get_subplotspec().colspan.start:
         names = [""] * len(names)
-    target.set_yticks(np.arange(len(names)), **{"labels": names, "fontsize": 9, **kwargs})
+    target.set_yticks(np.arange(len(names)), **{"labels": names, **style})
     target.set_ylim(-0.7, len(names) - 0.3)
 
 
-def draw_title(da: xr.DataArray, target: Any, kwargs: dict) -> Any:
-    """Name the measure of a panel."""
+def _write_title(da: xr.DataArray, target: Any, **style: Any) -> Any:
     words = str(da.name).replace("_2", ", two steps").replace("_", " ")
-    return target.set_title(**{"label": words, "fontsize": 10, **kwargs})
+    return target.set_title(**{"label": words, **style})

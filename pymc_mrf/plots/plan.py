@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 
 from pymc_mrf.analysis.plan_summary import summarize_plan
-from pymc_mrf.plots._collection import CATEGORICAL, matplotlib_collection, visual_options
+from pymc_mrf.plots._collection import CATEGORICAL, Plot
 
 PANELS = {
     "evidence": {
@@ -55,7 +55,7 @@ def plot_plan(
     TypeError, ValueError
         As in `summarize_plan`; also for an unknown backend or visual.
     """
-    options = visual_options(visuals, ("lines", "legend", "labels"))
+    plot = Plot("plot_plan", ("lines", "legend", "labels"), visuals, backend, pc_kwargs)
     table = summarize_plan(study, bayes_factor=bayes_factor)
     data = xr.Dataset(
         {
@@ -67,46 +67,31 @@ def plot_plan(
             **{f"{panel}_measure": list(names) for panel, names in PANELS.items()},
         },
     )
-    pc_kwargs.setdefault("cols", ["__variable__"])
-    pc = matplotlib_collection(
-        data, function="plot_plan", backend=backend, figsize=(8.5, 3.4), **pc_kwargs
-    )
-    if options["lines"] is not False:
-        pc.map(
-            _draw_lines,
-            "lines",
-            ignore_aes="all",
-            store_artist=False,
-            table=table,
-            kwargs=options["lines"],
-        )
-    if options["legend"] is not False:
-        pc.map(_draw_legend, "legend", ignore_aes="all", store_artist=False, kwargs=options["legend"])
-    if options["labels"] is not False:
-        pc.map(_draw_labels, "labels", ignore_aes="all", store_artist=False, kwargs=options["labels"])
-    return pc
+    plot.open(data, (8.5, 3.4), cols=["__variable__"])
+    plot.map("lines", _draw_lines, table=table, store_artist=False)
+    plot.map("legend", _draw_legend, frameon=False, fontsize=8, store_artist=False)
+    plot.map("labels", _draw_labels, store_artist=False)
+    return plot.pc
 
 
-def _draw_lines(da: xr.DataArray, target: Any, table: Any, kwargs: dict) -> None:
+def _draw_lines(da: xr.DataArray, target: Any, table: Any, **style: Any) -> None:
     curves = PANELS[str(da.name)]
     for k, ((name, words), color) in enumerate(zip(curves.items(), CATEGORICAL, strict=False)):
-        rows = table.index.to_numpy() * 1.03 ** (
-            k - 0.5 * (len(curves) - 1)
-        )  # side by side where they coincide
+        # side by side where they coincide
+        rows = table.index.to_numpy() * 1.03 ** (k - 0.5 * (len(curves) - 1))
         errors = 2.0 * table[f"{name}_mcse"].to_numpy()
-        style = {"color": color, "marker": "o", "markersize": 4, "capsize": 2, "label": words, **kwargs}
-        target.errorbar(rows, da.sel({da.dims[0]: name}).values, yerr=errors, **style)
+        look = {"color": color, "marker": "o", "markersize": 4, "capsize": 2, "label": words, **style}
+        target.errorbar(rows, da.sel({da.dims[0]: name}).values, yerr=errors, **look)
 
 
-def _draw_legend(da: xr.DataArray, target: Any, kwargs: dict) -> None:
-    target.legend(**{"frameon": False, "fontsize": 8, **kwargs})
+def _draw_legend(da: xr.DataArray, target: Any, **style: Any) -> None:
+    target.legend(**style)
 
 
-def _draw_labels(da: xr.DataArray, target: Any, kwargs: dict) -> None:
+def _draw_labels(da: xr.DataArray, target: Any, **style: Any) -> None:
     target.set_xscale("log")
     target.set_xticks(da["n"].values, [str(n) for n in da["n"].values], minor=False)
     target.minorticks_off()
     low = 0.0 if da.name == "evidence" else min(0.0, float(da.min()))
-    target.set(
-        **{"xlabel": "rows", "ylabel": LABELS[str(da.name)], "ylim": (low - 0.03, 1.03), **kwargs}
-    )
+    words = {"xlabel": "rows", "ylabel": LABELS[str(da.name)], "ylim": (low - 0.03, 1.03)}
+    target.set(**{**words, **style})

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_sampled, check_tree, group_variable
+from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.predictive_checks import (
     are_states,
     edge_agreement,
@@ -16,11 +17,11 @@ from pymc_mrf.analysis.predictive_checks import (
     has_unordered_end,
     state_counts,
 )
-from pymc_mrf.checks import number
 from pymc_mrf.fields.column_kinds import ColumnKinds
-from pymc_mrf.plots._collection import any_collection, literal, visual_options
+from pymc_mrf.plots._collection import Plot, literal, stacked
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
+PREDICTIVE = "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
 MAX_LABELS = 8  # of edges that the model misses most
 MAX_BINS = 30
 
@@ -88,11 +89,12 @@ def plot_ppc_edges(
     """
     from arviz_plots import visuals as azv
 
-    parts = ("intervals", "points", "missed_intervals", "missed_points")
     check_tree(dt, "dt")
-    options = visual_options(
-        visuals, ("reference", *parts, "labels", "leaders", "title", "xlabel", "ylabel")
+    parts = (
+        *("reference", "intervals", "points", "missed_intervals", "missed_points", "labels"),
+        *("leaders", "title", "xlabel", "ylabel"),
     )
+    plot = Plot("plot_ppc_edges", parts, visuals, backend, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     is_measured = (
         not are_states(group_variable(dt, var_name, group))
@@ -104,7 +106,7 @@ def plot_ppc_edges(
         check = partial(edge_correlation, kinds=kinds)
         left_out = 0 if kinds is None else int(has_unordered_end(kinds, graph).sum())
     predicted = check(dt, var_name, graph=graph, group=group)
-    check_sampled(predicted, var_name, group)
+    check_sampled(predicted, f"{var_name} of the {group} group", PREDICTIVE)
     observed = check(dt, var_name, graph=graph, group="observed_data")
     if not observed.size:
         of_others = " but of answers without an order" if left_out else ""
@@ -117,27 +119,22 @@ def plot_ppc_edges(
     predicted, observed = (
         shares.isel(edge=observed.notnull().values) for shares in (predicted, observed)
     )
-    mean, low, high = summarise(predicted, ci_prob)
+    mean, low, high = summarise(predicted, ci_prob).drop_vars("quantity")
     missed = (observed.values < low.values) | (observed.values > high.values)
     corners = {"y": mean - observed, "y_bottom": low - observed, "y_top": high - observed}
-    points = _stacked({"x": observed, **corners}, var_name)
-    pc = any_collection(points, backend=backend, figsize=(8.0, 4.8), **pc_kwargs)
-    if options["reference"] is not False:
-        style = {"color": "#606060", "width": 1.0, **options["reference"]}
-        zero = xr.Dataset({var_name: 0.0})
-        pc.map(azv.hline, "reference", data=zero, ignore_aes="all", **style)
+    points = stacked({"x": observed, **corners}, var_name)
+    plot.open(points, (8.0, 4.8))
+    zero = xr.Dataset({var_name: 0.0})
+    plot.map("reference", azv.hline, data=zero, color="#606060", width=1.0)
     for keep, prefix, color in ((~missed, "", PREDICTED), (missed, "missed_", MISSED)):
-        part = points.isel(edge=keep)
-        if options[f"{prefix}intervals"] is not False and keep.any():
-            style = {"color": color, "alpha": 0.35, "width": 1.0, **options[f"{prefix}intervals"]}
-            pc.map(azv.ci_line_y, f"{prefix}intervals", data=part, ignore_aes="all", **style)
-        if options[f"{prefix}points"] is not False and keep.any():
-            style = {"color": color, "size": 14, **options[f"{prefix}points"]}
-            pc.map(azv.scatter_xy, f"{prefix}points", data=part, ignore_aes="all", **style)
-    if options["labels"] is not False:
+        if keep.any():
+            style = {"data": points.isel(edge=keep), "color": color}
+            plot.map(f"{prefix}intervals", azv.ci_line_y, alpha=0.35, width=1.0, **style)
+            plot.map(f"{prefix}points", azv.scatter_xy, size=14, **style)
+    if plot.shows("labels"):
         gap = np.abs(corners["y"].values) / (predicted.std(SAMPLE_DIMS).values + 1e-12)
         worst = [e for e in np.argsort(-gap, kind="stable") if missed[e]][:MAX_LABELS]
-        _name_edges(pc, points[var_name], worst, options)
+        _name_edges(plot, points[var_name], worst)
     share = f"{missed.sum()} of {len(missed)} edges outside their {100 * ci_prob:.0f} % interval"
     if unseen:
         share += f"; {unseen} more without a row that has both ends"
@@ -146,13 +143,11 @@ def plot_ppc_edges(
     what = f"share of rows of {var_name} in which the ends agree", "share"
     if is_measured:
         what = f"correlation of the ends in {var_name}", "correlation"
-    labels = {
-        "title": (azv.labelled_title, share),
-        "xlabel": (azv.labelled_x, f"observed {what[0]}"),
-        "ylabel": (azv.labelled_y, f"predictive minus observed {what[1]}"),
-    }
-    _write(pc, points.isel(edge=0), labels, options)
-    return pc
+    at = points.isel(edge=0, plot_axis=0)
+    plot.map("title", azv.labelled_title, data=at, text=share)
+    plot.map("xlabel", azv.labelled_x, data=at, text=f"observed {what[0]}")
+    plot.map("ylabel", azv.labelled_y, data=at, text=f"predictive minus observed {what[1]}")
+    return plot.pc
 
 
 def plot_ppc_magnetisation(
@@ -197,12 +192,11 @@ def plot_ppc_magnetisation(
     from arviz_plots import visuals as azv
 
     check_tree(dt, "dt")
-    options = visual_options(
-        visuals, ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
-    )
+    parts = ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
+    plot = Plot("plot_ppc_magnetisation", parts, visuals, backend, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     predicted, observed = field_rows(dt, var_name, group), field_rows(dt, var_name, "observed_data")
-    check_sampled(predicted, var_name, group)
+    check_sampled(predicted, f"{var_name} of the {group} group", PREDICTIVE)
     if predicted.sizes["node"] != observed.sizes["node"]:
         raise ValueError(
             f"{var_name} has {predicted.sizes['node']} nodes in the {group} group and "
@@ -211,98 +205,58 @@ def plot_ppc_magnetisation(
     states = np.union1d(np.unique(predicted.values), np.unique(observed.values))
     states = states[~np.isnan(states)].astype(np.int64)
     binary = len(states) <= 2
-    shown = states[-1:] if binary else states
+    counted = states[-1:] if binary else states
     low, high = (states[0], states[-1]) if binary else (0.0, 1.0)
     d = predicted.sizes["node"]
     edges = _bin_edges(d)
-    counts = {"predicted": state_counts(predicted, shown), "observed": state_counts(observed, shown)}
+    counts = {"predicted": state_counts(predicted, counted), "observed": state_counts(observed, counted)}
     shares = {name: _row_shares(values, edges) for name, values in counts.items()}
     seen = [s.max([dim for dim in s.dims if dim != "bin"]).values > 0.0 for s in shares.values()]
     first, last = np.flatnonzero(seen[0] | seen[1])[[0, -1]]
     shares = {name: s.isel(bin=slice(first, last + 1)) for name, s in shares.items()}
     scaled = low + (high - low) * (edges[first : last + 2] - 0.5) / d
     left, right = (xr.DataArray(ends, dims="bin") for ends in (scaled[:-1], scaled[1:]))
-    mean, bottom, top = summarise(shares["predicted"], ci_prob)
+    mean, bottom, top = summarise(shares["predicted"], ci_prob).drop_vars("quantity")
     n_rows = counts["observed"].sizes["obs"]
     one_row = n_rows == 1
-    bars = {"left_edges": left, "right_edges": right}
-    parts = {
+    shapes = {
         "points": {"x": 0.5 * (left + right), "y": mean, "y_bottom": bottom, "y_top": top},
-        "bars": {"histogram": mean if one_row else shares["observed"], **bars},
+        "bars": {
+            "histogram": mean if one_row else shares["observed"],
+            "left_edges": left,
+            "right_edges": right,
+        },
     }
-    data = {name: _stacked(part, var_name) for name, part in parts.items()}
-    at = (low + (high - low) * counts["observed"].isel(obs=0) / d).to_dataset(name=var_name)
+    data = {name: stacked(part, var_name) for name, part in shapes.items()}
+    data["row"] = (low + (high - low) * counts["observed"].isel(obs=0) / d).to_dataset(name=var_name)
     if binary:
         data = {name: part.isel(state=0, drop=True) for name, part in data.items()}
-        at = at.isel(state=0, drop=True)
-        pc_kwargs.setdefault("cols", [])
         figsize = (6.4, 4.0)
     else:
-        pc_kwargs.setdefault("cols", ["state"])
-        figsize = (3.6 * min(len(shown), 4), 3.2 * -(-len(shown) // 4))
-    pc = any_collection(data["points"], backend=backend, figsize=figsize, **pc_kwargs)
-    name = "predictive" if one_row else "observed"
-    if options[name] is not False:
-        color = PREDICTED if one_row else OBSERVED
-        style = {"color": color, "edgecolor": "#FFFFFF", **options[name]}
-        pc.map(azv.hist, name, data=data["bars"], ignore_aes="all", **style)
-    if one_row and options["observed"] is not False:
-        style = {"color": MISSED, "width": 2.5, "zorder": 3, **options["observed"]}
-        if pc.backend != "matplotlib":
-            del style["zorder"]
-        pc.map(azv.vline, "observed", data=at, ignore_aes="all", **style)
-    if not one_row and options["intervals"] is not False:
-        style = {"color": PREDICTED, "alpha": 0.6, "width": 1.5, **options["intervals"]}
-        pc.map(azv.ci_line_y, "intervals", data=data["points"], ignore_aes="all", **style)
-    if not one_row and options["predictive"] is not False:
-        style = {"color": PREDICTED, "size": 18, **options["predictive"]}
-        pc.map(azv.scatter_xy, "predictive", data=data["points"], ignore_aes="all", **style)
-    told = "line: observed row, bars: predictive"
-    if not one_row:
-        told = f"bars: {n_rows} observed rows, points: predictive, "
-        told += f"{100 * ci_prob:.0f} % interval"
-    labels = {
-        "title": (azv.labelled_title if binary else _state_title, told),
-        "xlabel": (
-            azv.labelled_x,
-            f"mean state of a row of {var_name}" if binary else "share of nodes in the state",
-        ),
-        "ylabel": (azv.labelled_y, "probability" if one_row else "share of rows"),
-    }
-    _write(pc, data["points"].isel(bin=0), labels, options)
-    return pc
-
-
-def interval_probability(ci_prob: float | None) -> float:
-    """Give the probability of intervals: ArviZ's default for None.
-
-    Raises
-    ------
-    ValueError
-        If it is not between 0 and 1.
-    """
-    from arviz_base import rcParams
-
-    ci_prob = rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
-    return number(ci_prob, "ci_prob", 0.0, 1.0)
-
-
-def check_sampled(predicted: xr.DataArray, var_name: str, group: str) -> None:
-    """Refuse values of a group that are no draws."""
-    missing = [dim for dim in SAMPLE_DIMS if dim not in predicted.dims]
-    if missing:
-        raise ValueError(
-            f"{var_name} of the {group} group is without {' and '.join(map(repr, missing))}; "
-            "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
-        )
-
-
-def summarise(draws: xr.DataArray, ci_prob: float) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """Mean and ends of the equal-tailed interval over chains and draws."""
-    tails = [0.5 - 0.5 * ci_prob, 0.5 + 0.5 * ci_prob]
-    ends = draws.quantile(tails, SAMPLE_DIMS)
-    low, high = (ends.isel(quantile=k, drop=True) for k in (0, 1))
-    return draws.mean(SAMPLE_DIMS), low, high
+        figsize = (3.6 * min(len(counted), 4), 3.2 * -(-len(counted) // 4))
+    plot.open(data["points"], figsize, cols=[] if binary else ["state"])
+    name, color = ("predictive", PREDICTED) if one_row else ("observed", OBSERVED)
+    plot.map(name, azv.hist, data=data["bars"], color=color, edgecolor="#FFFFFF")
+    if one_row:
+        style = {"color": MISSED, "width": 2.5}
+        if plot.backend == "matplotlib":
+            style["zorder"] = 3
+        plot.map("observed", azv.vline, data=data["row"], **style)
+        told = "line: observed row, bars: predictive"
+    else:
+        style = {"data": data["points"], "color": PREDICTED}
+        plot.map("intervals", azv.ci_line_y, alpha=0.6, width=1.5, **style)
+        plot.map("predictive", azv.scatter_xy, size=18, **style)
+        told = f"bars: {n_rows} observed rows, points: predictive, {100 * ci_prob:.0f} % interval"
+    at = data["points"].isel(bin=0, plot_axis=0)
+    if binary:
+        plot.map("title", azv.labelled_title, data=at, text=told)
+    else:
+        plot.map("title", _name_state, data=at, subset_info=True)
+    across = f"mean state of a row of {var_name}" if binary else "share of nodes in the state"
+    plot.map("xlabel", azv.labelled_x, data=at, text=across)
+    plot.map("ylabel", azv.labelled_y, data=at, text="probability" if one_row else "share of rows")
+    return plot.pc
 
 
 def _bin_edges(d: int) -> np.ndarray:
@@ -319,14 +273,7 @@ def _row_shares(counts: xr.DataArray, edges: np.ndarray) -> xr.DataArray:
     return xr.concat(shares, dim="bin").transpose(..., "state", "bin")
 
 
-def _stacked(parts: Mapping[str, xr.DataArray], name: str) -> xr.Dataset:
-    """Stack coordinates of points along the dimension "plot_axis" that visuals of ArviZ read."""
-    arrays = xr.broadcast(*parts.values())
-    together = xr.concat(arrays, dim="plot_axis", coords="minimal", compat="override")
-    return together.assign_coords(plot_axis=list(parts)).to_dataset(name=name)
-
-
-def _name_edges(pc: Any, points: xr.DataArray, chosen: list, options: Mapping) -> None:
+def _name_edges(plot: Plot, points: xr.DataArray, chosen: list) -> None:
     """Write the labels of edges in a column to the right, apart from each other, with leaders."""
     from arviz_plots import visuals as azv
 
@@ -345,21 +292,22 @@ def _name_edges(pc: Any, points: xr.DataArray, chosen: list, options: Mapping) -
     shift = np.mean(heights) - np.mean(placed)
     limits = (left - 0.04 * width, right + 0.75 * width)
     name = str(points.name)
-    data = points.to_dataset()
-    pc.map(azv.set_xlim, data=data, limits=limits, ignore_aes="all", store_artist=False)
+
+    def draw(visual: Any, data: xr.Dataset, **style: Any) -> None:
+        plot.pc.map(visual, data=data, ignore_aes="all", store_artist=False, **style)
+
+    draw(azv.set_xlim, points.to_dataset(), limits=limits)
     ticks = _ticks(left, right)
-    told = {"values": ticks, "labels": [f"{tick:.6g}" for tick in ticks]}
-    pc.map(azv.set_xticks, data=data, ignore_aes="all", store_artist=False, **told)
+    labels = [f"{tick:.6g}" for tick in ticks]
+    draw(azv.set_xticks, points.to_dataset(), values=ticks, labels=labels)
     for e, level in zip(chosen, placed, strict=True):
         ends = {"x": [float(x[e]), column], "y": [float(y[e]), level + shift]}
-        line = _stacked({k: xr.DataArray(v, dims="end") for k, v in ends.items()}, name)
-        if options["leaders"] is not False:
-            style = {"color": "#A0A0A0", "width": 0.6, **options["leaders"]}
-            pc.map(azv.line_xy, data=line, ignore_aes="all", store_artist=False, **style)
-        style = {"size": 8, "color": "#202020", "horizontal_align": "left", **options["labels"]}
-        text = {"text": f" {literal(points['edge'].values[e], pc.backend)}", **style}
-        at = line.isel(end=1)
-        pc.map(azv.annotate_xy, data=at, ignore_aes="all", store_artist=False, **text)
+        line = stacked({k: xr.DataArray(v, dims="end") for k, v in ends.items()}, name)
+        if plot.shows("leaders"):
+            draw(azv.line_xy, line, **plot.style("leaders", color="#A0A0A0", width=0.6))
+        text = f" {literal(points['edge'].values[e], plot.backend)}"
+        style = {"text": text, "size": 8, "color": "#202020", "horizontal_align": "left"}
+        draw(azv.annotate_xy, line.isel(end=1), **plot.style("labels", **style))
 
 
 def _ticks(left: float, right: float) -> np.ndarray:
@@ -370,19 +318,10 @@ def _ticks(left: float, right: float) -> np.ndarray:
     return step * np.arange(np.ceil(left / step), np.floor(right / step) + 1.0)
 
 
-def _state_title(da: xr.DataArray, target: Any, *, text: str, sel: Mapping, **kwargs) -> Any:
-    """Name the state of a facet instead of writing `text`, which is too long for it."""
+def _name_state(
+    da: xr.DataArray, target: Any, *, var_name: str, sel: Mapping, isel: Mapping, **style: Any
+) -> Any:
+    """Name the state of a facet."""
     from arviz_plots import visuals as azv
 
-    kwargs = {key: value for key, value in kwargs.items() if key not in ("var_name", "isel")}
-    return azv.labelled_title(da, target, text=f"state {sel['state']}", **kwargs)
-
-
-def _write(pc: Any, data: xr.Dataset, labels: Mapping, options: Mapping) -> None:
-    """Write title and axis labels."""
-    data = data.isel(plot_axis=0)
-    for name, (visual, text) in labels.items():
-        if options[name] is not False:
-            facet = {"subset_info": True} if visual is _state_title else {}
-            style = {"text": text, **facet, **options[name]}
-            pc.map(visual, name, data=data, ignore_aes="all", **style)
+    return azv.labelled_title(da, target, **{"text": f"state {sel['state']}", **style})

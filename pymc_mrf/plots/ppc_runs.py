@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis._posterior import check_sampled, check_tree
+from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.predictive_checks import run_lengths
-from pymc_mrf.plots._collection import matplotlib_collection, visual_options
-from pymc_mrf.plots.nodes import check_readable, draw_labels, draw_title
-from pymc_mrf.plots.ppc import MISSED, PREDICTED, check_sampled, interval_probability, summarise
+from pymc_mrf.plots._collection import Plot
+from pymc_mrf.plots.nodes import check_readable, draw_intervals, name_panels
+from pymc_mrf.plots.ppc import MISSED, PREDICTED, PREDICTIVE
 
 
 def plot_ppc_runs(
@@ -68,55 +69,41 @@ def plot_ppc_runs(
     >>> pymc_mrf.plot_ppc_runs(idata, "x", model=model, state=1)
     """
     check_tree(dt, "dt")
-    options = visual_options(visuals, ("intervals", "predictive", "observed", "labels", "title"))
+    parts = ("intervals", "predictive", "observed", "labels", "title")
+    plot = Plot("plot_ppc_runs", parts, visuals, backend, pc_kwargs)
     ci_prob = interval_probability(ci_prob)
     predicted = run_lengths(dt, var_name, model=model, state=state, group=group)
-    check_sampled(predicted["number"], var_name, group)
+    check_sampled(predicted["number"], f"{var_name} of the {group} group", PREDICTIVE)
     observed = run_lengths(dt, var_name, model=model, state=state, group="observed_data")
     d = check_readable(predicted.sizes["node"], "run_lengths")
-    predicted = predicted.isel(node=slice(None, None, -1))  # the first on top
-    pc_kwargs.setdefault("cols", ["__variable__"])
-    pc = matplotlib_collection(
-        predicted,
-        function="plot_ppc_runs",
-        backend=backend,
-        figsize=(8.8, 1.0 + 0.26 * d),
-        **pc_kwargs,
-    )
-    told = {"observed": observed.isel(node=slice(None, None, -1)), "ci_prob": ci_prob}
-    for name, draw in (
-        ("intervals", _draw_intervals),
-        ("predictive", _draw_predictive),
-        ("observed", _draw_observed),
-    ):
-        if options[name] is not False:
-            pc.map(draw, name, ignore_aes="all", told=told, kwargs=options[name])
-    if options["labels"] is not False:
-        pc.map(draw_labels, "labels", ignore_aes="all", store_artist=False, kwargs=options["labels"])
-    if options["title"] is not False:
-        pc.map(draw_title, "title", ignore_aes="all", kwargs=options["title"])
-    return pc
+    summary = xr.concat(
+        [summarise(predicted, ci_prob), observed.expand_dims(quantity=["observed"])], "quantity"
+    ).isel(node=slice(None, None, -1))  # the first on top
+    plot.open(summary, (8.8, 1.0 + 0.26 * d), cols=["__variable__"])
+    plot.map("intervals", _draw_intervals)
+    plot.map("predictive", _draw_predictive)
+    plot.map("observed", _draw_observed)
+    name_panels(plot)
+    return plot.pc
 
 
-def _summary(da: xr.DataArray, told: Mapping) -> tuple[Any, ...]:
-    """Predictive mean and ends of the interval, the data, and colours of the nodes."""
-    (mean, low, high), data = summarise(da, told["ci_prob"]), told["observed"][da.name]
-    missed = (data < low) | (data > high)
-    return mean, low, high, data, np.where(missed, MISSED, PREDICTED)
+def _colors(da: xr.DataArray) -> np.ndarray:
+    """Colours of the nodes (d,), those of which the data are outside the interval stand out."""
+    data = da.sel(quantity="observed")
+    missed = (data < da.sel(quantity="low")) | (data > da.sel(quantity="high"))
+    return np.where(missed, MISSED, PREDICTED)
 
 
-def _draw_intervals(da: xr.DataArray, target: Any, told: Mapping, kwargs: dict) -> Any:
-    _, low, high, _, colors = _summary(da, told)
-    style = {"colors": colors, "alpha": 0.6, "linewidth": 1.8, **kwargs}
-    return target.hlines(np.arange(da.sizes["node"]), low.values, high.values, **style)
+def _draw_intervals(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    return draw_intervals(da, target, **{"colors": _colors(da), "alpha": 0.6, "linewidth": 1.8, **style})
 
 
-def _draw_predictive(da: xr.DataArray, target: Any, told: Mapping, kwargs: dict) -> Any:
-    mean, *_, colors = _summary(da, told)
-    return target.scatter(mean, np.arange(da.sizes["node"]), **{"c": colors, "s": 14, **kwargs})
+def _draw_predictive(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    mean = da.sel(quantity="mean").values
+    return target.scatter(mean, np.arange(len(mean)), **{"c": _colors(da), "s": 14, **style})
 
 
-def _draw_observed(da: xr.DataArray, target: Any, told: Mapping, kwargs: dict) -> Any:
-    *_, data, colors = _summary(da, told)
-    style = {"facecolors": "white", "edgecolors": colors, "marker": "^", "s": 30, "zorder": 3, **kwargs}
-    return target.scatter(data, np.arange(da.sizes["node"]), **style)
+def _draw_observed(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    data = da.sel(quantity="observed").values
+    look = {"facecolors": "white", "edgecolors": _colors(da), "marker": "^", "s": 30, "zorder": 3}
+    return target.scatter(data, np.arange(len(data)), **{**look, **style})

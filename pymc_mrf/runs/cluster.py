@@ -126,7 +126,8 @@ def run_on_cluster(
             else:
                 result = _result_of(news, waiting[news])
                 stops = result.news is not None and hear(waiting[news], result.news)
-                _keep(folder, waiting.pop(news), result)
+                waiting.pop(news)
+                _keep(folder, result)
             if stops:
                 stop.set()
     finally:
@@ -136,9 +137,9 @@ def run_on_cluster(
             try:
                 with suppress(CancelledError):
                     wait(futures)
-                for future, chain in waiting.items():
+                for future in waiting:
                     if future.status == "finished":
-                        _keep(folder, chain, future.result())
+                        _keep(folder, future.result())
             finally:
                 if client.status == "running":
                     # who catches an error holds futures: a dead worker's would be run again, into this store
@@ -171,7 +172,7 @@ def _result_of(future: Any, chain: int) -> Result:
     raise ParallelSamplingError(f"Chain {chain} failed with: {error}", chain) from error
 
 
-def _keep(folder: Any, chain: int, result: Result) -> None:
+def _keep(folder: Any, result: Result) -> None:
     for name, data in result.files.items():
         folder.write(name, data)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+from pymc.step_methods.compound import flatten_steps
 from pytensor import config
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
@@ -54,7 +55,7 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
         "pm.Data": repr(data),
         "density": _graph(model.logp()),
         "deterministic variables": _graph(model.deterministics) if model.deterministics else "",
-        "steps": repr([_options(method) for method in _methods(step)]),
+        "steps": repr([_options(method) for method in flatten_steps(step)]),
     }
 
 
@@ -112,11 +113,6 @@ def _graph(variables: Variable | list[Variable]) -> str:
         )
     ]
     return _digest(ADDRESS.sub("", text), *numbers)
-
-
-def _methods(step: Any) -> list:
-    nested = getattr(step, "methods", None)
-    return [step] if nested is None else [m for method in nested for m in _methods(method)]
 
 
 def _options(method: Any) -> tuple:

@@ -15,15 +15,16 @@ import xarray as xr
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values, prior_probabilities
 from pymc_mrf.analysis.node_measures import node_measures
-from pymc_mrf.checks import numeric_array, sequence, whole_number
+from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.runs.progress import duration
 from pymc_mrf.runs.replicates import replicate
 
 log = logging.getLogger("pymc.pymc_mrf")
@@ -208,12 +209,7 @@ def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
                 "draws with the edge in pymc_mrf.prior_in_cone(build(...)), of any table"
             )
         return
-    p = numeric_array(prior_inclusion, "prior_inclusion", "iuf")
-    if p.shape not in ((), truth.weight.shape) or not ((p > 0) & (p < 1)).all():
-        raise ValueError(
-            f"prior_inclusion must be one probability strictly between 0 and 1, or one for each of the "
-            f"{truth.graph.n_edges} edges, not {prior_inclusion!r}"
-        )
+    prior_probabilities(prior_inclusion, truth.graph.n_edges)
 
 
 def _read_truth(variable: Any) -> Truth:
@@ -324,18 +320,11 @@ def _tell_time(
     workers = 1 if client is None else max(1, len(client.nthreads()))
     total = np.nansum(seconds) * n_replicates / workers
     log.info(
-        f"plan_study: {n_replicates * len(sizes)} more fits will take about {_duration(total)}"
+        f"plan_study: {n_replicates * len(sizes)} more fits will take {duration(total)}"
         f"{f' on {workers} workers' if workers > 1 else ''}"
         f"{', less those that the store has' if store is not None else ''}; one takes "
         + ", ".join(f"{s:.1f} s with {n} rows" for n, s in zip(sizes, seconds, strict=True))
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 def _as_dataset(

@@ -60,7 +60,7 @@ class RunProgress:
     summaries: dict[str, float]
 
     def __str__(self) -> str:
-        left = "" if math.isnan(self.seconds_left) else f", {_duration(self.seconds_left)} left"
+        left = "" if math.isnan(self.seconds_left) else f", {duration(self.seconds_left)} left"
         lines = [f"steps {', '.join(map(str, self.steps))} of {self.total}{left}"]
         draws = f"{self.n_draws} draws per chain"
         if 0 < self.n_chains < len(self.steps):
@@ -157,7 +157,7 @@ def _extremes(values: xr.DataArray) -> tuple[float, str, float, str]:
     return *of_chains, float(sizes.min()), entry_name(values, fewest)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Round a time to what an estimate can bear."""
     for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * size:

@@ -1,8 +1,9 @@
 """`pymc.sample` that goes on where it stopped."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from typing import Any
@@ -15,7 +16,7 @@ from pymc.stats.convergence import log_warnings, run_convergence_checks
 from pymc_mrf.checks import flag, whole_number
 from pymc_mrf.distributions.spike_and_slab import has_large_blocks
 from pymc_mrf.runs._pymc import ProgressBars, cpu_count, print_steps, quiet_logging
-from pymc_mrf.runs.chain import Plan, Report, run_chain
+from pymc_mrf.runs.chain import Plan, run_chain
 from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
 from pymc_mrf.runs.folder import checked_location
@@ -120,7 +121,7 @@ compute_convergence_checks, model
     model = pm.modelcontext(model)
     target = checked_target(until)
     _check_zarr()
-    with _location(store) as location, _locked(location) as folder:
+    with _locked(store) as folder:
         stored = folder.run()
         seed = _seed(random_seed, stored)
         with quiet_logging(quiet):
@@ -139,7 +140,7 @@ compute_convergence_checks, model
                 folder.begin(run, _data(model))
             elif found := differences(stored.fingerprint, run.fingerprint):
                 raise ValueError(
-                    f"store={location!r} is of another run. These differ: {'; '.join(found)}. Pass "
+                    f"store={folder.location!r} is of another run. These differ: {'; '.join(found)}. Pass "
                     "what it was made with, or another store"
                 )
             plans = _plans(folder, run, prepared)
@@ -234,11 +235,7 @@ def _run(plans: list[Plan], run: Run, prepared: PreparedRun, listener: Listener)
         run_in_processes(plans, run.cores, prepared.context, listener.hear)
     else:
         for plan in plans:
-            run_chain(plan, _to(listener.hear, plan.chain))
-
-
-def _to(hear: Callable[[int, Report], bool], chain: int) -> Callable[[Report], bool]:
-    return lambda news: hear(chain, news)
+            run_chain(plan, partial(listener.hear, plan.chain))
 
 
 def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
@@ -277,19 +274,16 @@ def _check_zarr() -> None:
 
 
 @contextmanager
-def _location(store: str | PathLike | None) -> Iterator[str]:
-    if store is None:
-        with tempfile.TemporaryDirectory(prefix="pymc_mrf-") as folder:
-            yield folder
-    else:
-        yield checked_location(store)
-
-
-@contextmanager
-def _locked(location: str) -> Iterator[Store]:
-    store = Store(location)
-    with store.folder.locked():
-        yield store
+def _locked(store: str | PathLike | None) -> Iterator[Store]:
+    """Keep others out of a store, or of a temporary one that goes at the end."""
+    with ExitStack() as stack:
+        if store is None:
+            location = stack.enter_context(tempfile.TemporaryDirectory(prefix="pymc_mrf-"))
+        else:
+            location = checked_location(store)
+        opened = Store(location)
+        stack.enter_context(opened.folder.locked())
+        yield opened
 
 
 def _seed(given: Any, stored: Run | None) -> int | list[int]:

@@ -11,13 +11,13 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.parents import field_node, likelihoods_fed
+from pymc_mrf.distributions.parents import likelihoods_fed
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
 from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.observed_field import children
+from pymc_mrf.steps.common.expressions import fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
@@ -109,7 +109,7 @@ class Unsampleable(BlockedStep):
     def _group_sampler(cls, vars, *, model, **kwargs) -> BlockedStep:
         """Find the sampler of a Dirichlet process by its field, or refuse."""
         var = model.values_to_rvs[vars[0]]
-        nodes = [node for child in children(var, model) if (node := field_node(child)) is not None]
+        nodes = fields_fed(var, model)
         for step in GROUP_SAMPLERS:
             if nodes and step.default_for == nodes[0].op.likelihood:
                 return step(vars, model=model, **kwargs)

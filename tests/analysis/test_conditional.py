@@ -96,7 +96,7 @@ def test_log_predictive_averages_probabilities(rng):
     np.testing.assert_allclose(bayes, np.log(np.exp(rows.values).mean(axis=(0, 1))))
     assert np.all(bayes >= rows.mean(("chain", "draw")))  # Jensen
     np.testing.assert_allclose(log_predictive(rows - 5000.0), bayes - 5000.0)
-    with pytest.raises(ValueError, match='needs at least one "chain" and one "draw"'):
+    with pytest.raises(ValueError, match="log_likelihood is without 'chain' and 'draw'"):
         log_predictive(bayes)
     with pytest.raises(TypeError, match=r"must be an xarray\.DataArray, not ndarray"):
         log_predictive(rows.values)
@@ -106,8 +106,8 @@ def test_bad_groups_are_named(rng):
     x, theta = rng.integers(0, 2, (3, 5)), np.full(6, 0.5)
     for members, error, message in [
         ([], ValueError, "group_of_nodes is empty"),
-        ("abc", TypeError, "must be a list of node labels, not 'abc'"),
-        (3, TypeError, "must be a list of node labels, not 3"),
+        ("abc", TypeError, "must be a sequence of node labels, such as a list of one, not 'abc'"),
+        (3, TypeError, "must be a sequence of node labels, such as a list of one, not 3"),
         (["a", "f"], ValueError, "names 'f', which is not a node"),
         (["a", "b", "a"], ValueError, "names 'a' twice"),
     ]:

@@ -3,13 +3,14 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis import edges
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
 from tests.analysis.sparse_draws import GRAPH, sparse_draws, tree_of
-from tests.statistics import Z
+from tests.statistics import ALPHA, Z
 
 
 def sticky_indicator(rng, *, stay, n_chains, n_draws):
@@ -30,21 +31,26 @@ def test_inclusion_and_means_of_a_small_posterior():
     assert table.attrs == {"variable": "theta", "n_draws": 4}
 
 
+def assert_errors_are_right(table, p, *, right=True):
+    """Sum of the squares of all inclusions' distances from `p`, in standard errors, against chi-square."""
+    z = (table.inclusion - p) / table.inclusion_mcse
+    low, high = stats.chi2(z.size).ppf([ALPHA / 2, 1 - ALPHA / 2])
+    assert (low < float((z**2).sum()) < high) == right
+
+
 def test_standard_error_of_independent_draws(rng):
-    p = np.array([0.2, 0.5, 0.9, 0.7])
-    table = edges.edge_inclusion(tree_of(sparse_draws(rng, p)), "theta")
-    error = np.sqrt(p * (1 - p) / 1000)
-    np.testing.assert_allclose(table.inclusion_mcse, error, rtol=0.25)
-    assert np.all(np.abs(table.inclusion - p) < Z * error)
+    p = np.tile([0.2, 0.5, 0.9, 0.7], 15)
+    table = edges.edge_inclusion(as_posterior(sparse_draws(rng, p)), "theta")
+    assert_errors_are_right(table, p)
     assert np.all(np.isnan(table.inclusion_bound))
 
 
 def test_standard_error_counts_autocorrelation(rng):
-    """Variance of the mean of the sticky chain: 1/4 (1 + rho) / (1 - rho) / n, rho = 2 stay - 1."""
-    w = np.ones((4, 2000, 4))
-    w[..., 0] = sticky_indicator(rng, stay=0.9, n_chains=4, n_draws=2000)
-    table = edges.edge_inclusion(tree_of(w), "theta")
-    assert float(table.inclusion_mcse[0]) == pytest.approx(np.sqrt(0.25 * 9 / 8000), rel=0.3)
+    w = np.stack([sticky_indicator(rng, stay=0.9, n_chains=4, n_draws=2000) for _ in range(60)], axis=-1)
+    table = edges.edge_inclusion(as_posterior(w), "theta")
+    assert_errors_are_right(table, 0.5)
+    table["inclusion_mcse"][:] = np.sqrt(0.25 / 8000)  # were the draws independent
+    assert_errors_are_right(table, 0.5, right=False)
 
 
 def test_indicators_that_never_change_have_a_bound_instead_of_an_error(rng):

@@ -47,7 +47,7 @@ def test_given_scales(sampled):
 
 
 def test_refusals(sampled):
-    with pytest.raises(ValueError, match="sd must be positive, but has the value 0"):
+    with pytest.raises(ValueError, match="sd has the value 0; standard deviations are positive"):
         pmrf.original_units(sampled, graph=GRAPH, sd=[1, 0, 1])
     with pytest.raises(ValueError, match=r"sd has the shape \(2,\)"):
         pmrf.original_units(sampled, graph=GRAPH, sd=[1, 1])

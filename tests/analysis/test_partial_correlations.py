@@ -45,8 +45,8 @@ def test_a_known_diagonal():
     [
         ("nothing", "has no variable 'nothing'"),
         ("theta", r"theta has the shape \(2,\), but the graph has 3 nodes"),
-        ([1.0, -1.0, 1.0], "diagonal has the value -1, but the diagonal of a precision is positive"),
-        ("log_diagonal", "log_diagonal has the value -1, but the diagonal of a precision is positive"),
+        ([1.0, -1.0, 1.0], "diagonal has the value -1; name the variable"),
+        ("log_diagonal", "log_diagonal has the value -1 and .* more; .* precision, which is positive"),
     ],
 )
 def test_bad_diagonals(diagonal, message):

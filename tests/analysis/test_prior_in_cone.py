@@ -44,6 +44,7 @@ def test_one_edge_of_a_known_diagonal():
     assert not agrees(found != 0, 0.5)  # what the prior would be without the cone
 
 
+@pytest.mark.slow
 def test_diagonals_beside_rejected_draws():
     rng, n = np.random.default_rng(2), 200_000
     w = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.4)
@@ -59,6 +60,7 @@ def test_diagonals_beside_rejected_draws():
         assert agrees(found["diagonal"][..., e], mean, sd / np.sqrt(kept.sum()))
 
 
+@pytest.mark.slow
 def test_differences_of_groups():
     rng, n = np.random.default_rng(3), 200_000
     w = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.4)

@@ -62,6 +62,7 @@ def test_other_sessions_are_refused(session):
         load_senate109(session)
 
 
+@pytest.mark.slow
 def test_free_fit_converges():
     senate = load_senate109(1)
     estimate = fit(senate.x, senate.graph, random_seed=0)

@@ -229,9 +229,13 @@ def test_bad_parameters():
             ValueError, match=r"diagonal must be positive, .* the value -1: give positive"
         ):
             pmrf.GaussianMRF("x", WEIGHT, -1.0, graph=GRAPH)
-        with pytest.raises(ValueError, match="weight has length 2 but the graph has 3 edges"):
+        with pytest.raises(
+            ValueError, match="weight has length 2, but there are 3: give one value per edge"
+        ):
             pmrf.GaussianMRF("x", WEIGHT[:2], 1.0, graph=GRAPH)
-        with pytest.raises(ValueError, match="mean has length 3 but the graph has 4 nodes"):
+        with pytest.raises(
+            ValueError, match="mean has length 3, but there are 4: give one value per node"
+        ):
             pmrf.GaussianMRF("x", WEIGHT, 1.0, MEAN[:3], graph=GRAPH)
         with pytest.raises(ValueError, match="weight must be finite"):
             pmrf.GaussianMRF("x", np.nan, 1.0, graph=GRAPH)

@@ -90,9 +90,12 @@ def test_answers_without_an_order():
     [
         ({"kind": "continuous", "n_states": 3}, "n_states=3 has no meaning for measurements"),
         ({"kind": "continuous", "likelihood": "exact"}, "likelihood='exact' has no meaning"),
-        ({"kind": "continuous", "columns": ["eyes", "code"]}, "column 'eyes' holds categories, such as"),
+        (
+            {"kind": "continuous", "columns": ["eyes", "code"]},
+            "column 'eyes' is no measurement: it holds categories, such as",
+        ),
         ({"kind": "continuous", "columns": ["eye", "code"]}, "table has no column 'eye'"),
-        ({"kind": "continuous"}, "table has 1 columns of measurements"),
+        ({"kind": "continuous"}, "table has 1 columns that are measurements"),
         (
             {"kind": "nominal", "groups": [0, 1] * 3},
             "declare the model of the rows of each group by itself",
@@ -173,7 +176,7 @@ def test_answers_of_both_kinds_in_an_array_with_missing_cells():
         ({"columns": ["age"]}, "columns has no meaning .*: make kinds of these columns alone"),
         (
             {"kind": "mixed"},
-            r"or what pymc_mrf.column_kinds\(table\) found, for columns of several kinds",
+            r"for columns of several kinds give what pymc_mrf.column_kinds\(table\) finds",
         ),
         ({"kind": pmrf.column_kinds(TABLE, {"score": "continuous"})}, 'say kind="continuous"'),
         ({"kind": pmrf.column_kinds(MIXED[["works"]])}, "one column, but a network has two at least"),

@@ -526,7 +526,7 @@ def two_fields(shift):
             "scores has 3 vectors but there are 4 nodes; give one vector of scores for all nodes, or one for",
         ),
         (lambda: ordinal(np.nan), ValueError, "weight must be finite"),
-        (lambda: ordinal(np.zeros(5)), ValueError, "weight has length 5 but the graph has 4 edges"),
+        (lambda: ordinal(np.zeros(5)), ValueError, "weight has length 5, but there are 4: give one"),
         (lambda: ordinal("a"), ValueError, "weight must be numeric"),
         (lambda: ordinal(0.1, [0.0, np.inf]), ValueError, r"threshold must be finite.* the value inf"),
         (lambda: ordinal(0.1, None), ValueError, "threshold must be numeric"),
@@ -549,9 +549,9 @@ def two_fields(shift):
         ),
         (
             lambda: with_dims("pair", range(K - 1)), ValueError,
-            "weight has length 3 but the graph has 4 edges",
+            "weight has length 3, but there are 4: give one value per edge",
         ),
-        (lambda: two_fields(0.0), ValueError, "weight has length 4 but the graph has 1 edges"),
+        (lambda: two_fields(0.0), ValueError, "weight has length 4, but there are 1: give one"),
         (
             lambda: observed_ordinal([[0, 1, 2, 0]] * 5, threshold=np.zeros((6, D, K - 1))), ValueError,
             "x: threshold has 6 rows, but `observed` has 5: .* covariates needs those of the same rows",

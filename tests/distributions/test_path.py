@@ -206,6 +206,7 @@ def test_missing_cells_have_no_log_likelihood():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
+@pytest.mark.slow
 def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch, caplog):
     caplog.set_level("INFO", "pymc_mrf")
     wide = builders.grid(5, 20)

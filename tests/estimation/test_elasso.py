@@ -102,7 +102,7 @@ def test_candidates_are_all_that_may_be_edges(x):
     ("arguments", "message"),
     [
         ({"gamma": -0.1}, "gamma must be"),
-        ({"rule": "AND"}, 'rule must be "and" or "or"'),
+        ({"rule": "AND"}, 'rule must be one of "and", "or"'),
         ({"family": "ordinal"}, "two states"),
         ({"graph": nx.empty_graph(5)}, "no edges"),
         ({"x": np.eye(5, dtype=int)}, "all but one"),

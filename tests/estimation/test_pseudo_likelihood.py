@@ -7,6 +7,7 @@ from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
+from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import pseudo_likelihood as naive
 from tests.statistics import Z
@@ -72,7 +73,7 @@ def test_one_edge_has_a_closed_form(rng):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_states"), [("agreement", 2), ("boltzmann", 2), ("ordinal", (3, 2, 3, 2))]
+    ("name", "n_states"), [slow("agreement", 2), ("boltzmann", 2), slow("ordinal", (3, 2, 3, 2))]
 )
 def test_standard_errors_match_simulation(name, n_states, rng):
     family = get_family(name, n_states)

@@ -52,7 +52,7 @@ def test_tables_of_factors(tables, error, message):
 @pytest.mark.parametrize(
     ("method", "options", "error", "message"),
     [
-        (["exact"], {}, ValueError, r'method must be "exact", .*not \[\'exact\'\]'),
+        (["exact"], {}, ValueError, r'method must be one of "exact", .*not \[\'exact\'\]'),
         (
             "tree",
             {"partition": 3},

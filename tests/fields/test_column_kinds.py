@@ -133,7 +133,7 @@ BAD = {
     "durations": (column(DAYS - DAYS[0]), None, "make dates and durations numbers"),
     "whole": (column([1, 2, 3]), None, "column 'x' holds whole numbers, which may be measurements or answ"),
     "whole floats": (column([1.0, 2.0, np.nan]), None, 'say which, as in kinds={\'x\': "continuous"}'),
-    "kind": (column([1, 2, 3]), {"x": "count"}, "kinds['x'] must be \"continuous\", \"ordinal\" or"),
+    "kind": (column([1, 2, 3]), {"x": "count"}, "kinds['x'] must be one of \"continuous\", \"ordinal\""),
     "no column": (column([1, 2, 3]), {"z": "ordinal"}, "kinds names 'z', but the table has no such col"),
     "length": (column([1, 2, 3]), ["ordinal"], "one entry for each of the 2 columns"),
     "string": (column([1, 2, 3]), "ordinal", "kinds must be a mapping, or a sequence"),

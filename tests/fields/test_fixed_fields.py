@@ -108,8 +108,8 @@ def test_pairwise_refusals():
             PairwiseField(**(dict(graph=graph, edge_tables=edges, node_tables=nodes) | bad))
     field = PairwiseField(graph, edges, nodes)
     for call, error, message in [
-        (lambda: field.marginals("guess"), ValueError, 'method must be "exact"'),
-        (lambda: field.sample(3, "guess"), ValueError, 'method must be "exact"'),
+        (lambda: field.marginals("guess"), ValueError, 'method must be one of "exact"'),
+        (lambda: field.sample(3, "guess"), ValueError, 'method must be one of "exact"'),
         (lambda: field.sample(-1), ValueError, "n must be a non-negative integer, not -1"),
         (lambda: field.energy([0, 1]), ValueError, "each of the 3 variables"),
         (lambda: field.energy([0, 1, 2]), ValueError, r"x\[2\] is 2.*variable 2 are 0..1"),

@@ -244,7 +244,7 @@ def test_refusals(pairwise, factors):
         (
             lambda: pairwise.marginals("guess"),
             ValueError,
-            'method must be "exact", "bp", "tree" or "gibbs"',
+            'method must be one of "exact", "bp", "tree", "gibbs"',
         ),
         (lambda: pairwise.sample(3, "bp"), ValueError, '"exact", "tree", "gibbs" or "perfect"'),
         (

@@ -9,6 +9,7 @@ from pymc_mrf.fields import graph_cuts, modes
 from pymc_mrf.fields.factor_graph import FactorGraphField
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.pairwise import PairwiseField
+from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
@@ -172,7 +173,7 @@ def test_expansion_keeps_its_promise(shape, rng):
 def test_expansion_of_two_states_is_exact(rng):
     for _ in range(10):
         field = attractive(GRID, rng, 2.0)
-        found = graph_cuts.alpha_expansion(GRID, field.edge_tables, field.node_tables)
+        found = graph_cuts.alpha_expansion(PairwiseTables(GRID, field.edge_tables, field.node_tables))
         assert -field.energy(found.x) == pytest.approx(exact(field), abs=1e-7)
 
 
@@ -224,13 +225,13 @@ def test_what_cuts_refuse(rng):
     ):
         field.mode("cut")
     with pytest.raises(
-        ValueError, match='method must be "auto", "exact", "cut", "bp" or "icm", not \'cuts\''
+        ValueError, match='method must be one of "auto", "exact", "cut", "bp", "icm", not \'cuts\''
     ):
         field.mode("cuts")
     with pytest.raises(ValueError, match='damping is an option of method="auto" or "bp", not of'):
         field.mode("cut", damping=0.1)
     factors = FactorGraphField([(0, 1)], [2, 2], [np.zeros((2, 2))])
-    with pytest.raises(ValueError, match='method must be "auto" or "exact", not \'cut\''):
+    with pytest.raises(ValueError, match='method must be one of "auto", "exact", not \'cut\''):
         factors.map("cut")
 
 

@@ -54,9 +54,9 @@ def test_refusals():
     for partition, clamped, message in [
         ([[0, 1, 2, 3]], [], r"partition\[0\] has a cycle: the edge .* closes it"),
         ([[0, 1, 2]], [], "node 3 is in no block"),
-        ([[0, 1, 2], [3, 2]], [], "node 2 is in block 0 and again in block 1"),
+        ([[0, 1, 2], [3, 2]], [], "node 2 is in blocks 0 and 1"),
         ([[0, 1, 2], [3], []], [], r"partition\[2\] is empty"),
-        ([[0, 1, 2], [4]], [], r"partition\[1\] names node 4"),
+        ([[0, 1, 2], [4]], [], r"partition\[1\] names 4, which is not a node"),
         ([[0, 1, 2], [3]], [3], "node 3, which is clamped"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -1,6 +1,5 @@
 """The reliability diagram, and its numbers beside probabilities that are right by construction."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,12 +8,6 @@ from scipy.stats import beta
 import pymc_mrf as pmrf
 
 NODES = ["a", "b", "c"]
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 def predicted(p):

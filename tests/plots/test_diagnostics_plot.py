@@ -1,17 +1,8 @@
 import arviz as az
-import matplotlib
 import numpy as np
 import pytest
 
 from pymc_mrf.plots.diagnostics import plot_diagnostics
-
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import matplotlib
 import networkx as nx
 import numpy as np
 import pytest
@@ -13,17 +12,10 @@ from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges
 from pymc_mrf.plots.inclusion import plot_inclusion
 from tests.analysis.posteriors import as_posterior
 
-matplotlib.use("Agg")
 GRAPH = as_graph(nx.Graph([("a", "b"), ("c", "b"), ("c", "a"), ("d", "a")]))
 # inclusion 1, 3/4, 1/4, 0 and means 2, -3/4, 1/4, 0
 DRAWS = [[[1.0, -1.0, 0, 0], [2.0, -1.0, 0, 0], [3.0, -1.0, 0, 0], [2.0, 0.0, 1.0, 0]]]
 INCLUSION, MEANS = np.array([1.0, 0.75, 0.25, 0.0]), np.array([2.0, -0.75, 0.25, 0.0])
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture
@@ -437,5 +429,5 @@ def test_bad_input_is_named(tree):
         plot_edges(tree, 3, graph=GRAPH)
     with pytest.raises(ValueError, match="pos has no position for node 'b'"):
         plot_edges(tree, "theta", graph=GRAPH, pos={"a": (0, 0)})
-    with pytest.raises(ValueError, match="node_category has no entry for node 'c'"):
+    with pytest.raises(ValueError, match="node_category has no category for node 'c'"):
         plot_edges(tree, "theta", graph=GRAPH, node_category={"a": "x", "b": "x"})

@@ -1,6 +1,5 @@
 """Pictures of evidence, of the number of edges, and of both under other priors."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import pytest
@@ -12,12 +11,6 @@ from tests.analysis.posteriors import as_posterior
 
 GRAPH = pmrf.graphs.complete(list("abcd"))
 EDGES = pmrf.coords(GRAPH)["edge"]
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,17 +1,8 @@
-import matplotlib
 import numpy as np
 import pytest
 
 from pymc_mrf.plots.groups import plot_co_clustering, plot_n_groups
 from tests.analysis.posteriors import as_posterior, grouped_theta, noisy_theta
-
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def test_heat_map_shows_groups_as_blocks(rng):

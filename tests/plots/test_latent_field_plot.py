@@ -1,7 +1,6 @@
 from types import SimpleNamespace
 
 import arviz as az
-import matplotlib
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -13,14 +12,6 @@ import pymc_mrf as pmrf
 from pymc_mrf.graph.builders import grid
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots.latent_field import plot_latent_field
-
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def field_draws(x, nodes=None):

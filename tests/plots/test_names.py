@@ -9,16 +9,9 @@ from matplotlib.text import Text
 
 import pymc_mrf as pmrf
 
-matplotlib.use("Agg")
 NODES = ["under $5", "$5 to $10", "x_1^2", r"$\alpha$"]
 GRAPH = pmrf.graphs.complete(NODES)
 CATEGORIES = dict(zip(NODES, ["$", "$$", "$a$", "b"], strict=True))
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture

@@ -8,15 +8,8 @@ from pymc_mrf.plots._layout import separate
 from pymc_mrf.plots.groups import plot_groups
 from tests.analysis.posteriors import as_posterior
 
-matplotlib.use("Agg")
 GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("c", "a"), ("d", "e")]))
 PARTY = {"a": "R", "b": "R", "c": "D", "d": "D", "e": "I"}
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture
@@ -85,7 +78,7 @@ def test_bad_input_is_named(tree):
         labels = ["a--b", "a--c", "b--c", "d--e"]
         other = nx.Graph([("a", "b"), ("a", "d"), ("b", "c"), ("d", "e")])
         plot_groups(as_posterior(np.full((1, 1, 4), 0.5), edges=labels), graph=other)
-    with pytest.raises(ValueError, match="node_category has no entry for node 'c'"):
+    with pytest.raises(ValueError, match="node_category has no category for node 'c'"):
         plot_groups(tree, graph=GRAPH, node_category={"a": "R", "b": "R"})
     with pytest.raises(ValueError, match="category_colors has no colour for 'D'"):
         plot_groups(tree, graph=GRAPH, node_category=PARTY, category_colors={"R": "red"})

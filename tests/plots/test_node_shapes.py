@@ -1,6 +1,5 @@
 """Shapes of nodes by their kinds."""
 
-import matplotlib
 import numpy as np
 import pymc as pm
 import pytest
@@ -9,15 +8,8 @@ import pymc_mrf as pmrf
 from pymc_mrf.plots._shapes import diamond, node_kinds
 from tests.analysis.posteriors import as_posterior
 
-matplotlib.use("Agg")
 GRAPH = pmrf.graphs.complete(["age", "mood", "party"])
 KINDS = {"age": "continuous", "mood": "ordinal", "party": "nominal"}
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def tree_of(graph, seed=1):
@@ -84,7 +76,7 @@ def test_bad_kinds():
     def plot(node_kind):
         pmrf.plot_edges(tree_of(GRAPH), "theta", graph=GRAPH, node_kind=node_kind)
 
-    with pytest.raises(ValueError, match="no entry for node 'party'"):
+    with pytest.raises(ValueError, match="no kind for node 'party'"):
         plot({"age": "continuous", "mood": "ordinal"})
     with pytest.raises(ValueError, match="node_kind of 'mood' is 'binary', but must be one of"):
         plot(["continuous", "binary", "nominal"])

@@ -1,18 +1,11 @@
 """The picture of the measures of nodes."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
 from tests.analysis.community_draws import COMMUNITIES, GRAPH, drawn, posterior
 from tests.analysis.posteriors import as_posterior
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 def test_panels_share_the_order_of_the_first_measure(rng):

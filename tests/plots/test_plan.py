@@ -1,17 +1,10 @@
 """The picture of a study of simulated tables."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
 from tests.analysis.studies import random_study
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 def test_curves_are_the_columns_of_the_table(rng):

@@ -10,14 +10,7 @@ from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots.ppc import MISSED, plot_ppc_edges, plot_ppc_magnetisation
 from pymc_mrf.plots.ppc_runs import plot_ppc_runs
 
-matplotlib.use("Agg")
 GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("c", "d")]))
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def tree_of(predicted, observed):

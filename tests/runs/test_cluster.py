@@ -145,6 +145,7 @@ def test_interrupts_deaths_and_other_workers_change_no_draw(
     assert_same(found, expected)
 
 
+@pytest.mark.slow
 def test_a_target_ends_the_run(client, model, tmp_path):
     target = {"rhat": 50.0}
     found = pmrf.sample(80, client=client, model=model, store=tmp_path, until=target, **RUN)
@@ -177,6 +178,7 @@ def test_too_many_deaths_are_told(cluster, model, tmp_path, monkeypatch):
     assert not [key for key in cluster.scheduler.tasks if str(key).startswith("pymc_mrf")]
 
 
+@pytest.mark.slow
 def test_chains_stop_when_nobody_waits_for_them(cluster, model, tmp_path, monkeypatch):
     """As when the process that samples is killed: Dask then cancels its tasks."""
     cluster, client = cluster

@@ -19,10 +19,12 @@ from tests.steps.cases import CASES, model_of, values_of
 
 # one of each kind of state; the others are forked in the slow tests
 FORKED = {"pseudo groups", "particle edges", "exact Langevin", "exact exchange", "latent field at once"}
+# steps that move as another case does, over views whose kernels take long to compile
+LARGE = {"Monte Carlo groups", "particle edges of many states", "mixed edges", "mixed pseudo edges"}
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=[slow(name) if name in LARGE else name for name in CASES])
 def case(request, monkeypatch):
     """A case and its model; the latent field by trees although it is small enough to be drawn at once."""
     if request.param == "latent field by trees":

@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
 from pymc_mrf.kernels.views import block_edges as kernels
 from pymc_mrf.kernels.views import pseudo_blocks, shared_blocks, table_blocks  # noqa: F401  (register answers of views)
-from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
 
 CONTRAST = 2.0
 """Largest change of the log odds of a pair by a block of length 1, for orthonormal contrasts of both ends."""
 
 
-class BlockEdges(EdgeEngine):
+class BlockEdges(WrappedEngine):
     """Engine of the edge sampler for edges with blocks of parameters.
 
     Joint moves are those of the engine of the single parameters.
@@ -27,10 +26,7 @@ class BlockEdges(EdgeEngine):
     """
 
     def __init__(self, whole: EdgeEngine) -> None:
-        self._whole = whole
-        self.is_pseudo = whole.is_pseudo  # type: ignore[misc]
-        self.starts_empty = whole.starts_empty  # type: ignore[misc]
-        self.information, self.correlations = whole.information, whole.correlations
+        super().__init__(whole)
         inner: Any = whole.view
         pair = inner.field.pair
         sizes = np.bincount(pair)
@@ -54,45 +50,10 @@ class BlockEdges(EdgeEngine):
         """Whether each edge (r,) is present at parameters `w` (P,)."""
         return w[self.view.field.first[:-1]] != 0.0
 
-    @property
-    def offset(self) -> np.ndarray:
-        """What parameters are without the vector, of `SharedBlocks`."""
-        return self._whole.offset  # type: ignore[attr-defined]
+    def set_offset(self, offset: np.ndarray) -> None:
+        """Hand it on to `SharedBlocks`."""
+        self._whole.set_offset(offset)
 
-    @offset.setter
-    def offset(self, offset: np.ndarray) -> None:
-        self._whole.offset = offset  # type: ignore[attr-defined]
-
-    def set_data(self, x: Data) -> None:
-        """Bring those of the field up to date."""
-        self._whole.set_data(x)
-
-    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every block in turn."""
-        self._whole.go_to(w, b)
-        self._whole.refresh(rng)
-        counts = sweep_edges(self.view, prior, corrected, rng)
-        w[:], b[:] = self.view.w, self.view.b
-        return counts
-
-    def joint(
-        self, w, b, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool = False
-    ) -> float:
+    def joint(self, w, b, prior, step, n_steps, rng, enters=False):
         """Move the parameters of all present edges, and the biases, as those of single edges."""
         return self._whole.joint(w, b, prior, step, n_steps, rng, enters)
-
-    def statistics(self) -> dict[str, float]:
-        """Return those of the field."""
-        return self._whole.statistics()
-
-    def measure_noise(self) -> float | None:
-        """Measure the noise of the field."""
-        return self._whole.measure_noise()
-
-    def edge_parameters(self) -> np.ndarray:
-        """Return those of the field's edges."""
-        return self._whole.edge_parameters()
-
-    def learn(self, weight: float) -> None:
-        """Let the engine of the field learn."""
-        self._whole.learn(weight)

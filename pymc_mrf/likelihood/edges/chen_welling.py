@@ -45,6 +45,15 @@ def data_curvature(x: np.ndarray, graph: PairwiseGraph, family: Family) -> np.nd
 class ChenWellingEngine(ABC):
     """What the two moves are asked of; a subclass says how expectations are found.
 
+    Parameters
+    ----------
+    x : (n, d) int8 array
+        Observed state indices, 0 or 1.
+    graph : PairwiseGraph
+        Candidate edges.
+    family : Family
+        ``ISING`` or ``BOLTZMANN``.
+
     Attributes
     ----------
     corrects : bool
@@ -99,12 +108,8 @@ class ExactChenWelling(ChenWellingEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        ``ISING`` or ``BOLTZMANN``.
+    x, graph, family
+        As of `ChenWellingEngine`.
     moves_biases : bool
         Whether `langevin` moves the node parameters too.
     enumerates : bool, optional
@@ -118,14 +123,7 @@ class ExactChenWelling(ChenWellingEngine):
 
     corrects = True
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        enumerates: bool | None = None,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, enumerates: bool | None = None) -> None:
         super().__init__(x, graph, family)
         self.edges = ExactEdges(x, graph, family, moves_biases, is_centred=False, enumerates=enumerates)
 
@@ -166,12 +164,8 @@ class PersistentChenWelling(ChenWellingEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        ``ISING`` or ``BOLTZMANN``.
+    x, graph, family
+        As of `ChenWellingEngine`.
     moves_biases : bool
         Whether `langevin` moves the node parameters too.
     n_particles : int
@@ -182,15 +176,7 @@ class PersistentChenWelling(ChenWellingEngine):
 
     corrects = False
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        n_particles: int,
-        n_sweeps: int,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases: bool, n_particles: int, n_sweeps: int) -> None:
         super().__init__(x, graph, family)
         self._x, self._moves_biases = x, moves_biases
         self._family = family

@@ -2,20 +2,14 @@
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.views import exact_edges
 from pymc_mrf.kernels.views.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
-from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import (
-    EdgeEngine,
-    data_information,
-    edge_field,
-    node_correlations,
-)
+from pymc_mrf.likelihood.data_counts import blocks_of
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import room_for
 
 MAX_ENUMERATED = 24
 """Nodes of which all configurations are summed over. On a complete graph that is much faster than the
@@ -39,14 +33,8 @@ class ExactEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`.
     is_centred : bool, optional
         Whether biases are shifted with the edges; by default if they are to be moved.
     enumerates : bool, optional
@@ -56,22 +44,9 @@ class ExactEdges(EdgeEngine):
     ------
     ValueError
         If the junction tree is too wide.
-
-    Attributes
-    ----------
-    information : (r + d q,) array
-        Of `data_information`.
     """
 
-    def __init__(
-        self,
-        x: Data,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        is_centred: bool | None = None,
-        enumerates: bool | None = None,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, is_centred=None, enumerates=None) -> None:
         d = graph.n_nodes
         is_centred = moves_biases if is_centred is None else is_centred
         tree = field_tree(graph, family.n_states)
@@ -82,9 +57,7 @@ class ExactEdges(EdgeEngine):
             fits = fits and not (family.has_own_scores or family.has_blocks)
             enumerates = fits and 2**d <= CELL_COST * tree.n_cells
         order = tree.factor_order[tree.factor_order < graph.n_edges]
-        field = edge_field(x, graph, family, is_centred, order)
-        self.information = data_information(x, field)
-        self.correlations = node_correlations(x, field)
+        field = self.take_data(x, graph, family, is_centred, order)
         n_biases = len(field.t) if moves_biases else 0
         if enumerates:
             self.view = listed_view(field, n_biases)
@@ -106,14 +79,8 @@ class ExactEdges(EdgeEngine):
 
 def shared(field: exact_edges.Field, n_biases: int, n_blocks: int = 1) -> dict:
     """Attributes that both views have."""
-    (r, n_cells), n_parameters = field.cells.shape, len(field.t)
-    n_pairs = len(np.unique(field.pair))
-    return {
-        "field": field,
-        "w": np.zeros(r),
-        "b": np.zeros(n_parameters),
-        "beta": np.zeros(n_parameters),
-        "n_biases": n_biases,
+    n_cells, n_pairs = field.cells.shape[1], len(np.unique(field.pair))
+    return room_for(field, n_biases) | {
         "log_p": np.zeros(n_cells),
         "kept": np.zeros((n_blocks, n_cells)),
         "delta": np.zeros(n_cells),

@@ -1,13 +1,11 @@
 """The exact likelihood of Gaussian fields as a function of weights and the diagonal of their precision."""
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
+from pymc_mrf.kernels.edges.hamiltonian import normal_coordinates, prior_precisions
 from pymc_mrf.kernels.views import gaussian_edges as kernels
 from pymc_mrf.kernels.views.questions import bias_prior
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
@@ -53,13 +51,10 @@ class GaussianLikelihood(EdgeEngine):
     starts_empty = True
     takes_share = True
 
-    def __init__(
-        self, x: Data, graph: Any, family: Family, moves_biases: bool, share: Share | None = None
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, share: Share | None = None) -> None:
         R = graph.n_edges
         share = Share(np.arange(R), np.ones(R)) if share is None else share
-        used = np.flatnonzero(share.factors)
-        used = used[np.argsort(share.entries[used], kind="stable")]
+        used = share.used()
         entries, factors = share.entries[used], share.factors[used]
         r = int(entries.max(initial=-1)) + 1
         first = np.searchsorted(entries, np.arange(r + 1))
@@ -138,9 +133,7 @@ class GaussianLikelihood(EdgeEngine):
                 "smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
             )
 
-    def coordinates(  # type: ignore[override]
-        self, active: np.ndarray, prior: EdgePrior
-    ) -> NormalCoordinates:
+    def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference."""
         view, k = self.view, len(active)
         log_diagonal = np.log(self.information[len(view.weight) :])

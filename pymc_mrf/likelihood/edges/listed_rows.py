@@ -4,19 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import row_states
-from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.views.listed_rows import ListedRows, fill_probabilities
 from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
-from pymc_mrf.likelihood.edges.edge_engine import (
-    EdgeEngine,
-    data_information,
-    edge_field,
-    node_correlations,
-)
+from pymc_mrf.likelihood.edges.columns import Columns
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import room_for
 from pymc_mrf.likelihood.edges.exact_edges import STRETCH
 
 
@@ -25,31 +19,13 @@ class ListedRowEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
-        Observed state indices, as of `Columns`; of each block if there are several.
-    graph : LaggedGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge, and one feature.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
-
-    Attributes
-    ----------
-    information : (r + d q,) array
-        Of `data_information`, as if sources were nodes of the same row.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`, of a field in time, whose edges have one feature.
     """
 
-    _columns: Columns
-
-    def __init__(self, x: Data, graph: LaggedGraph, family: Family, moves_biases: bool) -> None:
-        d, r = graph.n_nodes, graph.n_edges
-        field = edge_field(x, graph, family, moves_biases, np.arange(r))
-        rows = present_rows(x, graph)
-        self.information = data_information(rows, field)
-        self.correlations = node_correlations(rows, field)
-        self._columns = columns_of(x, graph)
-        cards = family.possible(d).sum(axis=1)
+    def __init__(self, x, graph, family, moves_biases) -> None:
+        field = self.take_data(x, graph, family, moves_biases)
+        cards = family.possible(graph.n_nodes).sum(axis=1)
         self.view = listed_row_view(x, self._columns, field, cards, len(field.t) if moves_biases else 0)
 
     def set_data(self, x: Data) -> None:
@@ -83,7 +59,7 @@ def listed_row_view(
         d q if the biases move, else 0.
     """
     arrays = x if isinstance(x, list) else [x]
-    d, r, K = len(cards), len(field.edges), field.basis.shape[1]
+    d, K = len(cards), field.basis.shape[1]
     n_times = len(columns.nodes) // d
     d_of = [own.shape[1] // n_times for own in arrays]
     nodes = np.cumsum([0, *d_of])
@@ -94,11 +70,7 @@ def listed_row_view(
         every[i : i + own.shape[1], : len(own)] = own.T
     H, S = sum(map(len, arrays)), size.max()
     view = ListedRows(
-        field=field,
-        w=np.zeros(r),
-        b=np.zeros(len(field.t)),
-        beta=np.zeros(len(field.t)),
-        n_biases=n_biases,
+        **room_for(field, n_biases),
         block=np.repeat(np.arange(len(size)), d_of),
         nodes=nodes,
         size=size,

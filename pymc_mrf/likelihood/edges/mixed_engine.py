@@ -7,12 +7,12 @@ import numpy as np
 
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.mixed import features_of_rows, layout_of
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.kernels.edges.hamiltonian import NormalCoordinates, normal_coordinates, prior_precisions
+from pymc_mrf.kernels.edges.hamiltonian import normal_coordinates, prior_precisions
 from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.mixed_views import MixedField, add_mixed_shifts
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW
 
 
 class MixedEngine(EdgeEngine):
@@ -115,9 +115,7 @@ class MixedEngine(EdgeEngine):
                 "chain: start from smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
             )
 
-    def coordinates(  # type: ignore[override]
-        self, active: np.ndarray, prior: EdgePrior
-    ) -> NormalCoordinates:
+    def coordinates(self, active, prior):
         """Centre on a Newton step from the reference, restricted to what is present."""
         view, k, c, (w, b) = self.view, len(active), self._layout.n_measured, self._split_reference()
         moved = np.concatenate([active, len(w) + np.arange(view.n_biases)])

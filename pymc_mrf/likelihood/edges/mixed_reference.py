@@ -6,7 +6,8 @@ data speak for: by pseudo-likelihood first, then by the Monte Carlo likelihood o
 estimates.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -40,8 +41,9 @@ LEVEL = 0.95
 """Level of the test whether the data speak for an edge."""
 
 
-class MixedReference(NamedTuple):
-    """A sample of the answers of a mixed field.
+@dataclass(frozen=True, eq=False)
+class MixedReference:
+    """A sample of the answers of a mixed field; samples are not compared.
 
     Attributes
     ----------
@@ -50,14 +52,6 @@ class MixedReference(NamedTuple):
     """
 
     listed: kernels.Listed
-
-    def __eq__(self, other) -> bool:
-        """Whether both are one object: samples are not compared."""
-        return self is other
-
-    def __hash__(self) -> int:
-        """Return the identity."""
-        return id(self)
 
 
 def sample_reference(x: np.ndarray, graph: Any, family: Any, rng: np.random.Generator) -> MixedReference:

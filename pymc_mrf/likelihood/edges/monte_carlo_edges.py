@@ -5,23 +5,20 @@ its sample.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import (
-    Coordinates,
-    NormalCoordinates,
     normal_coordinates,
     prior_precisions,
 )
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
 from pymc_mrf.kernels.views.sample_sums import LANES
-from pymc_mrf.likelihood.data_counts import Block, Data, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, EdgeEngine, edge_field, features_at
+from pymc_mrf.likelihood.data_counts import Block, blocks_of
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
 from pymc_mrf.likelihood.edges.reference import Reference
 
 FAR = 3.0
@@ -36,54 +33,28 @@ class MonteCarloEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array, or list of (n_b, d_b) int8 arrays
-        Observed state indices; of each block if there are several.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`.
     references : sequence of Reference
         Of each block.
 
     Attributes
     ----------
+    parts : list of BlockSample
     information : (r + d q,) array
         Rows times the variances of the statistics at the reference.
     """
 
-    def __init__(
-        self,
-        x: Data,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        references: Sequence[Reference],
-    ) -> None:
-        field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
-        blocks, q = list(blocks_of(x, field.edges)), len(field.basis)
-        references = [
-            reference.recentred(
-                field.centre[block.which],
-                field.lift[block.nodes.start * q : block.nodes.stop * q],
-                block.edges,
-            )
-            for reference, block in zip(references, blocks, strict=True)
-        ]
-        places = [places_of(block, len(field.s), q) for block in blocks]
-        self.correlations = np.concatenate(
-            [
-                correlations_of(reference, block, q)
-                for reference, block in zip(references, blocks, strict=True)
-            ]
-        )
-        self.view = sample_view(field, len(field.t) if moves_biases else 0, references, places, blocks)
+    def __init__(self, x, graph, family, moves_biases, references: Sequence[Reference]) -> None:
+        field = self.take_data(x, graph, family, moves_biases)
+        self.parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
+        q = len(field.basis)
+        self.correlations = np.concatenate([correlations_of(part, q) for part in parts])
+        self.view = sample_view(field, len(field.t) if moves_biases else 0, parts)
         rows = np.concatenate([field.n[field.edges[:, 0]], np.repeat(field.n, q)])
         self.information = rows * self.view.sample.variances
-        self._references, self._blocks, self._places = references, blocks, places
         self._means = np.empty(len(rows))
-        for reference, block, place in zip(references, blocks, places, strict=True):
+        for reference, block, place in parts:
             own = field._replace(edges=block.edges, cells=field.cells[block.which])
             self._means[place] = reference.gap + reference.sample_means(own)
         self._biases = self.view.sample.place[len(field.s) :].copy()
@@ -95,9 +66,7 @@ class MonteCarloEdges(EdgeEngine):
         kernels.locate(self.view)
         self._least_share = float(self.view.share.min())
 
-    def coordinates(  # type: ignore[override]
-        self, active: np.ndarray, prior: EdgePrior
-    ) -> Coordinates | NormalCoordinates:
+    def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference, if its covariance is known and small."""
         view, r = self.view, len(self.view.w)
         of_prior, slope, fixed = np.zeros((3, len(view.delta)))
@@ -112,7 +81,7 @@ class MonteCarloEdges(EdgeEngine):
         slope[r:] += of_prior[r:] * self._biases
         slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
         precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
-        for reference, block, place in zip(self._references, self._blocks, self._places, strict=True):
+        for reference, block, place in self.parts:
             own = np.isin(moved, place)
             local = np.searchsorted(place, moved[own])
             rows = len(block.x) * reference.covariance[local]
@@ -130,19 +99,17 @@ class MonteCarloEdges(EdgeEngine):
         """
         view = self.view
         share = min(self._least_share, float(view.share.min()))
-        rows, n_parameters = (
-            view.field.n[view.sample.nodes[:-1]],
-            np.count_nonzero(view.w) + len(view.beta),
-        )
+        rows = view.field.n[view.sample.nodes[:-1]]
+        n_parameters = np.count_nonzero(view.w) + len(view.beta)
         error = float(rows @ view.apart)
         distance = float(np.sqrt(rows @ view.spread / max(n_parameters, 1)))
-        return {"noise": 0.0, "ess": share, "resamplings": 0, "error": error, "distance": distance}
+        return super().statistics() | {"ess": share, "error": error, "distance": distance}
 
     def shares_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Estimate the shares (d, K) of the states of every node at weights (r,) and biases (d q,)."""
         self.go_to(w, b)
         kernels.locate(self.view)
-        for k in range(len(self._blocks)):
+        for k in range(len(self.parts)):
             kernels.fill_shares(self.view, k)
         return self.view.shares.copy()
 
@@ -159,9 +126,7 @@ class MonteCarloEdges(EdgeEngine):
         view = self.view
         kernels.locate(view)
         squares = []
-        for k, (reference, block, place) in enumerate(
-            zip(self._references, self._blocks, self._places, strict=True)
-        ):
+        for k, (reference, block, place) in enumerate(self.parts):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
             y = view.y[k : k + 1, : view.sample.size[k]]
@@ -179,23 +144,34 @@ class MonteCarloEdges(EdgeEngine):
         return float(np.sqrt(every.mean())) if len(every) else 0.0
 
 
-def places_of(block: Block, n_edges: int, q: int) -> np.ndarray:
-    """Which of all parameters are those of a block, in its order."""
-    nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
-    return np.concatenate([block.which, n_edges + nodes])
+class BlockSample(NamedTuple):
+    """The sample of a block, its data, and which of all parameters are its own, in its order."""
+
+    reference: Reference
+    block: Block
+    place: np.ndarray
 
 
-def correlations_of(reference: Reference, block: Block, q: int) -> np.ndarray:
+def parts_of(field: Field, references: Sequence[Reference], blocks: list[Block]) -> list[BlockSample]:
+    """Centre the references of some blocks as their `field` is."""
+    q, r = len(field.basis), len(field.s)
+    parts = []
+    for reference, block in zip(references, blocks, strict=True):
+        nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
+        own = reference.recentred(field.centre[block.which], field.lift[nodes], block.edges)
+        parts.append(BlockSample(own, block, np.concatenate([block.which, r + nodes])))
+    return parts
+
+
+def correlations_of(part: BlockSample, q: int) -> np.ndarray:
     """Correlations (d, q, q) of the statistics of each node, kept away from singular."""
-    d, r = block.x.shape[1], len(block.which)
-    C = np.tile(np.eye(q), (d, 1, 1))
+    (reference, block, _), r = part, len(part.block.which)
+    C = np.tile(np.eye(q), (block.x.shape[1], 1, 1))
     if reference.covariance.ndim == 2:
-        for i in range(d):
-            own = slice(r + i * q, r + (i + 1) * q)
-            C[i] = reference.covariance[own, own]
-    C += 0.5 / len(block.x) * np.eye(q)
-    scale = np.sqrt(np.einsum("iaa->ia", C))
-    return C / (scale[:, :, None] * scale[:, None, :])
+        for i, own in enumerate(C):
+            here = slice(r + i * q, r + (i + 1) * q)
+            own[:] = reference.covariance[here, here]
+    return correlations(C + 0.5 / len(block.x) * np.eye(q))
 
 
 def node_limits(basis: np.ndarray, d: int) -> np.ndarray:
@@ -215,23 +191,13 @@ def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return (own - np.clip(own, -limit, limit)).reshape(delta.shape)
 
 
-def sample_view(
-    field: Field,
-    n_biases: int,
-    references: Sequence[Reference],
-    places: list[np.ndarray],
-    blocks: list[Block],
-) -> kernels.MonteCarloEdges:
-    """View of a field by the references of its blocks."""
-    (r, n_cells), (d, K), p, B = (
-        field.cells.shape,
-        field.floor.shape,
-        len(field.s) + len(field.t),
-        len(blocks),
-    )
-    sizes = np.array([reference.states.shape[1] for reference in references])
+def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernels.MonteCarloEdges:
+    """View of a field by the samples of its blocks."""
+    (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
+    p, B, blocks = r + len(field.t), len(parts), [part.block for part in parts]
+    sizes = np.array([part.reference.states.shape[1] for part in parts])
     m, M = int(sizes.max()), field.features.shape[1]
-    is_wide = any(not reference.excess.size for reference in references)
+    is_wide = any(not part.reference.excess.size for part in parts)
     sample = kernels.Sample(
         size=sizes,
         nodes=np.array([0, *(block.nodes.stop for block in blocks)]),
@@ -247,7 +213,7 @@ def sample_view(
         reach=np.empty(r),
         limit=np.full(p, np.inf),
     )
-    for reference, place, block in zip(references, places, blocks, strict=True):
+    for reference, block, place in parts:
         size = reference.states.shape[1]
         sample.states[block.nodes, :size] = reference.states
         values = features_at(field.features[block.nodes], reference.states)
@@ -260,11 +226,7 @@ def sample_view(
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
     return kernels.MonteCarloEdges(
-        field=field,
-        w=np.zeros(r),
-        b=np.zeros(len(field.t)),
-        beta=np.zeros(len(field.t)),
-        n_biases=n_biases,
+        **room_for(field, n_biases),
         log_p=np.zeros(n_cells),
         kept=np.zeros((B, n_cells + 2)),
         tilt=np.zeros(2),

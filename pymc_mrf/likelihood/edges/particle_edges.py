@@ -22,18 +22,10 @@ from pymc_mrf.kernels.views.weighted_particles import (
     set_states,
     sweep,
 )
-from pymc_mrf.likelihood.edges.edge_engine import (
-    MAX_LEAPFROG,
-    TRAJECTORY,
-    EdgeEngine,
-    data_information,
-    edge_field,
-    node_correlations,
-)
+from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 
-LEAST_SIZE = (
-    0.5  # effective size of one edge's marginal, relative to m, below which particles are renewed
-)
+# effective size of one edge's marginal, relative to m, below which particles are renewed
+LEAST_SIZE = 0.5
 BURN_IN = 30  # sweeps of particles at the start of a chain, from the rows of the data
 LEAST_PARTICLES = 500
 PER_ROW = 5  # particles for every row of the data
@@ -53,38 +45,17 @@ class ParticleEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, d) int8 array
-        Observed state indices.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`; there are no blocks.
     n_particles : int, optional
         Particles, m; 5 n and at least 500 by default.
     n_sweeps : int
         Gibbs sweeps of all particles after each sweep over the edges and after resampling.
-
-    Attributes
-    ----------
-    information : (r + d q,) array
-        Of `data_information`.
     """
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        graph: PairwiseGraph,
-        family: Family,
-        moves_biases: bool,
-        n_particles: int | None = None,
-        n_sweeps: int = 1,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases, n_particles=None, n_sweeps: int = 1) -> None:
         n = len(x)
-        field = edge_field(x, graph, family, moves_biases, order_of_visits(x, graph))
-        self.information = data_information(x, field)
-        self.correlations = node_correlations(x, field)
+        field = self.take_data(x, graph, family, moves_biases, order_of_visits(x, graph))
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
         n_biases = len(field.t)
@@ -99,43 +70,18 @@ class ParticleEdges(EdgeEngine):
         self._is_started = False
         self._n_averaged = 0
         self._reach = 1.0
-        self.reset_statistics()
+        count_anew(self.view)
 
     @property
     def n_particles(self) -> int:
         """Number of particles m."""
         return self._particles.size
 
-    @property
-    def noise(self) -> float:
-        """Noise of the estimated likelihood since `reset_statistics`.
-
-        Standard deviation of the estimated log-likelihood ratio between two values of an edge one
-        posterior standard deviation apart, root mean square over the edges that were not hopeless.
-        """
-        tally = self.view.tally[0]
-        return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
-
-    @property
-    def least_size(self) -> float:
-        """Smallest effective size since `reset_statistics`."""
-        return float(self.view.tally[0].least_size)
-
-    @property
-    def n_resamplings(self) -> int:
-        """Number of resamplings since `reset_statistics`."""
-        return int(self.view.tally[0].resamplings)
-
-    def reset_statistics(self) -> None:
-        """Start counting anew."""
-        self.view.tally[0] = np.zeros((), self.view.tally.dtype)
-        self.view.tally[0].least_size = self.n_particles
-
     def statistics(self) -> dict[str, float]:
         """Noise, smallest relative effective size and resamplings since the beginning of the last `sweep`."""
-        size = self.least_size / self.n_particles
-        found = {"noise": self.noise, "ess": size, "resamplings": self.n_resamplings}
-        return super().statistics() | found
+        tally = self.view.tally[0]
+        found = {"noise": noise_of(tally), "ess": float(tally.least_size) / self.n_particles}
+        return super().statistics() | found | {"resamplings": int(tally.resamplings)}
 
     def get_state(self) -> tuple[np.ndarray, ...]:
         """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""
@@ -200,7 +146,7 @@ class ParticleEdges(EdgeEngine):
             self._stand_for(w, b)
         else:
             self.start(w, b, BURN_IN, rng)
-        self.reset_statistics()
+        count_anew(self.view)
         seed_lanes(self._particles.lanes, rng)
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
@@ -260,9 +206,7 @@ class ParticleEdges(EdgeEngine):
         self._reach = self._reach * SHORTEN if refused else min(self._reach * LENGTHEN, 1.0)
         self.view.tally[0].refused = 0
 
-    def trajectory(
-        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
-    ) -> float:
+    def trajectory(self, active, prior, step, n_steps, rng, enters):
         """Make the joint move of the edges `active` (k,); the acceptance probability.
 
         A trajectory longer than the weights allow is cut into pieces: `n_steps` does not count here.
@@ -282,6 +226,21 @@ class ParticleEdges(EdgeEngine):
         )
         self._b[:] = self.view.b
         return accept
+
+
+def noise_of(tally: Any) -> float:
+    """Noise of the estimated likelihood, from the tally of a view since `count_anew`.
+
+    Standard deviation of the estimated log-likelihood ratio between two values of an edge, or of a label, one
+    posterior standard deviation apart, root mean square over those that were not hopeless.
+    """
+    return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
+
+
+def count_anew(view: particle_edges.ParticleEdges) -> None:
+    """Forget how the estimates of a view fared."""
+    view.tally[0] = np.zeros((), view.tally.dtype)
+    view.tally[0].least_size = view.particles.size
 
 
 def allocate_particles(size: int, graph: PairwiseGraph, family: Family, field: Field) -> Any:

@@ -9,22 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.fields.distinct_rows import distinct_rows
-from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, allocate_rows
 from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
-from pymc_mrf.likelihood.edges.edge_engine import (
-    EdgeEngine,
-    edge_field,
-    features_at,
-    node_correlations,
-)
+from pymc_mrf.likelihood.edges.columns import Columns, present_rows
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import features_at
 from pymc_mrf.parts import Parts
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
@@ -37,14 +30,8 @@ class PseudoEdges(EdgeEngine):
 
     Parameters
     ----------
-    x : (n, D) int8 array, or list of (n_b, D_b) int8 arrays
-        Observed state indices, as of `Columns`; of each block if there are several.
-    graph : PairwiseGraph or LaggedGraph
-        Candidate edges.
-    family : Family
-        With one parameter for each edge.
-    moves_biases : bool
-        Whether the node parameters are this engine's to move.
+    x, graph, family, moves_biases
+        As of `EdgeEngine`.
 
     Attributes
     ----------
@@ -57,21 +44,12 @@ class PseudoEdges(EdgeEngine):
 
     is_pseudo: ClassVar[bool] = True
 
-    _columns: Columns
-
-    def __init__(
-        self,
-        x: Data,
-        graph: PairwiseGraph | LaggedGraph,
-        family: Family,
-        moves_biases: bool,
-    ) -> None:
+    def __init__(self, x, graph, family, moves_biases) -> None:
         d = graph.n_nodes
-        field = edge_field(x, graph, family, moves_biases, np.arange(graph.n_edges))
+        field = self.take_data(x, graph, family, moves_biases)
         r = len(field.s)
         _, M, K = field.features.shape
         rows = present_rows(x, graph)
-        self.correlations = node_correlations(rows, field)
         # not 0 for constant columns, and in the units of the features
         C, v = 0.5 * np.ptp(field.features, axis=2)[:, :, None] ** 2 * np.eye(M), np.zeros((d, K))
         for block in blocks_of(rows, field.edges):
@@ -80,7 +58,6 @@ class PseudoEdges(EdgeEngine):
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
             v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
-        self._columns = columns_of(x, graph)
         self.view = pseudo_view(x, self._columns, field, len(field.t) if moves_biases else 0)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
@@ -148,9 +125,7 @@ class PseudoEdges(EdgeEngine):
         pseudo_edges.catch_up(self.view)  # after a rejection
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
-    def trajectory(
-        self, active: np.ndarray, prior: EdgePrior, step: float, n_steps: int, rng, enters: bool
-    ) -> float:
+    def trajectory(self, active, prior, step, n_steps, rng, enters):
         """Move as the base does, and remember what `learn` needs."""
         accept = super().trajectory(active, prior, step, n_steps, rng, enters)
         self._curvature[:] = self.slab_curvatures()

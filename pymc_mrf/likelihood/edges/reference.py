@@ -27,10 +27,8 @@ TINY = 1e-12  # variance of a statistic that never changed
 BURN_IN = 50  # sweeps of chains that start at rows of the data, or anywhere
 SETTLE, SETTLE_LAGS = 10, 5.0  # of chains that stood for parameters nearby: sweeps at least, and lags
 N_GROUPS = 32  # of chains, between which the means of a statistic tell how fast chains move
-SLOW, BY_CHANCE = (
-    0.95,
-    1.42,
-)  # share of the statistics that are faster; how much slower they look by chance
+# share of the statistics that are faster; how much slower they look by chance
+SLOW, BY_CHANCE = 0.95, 1.42
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +119,7 @@ class Reference:
         total, m = np.zeros(len(self.place)), self.states.shape[1]
         values = np.empty((len(self.place), AT_ONCE), dtype=np.float32)
         for start in range(0, m, AT_ONCE):
-            states = np.ascontiguousarray(self.states[:, start : start + AT_ONCE])
-            part = values[:, : states.shape[1]]
-            fill_statistics(states, field.edges, field.cells, field.basis, part)
+            part = statistics_of(field, self.states[:, start : start + AT_ONCE], values)
             total += part.sum(axis=1, dtype=np.float64)
         return total / m
 
@@ -145,8 +141,7 @@ class Reference:
         half = self.states.shape[1] // 2
         values, slopes = np.empty((len(self.place), half), dtype=np.float32), []
         for part in (slice(None, half), slice(half, 2 * half)):
-            states = np.ascontiguousarray(self.states[:, part])
-            fill_statistics(states, field.edges, field.cells, field.basis, values)
+            statistics_of(field, self.states[:, part], values)
             weights = np.exp(y[:, part] - y[:, part].max(axis=1)[:, None])
             weights /= weights.sum(axis=1)[:, None]
             weights -= 1.0 / half
@@ -154,6 +149,13 @@ class Reference:
                 weights -= (known[:, part] - known[:, part].mean(axis=1)[:, None]) / half
             slopes.append(weights @ (values - values.mean(axis=1)[:, None]).T)
         return 0.5 * (slopes[0] - slopes[1])
+
+
+def statistics_of(field: Field, states: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Statistics (p, m) of `field` in `states` (d, m), in the first m columns of `room`."""
+    values = room[:, : states.shape[1]]
+    fill_statistics(np.ascontiguousarray(states), field.edges, field.cells, field.basis, values)
+    return values
 
 
 def _exponents(parameters: np.ndarray, field: Field, states: np.ndarray) -> np.ndarray:
@@ -257,9 +259,7 @@ class Moments:
         """Add states (d, size) of a pass, the last one `with_squares`."""
         field, sums, squares = self._field, np.empty_like(self._sums), np.zeros_like(self._squares)
         for g, group in enumerate(self._groups):
-            values = self._values[:, : self._sizes[g]]
-            states = np.ascontiguousarray(columns[:, group])
-            fill_statistics(states, field.edges, field.cells, field.basis, values)
+            values = statistics_of(field, columns[:, group], self._values)
             if self._origin is None:  # squares in single precision are of deviations
                 self._origin = values.mean(axis=1)
             values -= self._origin[:, None]

@@ -1,14 +1,11 @@
-"""Search for the reference of a Monte Carlo likelihood, and what a field keeps of it.
+"""Search for the reference of a Monte Carlo likelihood.
 
 The reference is found from the data alone, so that all priors, steps and chains have the same likelihood:
 from the pseudo-likelihood estimate on, by Newton steps and then by draws under a vague spike-and-slab prior,
 whose share of edges and scale follow the draws.
 """
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from weakref import WeakValueDictionary
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,21 +16,13 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.views.questions import centred
-from pymc_mrf.kernels.views.sample_sums import fill_statistics
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
-from pymc_mrf.likelihood.edges.edge_engine import (
-    MAX_LEAPFROG,
-    TRAJECTORY,
-    EdgeEngine,
-    data_information,
-    edge_field,
-    fill_sums,
-)
+from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
+from pymc_mrf.likelihood.edges.edge_field import data_information, edge_field, fill_sums, node_parameters
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference
-from pymc_mrf.threads import one_thread
+from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference, statistics_of
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values
@@ -42,9 +31,8 @@ it; .3 makes .075 of an inclusion probability of one half."""
 
 MOST = 0.9  # of the parameters in doubt
 LEAST_ROWS = 5.0  # of as many as the data have, in which a state of a node is expected at the reference
-OF_MEAN = (
-    0.35  # of the tolerance, the error from the mean of the longer simulation: more of it costs little
-)
+# of the tolerance, the error from the mean of the longer simulation: more of it costs little
+OF_MEAN = 0.35
 OF_SAMPLE = np.sqrt(1.0 - OF_MEAN**2)  # the rest, of the points
 DISTANCE = 2.5  # of the weight of an edge in doubt from 0, in posterior standard deviations
 DOUBTFUL = 0.02  # probability of either state of an edge in doubt
@@ -54,31 +42,23 @@ PILOT_DRAWS = 40  # at each of them, of which the first third is forgotten
 MOST_PILOTS = 12
 LARGEST_PILOT = 32_000  # points, of those that follow on draws which the points before did not cover
 START_STEPS, START_SCORE = 30, 2.0  # of the estimate; standard errors of an edge that is kept of it
-START_DRAWS = (
-    60  # by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
-)
+# by the pseudo-likelihood where edges have blocks of parameters, in place of the estimate
+START_DRAWS = 60
 MOST_LONGER, LEAST_LAGS = 4, 10.0  # tries to simulate for so many lags
-MOST_PASSES, MOST_DRAWN = (
-    200,
-    1e9,
-)  # passes, and states that are drawn in them, of which either is waited for: minutes, if nodes are many
+# passes, and states that are drawn in them, of which either is waited for: minutes, if nodes are many
+MOST_PASSES, MOST_DRAWN = 200, 1e9
 BY_MOST = 3.0  # times the tolerance, one statistic of many may differ between both halves of the chains
 HOPELESS = 10.0  # times the tolerance, the noise of the largest sample that is not even drawn
 MISSING_SWEEPS = 3  # of missing cells, whenever the reference has moved
 MOST_STEPS = 20  # of Newton's method before the first pilot
-GOOD_SHARE = (
-    0.5  # effective share of the weights at which a reference is near enough to be the last but one
-)
+# effective share of the weights at which a reference is near enough to be the last but one
+GOOD_SHARE = 0.5
 LEAST_SHARE = 0.05  # at the last of them
 LARGEST_SIZE = 400_000  # points of a sample
-CHEAP_SIZE, CHEAP_DRAWS = (
-    4e6,
-    2e10,
-)  # points times parameters, points and passes times their square, at least
-MOST_CHEAP = (
-    50_000,
-    2_000_000,
-)  # points, and points times passes, that need not be exceeded for being cheap
+# points times parameters, points and passes times their square, at least
+CHEAP_SIZE, CHEAP_DRAWS = 4e6, 2e10
+# points, and points times passes, that need not be exceeded for being cheap
+MOST_CHEAP = 50_000, 2_000_000
 MOST_NUMBERS = 2e8  # in a sample: nodes times features times points
 BIAS_SCALE = 3.0  # standard deviation of biases, relative to the contrast of the basis, on the way
 STEP = 0.4  # of leapfrog steps on the way
@@ -86,81 +66,6 @@ STEP = 0.4  # of leapfrog steps on the way
 
 class NoReferenceError(ValueError):
     """Says why a field has no reference, as the second half of a sentence about its likelihood."""
-
-
-@dataclass(frozen=True, eq=False)
-class SampledField:
-    """A field's likelihood by a sample at its reference, which is found and drawn when this is made.
-
-    Equal if data, graph, family and options are: then the sample is the same, too, and in one process there
-    is only one.
-
-    Attributes
-    ----------
-    digest : str
-        Of all that the sample follows from.
-    reference : Reference
-    """
-
-    digest: str
-    reference: Reference
-
-    @classmethod
-    def of(
-        cls,
-        x: np.ndarray,
-        missing: np.ndarray,
-        graph: PairwiseGraph,
-        family: Family,
-        seed: int,
-        tolerance: float,
-        announce: Callable[[], None] = lambda: None,
-    ) -> "SampledField":
-        """Find the reference of a field.
-
-        Parameters
-        ----------
-        x : (n, d) int8 array
-            State indices, plausible ones in missing cells.
-        missing : (n, d) bool array
-            These cells, of which likelier states are drawn on the way.
-        graph : PairwiseGraph
-        family : Family
-        seed : int
-        tolerance : float
-            As `TOLERANCE`.
-        announce : callable, optional
-            Called before the field is simulated, unless its sample is known.
-
-        Raises
-        ------
-        NoReferenceError
-            If there is none.
-        """
-        known = hashlib.sha256(repr((x.shape, graph, family, seed, tolerance)).encode())
-        known.update(np.ascontiguousarray(x).tobytes() + np.packbits(missing).tobytes())
-        digest = known.hexdigest()
-        reference = _known.get(digest)
-        if reference is None:
-            announce()
-            rng = np.random.default_rng([int(digest[:15], 16), seed])
-            with one_thread():
-                reference = Search(x, missing, graph, family, rng).find(tolerance)
-            _known[digest] = reference
-        return cls(digest, reference)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SampledField) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __repr__(self) -> str:
-        return f"SampledField({self.digest[:16]})"
-
-
-_known: WeakValueDictionary[str, Reference] = WeakValueDictionary()
-"""References that something in this process holds, by their digests."""
 
 
 def largest_size(n_nodes: int, n_features: int) -> int:
@@ -392,8 +297,7 @@ class Search:
         shares = self._engine(reference).shares_at(self._w, self._b)
         lack = np.log(np.maximum(LEAST_ROWS / n / (shares + 0.5 / m), 1.0))
         lack[~self._family.possible(len(shares))] = 0.0
-        more = np.linalg.lstsq((G - G[:, :1]).T, (lack - lack[:, :1]).T, rcond=None)[0]  # (q, d)
-        self._b += more.T.ravel()
+        self._b += node_parameters(G, lack)
 
     def _simulate(self, size: int, n_passes: int, n_squared: int = 2) -> Reference:
         beta = np.empty_like(self._b)
@@ -415,12 +319,8 @@ class Search:
         Fewer than `PILOT_DRAWS` if the points do not cover where these go.
         """
         r, engine = len(self._w), self._sampler(reference)
-        w, b, draws, shares = (
-            self._w.copy(),
-            self._b.copy(),
-            np.empty((PILOT_DRAWS, len(reference.place))),
-            [],
-        )
+        w, b, shares = self._w.copy(), self._b.copy(), []
+        draws = np.empty((PILOT_DRAWS, len(reference.place)))
         for draw in draws:
             self._move(engine, w, b)
             draw[:r] = w
@@ -442,8 +342,8 @@ class Search:
         Root mean square error, over the draws, of what `TOLERANCE` bounds.
         """
         field, n, r = self._field, len(self._x), len(self._w)
-        f = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
-        fill_statistics(reference.states, field.edges, field.cells, field.basis, f)
+        room = np.empty((len(reference.place), reference.states.shape[1]), dtype=np.float32)
+        f = statistics_of(field, reference.states, room)
         delta = draws - reference.place
         beyond = np.zeros_like(delta)
         beyond[:, r:] = beyond_node_limits(delta[:, r:], field.basis)

@@ -6,8 +6,8 @@ import numpy as np
 
 from pymc_mrf.kernels.views import shared_edges as kernels
 from pymc_mrf.kernels.views.questions import centred
-from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
 
 
 class Share(NamedTuple):
@@ -25,8 +25,13 @@ class Share(NamedTuple):
     entries: np.ndarray
     factors: np.ndarray
 
+    def used(self) -> np.ndarray:
+        """Edges whose factors are not 0, those of an entry after one another."""
+        used = np.flatnonzero(self.factors)
+        return used[np.argsort(self.entries[used], kind="stable")]
 
-class SharedEdges(EdgeEngine):
+
+class SharedEdges(WrappedEngine):
     """Engine of the edge sampler for a vector that is a part of the parameters of edges.
 
     Parameters
@@ -45,12 +50,10 @@ class SharedEdges(EdgeEngine):
     """
 
     def __init__(self, whole: EdgeEngine, share: Share, n_entries: int) -> None:
-        self._whole, self.offset = whole, np.zeros(len(share.factors))
-        self.is_pseudo = whole.is_pseudo  # type: ignore[misc]
-        self.information, self.correlations = whole.information, whole.correlations
+        super().__init__(whole)
+        self.offset = np.zeros(len(share.factors))
         inner = whole.view
-        used = np.flatnonzero(share.factors)
-        used = used[np.argsort(share.entries[used], kind="stable")]
+        used = share.used()
         self._edge, self._entry, self._factor = used, share.entries[used], share.factors[used]
         visited = inner.field.order[share.factors[inner.field.order] != 0.0]
         self.view = kernels.SharedEdges(
@@ -84,44 +87,8 @@ class SharedEdges(EdgeEngine):
         inner.w[self._edge] = view.offset + self._factor * w[self._entry]
         centred(inner.field, inner.w, inner.b, inner.beta)
 
-    def set_data(self, x: Data) -> None:
-        """Bring those of the field up to date."""
-        self._whole.set_data(x)
-
-    def refresh(self, rng) -> None:
-        """Bring the field up to date."""
-        self._whole.refresh(rng)
-
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Information about every entry (r,), and about the biases."""
         of_edges, of_biases = self._whole.likelihood_precisions()
         information = self._factor**2 * of_edges[self._edge]
         return np.bincount(self._entry, information, len(self.view.w)), of_biases
-
-    def stretch(self, rng) -> float:
-        """Ask the engine of the field."""
-        return self._whole.stretch(rng)
-
-    def remember(self) -> None:
-        """Let the engine of the field remember."""
-        self._whole.remember()
-
-    def told_of_place(self) -> list[np.ndarray]:
-        """Return those of the field."""
-        return self._whole.told_of_place()
-
-    def statistics(self) -> dict[str, float]:
-        """Return those of the field."""
-        return self._whole.statistics()
-
-    def measure_noise(self) -> float | None:
-        """Measure the noise of the field."""
-        return self._whole.measure_noise()
-
-    def edge_parameters(self) -> np.ndarray:
-        """Return those of the field's edges."""
-        return self.view.whole.w.copy()
-
-    def learn(self, weight: float) -> None:
-        """Let the engine of the field learn."""
-        self._whole.learn(weight)

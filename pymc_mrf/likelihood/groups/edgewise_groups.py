@@ -1,52 +1,38 @@
 """Base of the engines of group samplers that ask a view for single edges."""
 
-from abc import abstractmethod
-from typing import Any
-
 import numpy as np
 
 from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
-from pymc_mrf.kernels.views.questions import Field, add_slopes
-from pymc_mrf.likelihood.edges.edge_engine import edge_field, fill_sums
-from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood, with_fewest_features
+from pymc_mrf.kernels.views.questions import add_slopes
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood
 
 
 class EdgewiseLikelihood(ComputedLikelihood):
     """Base of the engines that ask a view for single edges; see `GroupEngine`.
 
-    A subclass calls `_look_by` with a view, as of `pymc_mrf.kernels.views.questions`, and supplies
-    `_calibrate`.
+    A subclass calls `_look_by` with the engine of the edge sampler that has the view.
     """
 
     _view: EdgewiseView
     _node_score: float  # of the data: a constant, which makes logp comparable
 
-    @abstractmethod
     def _calibrate(self) -> None:
         """Compute all that the view keeps anew, at its parameters."""
+        self._engine.refresh(None)
 
-    def _field(self, order: np.ndarray) -> tuple[Family, Field]:
-        """Family and field of a view whose edges are visited in `order`; its node tables do not move."""
-        family = with_fewest_features(self.family)
-        return family, edge_field(self.x, self.graph, family, False, order)
-
-    def _look_by(self, edges: Any, family: Family, s: np.ndarray) -> None:
-        """Take over the view `edges` of a field of `family`; `s` (edges,) as of `EdgewiseView`."""
-        self._view = self._edgewise(edges, family, s)
+    def _look_by(self, engine: EdgeEngine, family: Family, s: np.ndarray) -> None:
+        """Take over the view of an engine of a field of `family`; `s` (edges,) as of `EdgewiseView`."""
+        self._engine, self._view = engine, self._edgewise(engine.view, family, s)
         self._all_edges = np.arange(self.graph.n_edges)
-        present = self.x[:, self.columns.present]
-        self._states = np.stack(
-            [(present == a).sum(axis=0) for a in range(family.n_states)], axis=1
-        )  # (d, K)
         self._fill_nodes()
         self._node_score = self._score_nodes()
 
     def set_data(self, x):
-        """Sum the statistics of the view's field, and score the nodes of the new data."""
+        """Hand them on to the engine of edges, and score their nodes."""
         super().set_data(x)
-        self._states[:] = self._counts.nodes[self.columns.present]
-        fill_sums(self._states, self._counts.pairs, self._view.edges.field)
+        self._engine.set_data(x)
         self._node_score = self._score_nodes()
 
     def set_node_tables(self, node_tables):
@@ -62,8 +48,9 @@ class EdgewiseLikelihood(ComputedLikelihood):
 
     def _score_nodes(self) -> float:
         """Sum the view's node tables over the data."""
-        seen = self._states > 0
-        return float(self._states[seen] @ self._view.edges.field.floor[seen])
+        states = self._counts.nodes[self.columns.present]  # (d, K)
+        seen = states > 0
+        return float(states[seen] @ self._view.edges.field.floor[seen])
 
     def _go_to(self, eta: np.ndarray) -> None:
         """Give the view the parameters `eta` (r,)."""

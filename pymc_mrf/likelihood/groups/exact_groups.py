@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels.groups.independent_edges import FixedView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
-from pymc_mrf.kernels.views.exact_edges import calibrate_tree
-from pymc_mrf.likelihood.edges.exact_edges import tree_view
+from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
-from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood, with_fewest_features
 
 
 class ExactLikelihood(EdgewiseLikelihood):
@@ -22,15 +20,11 @@ class ExactLikelihood(EdgewiseLikelihood):
 
     def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
-        tree = field_tree(graph, family.n_states)
-        edges = tree.factor_order[tree.factor_order < graph.n_edges]  # the others are single nodes
+        own = with_fewest_features(family)
+        engine = ExactEdges(x, graph, own, False, enumerates=False)
         others = np.flatnonzero(self.edge_of < 0)
-        self.order = np.concatenate([entries[edges], others])
-        own, field = self._field(edges)
-        self._look_by(tree_view(field, 0, tree, [self.x[0].astype(np.int64)]), own, self.s)
-
-    def _calibrate(self) -> None:
-        calibrate_tree(self._view.edges)
+        self.order = np.concatenate([entries[engine.view.field.order], others])
+        self._look_by(engine, own, self.s)
 
     def learn(self, eta, rng):
         """Exact draws at `eta`."""

@@ -10,7 +10,6 @@ from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edgewise_groups import EdgewiseView
-from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edges.columns import columns_of
 
@@ -85,8 +84,8 @@ class GroupEngine(ABC):
         self.graph, self.family, self.node_tables = graph, family, node_tables
         self.statistic = statistic = family.indicator[0]
         self.columns = columns_of(x, graph)
-        self.x, self._counts = x, DataCounts(self.columns.ends, len(statistic))
-        gibbs.edge_statistics(x, self.columns.ends, statistic, self.s)
+        self._counts = DataCounts(self.columns.ends, len(statistic))
+        GroupEngine.set_data(self, x)
         self.levels, level = np.unique(statistic, return_inverse=True)
         self.level = level.reshape(statistic.shape)
         self.is_binary = np.array_equal(self.levels, [0.0, 1.0])

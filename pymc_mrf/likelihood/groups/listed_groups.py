@@ -3,9 +3,9 @@
 import numpy as np
 
 from pymc_mrf.kernels.groups.listed_groups import add_group_information
-from pymc_mrf.kernels.views.listed_rows import fill_probabilities
-from pymc_mrf.likelihood.edges.listed_rows import fill_histories, listed_row_view
+from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
 
 
 class ListedRowLikelihood(EdgewiseLikelihood):
@@ -20,18 +20,9 @@ class ListedRowLikelihood(EdgewiseLikelihood):
     def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         self.n_terms = self.n  # as many histories as rows at most
-        own, field = self._field(np.arange(graph.n_edges))
-        cards = family.possible(graph.n_nodes).sum(axis=1)
-        self._look_by(listed_row_view(x, self.columns, field, cards, 0), own, self.s)
-        self.reference = np.zeros(len(self.edge_of))
-
-    def _calibrate(self) -> None:
-        fill_probabilities(self._view.edges)
-
-    def set_data(self, x):
-        """Count the histories as well."""
-        super().set_data(x)
-        fill_histories(self._view.edges, x, self.columns)
+        own = with_fewest_features(family)
+        self._look_by(ListedRowEdges(x, graph, own, False), own, self.s)
+        self.reference = np.zeros(n_entries)
 
     def learn(self, eta, rng):
         """Keep the parameters."""

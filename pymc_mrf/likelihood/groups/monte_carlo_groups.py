@@ -5,10 +5,8 @@ from math import inf
 import numpy as np
 
 from pymc_mrf.kernels.groups import monte_carlo_groups  # noqa: F401  (registers answers of the view)
-from pymc_mrf.kernels.views.monte_carlo_edges import locate
-from pymc_mrf.likelihood.data_counts import blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field, node_parameters
-from pymc_mrf.likelihood.edges.monte_carlo_edges import places_of, sample_view
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, node_parameters
+from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
@@ -26,17 +24,12 @@ class MonteCarloLikelihood(EdgewiseLikelihood):
     ) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         r = graph.n_edges
-        field = edge_field(self.x, graph, family, False, np.arange(r))
-        [block] = blocks_of(self.x, graph.edges)
-        self._reference = reference.recentred(field.centre, field.lift, graph.edges)
-        places = places_of(block, r, len(field.basis))
-        edges = sample_view(field, 0, [self._reference], [places], [block])
-        edges.sample.limit[:r] = self._reference.reach
-        edges.sample.reach[:] = inf
-        self._look_by(edges, family, self.s)
-
-    def _calibrate(self) -> None:
-        locate(self._view.edges)
+        engine = MonteCarloEdges(x, graph, family, False, [reference])
+        [[self._reference, _, _]] = engine.parts
+        sample = engine.view.sample
+        sample.limit[:r] = self._reference.reach
+        sample.reach[:] = inf
+        self._look_by(engine, family, self.s)
 
     def place(self) -> np.ndarray:
         """Parameters (r,) of the reference, near which the sample tells of the likelihood."""

@@ -15,8 +15,8 @@ from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.kernels.views.noise import MAX_NOISE
 from pymc_mrf.kernels.views.weighted_particles import get_states, refresh, set_states
-from pymc_mrf.likelihood.edges.edge_engine import edge_field, node_parameters
-from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE, allocate_particles
+from pymc_mrf.likelihood.edges.edge_field import edge_field, node_parameters
+from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE, allocate_particles, count_anew, noise_of
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
 
 LEAST_PARTICLES = 2048
@@ -46,16 +46,7 @@ class ParticleLikelihood(GroupEngine):
     n_trajectories = 8
 
     def __init__(
-        self,
-        x,
-        graph,
-        family,
-        node_tables,
-        entries,
-        n_entries,
-        *,
-        n_particles: int,
-        n_sweeps: int,
+        self, x, graph, family, node_tables, entries, n_entries, *, n_particles: int, n_sweeps: int
     ) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         family = with_fewest_features(family)
@@ -105,8 +96,7 @@ class ParticleLikelihood(GroupEngine):
 
         Root mean square over the labels drawn since `reset_statistics`.
         """
-        tally = self._view.edges.tally[0]
-        return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
+        return noise_of(self._view.edges.tally[0])
 
     @property
     def least_size(self) -> float:
@@ -122,8 +112,7 @@ class ParticleLikelihood(GroupEngine):
 
     def reset_statistics(self) -> None:
         """Start counting anew."""
-        self._view.edges.tally[0] = np.zeros((), self._view.edges.tally.dtype)
-        self._view.edges.tally[0].least_size = self.n_particles
+        count_anew(self._view.edges)
         self.n_renewals = 0
 
     def _read_states(self) -> np.ndarray:

@@ -4,8 +4,9 @@ import numpy as np
 
 from pymc_mrf.kernels.groups.pseudo_groups import add_group_information
 from pymc_mrf.kernels.views.pseudo_edges import fill_fields
-from pymc_mrf.likelihood.edges.pseudo_edges import fill_rows, forget_terms, pseudo_view
+from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges, forget_terms
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
 
 
 class PseudoLikelihood(EdgewiseLikelihood):
@@ -19,13 +20,14 @@ class PseudoLikelihood(EdgewiseLikelihood):
 
     def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
-        own, field = self._field(np.arange(graph.n_edges))
-        edges = pseudo_view(x, self.columns, field, 0)
+        own = with_fewest_features(family)
+        engine = PseudoEdges(x, graph, own, False)
+        edges = engine.view
         self.n_terms = 2 * edges.rows.n.shape[1]  # with padding, for which there has to be room
-        self._look_by(edges, own, self._sums_of_targets())
+        self._look_by(engine, own, self._sums_of_targets())
         self.n_levels = family.n_states  # of a term; the view knows those of the statistic
         is_target = edges.sources >= 0
-        target, source = field.edges[is_target], edges.sources[is_target]
+        target, source = edges.field.edges[is_target], edges.sources[is_target]
         order = np.lexsort((source, target))
         first = np.cumsum([0, *np.bincount(target, minlength=graph.n_nodes)])
         self._arrivals = first, source[order], np.nonzero(is_target)[0][order]
@@ -43,9 +45,8 @@ class PseudoLikelihood(EdgewiseLikelihood):
         fill_fields(self._view.edges)
 
     def set_data(self, x):
-        """Count the rows as well."""
+        """Sum the statistics of the targets as well."""
         super().set_data(x)
-        fill_rows(self._view.edges, x, self.columns)
         self._view.s[:] = self._sums_of_targets()
 
     def learn(self, eta, rng):

@@ -22,16 +22,12 @@ from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 TARGET = 0.05
 """Error of a mean, in standard deviations of the mean of n rows: what it moves a posterior by, in its own."""
 
-STEP, GROWTH = (
-    0.5,
-    0.5,
-)  # between knots at first; and, where edges have weights, in parts of the coupling
+# between knots at first; and, where edges have weights, in parts of the coupling
+STEP, GROWTH = 0.5, 0.5
 WIDEST = 8.0  # standard deviations of S from knot to knot, before the interval is halved once more
 FROZEN = 0.5  # variance of S, summed over n rows, at the last knot
-FARTHEST, FARTHEST_UNEVEN = (
-    30.0,
-    1000.0,
-)  # coupling at which the last knot lies at the latest; with weights
+# coupling at which the last knot lies at the latest; with weights
+FARTHEST, FARTHEST_UNEVEN = 30.0, 1000.0
 MOST_UPDATES, MOST_SWEEPS = 2**27, 2**20  # of a chain at one knot: node updates, sweeps
 PER_HALVING = 16.0  # by which halving an interval divides the error of a cubic
 
@@ -200,10 +196,8 @@ class _Sites(_Arm):
         return np.concatenate([near.states[:half], others.astype(np.int8)])
 
     def _series(self, t, x, n_sweeps):
-        tables = (
-            self._family.edge_tables(t * self._weights),
-            np.zeros((self._graph.n_nodes, self._n_states)),
-        )
+        node_tables = np.zeros((self._graph.n_nodes, self._n_states))
+        tables = self._family.edge_tables(t * self._weights), node_tables
         counts = np.empty((n_sweeps, self.n_chains))
         for s in range(n_sweeps):
             self._simulator.sweep(x, *tables, 1, self._rng)

@@ -46,8 +46,7 @@ def saved_path(
     """
     n_rows = _rounded(n_rows)
     file = folder / f"{_digest(graph, weights, n_states, n_rows, is_signed)}.npz"
-    found = _read(file, PATH)
-    if found:
+    if found := _read(file, PATH):
         return CouplingPath(graph.n_nodes * np.log(n_states), weights, *found)
     announce(file)
     return _saved(file, simulate_path(graph, weights, n_states, n_rows, is_signed), PATH)
@@ -64,8 +63,7 @@ def saved_grid(
     """Read the grid of this graph from `folder`; as `saved_path`, for `simulate_grid`."""
     n_rows = _rounded(n_rows)
     file = folder / f"field_{_digest(graph, weights, n_states, n_rows, False)}.npz"
-    found = _read(file, GRID)
-    if found:
+    if found := _read(file, GRID):
         return FieldGrid(graph.n_nodes, weights, *found)
     announce(file)
     return _saved(file, simulate_grid(graph, weights, n_states, n_rows), GRID)

@@ -7,7 +7,6 @@ of one vector are not implemented.
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.parents import field_node
@@ -20,26 +19,16 @@ from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.simulated.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
 from pymc_mrf.steps.auxiliary.intractable_fields import intractable_field
-from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStepState
+from pymc_mrf.steps.common.base import GIVEN_DRAWS
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
 TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
-WORDS = Wording(
-    "AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})", 'draws="exact" or likelihood="exact"'
-)
-
-
-@dataclass_state
-class AuxiliaryVariableState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    s_auxiliary: np.ndarray
-    complaints: list
+WORDS = Wording("AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})")
 
 
 class AuxiliaryVariableMH(GroupGibbs):
@@ -116,7 +105,7 @@ class AuxiliaryVariableMH(GroupGibbs):
 
     name = "auxiliary_variable_mh"
     invariant: ClassVar = dict.fromkeys(("particles", "exact"), GIVEN_DRAWS)
-    _state_class = AuxiliaryVariableState
+    remembers = ("s_auxiliary", "complaints")
     prefix = "auxiliary_mh"
     statistics: Statistics = (
         Statistic(
@@ -193,7 +182,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         super()._forget()
         self.complaints: list[str] = []
 
-    def _begin(self, eta, base: BaseMeasure):
+    def _check_base(self, base):
         if self._draws == "perfect" and base.bounds[0] < 0.0:
             raise ValueError(
                 'draws="perfect" needs an attractive field whatever the parameters, but the base of '
@@ -201,14 +190,18 @@ class AuxiliaryVariableMH(GroupGibbs):
                 "example pm.Uniform.dist(0.5, 1) for theta, pm.HalfNormal.dist() for a coupling) or "
                 'draws="gibbs"'
             )
-        if eta is None:
-            eta = k_means_start(self._estimate, base, self.rng)
-            _, labels = np.unique(eta, return_inverse=True)
-            labels = labels.reshape(-1)
-            eta = self._tied_estimate(labels, base)[labels]
+
+    def _start(self):
+        return self._estimate
+
+    def _default(self, base):
+        _, labels = np.unique(super()._default(base), return_inverse=True)
+        labels = labels.reshape(-1)
+        return self._tied_estimate(labels, base)[labels]
+
+    def _begin(self, eta, base):
         # at the parameters, not at theta~: the first proposals are drawn like the state
         self._aux.draw_statistics(eta, self.s_auxiliary, self.rng)
-        return eta
 
     def _fitting(self, move):
         """Return a move as it is compiled for exact draws, or for the interpreter that asks simulations."""

@@ -1,6 +1,6 @@
 """Blocks of coordinates that are proposed together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pymc as pm
@@ -37,6 +37,15 @@ def named_blocks(
         raise ValueError(f"blocks must hold each of {names} exactly once")
     where = {v: np.arange(*ends[i : i + 2]) for i, v in enumerate(values)}
     return [np.concatenate([where[value] for value in block]) for block in named]
+
+
+def random_parts(
+    block: np.ndarray, size: int, precision: np.ndarray, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield parts of a large block, of at most `size`, each with the factor of its conditional covariance."""
+    for part in np.array_split(rng.permutation(block), -(-len(block) // size)):
+        root = np.linalg.cholesky(precision[np.ix_(part, part)])
+        yield part, np.linalg.inv(root).T
 
 
 def target_acceptance(k: int) -> float:

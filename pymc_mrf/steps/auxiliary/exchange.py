@@ -6,12 +6,12 @@ Saksman & Tamminen, 2001) for any variables that reach a field through any expre
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import Competence
-from pymc.step_methods.state import dataclass_state
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
@@ -20,7 +20,12 @@ from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.likelihood.simulated.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.auxiliary.coordinate_blocks import connected, named_blocks, target_acceptance
+from pymc_mrf.steps.auxiliary.coordinate_blocks import (
+    connected,
+    named_blocks,
+    random_parts,
+    target_acceptance,
+)
 from pymc_mrf.steps.auxiliary.exchange_checks import (
     AUXILIARY_DRAWS,
     compare_lengths,
@@ -31,7 +36,7 @@ from pymc_mrf.steps.auxiliary.exchange_checks import (
 )
 from pymc_mrf.steps.auxiliary.intractable_parents import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.auxiliary.pseudo_posterior import pseudo_posterior, pseudo_precision
-from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep, MRFStepState
+from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
@@ -39,21 +44,6 @@ from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
 LEAST_LOG_SCALE = -10.0  # proposals must differ from the present state
 MEMORY = 20  # steps of history that the covariance from the pseudo-likelihood counts for
-
-
-@dataclass_state
-class ExchangeState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    n_tuned: int
-    n_learnt: int
-    log_scale: np.ndarray
-    precision: np.ndarray
-    mean: np.ndarray
-    covariances: list
-    moved: np.ndarray
-    compared: list
-    left: list
 
 
 class Exchange(MRFStep):
@@ -124,7 +114,17 @@ class Exchange(MRFStep):
 
     name = "exchange"
     invariant: ClassVar = {"particles": GIVEN_DRAWS}
-    _state_class = ExchangeState
+    remembers = (
+        "n_tuned",
+        "n_learnt",
+        "log_scale",
+        "precision",
+        "mean",
+        "covariances",
+        "moved",
+        "compared",
+        "left",
+    )
     prefix = "exchange"
     statistics: Statistics = (
         Statistic(
@@ -166,12 +166,11 @@ class Exchange(MRFStep):
         check_draws(draws)
         self._n_updates = whole_number(n_updates, "n_updates", 1)
         self._block_size = whole_number(block_size, "block_size", 1)
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        self._fields = served_fields(rvs, model, type(self).__name__, draws, n_sweeps)
+        self._fields = served_fields(self._rvs, model, type(self).__name__, draws, n_sweeps)
         self._held = [field.held for field in self._fields]
         self._compile(model)
 
-        above = set(ancestors(rvs)) - set(rvs)
+        above = set(ancestors(self._rvs)) - set(self._rvs)
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
         self._parts = Parts(np.shape(self._point[v.name]) for v in self.vars)
@@ -243,21 +242,20 @@ class Exchange(MRFStep):
         small = [b for b in self._blocks if len(b) <= self._block_size]
         self.covariances = [np.linalg.inv(precision[np.ix_(b, b)]) for b in small]
 
-    @staticmethod
-    def competence(var, has_grad):
+    @classmethod
+    def competence(cls, var, has_grad):
         """Ideal for continuous parents of a field with ``likelihood="particles"``.
 
         A frozen model has lost the tags that tell: without gradient a variable may be such a parent,
         which the constructor finds out. Sessions without intractable fields are left alone.
         """
-        if var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES:
-            if getattr(var.tag, "mrf_group_nodes", False):
-                return Competence.INCOMPATIBLE
-            if "particles" in likelihoods_fed(var):
-                return Competence.IDEAL
-            if not has_grad and IntractableLogPartition.used:
-                return UNTAGGED
-        return Competence.INCOMPATIBLE
+        is_continuous = var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES
+        if not is_continuous or getattr(var.tag, "mrf_group_nodes", False):
+            return Competence.INCOMPATIBLE
+        if "particles" in likelihoods_fed(var):
+            return Competence.IDEAL
+        may_be = not has_grad and IntractableLogPartition.used
+        return UNTAGGED if may_be else Competence.INCOMPATIBLE
 
     def _update(self, point):
         """Propose small blocks `n_updates` times, the parts of large ones once."""
@@ -276,8 +274,7 @@ class Exchange(MRFStep):
         small = 0  # blocks seen that learn
         for block in [] if waits else self._blocks:
             learns = len(block) <= self._block_size
-            parts = self._repeated(block, small) if learns else self._random_parts(block)
-            for part, factor in parts:
+            for part, factor in self._parts_of(block, small if learns else None):
                 state, accept = self._propose(point, *state, part, factor)
                 accepts.append(accept)
                 if self.tune:
@@ -303,18 +300,12 @@ class Exchange(MRFStep):
         names = [v.name for v in self.vars]
         return self._short_chains() + standstill(names, self.moved, self._parts.ends, self.count.n_draws)
 
-    def _repeated(self, block, small: int):
-        """Yield a small block `n_updates` times, with the factor of its learnt covariance."""
+    def _parts_of(self, block, small: int | None):
+        """Yield a small block `n_updates` times, by its learnt covariance, or parts of a large one once."""
+        if small is None:
+            return random_parts(block, self._block_size, self.precision, self.rng)
         factor = np.linalg.cholesky(self.covariances[small])
-        for _ in range(self._n_updates):
-            yield block, factor
-
-    def _random_parts(self, block):
-        """Yield parts of a large block, each with the factor of its conditional covariance."""
-        order, n_parts = self.rng.permutation(block), -(-len(block) // self._block_size)
-        for part in np.array_split(order, n_parts):
-            root = np.linalg.cholesky(self.precision[np.ix_(part, part)])
-            yield part, np.linalg.inv(root).T
+        return repeat((block, factor), self._n_updates)
 
     def _propose(self, point, v, current, part, factor):
         """Update the coordinates `part` once; the new state and the acceptance probability."""

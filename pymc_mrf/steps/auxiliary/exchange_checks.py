@@ -52,18 +52,14 @@ AUXILIARY_DRAWS = (
 
 
 class Wording(NamedTuple):
-    """Name of a step, and how its users get longer chains, {n} the sweeps, and exact draws."""
+    """Name of a step, and how its users get longer chains, {n} the sweeps."""
 
     step: str
     longer: str
-    exact: str
 
 
-EXCHANGE = Wording(
-    "Exchange",
-    'Exchange(n_sweeps={n}), that is pm.sample(exchange={{"n_sweeps": {n}}})',
-    'draws="exact" or likelihood="exact"',
-)
+EXCHANGE = Wording("Exchange", 'Exchange(n_sweeps={n}), that is pm.sample(exchange={{"n_sweeps": {n}}})')
+EXACT = 'draws="exact" or likelihood="exact"'
 
 
 def spacing(n_draws: int, n_proposals: int) -> int:
@@ -151,14 +147,14 @@ def short_chains(
             return []
         return [
             f"{words.step}: the Gibbs chains behind auxiliary data never changed {', '.join(frozen)} in "
-            f"{LONGER * n_sweeps} sweeps, so that what is sampled is close to the prior. Use {words.exact} "
+            f"{LONGER * n_sweeps} sweeps, so that what is sampled is close to the prior. Use {EXACT} "
             "if the junction tree is small, or a prior that keeps couplings weaker"
         ]
     return [
         f"{words.step}: n_sweeps={n_sweeps} is too small: {LONGER} times as many Gibbs sweeps behind the "
         f"auxiliary data of {', '.join(field.name for field in drawn)} change the posterior by about "
         f"{gap:.1f} of its standard deviations, and still longer chains may change it more. Use "
-        f"{words.longer.format(n=10 * n_sweeps)}, or {words.exact} if the junction tree is small"
+        f"{words.longer.format(n=10 * n_sweeps)}, or {EXACT} if the junction tree is small"
     ]
 
 

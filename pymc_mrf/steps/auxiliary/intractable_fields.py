@@ -86,7 +86,9 @@ class IntractableField(ABC):
         self.x = self._field.known
         if self.is_latent:
             # far from ordered: a pseudo-likelihood of one repeated state has no maximum
-            random = self._random_states(len(self.x), np.random.default_rng(0))
+            random = np.random.default_rng(0).integers(
+                self._field.cards, size=self.x.shape, dtype=np.int8
+            )
             self.x = np.where(self._field.free, random, self.x)
         self.held = HeldData(self.name, step, [model.rvs_to_values[rv], *self.parameters])
         self._set_units([np.arange(len(self.x))])
@@ -108,10 +110,6 @@ class IntractableField(ABC):
             return
         self.x = self._field.states(point)
         self._unit_sums = [self.statistics(self.x[unit]) for unit in self.units]
-
-    @abstractmethod
-    def _random_states(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Uniform state indices (n, d) int8."""
 
     @abstractmethod
     def _sampler(self, n: int) -> Any:
@@ -265,10 +263,6 @@ class IntractablePairwiseField(IntractableField):
         self._finite = np.r_[np.ones(graph.n_edges * K * K, dtype=bool), possible]
         super().__init__(rv, node, model, step, draws, n_sweeps)
 
-    def _random_states(self, n, rng):
-        K, d = self._op.family.n_states, self.graph.n_nodes
-        return rng.integers(self._op.family.cards or K, size=(n, d), dtype=np.int8)
-
     def _sampler(self, n):
         n_states = self._op.family.n_states
         return AuxiliarySampler(self.graph, n_states, n, **self._auxiliary)
@@ -288,9 +282,6 @@ class IntractableFactorGraph(IntractableField):
         self._links = self._arrays = self._cells = factor_links(node.op.graph)
         self._shapes = ((int(self._links.table_ptr[-1]),),)
         super().__init__(rv, node, *args)
-
-    def _random_states(self, n, rng):
-        return (rng.random((n, self.graph.n_variables)) * self._links.cards).astype(np.int8)
 
     def _sampler(self, n):
         return FactorAuxiliarySampler(self.graph, n, **self._auxiliary)

@@ -7,83 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 from pymc.stats.convergence import SamplerWarning
-from pymc.step_methods.compound import BlockedStep, CompoundStep, StepMethodState
-from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
+from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
+from pymc.step_methods.state import DataClassState
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Declared, Statistics
+from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread
-
-
-@dataclass_state
-class ChainCountState(DataClassState):
-    """Everything that changes while a chain runs."""
-
-    n_tuning: int
-    length: int
-    n_left: int
-    n_draws: int
-    moved: bool
-
-
-class ChainCount(WithSamplingState):
-    """The draws of a chain, and whether any of them moved the variable of a step.
-
-    Parameters
-    ----------
-    tune, draws : int
-        Steps of the chain before and after the end of tuning.
-
-    Attributes
-    ----------
-    n_tuning, length : int
-        These two numbers.
-    n_left, n_draws : int
-        Steps that are left; draws so far.
-    """
-
-    _state_class = ChainCountState
-
-    def __init__(self, tune: int = 0, draws: int = 0) -> None:
-        self.n_tuning, self.length, self.n_left = tune, draws, tune + draws
-        self.n_draws, self.moved = 0, False
-
-    def add(self, tune: bool, moved: bool) -> bool:
-        """Count a step; whether the chain ends with it."""
-        self.n_left -= 1
-        if not tune:
-            self.n_draws += 1
-            self.moved = self.moved or moved
-        return self.n_left == 0
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the next step is the first of a chain."""
-        return self.n_left == self.n_tuning + self.length > 0
-
-    @property
-    def has_just_tuned(self) -> bool:
-        """Whether the next draw is the first after tuning."""
-        return self.n_tuning > 0 and self.n_draws == 0
-
-    @property
-    def stood_still(self) -> bool:
-        """Whether no draw moved the variable, although there were enough of them."""
-        return not self.moved and self.n_draws >= LEAST_DRAWS
-
-
-@dataclass_state
-class MRFStepState(StepMethodState):
-    """Everything that changes while a chain of any step runs."""
-
-    tune: bool
-    started: bool
-    count: ChainCountState
-
 
 EXACT = "exact"
 OF_PSEUDO = "exact under the pseudo-likelihood"
@@ -93,11 +27,11 @@ APPROXIMATE = "approximate"
 """How the draws of a step are related to the posterior, for `MRFStep.invariant`."""
 
 
-class MRFStep(BlockedStep):
+class MRFStep(Remembering, BlockedStep):
     """Base of all steps.
 
     A subclass declares its `statistics` and supplies `_update`. Its `__init__` calls this one first and
-    `_warm_up` last. What else changes while a chain runs is in its state class, and `_forget` resets it.
+    `_warm_up` last. What else changes while a chain runs is named in `remembers`, and `_forget` resets it.
 
     Attributes
     ----------
@@ -111,7 +45,8 @@ class MRFStep(BlockedStep):
     """
 
     default_blocked = True
-    _state_class: type[DataClassState] = MRFStepState
+    _state_class: type[DataClassState] = StepMethodState  # what PyMC remembers of every step
+    remembers: ClassVar[tuple[str, ...]] = ("tune", "started", "count")
 
     title: ClassVar[str]
     """What users know the step by; its class by default."""
@@ -152,6 +87,16 @@ class MRFStep(BlockedStep):
         return super().__new__(cls, values, *args, **kwargs) if several is None else several
 
     @classmethod
+    def claims(cls, var, has_grad: bool) -> bool:
+        """Whether `pm.sample` gives this variable to the step; no step that is made on request claims any."""
+        return False
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        """Ideal for what the step claims."""
+        return Competence.IDEAL if cls.claims(var, has_grad) else Competence.INCOMPATIBLE
+
+    @classmethod
     def _make_several(
         cls, values: list, model: pm.Model, args: tuple, kwargs: dict
     ) -> BlockedStep | CompoundStep | None:
@@ -171,6 +116,7 @@ class MRFStep(BlockedStep):
         self._model = model = pm.modelcontext(model)
         self._compile_kwargs = compile_kwargs or {}
         self.vars = get_value_vars_from_user_vars(vars, model)
+        self._rvs = [model.values_to_rvs[value] for value in self.vars]
         self.rng = get_random_generator(rng)
         self._held: list[HeldData] = []
         default = model.initial_point()
@@ -181,8 +127,8 @@ class MRFStep(BlockedStep):
             if model.rvs_to_initial_values[rv] is None
         }
 
-    def _only_variable(self) -> Any:
-        """Value variable of a step that moves one only.
+    def _only_variable(self) -> tuple[Any, Any]:
+        """Random variable, and its value variable, of a step that moves one only.
 
         Raises
         ------
@@ -191,12 +137,12 @@ class MRFStep(BlockedStep):
         """
         if len(self.vars) != 1:
             step = type(self).__name__
-            names = [self._model.values_to_rvs[value].name for value in self.vars]
+            names = [rv.name for rv in self._rvs]
             raise ValueError(
                 f"{step} takes one variable, but got {', '.join(names)}: make one {step} for each of them, "
                 f"as in step=[{', '.join(f'{step}([{name}])' for name in names)}]"
             )
-        return self.vars[0]
+        return self._rvs[0], self.vars[0]
 
     def _starts_at_default(self, point: dict[str, np.ndarray], names: Sequence[str]) -> bool:
         """Whether these variables are where PyMC starts them; any other start is the user's."""

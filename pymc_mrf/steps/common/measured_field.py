@@ -1,6 +1,6 @@
-"""A Gaussian field of a model: its measurements, and their deviations from the means, at a point."""
+"""A field with measurements, Gaussian or mixed: its values, and what engines take of them, at a point."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pymc as pm
@@ -9,7 +9,7 @@ from pymc_mrf.steps.common.model_field import FieldCells
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
-class MeasuredCells(FieldCells):
+class MeasuredField(FieldCells):
     """Rows of a field with measurements, which engines take as deviations from the means.
 
     Parameters
@@ -17,8 +17,11 @@ class MeasuredCells(FieldCells):
     node : Apply
         Of the field, the means of which are its last parameter.
     model : pymc.Model
+
+    Attributes
+    ----------
     columns : (c,) int64 array
-        Which variables are measurements.
+        Which variables are measurements: all of a Gaussian field.
 
     Raises
     ------
@@ -26,12 +29,30 @@ class MeasuredCells(FieldCells):
         As `FieldCells`, or if measurements are not finite, which `pymc.set_data` lets pass.
     """
 
-    def __init__(self, node, model: pm.Model, columns: np.ndarray) -> None:
+    def __init__(self, node, model: pm.Model) -> None:
         super().__init__(node, model)
-        self.columns = columns
-        refuse_infinite(self, columns)
+        self.columns = self._measured()
         self._read = PointFunction(node.op.dist_params(node)[-1], model)
         self._start = model.initial_point()
+        for i in self.columns:
+            self._check_column(
+                i,
+                np.isfinite,
+                "which is a measurement: pass finite numbers to pm.set_data, and missing cells as `observed`",
+            )
+
+    def _measured(self) -> np.ndarray:
+        return np.arange(self.op.n_variables)
+
+    def _check_column(self, i: int, are_right: Callable, what: str) -> None:
+        """Refuse values of variable i that are not right; `what` tells what it is, and the remedy."""
+        x = self.table[~self.free[:, i], i]
+        wrong = x[~are_right(x)]
+        if len(wrong):
+            raise ValueError(
+                f"the data of {self.name} have the value {wrong[0]:g} at {self.op.graph.nodes[i]!r}, "
+                f"{what}"
+            )
 
     @property
     def changes(self) -> bool:
@@ -47,50 +68,26 @@ class MeasuredCells(FieldCells):
         return x
 
     def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Means (1 or n, c) of the measurements at `point`."""
+        """Means (n, c) of the measurements at `point`."""
         mean, c = np.asarray(self._read(point), dtype=np.float64), len(self.columns)
-        if mean.size == c:
-            return mean.reshape(1, c)
-        return np.broadcast_to(mean, (*self.batch, c)).reshape(-1, c)
+        mean = mean.ravel() if mean.size == c else mean  # shared by all rows
+        return np.broadcast_to(mean, (*self.batch, c)).reshape(len(self.table), c)
 
-
-class MeasuredField(MeasuredCells):
-    """Rows of a Gaussian field.
-
-    Parameters
-    ----------
-    node : Apply
-        Of the field.
-    model : pymc.Model
-
-    Raises
-    ------
-    ValueError
-        As `MeasuredCells`.
-    """
-
-    def __init__(self, node, model: pm.Model) -> None:
-        super().__init__(node, model, np.arange(node.op.n_variables))
+    def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Deviations (n, d) of values (n, d) from the means at `point`, as engines take them."""
+        return x - self.means(point)
 
     def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Deviations (n, d) at `point`."""
-        return self.values(point) - self.means(point)
+        """Return what engines take at `point`, (n, d)."""
+        return self.scaled(self.values(point), point)
 
     def first(self) -> np.ndarray:
-        """Deviations (n, d) where the model starts; missing cells are means of the others of their nodes."""
+        """Return what engines take where the model starts, typical values in missing cells, (n, d)."""
         x = self.table.copy()
-        for column, free in zip(x.T, self.free.T, strict=True):
-            column[free] = column[~free].mean() if not free.all() else 0.0
-        return x - self.means(self._start)
+        for i, (column, free) in enumerate(zip(x.T, self.free.T, strict=True)):
+            column[free] = self._typical(i, column[~free]) if not free.all() else 0.0
+        return self.scaled(x, self._start)
 
-
-def refuse_infinite(field: FieldCells, columns: Iterable[int]) -> None:
-    """Refuse data whose measurements, in these columns, are not finite."""
-    for i in columns:
-        x = field.table[~field.free[:, i], i]
-        wrong = x[~np.isfinite(x)]
-        if len(wrong):
-            raise ValueError(
-                f"the data of {field.name} have the value {wrong[0]:g} at {field.op.graph.nodes[i]!r}, which "
-                "is a measurement: pass finite numbers to pm.set_data, and missing cells as `observed`"
-            )
+    def _typical(self, i: int, values: np.ndarray) -> float:
+        """Value in the place of missing ones of variable i, of which `values` are known."""
+        return float(values.mean())

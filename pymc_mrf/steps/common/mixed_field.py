@@ -1,15 +1,22 @@
-"""A mixed field of a model: states of its answers and scaled deviations of its measurements, at a point."""
+"""A mixed field of a model: states of its answers and scaled deviations of its measurements, at a point.
 
-from collections.abc import Mapping
+Besides, the choice of what reads a field of any kind.
+"""
+
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pymc as pm
 
-from pymc_mrf.steps.common.measured_field import MeasuredCells
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+from pymc_mrf.steps.common.measured_field import MeasuredField
+from pymc_mrf.steps.common.model_field import ModelField
 
 
-class MixedCells(MeasuredCells):
-    """Rows of a mixed field.
+class MixedCells(MeasuredField):
+    """Rows of a mixed field, whose measurements are scaled and whose answers are states.
 
     Parameters
     ----------
@@ -20,39 +27,35 @@ class MixedCells(MeasuredCells):
     Raises
     ------
     ValueError
-        As `MeasuredCells`, or if the data have a state that there is not, which `pymc.set_data` lets pass.
+        As `MeasuredField`, or if the data have a state that there is not, which `pymc.set_data` lets pass.
     """
 
     def __init__(self, node, model: pm.Model) -> None:
-        columns = node.op.columns
-        super().__init__(node, model, columns.measurements)
+        super().__init__(node, model)
+        columns = self.op.columns
+        self._answers = set(columns.answers.tolist())
         for i in columns.answers:
-            x = self.table[~self.free[:, i], i]
-            wrong = x[~np.isin(x, np.arange(columns.n_states[i]))]
-            if len(wrong):
-                raise ValueError(
-                    f"the data of {self.name} have the value {wrong[0]:g} at {columns.names[i]!r}, whose "
-                    f"states are 0 to {columns.n_states[i] - 1}: pass such data to pm.set_data"
-                )
+            states = np.arange(columns.n_states[i])
+            what = f"whose states are 0 to {states[-1]}: pass such data to pm.set_data"
+            self._check_column(i, partial(np.isin, test_elements=states), what)
 
-    def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """States and scaled deviations (n, d) of values (n, d)."""
+    def _measured(self):
+        return self.op.columns.measurements
+
+    def scaled(self, x, point):
+        """States, and deviations from the means over the scale, (n, d), of values (n, d)."""
         out, measured = x.copy(), self.columns
         out[:, measured] = (x[:, measured] - self.means(point)) / np.array(self.op.scale)
         return out
 
-    def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """States and scaled deviations (n, d) at `point`."""
-        return self.scaled(self.values(point), point)
+    def _typical(self, i, values):
+        if i in self._answers:
+            return float(np.bincount(values.astype(np.int64)).argmax())
+        return super()._typical(i, values)
 
-    def first(self) -> np.ndarray:
-        """Return those where the model starts; missing cells are as most others of their nodes."""
-        x = self.table.copy()
-        answers = set(self.op.columns.answers.tolist())
-        for i, (column, free) in enumerate(zip(x.T, self.free.T, strict=True)):
-            seen = column[~free]
-            if i in answers:
-                column[free] = np.bincount(seen.astype(np.int64)).argmax() if len(seen) else 0
-            else:
-                column[free] = seen.mean() if len(seen) else 0.0
-        return self.scaled(x, self._start)
+
+def cells_of(node, model: pm.Model) -> Any:
+    """Read the cells of a field of any kind: a `ModelField`, `MeasuredField` or `MixedCells`."""
+    if isinstance(node.op, MixedFieldRV):
+        return MixedCells(node, model)
+    return (MeasuredField if isinstance(node.op, GaussianFieldRV) else ModelField)(node, model)

@@ -5,48 +5,29 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
-from pymc.pytensorf import constant_fold
-from pytensor.gradient import DisconnectedInputError, pushforward
-from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
-from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-from pymc_mrf.distributions.parents import field_node, strip_views
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import listed, possible_of
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
-from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.edges.reference import Reference
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
-from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.measured_field import MeasuredField
-from pymc_mrf.steps.common.mixed_field import MixedCells
-from pymc_mrf.steps.common.model_field import FieldCells, ModelField
-from pymc_mrf.steps.common.point_inputs import PointFunction
-
-FAR = (
-    12.0  # values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
+from pymc_mrf.steps.common.expressions import (
+    FAR,
+    children,
+    constant_share,
+    constant_value,
+    entries_of,
+    natural_parameter,
+    random_point,
+    varies_by_row,
 )
-INDEXING = (Subtensor, AdvancedSubtensor)
-
-
-def children(rv, model: pm.Model) -> list:
-    """Random variables and potentials of `model` that depend on `rv` directly."""
-    found = []
-    for child in [*model.basic_RVs, *model.potentials]:
-        blockers = [other for other in model.basic_RVs if other is not child]
-        if child is not rv and rv in set(ancestors([child], blockers=blockers)):
-            found.append(child)
-    return found
-
-
-def constant_value(parameter) -> np.ndarray | None:
-    """Value of a symbolic parameter that is a constant, else None."""
-    [value] = constant_fold([parameter], raise_not_constant=False)
-    return np.asarray(value) if isinstance(value, np.ndarray | float | int) else None
+from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.mixed_field import cells_of
+from pymc_mrf.steps.common.model_field import FieldCells
+from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
 def _not_observed(field, model: pm.Model) -> str:
@@ -62,89 +43,6 @@ def _not_observed(field, model: pm.Model) -> str:
         f"{field.name} has no data: pass them as `observed`; for draws from the prior use "
         "pm.sample_prior_predictive"
     )
-
-
-def cells_of(node, model: pm.Model) -> ModelField | MeasuredField | MixedCells:
-    """Read the cells of a field of any kind."""
-    if node.op.family is GAUSSIAN:
-        return MeasuredField(node, model)
-    return (MixedCells if isinstance(node.op, MixedFieldRV) else ModelField)(node, model)
-
-
-def entries_of(parameter, rv) -> np.ndarray | None:
-    """Which entry of the vector `rv` each entry of `parameter` is; None if it is anything else."""
-    n_entries = (
-        rv.owner.op.n if isinstance(rv.owner.op, DirichletProcessRV) else parameter.type.shape[-1]
-    )
-    node = strip_views(parameter)
-    if node is not rv and not isinstance(rv.owner.op, DirichletProcessRV):
-        return None
-    while node is not rv:
-        if node.owner is None or not isinstance(node.owner.op, INDEXING):
-            return None
-        node = strip_views(node.owner.inputs[0])
-    positions = pt.constant(np.arange(n_entries, dtype=rv.dtype))
-    values = graph_replace([parameter], {rv: positions}, strict=False)
-    [value] = constant_fold(values, raise_not_constant=False)
-    return np.asarray(value).reshape(-1).astype(np.int64) if isinstance(value, np.ndarray) else None
-
-
-def natural_parameter(parameter, family: Family):
-    """Eta as an expression, from that of the parameters of edges; what is inside of a logistic function."""
-    inner = strip_views(parameter)
-    if not family.is_log_odds or inner.owner is None or inner.owner.op != pt.sigmoid:
-        return family.natural(parameter, pt)
-    return inner.owner.inputs[0]
-
-
-def constant_share(parameter, rv, model: pm.Model) -> Share | None:
-    """Find the entries and the constant factors, (..., r), with which a vector enters a parameter.
-
-    None if it enters in any other way. Derivatives tell, which are the same at any point; a parameter whose
-    derivatives are so although it is not linear, as one that is rounded, is to be found out by its values.
-    """
-    n = rv.owner.op.n
-    try:
-        directions = [pt.constant(v) for v in (np.ones(n), np.arange(n, dtype=float))]
-        derivatives = [pushforward(parameter, rv, direction) for direction in directions]
-    except DisconnectedInputError:
-        return None
-    near = ancestors(derivatives, blockers=model.free_RVs)
-    if any(v in model.free_RVs and v.dtype.startswith(("int", "bool")) for v in near):
-        return None
-    read, rng = PointFunction(derivatives, model), np.random.default_rng(0)
-    found = [[np.array(v, dtype=np.float64) for v in read(random_point(model, rng))] for _ in range(2)]
-    (factors, by_entry), second = found
-    if not (np.allclose(factors, second[0]) and np.allclose(by_entry, second[1])):
-        return None
-    entries = np.zeros(factors.shape, dtype=np.int64)
-    entries[factors != 0.0] = np.rint(by_entry[factors != 0.0] / factors[factors != 0.0])
-    entries = entries.reshape(-1, entries.shape[-1]).max(axis=0)  # 0 where the factor is
-    if not np.allclose(factors * entries, by_entry) or not factors.any():
-        return None
-    return Share(entries, factors)
-
-
-def varies_by_row(node) -> bool:
-    """Whether the parameters of a field may differ between its rows, as far as their types tell."""
-    edge, *others = node.op.edge_and_node_parameters(node)
-    family, n_nodes = node.op.family, node.op.graph.n_nodes
-    batches = [edge.type.shape[: edge.type.ndim - 1 - family.edge_axes]]
-    if others:
-        shapes = family.node_shapes(n_nodes)
-        batches += [
-            p.type.shape[: p.type.ndim - len(shape)] for p, shape in zip(others, shapes, strict=True)
-        ]
-    return any(length != 1 for lengths in batches for length in lengths)
-
-
-def random_point(model: pm.Model, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Values of all free variables, as samplers move them, of which no two are equal."""
-    start = model.initial_point()
-    return {
-        name: value + rng.uniform(0.1, 0.2, value.shape) if value.dtype.kind == "f" else value
-        for name, value in start.items()
-    }
 
 
 def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:
@@ -184,10 +82,12 @@ def observed_fields(
     likelihoods: tuple[str, ...],
     mixes: bool = False,
     fills: bool = False,
+    takes_several: bool = True,
 ) -> list["ObservedField"]:
     """Find all observed fields whose edge parameters are `rv`, or entries of it.
 
-    Parameters and errors as of `ObservedField`; `fills`: whether missing cells are allowed.
+    Parameters and errors as of `ObservedField`; `fills` and `takes_several`: whether missing cells, and
+    several fields, are allowed.
 
     Raises
     ------
@@ -196,6 +96,12 @@ def observed_fields(
         not completely observed although the step needs that, or its likelihood is of another kind.
     """
     fields = _fields_fed(rv, model, step, fills)
+    if len(fields) > 1 and not takes_several:
+        names = ", ".join(field.name for field in fields)
+        raise ValueError(
+            f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
+            f"feeds {names}; give each its own variable"
+        )
     read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
     for field in read[1:]:
         if field.family != read[0].family or field.likelihood != read[0].likelihood:
@@ -206,6 +112,27 @@ def observed_fields(
                 "scores"
             )
     return read
+
+
+def check_vector(rv, model: pm.Model, step: str, remedy: str) -> None:
+    """Refuse parameters that are no vector in double precision, of which ties and zeros are told.
+
+    Raises
+    ------
+    ValueError
+        If `rv` is none; `remedy` says what to declare in place of an array.
+    """
+    dtype = model.rvs_to_values[rv].dtype
+    if rv.ndim != 1:
+        raise ValueError(
+            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare one "
+            f"{remedy}"
+        )
+    if dtype != "float64":
+        raise ValueError(
+            f"{step} tells equal values and zeros exactly and needs double precision, but {rv.name} is "
+            f'{dtype}; set pytensor.config.floatX = "float64"'
+        )
 
 
 def check_links(fields: list["ObservedField"]) -> None:
@@ -222,18 +149,6 @@ def check_links(fields: list["ObservedField"]) -> None:
                 f"fields in time that share a vector all need links, or none, but {fields[0].name} and "
                 f"{field.name} differ: give each a vector of its own"
             )
-
-
-def observed_field(rv, model: pm.Model, step: str, likelihoods: tuple[str, ...]) -> "ObservedField":
-    """`observed_fields` where there may be one only."""
-    child, *others = fields = _fields_fed(rv, model, step)
-    if others:
-        names = ", ".join(field.name for field in fields)
-        raise ValueError(
-            f"{step} samples the edge parameters of one field and nothing else, but {rv.name} "
-            f"feeds {names}; give each its own variable"
-        )
-    return ObservedField(rv, child, model, step, likelihoods)
 
 
 class ObservedField:
@@ -258,8 +173,6 @@ class ObservedField:
     name, likelihood : str
     graph : PairwiseGraph or LaggedGraph
     family : Family
-    sampled : SampledField or None
-        Of a Monte Carlo likelihood.
     reference : MixedReference or None
         Of a Monte Carlo likelihood of a mixed field.
     x : (n, d) int8 array, or float64 array
@@ -305,7 +218,7 @@ class ObservedField:
         self.graph: Any = op.graph
         self.family: Family = op.family
         self.reference: MixedReference | None = getattr(op, "reference", None)
-        self.sampled: SampledField | None = getattr(op, "sampled", None)
+        self._sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
         entries = entries_of(edge_parameter, rv)
         self.is_plain = entries is not None
@@ -374,17 +287,19 @@ class ObservedField:
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *op.dist_params(node)])
 
+    @property
+    def references(self) -> list[Reference]:
+        """Samples of the blocks under a Monte Carlo likelihood; none under others."""
+        return [self._sampled.reference for _ in self.blocks] if self._sampled else []
+
     def present(self, point: dict) -> np.ndarray:
         """Return the data `x` at `point`, which holds those of missing cells."""
         return self._cells.present(point) if self.changes else self.x
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""
-        read, rng, found = (
-            PointFunction(list(self._parameters), self._model),
-            np.random.default_rng(0),
-            [],
-        )
+        read = PointFunction(list(self._parameters), self._model)
+        rng, found = np.random.default_rng(0), []
         cores = 1 + self.family.edge_axes, 1 + self.family.node_axes
         for _ in range(2):
             for value, core in zip(read(random_point(self._model, rng)), cores, strict=False):
@@ -432,6 +347,12 @@ class ObservedField:
                     f"{name}"
                 )
         return offset
+
+    @property
+    def lacks_node_terms(self) -> bool:
+        """Whether node parameters are zeros that do not change, or there are none."""
+        value = constant_value(self.node_parameter) if self.node_parameter is not None else np.zeros(0)
+        return value is not None and not value.any()
 
     def constant_node_parameter(self) -> np.ndarray:
         """Node parameters (d,) or (d, q), zeros if the family has none; an error if they are not constant."""

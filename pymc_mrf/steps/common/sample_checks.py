@@ -6,7 +6,8 @@ import numpy as np
 
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.reference_search import tolerance_for
-from pymc_mrf.steps.common.base import ChainCount
+from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
+from pymc_mrf.steps.common.statistics import Healthy, Statistic
 
 EDGE_NOISE = 0.5
 """Largest noise of the log-likelihood ratios that is no reason to warn: they are corrected for it."""
@@ -28,11 +29,39 @@ COMPARE = (
     'likelihood="particles"'
 )
 
+OF_MIXED = 'Compare with likelihood="pseudo", which claims too much, or use "exact" with fewer answers'
+"""What helps where the sample of a mixed field is poor."""
+
 COUPLING_DRAWS = 20
 """Draws, about, at which noise is measured, and couplings are looked at under a pseudo-likelihood."""
 
 MARGIN = 0.9
 """Share of `EDGE_NOISE` that a remedy aims at; the mean of the longer simulation errs as well."""
+
+
+def sample_statistics(more: str, nearer: str) -> tuple[Statistic, ...]:
+    """Declare what steps tell of an estimated likelihood, with remedies for noise and for few points."""
+    return (
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy(more, high=EDGE_NOISE, reduce="rms"),
+            estimated="noise",
+        ),
+        Statistic(
+            "ess",
+            "effective share of the sample",
+            Healthy(nearer, low=LEAST_SHARE, reduce="min"),
+            estimated="noise",
+        ),
+        Statistic("error", "error of the log-likelihood", estimated="noise"),
+        Statistic(
+            "distance",
+            "distance from the reference",
+            Healthy(COMPARE, high=FARTHEST, reduce="rms"),
+            estimated="noise",
+        ),
+    )
 
 
 def sample_remedy(noise: float, share: float, distance: float, references: Sequence[Reference]) -> str:
@@ -50,78 +79,74 @@ def sample_remedy(noise: float, share: float, distance: float, references: Seque
     return f"likelihood=pymc_mrf.MonteCarlo(tolerance={least})"
 
 
-def poor_sample(
-    field: str,
-    squares: list[float],
-    share: float,
-    squared_distances: list[float],
-    references: Sequence[Reference],
-) -> list[str]:
-    """Warn if the sample of a Monte Carlo likelihood was too small, or the draws too far from it.
+class SampleRecord(Remembering):
+    """What the draws of a chain have found out about an estimated likelihood.
 
-    Parameters
+    Attributes
     ----------
-    field : str
-    squares : list of float
-        Of the noise, as of `too_few_particles`.
-    share : float
-        Smallest effective share of the weights.
-    squared_distances : list of float
-        Of the draws from the reference.
-    references : sequence of Reference
-        Samples of all fields.
-    """
-    rms = float(np.sqrt(np.mean(squares)))
-    distance = float(np.sqrt(np.mean(squared_distances)))
-    remedy = sample_remedy(rms, share, distance, references)
-    what = f'The sample behind likelihood="monte-carlo" of {field}'
-    if share < LEAST_SHARE:
-        return [
-            f"{what} is far from the draws: at some of them its points have weights that are worth "
-            f"{share:.1%} of their number, less than {LEAST_SHARE:.0%}. With few rows for the number of "
-            f"parameters, or informative priors far from the data, use {remedy}"
-        ]
-    if rms <= EDGE_NOISE and remedy:
-        return [
-            f"{what} was simulated for other parameters: the draws are {distance:.1f} standard deviations "
-            f"from them, root mean square, more than {FARTHEST:g}. The likelihood errs by more than the "
-            f"weights of its points tell: {remedy}"
-        ]
-    if remedy:
-        return [
-            f"{what} is too small: log-likelihood ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. "
-            f"Use {remedy}"
-        ]
-    return []
-
-
-def poor_mixed_sample(field: str, squares: list[float], share: float) -> list[str]:
-    """Warn if the sample of a mixed field was too small, or too far from the draws.
-
-    Parameters
-    ----------
-    field : str
-    squares : list of float
-        Of the noise.
-    share : float
+    squares, squared_distances : list of float
+        Of the noise, and of the distances from the reference, of all draws.
+    measured_noise : float
+        That was measured last, of one of `COUPLING_DRAWS`.
+    least_share : float
         Smallest effective share of the weights.
     """
-    rms, what = (
-        float(np.sqrt(np.mean(squares))),
-        f'The sample behind likelihood="monte-carlo" of {field}',
-    )
-    remedy = 'Compare with likelihood="pseudo", which claims too much, or use "exact" with fewer answers'
-    if share < LEAST_SHARE:
-        return [
-            f"{what} is far from the draws: at some of them its points have weights that are worth "
-            f"{share:.1%} of their number, less than {LEAST_SHARE:.0%}. {remedy}"
-        ]
-    if rms > EDGE_NOISE:
-        return [
-            f"{what} is too small: log-likelihood ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. "
-            f"{remedy}"
-        ]
-    return []
+
+    remembers = ("squares", "measured_noise", "least_share", "squared_distances")
+
+    def __init__(self) -> None:
+        self.squares: list[float] = []
+        self.measured_noise, self.least_share = 0.0, 1.0
+        self.squared_distances: list[float] = []
+
+    def add(self, noise: float, share: float, distance: float) -> None:
+        """Add a draw."""
+        self.squares.append(noise**2)
+        self.least_share = min(self.least_share, share)
+        self.squared_distances.append(distance**2)
+
+    @property
+    def noise(self) -> float:
+        """Noise, root mean square over the draws."""
+        return float(np.sqrt(np.mean(self.squares)))
+
+    def poor_sample(self, field: str, references: Sequence[Reference]) -> list[str]:
+        """Warn if the sample of a Monte Carlo likelihood was too small, or the draws too far from it.
+
+        Parameters
+        ----------
+        field : str
+        references : sequence of Reference
+            Samples of all fields; none of mixed fields, whose simulation has no options.
+        """
+        noise, share = self.noise, self.least_share
+        distance = float(np.sqrt(np.mean(self.squared_distances)))
+        what = f'The sample behind likelihood="monte-carlo" of {field}'
+        if_far = if_small = OF_MIXED
+        if references:
+            remedy = sample_remedy(noise, share, distance, references)
+            if_small = f"Use {remedy}"
+            if_far = (
+                "With few rows for the number of parameters, or informative priors far from the data, "
+                f"use {remedy}"
+            )
+        if share < LEAST_SHARE:
+            return [
+                f"{what} is far from the draws: at some of them its points have weights that are worth "
+                f"{share:.1%} of their number, less than {LEAST_SHARE:.0%}. {if_far}"
+            ]
+        if noise > EDGE_NOISE:
+            return [
+                f"{what} is too small: log-likelihood ratios have a noise of {noise:.2f}, above "
+                f"{EDGE_NOISE:g}. {if_small}"
+            ]
+        if distance > FARTHEST:
+            return [
+                f"{what} was simulated for other parameters: the draws are {distance:.1f} standard "
+                f"deviations from them, root mean square, more than {FARTHEST:g}. The likelihood errs by "
+                f"more than the weights of its points tell: {COMPARE}"
+            ]
+        return []
 
 
 def is_kept(count: ChainCount) -> bool:

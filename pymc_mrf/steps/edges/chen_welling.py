@@ -3,24 +3,16 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.edges.chen_welling import (
     ChenWellingEngine,
     ExactChenWelling,
     PersistentChenWelling,
 )
-from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, MRFStepState
+from pymc_mrf.steps.common.base import APPROXIMATE, EXACT
 from pymc_mrf.steps.edges.edge_step import EdgeStep
 
 SIMULATION = {"n_particles": 100, "n_sweeps": 1}  # Chen & Welling (2012), sec. 6.2
-
-
-@dataclass_state
-class ChenWellingState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    particles: np.ndarray
 
 
 class ChenWellingStep(EdgeStep):
@@ -28,7 +20,7 @@ class ChenWellingStep(EdgeStep):
 
     invariant: ClassVar = {"exact": EXACT, "particles": APPROXIMATE}
     least_particles = 2
-    _state_class = ChenWellingState
+    remembers: ClassVar[tuple[str, ...]] = ("particles",)
 
     def __init__(self, vars, n_particles: int | None, n_sweeps: int | None, **kwargs) -> None:
         super().__init__(vars, n_particles, n_sweeps, **kwargs)

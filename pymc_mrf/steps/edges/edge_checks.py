@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
-from pymc_mrf.steps.common.base import ChainCount
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.sample_checks import EDGE_NOISE
 
@@ -19,15 +20,14 @@ EXCESS_NUMBER = 1.0
 AS_CANDIDATES = "Take its edges for candidates: no other likelihood serves this model"
 
 
-def too_few_particles(name: str, squares: list[float], n_particles: int) -> list[str]:
-    """Warn if the noise, root mean of its `squares` over the draws, is above its target."""
-    rms = float(np.sqrt(np.mean(squares)))
-    if rms <= EDGE_NOISE:
+def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
+    """Warn if the noise is above its target."""
+    if noise <= EDGE_NOISE:
         return []
-    enough = int(np.ceil(1.2 * n_particles * (rms / EDGE_NOISE) ** 2))
+    enough = int(np.ceil(1.2 * n_particles * (noise / EDGE_NOISE) ** 2))
     return [
         f"The {n_particles} particles of EdgeGibbs are too few for {name}: estimated log-likelihood "
-        f"ratios have a noise of {rms:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
+        f"ratios have a noise of {noise:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
     ]
 
 
@@ -111,6 +111,60 @@ def overstated_edges(
         f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
         f"{f'Declare with {instead}' if instead else AS_CANDIDATES}"
     ]
+
+
+class PseudoClaims(Remembering):
+    """What the draws of a chain claim by a pseudo-likelihood.
+
+    Attributes
+    ----------
+    n_draws : int
+    included, log_odds : (r,) arrays
+        Sums over the draws: whether each edge is present, and the log odds of that a priori.
+    weights : list of arrays
+        Parameters of all edges of all fields at some of the draws.
+    """
+
+    remembers = ("n_draws", "included", "log_odds", "weights")
+
+    def __init__(self) -> None:
+        self.n_draws, self.included, self.log_odds = 0, np.zeros(1), np.zeros(1)
+        self.weights: list[np.ndarray] = []
+
+    def add(self, present: np.ndarray, log_odds: np.ndarray) -> None:
+        """Add a draw with these edges (r,)."""
+        self.n_draws += 1
+        self.included, self.log_odds = self.included + present, self.log_odds + log_odds
+
+    def warn(self, name: str, fields: list[ObservedField], instead: str) -> list[str]:
+        """Warn of claims about the edges called `name` for one reason only: the remedy is the same.
+
+        `instead` is another likelihood of the fields, "" if there is none.
+        """
+        twice = seen_twice(fields, len(self.included))
+        claims = self.included[twice] / self.n_draws, self.log_odds[twice] / self.n_draws
+        said = overstated_edges(name, fields[0].name, *claims, instead)
+        if said or any(f.likelihood != "pseudo" or isinstance(f.graph, LaggedGraph) for f in fields):
+            return said  # rows of fields in time are not those of a field
+        ends = np.cumsum([field.factors.size for field in fields])[:-1]
+        for field, eta in zip(fields, np.split(np.array(self.weights), ends, 1), strict=True):
+            rows = [len(block) for block in field.blocks]
+            means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
+            said += strong_couplings(field, list(means), instead)
+        return said
+
+
+def seen_twice(fields: list[ObservedField], n_entries: int) -> np.ndarray:
+    """Whether each entry of the vector is that of an edge both of whose ends count the same rows."""
+    seen = np.zeros(n_entries, dtype=bool)
+    for field in fields:
+        if field.family.has_blocks:
+            return ~seen
+        used = (field.factors != 0.0).any(axis=0)
+        if isinstance(field.graph, LaggedGraph):
+            used &= field.graph.lag_of == 0  # an arrow has one end
+        seen[field.entries[used]] = True
+    return seen
 
 
 def never_changed(name: str, count: ChainCount) -> list[str]:

@@ -1,102 +1,33 @@
 """`EdgeGibbs`: which edges a field has, how strong they are, and its biases."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import Competence, CompoundStep
-from pymc.step_methods.state import dataclass_state
+from pymc.step_methods.compound import CompoundStep
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
 from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
-from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.likelihood.edges.block_edges import BlockEdges
-from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
-from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
-from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
-from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
-from pymc_mrf.likelihood.edges.reference import Reference
-from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
-from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
-from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE, MRFStepState
-from pymc_mrf.steps.common.observed_field import ObservedField, children, constant_value
+from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
+from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE
+from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
-from pymc_mrf.steps.common.sample_checks import (
-    COMPARE,
-    EDGE_NOISE,
-    FARTHEST,
-    LEAST_SHARE,
-    is_kept,
-    poor_mixed_sample,
-    poor_sample,
-)
-from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
-from pymc_mrf.steps.edges.edge_checks import (
-    never_changed,
-    overstated_edges,
-    strong_couplings,
-    too_few_particles,
-)
+from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
+from pymc_mrf.steps.edges.edge_checks import PseudoClaims, never_changed, too_few_particles
+from pymc_mrf.steps.edges.edge_engines import by_block, engine_of
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_start import EdgeStart
 from pymc_mrf.steps.edges.edge_step import EdgeStep
-from pymc_mrf.steps.edges.edge_target import as_blocks, biases_of_fields, by_block, is_spike_and_slab
+from pymc_mrf.steps.edges.edge_target import belongs_to_nuts, biases_of_fields, is_spike_and_slab
 
-ENGINES: dict[str, type[EdgeEngine]] = {
-    "exact": ExactEdges,
-    "pseudo": PseudoEdges,
-    "monte-carlo": MonteCarloEdges,
-    "particles": ParticleEdges,
-    "conditional": ConditionalEdges,
-    "gaussian": GaussianLikelihood,
-    "mixed-exact": MixedLikelihood,
-    "mixed-pseudo": MixedPseudoLikelihood,
-    "mixed-monte-carlo": MixedLikelihood,
-}
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
     'more particles, or sweeps of them; with few rows likelihood="particles" in place of "monte-carlo"'
 )
 LONGEST_LOG_STEP = float(np.log(TRAJECTORY))
 TARGET_ACCEPT = 0.8
-
-
-@dataclass_state
-class EdgeGibbsState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    n_tuned: int
-    log_step: float
-    information: np.ndarray
-    particles: tuple
-    noise: list
-    measured_noise: float
-    least_share: float
-    squared_distances: list
-    weights: list
-    included: np.ndarray
-    log_odds: np.ndarray
-
-
-def _belongs_to_nuts(rv) -> bool:
-    """Whether no step of edges moves these biases, which only the model of the context tells.
-
-    Without one, `EdgeGibbs.__new__` finds out.
-    """
-    try:
-        model = pm.modelcontext(None)
-    except TypeError:
-        return False
-    if rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
-        return False
-    edges = filter(is_spike_and_slab, model.free_RVs)
-    return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
 
 
 class EdgeGibbs(EdgeStep):
@@ -255,7 +186,7 @@ class EdgeGibbs(EdgeStep):
         "exact", "monte-carlo", "pseudo", "conditional", "gaussian", "mixed-exact", "mixed-pseudo",
         "mixed-monte-carlo",
     )  # fmt: skip
-    _state_class = EdgeGibbsState
+    remembers = ("n_tuned", "log_step", "information", "particles", "record", "of_pseudo")
     prefix = "edge_gibbs"
     changes_edges = True
     statistics: Statistics = (
@@ -271,25 +202,7 @@ class EdgeGibbs(EdgeStep):
             acceptance("tune longer: the step size has not settled", 0.4),
         ),
         Statistic("step_size", "step size"),
-        Statistic(
-            "noise",
-            "noise of the log ratio",
-            Healthy(MORE, high=EDGE_NOISE, reduce="rms"),
-            estimated="noise",
-        ),
-        Statistic(
-            "ess",
-            "effective share of the sample",
-            Healthy(NEARER, low=LEAST_SHARE, reduce="min"),
-            estimated="noise",
-        ),
-        Statistic("error", "error of the log-likelihood", estimated="noise"),
-        Statistic(
-            "distance",
-            "distance from the reference",
-            Healthy(COMPARE, high=FARTHEST, reduce="rms"),
-            estimated="noise",
-        ),
+        *sample_statistics(MORE, NEARER),
         Statistic("resamplings", "resamplings of particles", dtype=np.int64, estimated="noise"),
     )
 
@@ -328,7 +241,7 @@ class EdgeGibbs(EdgeStep):
             if "particles" not in likelihoods_fed(rv):
                 continue
             fed = [child for child in children(rv, model) if field_node(child) is None]
-            node = next(n for child in children(rv, model) if (n := field_node(child)) is not None)
+            node = fields_fed(rv, model)[0]
             left = possible_of(node, model)
             remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
             if "particles" not in left:
@@ -359,53 +272,11 @@ class EdgeGibbs(EdgeStep):
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
         scale = self._prior.read(self._point)[0].slab.scale
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
-        self._engine = self._make_engine()
+        self._engine = engine_of(self._target, self._is_shared, self._options)
         self._information = self._engine.information.copy()
         field = getattr(self._engine.view, "whole", self._engine.view).field
         self._start = EdgeStart(fields, field, scale, bool(biases.free))
         self._warm_up()
-
-    def _make_engine(self) -> EdgeEngine:
-        """Engine of the fields as they are now."""
-        rv, biases, fields, likelihood = self._target
-        if self._is_shared and fields[0].family.has_blocks:
-            engines = [self._engine_of_blocks(field) for field in fields]
-            return BlockEdges(SharedBlocks(engines, np.concatenate([f.factors for f in fields])))
-        x, graph, family = as_blocks(fields)
-        options: dict[str, Any] = dict(self._options)
-        if likelihood == "monte-carlo":
-            options["references"] = self._references()
-        if likelihood == "mixed-monte-carlo":
-            assert fields[0].reference is not None
-            options["states"] = fields[0].reference.listed
-        engine_type = ENGINES[likelihood]
-        if likelihood == "conditional" and isinstance(graph, LaggedGraph) and graph.n_links:
-            engine_type = ListedRowEdges
-        share = None
-        if self._is_shared:
-            share = Share(
-                np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
-                np.concatenate([field.factors.ravel() for field in fields]),
-            )
-        if share is not None and engine_type.takes_share:
-            options["share"], share = share, None
-        engine = engine_type(x, graph, family, bool(biases.free), **options)
-        if family.has_blocks:
-            return BlockEdges(engine)
-        return engine if share is None else SharedEdges(engine, share, rv.owner.op.n)
-
-    def _engine_of_blocks(self, field: ObservedField) -> EdgeEngine:
-        """Make the engine of one field, of several with blocks."""
-        options: dict[str, Any] = {}
-        if field.sampled:
-            options["references"] = [field.sampled.reference]
-        if field.reference:
-            options["states"] = field.reference.listed
-        return ENGINES[field.likelihood](field.x, field.graph, field.family, False, **options)
-
-    def _references(self) -> list[Reference]:
-        """Sample of each block, under a Monte Carlo likelihood."""
-        return [field.sampled.reference for field in self._fields if field.sampled for _ in field.blocks]
 
     def _check_biases(self, rv, found) -> None:
         """Refuse random biases that another step would have to move: none can, under particles."""
@@ -446,21 +317,15 @@ class EdgeGibbs(EdgeStep):
         super()._forget()
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
-        self.noise: list[float] = []
-        self.measured_noise, self.least_share = 0.0, 1.0
-        self.squared_distances: list[float] = []
-        self.weights: list[np.ndarray] = []
-        self.included, self.log_odds = np.zeros((2, len(self._engine.present(self._engine.view.w))))
+        self.record, self.of_pseudo = SampleRecord(), PseudoClaims()
         self.information = self._information
         self._engine.forget()
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for a spike-and-slab variable, and for biases of the field that it feeds."""
-        bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
-        if is_spike_and_slab(var) or (bias and not _belongs_to_nuts(var)):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is a spike-and-slab variable, or the biases of the field that it feeds."""
+        is_bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
+        return is_spike_and_slab(var) or (is_bias and not belongs_to_nuts(var))
 
     def _begin(self, point, w, b, prior):
         if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):
@@ -473,7 +338,7 @@ class EdgeGibbs(EdgeStep):
 
     def _update(self, point):
         if self._is_shared:
-            self._engine.offset = self._offset(point)  # type: ignore[attr-defined]
+            self._engine.set_offset(self._offset(point))
         if any(field.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
@@ -494,70 +359,32 @@ class EdgeGibbs(EdgeStep):
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
             **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
         }
+        record, noise = self.record, stats["edge_gibbs_noise"]
         if not self.tune and is_kept(self.count):
-            measured = self._engine.measure_noise()
-            self.measured_noise = 0.0 if measured is None else measured
-        stats["edge_gibbs_noise"] = max(stats["edge_gibbs_noise"], self.measured_noise)
+            record.measured_noise = self._engine.measure_noise() or 0.0
+        stats["edge_gibbs_noise"] = max(noise, record.measured_noise)
         # without an edge, nor a proposal of one, there is nothing that could have moved
         moved = not np.array_equal(w, old) or not (w.any() or n_proposed)
         if not self.tune:
-            self.noise.append(stats["edge_gibbs_noise"] ** 2)
-            self.least_share = min(self.least_share, stats["edge_gibbs_ess"])
-            self.squared_distances.append(stats["edge_gibbs_distance"] ** 2)
+            told = (stats[f"edge_gibbs_{name}"] for name in ("noise", "ess", "distance"))
+            record.add(*told)
             if self._engine.is_pseudo:
-                self.included += self._engine.present(w)
-                self.log_odds += prior.log_odds
+                self.of_pseudo.add(self._engine.present(w), prior.log_odds)
                 if is_kept(self.count):
-                    self.weights.append(self._engine.edge_parameters())
+                    self.of_pseudo.weights.append(self._engine.edge_parameters())
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:
-        messages = never_changed(self._name, self.count)
-        if self.noise and self._target[3] == "monte-carlo":
-            messages += poor_sample(
-                self._fields[0].name,
-                self.noise,
-                self.least_share,
-                self.squared_distances,
-                self._references(),
-            )
-        elif self.noise and self._target[3] == "mixed-monte-carlo":
-            messages += poor_mixed_sample(self._fields[0].name, self.noise, self.least_share)
-        elif self.noise:
-            messages += too_few_particles(self._name, self.noise, self._engine.n_particles)
-        if self.weights:
-            messages += self._warn_of_pseudo_likelihood()
+        messages, fields = never_changed(self._name, self.count), self._fields
+        if self.record.squares and self._target.likelihood.endswith("monte-carlo"):
+            references = [one for field in fields for one in field.references]
+            messages += self.record.poor_sample(fields[0].name, references)
+        elif self.record.squares:
+            messages += too_few_particles(self._name, self.record.noise, self._engine.n_particles)
+        if self.of_pseudo.weights:
+            instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
+            messages += self.of_pseudo.warn(self._name, fields, instead)
         return messages
-
-    def _warn_of_pseudo_likelihood(self) -> list[str]:
-        """Warn for one reason only: the remedy is the same."""
-        n_draws = len(self.noise)
-        twice = self._is_seen_twice()
-        claims = self.included[twice] / n_draws, self.log_odds[twice] / n_draws
-        instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
-        said = overstated_edges(self._name, self._fields[0].name, *claims, instead)
-        if said:
-            return said
-        if any(f.likelihood != "pseudo" or isinstance(f.graph, LaggedGraph) for f in self._fields):
-            return said  # rows are not those of a field
-        ends = np.cumsum([field.factors.size for field in self._fields])[:-1]
-        for field, eta in zip(self._fields, np.split(np.array(self.weights), ends, 1), strict=True):
-            rows = [len(block) for block in field.blocks]
-            means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
-            said += strong_couplings(field, list(means), instead)
-        return said
-
-    def _is_seen_twice(self) -> np.ndarray:
-        """Whether each entry of the vector is that of an edge both of whose ends count the same rows."""
-        seen = np.zeros(len(self.included), dtype=bool)
-        for field in self._fields:
-            if field.family.has_blocks:
-                return ~seen
-            used = (field.factors != 0.0).any(axis=0)
-            if isinstance(field.graph, LaggedGraph):
-                used &= field.graph.lag_of == 0  # an arrow has one end
-            seen[field.entries[used]] = True
-        return seen
 
     def _joint(self, w, b, prior) -> float:
         """One joint move, and what is learnt from it in tuning; NaN if there was nothing to move."""

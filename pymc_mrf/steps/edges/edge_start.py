@@ -14,7 +14,7 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import log_density
 from pymc_mrf.kernels.views.questions import Field, add_shifts
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, data_information, edge_field
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, data_information, edge_field, node_parameters
 from pymc_mrf.steps.common.observed_field import ObservedField
 
 START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
@@ -112,6 +112,5 @@ def _without_edges(field: ObservedField) -> tuple[np.ndarray, np.ndarray, np.nda
     d, K, G, r = field.graph.n_nodes, field.family.n_states, field.family.node_basis, len(field.entries)
     counts = np.stack([(field.x[:, :d] == a).sum(axis=0) for a in range(K)], axis=1) + HALF_ROW
     log_p = np.where(field.family.possible(d), np.log(counts / counts.sum(axis=1, keepdims=True)), 0.0)
-    b = (log_p - log_p[:, :1]) @ np.linalg.pinv(G - G[:, :1])
-    b = np.where(field.family.node_entries(d), b, 0.0)
-    return np.zeros(r), b.ravel(), np.full(r + b.size, 1.0)
+    b = np.where(field.family.node_entries(d).ravel(), node_parameters(G, log_p), 0.0)
+    return np.zeros(r), b, np.ones(r + b.size)

@@ -31,9 +31,8 @@ class EdgeStep(MRFStep):
     def __init__(self, vars, n_particles: int | None, n_sweeps: int | None, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         model = self._model
-        rvs = [model.values_to_rvs[value] for value in self.vars]
         name, mixes = type(self).__name__, bool(self.serves_sums)
-        self._target = edge_target(rvs, model, name, self.serves, mixes, self.fills_missing_cells)
+        self._target = edge_target(self._rvs, model, name, self.serves, mixes, self.fills_missing_cells)
         rv, biases, fields, likelihood = self._target
         self._is_shared = len(fields) > 1 or not fields[0].is_plain or len(fields[0].blocks) > 1
         self._fields = fields

@@ -11,22 +11,11 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms
+from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms, likelihoods_fed
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.data_counts import Data
-from pymc_mrf.steps.common.observed_field import (
-    FAR,
-    ObservedField,
-    check_links,
-    children,
-    observed_field,
-    observed_fields,
-    varies_by_row,
-)
+from pymc_mrf.steps.common.expressions import FAR, children, fields_fed, varies_by_row
+from pymc_mrf.steps.common.observed_field import ObservedField, check_vector, observed_fields
 from pymc_mrf.steps.edges.block_checks import check_blocks
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior, have_common_form
 
@@ -66,42 +55,39 @@ def biases_of_fields(rv, model: pm.Model) -> Biases:
     is_shared = len(nodes) > 1 or strip_views(read[0][0]) is not rv
     if is_shared and nodes[0].op.family.has_blocks:
         return NO_BIASES  # which NUTS moves
-    if any(len(of_field) > 2 for of_field in read):
-        return _biases_of_one(nodes, read, model)
-    parameters = [of_field[1] for of_field in read]
+    parameters = [parameter for _, *of_nodes in read for parameter in of_nodes]
+    if len(nodes) > 1 and len(parameters) > len(nodes):
+        return NO_BIASES
+    shapes = [shape for n in nodes for shape in n.op.family.node_shapes(n.op.graph.n_nodes)]
     found, factors = [free_bias(parameter, model) for parameter in parameters], None
     free = [bias for bias in found if bias is not None]
     if len(free) < len(nodes):
         terms = [rv for rv in model.free_RVs if any(rv in free_terms(p, model) for p in parameters)]
         factors = constant_factors(parameters, terms)
         free = [FreeBias(rv, None) for rv in terms] if factors is not None else []
-    shapes = {node.op.family.node_shape(node.op.graph.n_nodes) for node in nodes}
-    movable = len({bias.rv for bias in free}) == len(nodes) and all(
+    is_movable = len({bias.rv for bias in free}) == len(parameters) and all(
         has_readable_prior(bias.rv)
-        and tuple(value_of(bias.rv.shape)) in shapes
+        and tuple(value_of(bias.rv.shape)) == shape
         and all(any(field_node(child) is node for node in nodes) for child in children(bias.rv, model))
-        for bias in free
+        for bias, shape in zip(free, shapes, strict=False)
     )
-    if not movable or (factors is not None and len(shapes) > 1) or not have_common_form(free):
+    if not is_movable or (len(nodes) > 1 and not have_common_form(free)):
+        return NO_BIASES
+    if factors is not None and len(set(shapes)) > 1:
         return NO_BIASES
     return Biases(free, factors)
 
 
-def _biases_of_one(nodes: list, read: list, model: pm.Model) -> Biases:
-    """Find the free variables behind all parameters of the nodes of one field, if samplers can move them."""
-    if len(nodes) > 1:
-        return NO_BIASES
-    [node], [[_, *parameters]] = nodes, read
-    found = [free_bias(parameter, model) for parameter in parameters]
-    free = [bias for bias in found if bias is not None]
-    shapes = node.op.family.node_shapes(node.op.graph.n_nodes)
-    is_movable = len({bias.rv for bias in free}) == len(parameters) and all(
-        has_readable_prior(bias.rv)
-        and tuple(value_of(bias.rv.shape)) == shape
-        and all(field_node(child) is node for child in children(bias.rv, model))
-        for bias, shape in zip(free, shapes, strict=True)
-    )
-    return Biases(free, None) if is_movable else NO_BIASES
+def belongs_to_nuts(rv) -> bool:
+    """Whether no step of edges moves these biases, which only the model of the context tells.
+
+    Without one, `EdgeGibbs.__new__` finds out.
+    """
+    model = pm.Model.get_context(error_if_none=False)
+    if model is None or rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
+        return False
+    edges = filter(is_spike_and_slab, model.free_RVs)
+    return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
 
 
 def constant_factors(parameters: list, terms: list) -> np.ndarray | None:
@@ -166,29 +152,15 @@ def edge_target(
         names = ", ".join(rv.name for rv in rvs)
         raise TypeError(f"{step} samples one pymc_mrf.SpikeAndSlab, but got {names}")
     [rv] = found
-    nodes = [field_node(child) for child in children(rv, model)]
-    nodes = [node for node in nodes if node is not None]
-    if not nodes:
+    if not fields_fed(rv, model):
         raise ValueError(
             f"{rv.name} is a SpikeAndSlab that reaches no Markov random field, and {step} samples edges "
             "of a field: pass it as the weight to pymc_mrf.BoltzmannMachine or as the coupling to "
             "pymc_mrf.Ising with `observed` data; for draws from the prior use pm.sample_prior_predictive"
         )
     _check_transform(rv, model, step)
-    if rv.ndim != 1:
-        raise ValueError(
-            f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare one "
-            "SpikeAndSlab per field; they may share p and the slab's scale"
-        )
-    if model.rvs_to_values[rv].dtype != "float64":
-        raise ValueError(
-            f"{step} needs double precision, but {rv.name} is {rv.dtype}; "
-            'set pytensor.config.floatX = "float64"'
-        )
-    if mixes:
-        fields = observed_fields(rv, model, step, likelihoods, mixes, fills)
-    else:
-        fields = [observed_field(rv, model, step, likelihoods)]
+    check_vector(rv, model, step, "SpikeAndSlab per field; they may share p and the slab's scale")
+    fields = observed_fields(rv, model, step, likelihoods, mixes, fills, takes_several=mixes)
     field = fields[0]
     check_blocks(rv, fields, step)
     if field.family.edge_axes or (field.family.is_log_odds and not mixes):
@@ -230,42 +202,6 @@ def edge_target(
             f"{left[0]} as well, or leave out {others[0].name}"
         )
     return EdgeTarget(rv, biases if others else NO_BIASES, fields, field.likelihood)
-
-
-def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedGraph, Family]:
-    """Make the blocks of fields those of one: its data, graph and family, which engines take."""
-    blocks = [(field, rows) for field in fields for rows in field.blocks]
-    if len(blocks) == 1:
-        return fields[0].x, fields[0].graph, fields[0].family
-    graphs = [field.graph for field, _ in blocks]
-    sizes = [graph.n_nodes for graph in graphs]
-    in_time = [isinstance(field.graph, LaggedGraph) for field in fields]
-    if len(set(in_time)) > 1:
-        of, other = (fields[in_time.index(kind)].name for kind in (True, False))
-        raise ValueError(
-            f"{of} is a field in time and {other} is none, so that they cannot share a vector: give each one "
-            "of its own; they may share hyperparameters"
-        )
-    family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
-    x = by_block(fields, [field.x for field in fields])
-    if isinstance(graphs[0], LaggedGraph):
-        for field in fields[1:]:
-            if field.graph.lags != graphs[0].lags:
-                raise ValueError(
-                    f"fields in time that share a vector need the same lags, but {fields[0].name} has "
-                    f"{graphs[0].lags} and {field.name} {field.graph.lags}: give each a vector of its own"
-                )
-        check_links(fields)
-        return x, LaggedGraph.side_by_side(graphs), family
-    starts = np.cumsum([0, *sizes[:-1]])
-    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])
-    return x, PairwiseGraph(range(sum(sizes)), edges.tolist()), family
-
-
-def by_block(fields: list[ObservedField], states: list[np.ndarray]) -> Data:
-    """Give the data of the blocks from the state indices (n, d) of each field, as `as_blocks` gives them."""
-    data = [x[rows] for field, x in zip(fields, states, strict=True) for rows in field.blocks]
-    return data[0] if len(data) == 1 else data
 
 
 def _check_transform(rv, model: pm.Model, step: str) -> None:

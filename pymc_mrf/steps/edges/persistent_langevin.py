@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import number
 from pymc_mrf.kernels.edges.persistent_langevin import Langevin
@@ -16,7 +15,7 @@ from pymc_mrf.steps.common.statistics import (
     Statistics,
     acceptance,
 )
-from pymc_mrf.steps.edges.chen_welling import ChenWellingState, ChenWellingStep
+from pymc_mrf.steps.edges.chen_welling import ChenWellingStep
 
 STEP_SIZE = 1e-3  # Chen & Welling (2012), sec. 6.2
 EXACT_STEP_SIZE = 0.3  # where tuning starts from
@@ -32,19 +31,6 @@ MOMENTUM_ERRORS = 3.0
 
 LEAST_RANGE = 0.5
 """Posterior standard deviations that the value which moves most must range over."""
-
-
-@dataclass_state
-class PersistentLangevinState(ChenWellingState):
-    """Everything that changes while a chain runs."""
-
-    n_tuned: int
-    log_step: float
-    curvature: np.ndarray
-    momentum: np.ndarray
-    moved: np.ndarray
-    path: np.ndarray
-    heat: np.ndarray
 
 
 def _momentum_gap(beside: Beside) -> np.ndarray:
@@ -128,7 +114,7 @@ class PersistentLangevin(ChenWellingStep):
     """
 
     name = "persistent_langevin"
-    _state_class = PersistentLangevinState
+    remembers = ("n_tuned", "log_step", "curvature", "momentum", "moved", "path", "heat")
     prefix = "persistent_langevin"
     changes_edges = False
     statistics: Statistics = (

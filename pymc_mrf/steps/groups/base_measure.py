@@ -39,7 +39,7 @@ class Link:
 
     @property
     def scale(self) -> float:
-        """Eta of the parameter 1, if that is no probability."""
+        """Eta of the parameter 1, if that is no probability; else 1."""
         return self.family.indicator[1]
 
     @property
@@ -49,9 +49,7 @@ class Link:
 
     def natural(self, parameter):
         """Eta from the parameter."""
-        if self.family.is_log_odds:
-            return np.log(parameter) - np.log1p(-parameter)
-        return self.scale * parameter
+        return self.scale * self.family.natural(parameter)
 
     def parameter(self, eta):
         """Parameter from eta."""
@@ -79,11 +77,9 @@ class Link:
 
     def natural_bounds(self, lower: float, upper: float) -> tuple[float, float]:
         """Support of a base on (lower, upper), on the scale of eta."""
-        if not self.family.is_log_odds:
-            return float(self.natural(lower)), float(self.natural(upper))
-        with np.errstate(divide="ignore"):
-            ends = self.natural(np.array([lower, upper]))
-        return max(float(ends[0]), LOGIT_BOUNDS[0]), min(float(ends[1]), LOGIT_BOUNDS[1])
+        ends = self.natural(np.array([lower, upper]))
+        least, most = LOGIT_BOUNDS if self.family.is_log_odds else (-np.inf, np.inf)
+        return max(float(ends[0]), least), min(float(ends[1]), most)
 
 
 @dataclass(frozen=True)
@@ -162,16 +158,13 @@ class BaseMeasureReader:
                     "of an agreement field lie in (0, 1); use for example pm.Beta.dist(1, 1)"
                 )
             lower, upper = max(lower, 0.0), min(upper, 1.0)
-        beta = None
-        if is_log_odds:
-            if isinstance(self._op.scalar.op, BetaRV):
-                beta = (float(values[-2]), float(values[-1]))
-            elif isinstance(self._op.scalar.op, UniformRV) and (lower, upper) == (0.0, 1.0):
-                beta = (1.0, 1.0)
+        beta, base_op = None, self._op.scalar.op
+        if is_log_odds and isinstance(base_op, BetaRV):
+            beta = (float(values[-2]), float(values[-1]))
+        elif is_log_odds and isinstance(base_op, UniformRV) and (lower, upper) == (0.0, 1.0):
+            beta = (1.0, 1.0)
         bounds = self._link.natural_bounds(lower, upper)
-        with np.errstate(divide="ignore"):
-            natural = self._link.natural(np.clip(center, lower, upper))
-        center = float(np.clip(natural, *bounds))
+        center = float(np.clip(self._link.natural(np.clip(center, lower, upper)), *bounds))
         self._parameters = parameters
         base = BaseMeasure(alpha, tuple(p.tobytes() for p in parameters), bounds, center, beta)
         if not self._base.has_support:

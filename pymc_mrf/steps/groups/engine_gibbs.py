@@ -2,30 +2,21 @@
 
 from abc import abstractmethod
 from math import inf, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from pymc.step_methods.state import DataClassState, dataclass_state
 
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.priors.series import BaseDensity, add_log_densities
-from pymc_mrf.steps.common.base import MRFStepState
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.groups.base_measure import BaseMeasure, precision_of
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
-from pymc_mrf.steps.groups.group_values import GroupValues, GroupValuesState
+from pymc_mrf.steps.groups.base_measure import precision_of
+from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
+from pymc_mrf.steps.groups.group_values import GroupValues
 from pymc_mrf.steps.groups.node_variables import NodeVariables, NoNodeVariables
 
 LABEL_SWEEPS = 2  # per move of the group values, which costs as much
-
-
-@dataclass_state
-class EngineGibbsState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    values: GroupValuesState
 
 
 class EngineGibbs(GroupGibbs):
@@ -43,7 +34,7 @@ class EngineGibbs(GroupGibbs):
     )
     fills_missing_cells = True
     n_label_sweeps = LABEL_SWEEPS
-    _state_class: type[DataClassState] = EngineGibbsState
+    remembers: ClassVar[tuple[str, ...]] = ("values",)
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
@@ -85,12 +76,9 @@ class EngineGibbs(GroupGibbs):
             if field.changes:
                 engine.set_data(field.present(point))
 
-    def _begin(self, eta, base: BaseMeasure):
-        if eta is None:
-            eta = k_means_start(self._start(), base, self.rng)
+    def _begin(self, eta, base):
         self.values.begin()
         self._learn(eta)
-        return eta
 
     def _start(self) -> np.ndarray:
         """Find parameters (r,) near the data, for each edge as if it stood alone."""
@@ -136,7 +124,8 @@ class EngineGibbs(GroupGibbs):
 
     def _learn(self, eta: np.ndarray) -> None:
         """Learn the covariance of the field's statistics at `eta` (r,)."""
-        self.values.learn(eta, self.rng)
+        for engine in self._engines:
+            engine.learn(eta, self.rng)
 
     def _draw_values(self, labels, eta, base):
         if self.values.learns(self.tune):

@@ -7,7 +7,7 @@ import networkx as nx
 from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.steps.common.base import EXACT
-from pymc_mrf.steps.common.observed_field import ObservedField, constant_value
+from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
 
@@ -66,9 +66,5 @@ class ExactGibbs(EngineGibbs):
 
 def _has_closed_form(field: ObservedField) -> bool:
     """Whether the edges of a field are independent."""
-    if not field.family.measures_agreement or not nx.is_forest(field.graph.to_networkx()):
-        return False
-    if field.node_parameter is None:
-        return True
-    node_parameter = constant_value(field.node_parameter)
-    return node_parameter is not None and not node_parameter.any()
+    is_forest = field.family.measures_agreement and nx.is_forest(field.graph.to_networkx())
+    return is_forest and field.lacks_node_terms

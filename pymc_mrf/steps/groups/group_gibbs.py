@@ -9,14 +9,13 @@ Edge parameters with state axes, statistics that differ between edges, and facto
 from abc import abstractmethod
 
 import numpy as np
-from pymc.step_methods.compound import Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import likelihoods_fed
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.crp import Groups, make_groups
 from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.observed_field import ObservedField, observed_fields
+from pymc_mrf.steps.common.observed_field import ObservedField, check_vector, observed_fields
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 from pymc_mrf.steps.groups.base_measure import BaseMeasure, BaseMeasureReader, Link
 
@@ -32,8 +31,8 @@ class GroupGibbs(MRFStep):
     """Base of the group samplers.
 
     A subclass says by `invariant` which kinds of likelihood it can serve, for which it is the default, and
-    whether it serves data with missing cells; and supplies `_begin` (chain start), `_sweep_labels` and
-    `_draw_values`.
+    whether it serves data with missing cells; and supplies `_start` (parameters near the data), `_begin`
+    (of a chain), `_sweep_labels` and `_draw_values`.
     """
 
     default_blocked = False
@@ -58,21 +57,11 @@ class GroupGibbs(MRFStep):
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
-        value, model = self._only_variable(), self._model
-        rv = model.values_to_rvs[value]
-        step = type(self).__name__
+        (rv, value), model, step = self._only_variable(), self._model, type(self).__name__
         if not is_dirichlet_process(rv):
             raise TypeError(f"{step} samples a pymc_mrf.DirichletProcess, but {rv.name} is none")
-        if rv.ndim != 1:
-            raise ValueError(
-                f"{step} samples one vector of parameters, but {rv.name} has {rv.ndim} dimensions: declare "
-                "one DirichletProcess for each; they may share alpha and the parameters of the base"
-            )
-        if value.dtype != "float64":
-            raise ValueError(
-                f"{step} tells groups by exact equality and needs double precision, but {rv.name} is "
-                f'{value.dtype}; set pytensor.config.floatX = "float64"'
-            )
+        remedy = "DirichletProcess for each; they may share alpha and the parameters of the base"
+        check_vector(rv, model, step, remedy)
         self._fields = observed_fields(rv, model, step, self.serves, fills=self.fills_missing_cells)
         field = self._fields[0]
         if field.family.has_own_scores:
@@ -100,10 +89,9 @@ class GroupGibbs(MRFStep):
         return field
 
     @classmethod
-    def competence(cls, var, has_grad):
-        """Ideal for a Dirichlet process that feeds a field for which the step is the default."""
-        served = is_dirichlet_process(var) and cls.default_for in likelihoods_fed(var)
-        return Competence.IDEAL if served else Competence.INCOMPATIBLE
+    def claims(cls, var, has_grad):
+        """Whether it is a Dirichlet process that feeds a field for which the step is the default."""
+        return is_dirichlet_process(var) and cls.default_for in likelihoods_fed(var)
 
     def _update(self, point):
         """Redraw all labels, then all group values."""
@@ -112,8 +100,10 @@ class GroupGibbs(MRFStep):
         self._read_data(point)
         theta = point[self._name]
         if not self.started:
+            self._check_base(base)
             fresh = self._starts_at_default(point, [self._name])  # all entries in one group
-            eta = self._begin(None if fresh else self._link.natural(theta), base)
+            eta = self._default(base) if fresh else self._link.natural(theta)
+            self._begin(eta, base)
             theta = np.asarray(self._link.parameter(eta)) if fresh else theta
             self.started = True
         values, labels = np.unique(theta, return_inverse=True)
@@ -130,6 +120,9 @@ class GroupGibbs(MRFStep):
         stats |= {"group_gibbs_n_groups": len(values), "group_gibbs_n_new": total}
         moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
         return self._new_point(point, theta), stats, moved
+
+    def _check_base(self, base: BaseMeasure) -> None:
+        """Refuse a base with which the step cannot sample; none by default."""
 
     def _read_point(self, point) -> None:
         """Take what else the step needs to know from `point`; nothing by default."""
@@ -151,8 +144,16 @@ class GroupGibbs(MRFStep):
         ]
 
     @abstractmethod
-    def _begin(self, eta: np.ndarray | None, base: BaseMeasure) -> np.ndarray:
-        """Prepare a chain that starts at `eta` (r,); None asks for a start, which is returned."""
+    def _start(self) -> np.ndarray:
+        """Find parameters (r,) near the data, edge by edge."""
+
+    def _default(self, base: BaseMeasure) -> np.ndarray:
+        """Tied parameters (r,) near the data, where a chain starts if users do not say where."""
+        return k_means_start(self._start(), base, self.rng)
+
+    @abstractmethod
+    def _begin(self, eta: np.ndarray, base: BaseMeasure) -> None:
+        """Prepare a chain that starts at `eta` (r,)."""
 
     @abstractmethod
     def _sweep_labels(self, groups: Groups, base: BaseMeasure) -> int:

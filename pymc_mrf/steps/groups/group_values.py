@@ -9,10 +9,10 @@ from collections.abc import Callable
 from math import inf, isfinite
 
 import numpy as np
-from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from scipy.linalg import lapack
 
 from pymc_mrf.kernels.metropolis import metropolis
+from pymc_mrf.steps.common.chain_state import Remembering
 
 N_STEPS = 2
 STEP_SIZE = 0.9
@@ -21,16 +21,7 @@ TARGET_ACCEPTANCE = 0.8
 LEARN_AT = (5, 20, 60, 150, 350, 750, 1500)  # tuning steps after which the covariance is learnt anew
 
 
-@dataclass_state
-class GroupValuesState(DataClassState):
-    """Everything that changes while a chain runs."""
-
-    n_tuned: int
-    log_step: float
-    references: tuple
-
-
-class GroupValues(WithSamplingState):
+class GroupValues(Remembering):
     """Hamiltonian moves of group values, and what they learn.
 
     Leaves invariant: the density of the values given the labels, exactly.
@@ -50,7 +41,7 @@ class GroupValues(WithSamplingState):
         What the engines have learnt.
     """
 
-    _state_class = GroupValuesState
+    remembers = ("n_tuned", "log_step", "references")
 
     def __init__(self, engines: list) -> None:
         self._engines = engines
@@ -69,11 +60,6 @@ class GroupValues(WithSamplingState):
     def references(self, references: tuple) -> None:
         for engine, reference in zip(self._engines, references, strict=True):
             engine.reference, engine.node_reference = reference
-
-    def learn(self, eta: np.ndarray, rng: np.random.Generator) -> None:
-        """Learn the covariance at the parameters `eta` (r,)."""
-        for engine in self._engines:
-            engine.learn(eta, rng)
 
     def move(
         self,

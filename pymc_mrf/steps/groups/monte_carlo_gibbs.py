@@ -3,32 +3,14 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from pymc_mrf.steps.common.base import OF_SAMPLE
 from pymc_mrf.steps.common.observed_field import ObservedField
-from pymc_mrf.steps.common.sample_checks import (
-    COMPARE,
-    EDGE_NOISE,
-    FARTHEST,
-    LEAST_SHARE,
-    is_kept,
-    poor_sample,
-)
-from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
-from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs, EngineGibbsState
-
-
-@dataclass_state
-class MonteCarloGibbsState(EngineGibbsState):
-    """Everything that changes while a chain runs."""
-
-    squares: list
-    measured_noise: float
-    least_share: float
-    squared_distances: list
+from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.statistics import Statistics
+from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
 
 class MonteCarloGibbs(EngineGibbs):
@@ -57,53 +39,34 @@ class MonteCarloGibbs(EngineGibbs):
     name = "monte_carlo_gibbs"
     invariant: ClassVar = {"monte-carlo": OF_SAMPLE}
     default_for = "monte-carlo"
-    _state_class = MonteCarloGibbsState
+    remembers = ("record",)
     prefix = "monte_carlo"
-    statistics: Statistics = (
-        Statistic(
-            "noise",
-            "noise of the log ratio",
-            Healthy("simulate more: the tolerance of the warning", high=EDGE_NOISE, reduce="rms"),
-            estimated="noise",
-        ),
-        Statistic(
-            "ess",
-            "effective share of the sample",
-            Healthy('use likelihood="particles": rows are few', low=LEAST_SHARE, reduce="min"),
-        ),
-        Statistic("error", "error of the log-likelihood"),
-        Statistic(
-            "distance", "distance from the reference", Healthy(COMPARE, high=FARTHEST, reduce="rms")
-        ),
+    statistics: Statistics = sample_statistics(
+        "simulate more: the tolerance of the warning", 'use likelihood="particles": rows are few'
     )
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        assert field.sampled is not None
-        return MonteCarloLikelihood(*arguments, reference=field.sampled.reference)
+        [reference] = field.references
+        return MonteCarloLikelihood(*arguments, reference=reference)
 
     def _start(self) -> np.ndarray:
         return self._mean_of_engines([engine.place() for engine in self._engines])
 
     def _forget(self) -> None:
         super()._forget()
-        self.squares: list[float] = []
-        self.measured_noise, self.least_share = 0.0, 1.0
-        self.squared_distances: list[float] = []
+        self.record = SampleRecord()
 
     def _draw_values(self, labels, eta, base):
         eta, stats = super()._draw_values(labels, eta, base)
-        shares, errors, distances = zip(
-            *[engine.goodness(eta[labels]) for engine in self._engines], strict=True
-        )
-        share, distance = min(shares), max(distances)
+        goodness = [engine.goodness(eta[labels]) for engine in self._engines]
+        shares, errors, distances = zip(*goodness, strict=True)
+        share, distance, record = min(shares), max(distances), self.record
         if not self.tune:
             if is_kept(self.count):
-                self.measured_noise = max(engine.noise(labels, eta) for engine in self._engines)
-            self.squares.append(self.measured_noise**2)
-            self.least_share = min(self.least_share, share)
-            self.squared_distances.append(distance**2)
+                record.measured_noise = max(engine.noise(labels, eta) for engine in self._engines)
+            record.add(record.measured_noise, share, distance)
         stats |= {
-            "monte_carlo_noise": self.measured_noise,
+            "monte_carlo_noise": record.measured_noise,
             "monte_carlo_ess": share,
             "monte_carlo_error": sum(errors),
             "monte_carlo_distance": distance,
@@ -112,9 +75,7 @@ class MonteCarloGibbs(EngineGibbs):
 
     def _warn_at_end(self) -> list[str]:
         messages = super()._warn_at_end()
-        if self.squares:
-            references = [field.sampled.reference for field in self._fields if field.sampled]
-            messages += poor_sample(
-                self._fields[0].name, self.squares, self.least_share, self.squared_distances, references
-            )
+        if self.record.squares:
+            references = [one for field in self._fields for one in field.references]
+            messages += self.record.poor_sample(self._fields[0].name, references)
         return messages

@@ -6,7 +6,8 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.common.observed_field import ObservedField, children
+from pymc_mrf.steps.common.expressions import children
+from pymc_mrf.steps.common.observed_field import ObservedField
 
 LEAST_PRECISION = 1e-4
 

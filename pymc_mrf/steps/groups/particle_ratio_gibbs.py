@@ -4,23 +4,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import Competence, CompoundStep
-from pymc.step_methods.state import dataclass_state
+from pymc.step_methods.compound import CompoundStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
-from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
-from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
-from pymc_mrf.steps.common.observed_field import ObservedField, children
+from pymc_mrf.steps.common.base import APPROXIMATE
+from pymc_mrf.steps.common.expressions import children, fields_fed
+from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
-from pymc_mrf.steps.groups.base_measure import BaseMeasure
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
-from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process, k_means_start
-from pymc_mrf.steps.groups.group_values import GroupValuesState
+from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process
 from pymc_mrf.steps.groups.node_variables import NodeVariables
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
@@ -29,23 +27,14 @@ CHECK_SWEEPS = 10  # times n_sweeps: sweeps that would move particles that lag b
 RIDGE = 0.1  # of the pseudo-likelihood estimate: that of a normal prior with this precision
 
 
-@dataclass_state
-class ParticleRatioState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    values: GroupValuesState
-    particles: tuple
-    drift: float
-    n_unchecked: int
-    squares: dict
-    node_precision: np.ndarray
-    node_directions: tuple
-
-
 def node_values(rv, model: pm.Model) -> list:
     """Value variables from which the node parameters of the fields of a Dirichlet process are computed."""
-    nodes = [node for child in children(rv, model) if (node := field_node(child)) is not None]
-    found = [parent for node in nodes for parent in free_parents(node, model) if parent is not rv]
+    found = [
+        parent
+        for node in fields_fed(rv, model)
+        for parent in free_parents(node, model)
+        if parent is not rv
+    ]
     return [model.rvs_to_values[parent] for parent in dict.fromkeys(found)]
 
 
@@ -125,7 +114,7 @@ class ParticleRatioGibbs(EngineGibbs):
     default_for = "particles"
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
-    _state_class = ParticleRatioState
+    remembers = ("particles", "drift", "n_unchecked", "squares", "node_precision", "node_directions")
     prefix = "particle_ratio"
     approximation = "approximates the posterior: twice as many particles should change nothing"
     statistics: Statistics = (
@@ -159,10 +148,9 @@ class ParticleRatioGibbs(EngineGibbs):
     )
 
     @classmethod
-    def competence(cls, var, has_grad):
-        """Ideal for a Dirichlet process of an intractable field, and what is behind its node parameters."""
-        own = getattr(var.tag, "mrf_group_nodes", False)
-        return Competence.IDEAL if own else super().competence(var, has_grad)
+    def claims(cls, var, has_grad):
+        """Whether it is a Dirichlet process of an intractable field, or behind its node parameters."""
+        return getattr(var.tag, "mrf_group_nodes", False) or super().claims(var, has_grad)
 
     @classmethod
     def _make_several(cls, values, model: pm.Model, args, kwargs):
@@ -199,7 +187,7 @@ class ParticleRatioGibbs(EngineGibbs):
     def _prepare(self) -> None:
         """Take over the variables behind the node parameters, which no other step can move."""
         model = self._model
-        [rv] = [model.values_to_rvs[v] for v in self.vars]
+        [rv] = self._rvs
         behind = node_values(rv, model)
         for value in behind if self._fields[0].likelihood == "particles" else []:
             if value not in self._node_values:
@@ -277,12 +265,10 @@ class ParticleRatioGibbs(EngineGibbs):
             if own is not None:
                 engine.move_nodes(self._link.family.node_basis, own)
 
-    def _begin(self, eta, base: BaseMeasure):
-        if eta is None:
-            eta = k_means_start(self._start(), base, self.rng)
+    def _begin(self, eta, base):
         for engine in self._engines:
             engine.start(eta, BURN_IN, self.rng)
-        return super()._begin(eta, base)
+        super()._begin(eta, base)
 
     def _learn(self, eta) -> None:
         if isinstance(self._nodes, NodeVariables):

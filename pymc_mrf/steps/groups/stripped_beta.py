@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.estimation.fit import fit
@@ -11,27 +10,12 @@ from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
 from pymc_mrf.likelihood.groups.stripped_beta import StrippedBeta
-from pymc_mrf.steps.common.base import APPROXIMATE, MRFStepState
-from pymc_mrf.steps.common.observed_field import constant_value
+from pymc_mrf.steps.common.base import APPROXIMATE
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
-from pymc_mrf.steps.groups.base_measure import BaseMeasure
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, k_means_start
+from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 
 BURN_IN = 100  # tied PCD iterations at the start of a chain
 VALUE_PROPOSALS = 4  # independence proposals of every group value in a step; some 8 of 10 are accepted
-
-
-@dataclass_state
-class StrippedBetaState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    particles: np.ndarray
-    eta_tied: np.ndarray
-
-
-def _has_field(parameter) -> bool:
-    value = constant_value(parameter)
-    return value is None or bool(np.any(value))
 
 
 class StrippedBetaGibbs(GroupGibbs):
@@ -75,7 +59,7 @@ class StrippedBetaGibbs(GroupGibbs):
 
     name = "stripped_beta_gibbs"
     invariant: ClassVar = dict.fromkeys(("particles", "exact"), APPROXIMATE)
-    _state_class = StrippedBetaState
+    remembers = ("particles", "eta_tied")
     prefix = "stripped_beta"
     approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"
     statistics: Statistics = (
@@ -96,7 +80,7 @@ class StrippedBetaGibbs(GroupGibbs):
                 f"StrippedBetaGibbs approximates agreement statistics without node terms, not those of "
                 f"{field.name} ({field.family.title}): use AgreementMRF or Ising"
             )
-        if field.node_parameter is not None and _has_field(field.node_parameter):
+        if not field.lacks_node_terms:
             raise ValueError(
                 f"StrippedBetaGibbs needs a field without external field, but {field.name} has "
                 "one: leave `field` at 0"
@@ -125,17 +109,17 @@ class StrippedBetaGibbs(GroupGibbs):
         self.eta_tied = self._eta_free.copy()
         self._warm_up()
 
-    def _begin(self, eta, base: BaseMeasure):
+    def _start(self):
+        return self._eta_free
+
+    def _begin(self, eta, base):
         rows = self.rng.integers(len(self._field.x), size=self._n_particles)
         self.particles = self._field.x[rows]
-        if eta is None:
-            eta = k_means_start(self._eta_free, base, self.rng)
         values, labels = np.unique(eta, return_inverse=True)
         labels = labels.reshape(-1)
         for _ in range(BURN_IN):
             values, _gap = self._engine.tied_estimate(labels, values, self.particles, self.rng)
         self.eta_tied = values[labels]
-        return eta
 
     def _sweep_labels(self, groups, base):
         views, order = (self._engine.view,), np.arange(len(groups.labels))

@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
-from pymc.step_methods.compound import Competence, CompoundStep
+from pymc.step_methods.compound import CompoundStep
 from pytensor import scalar
 from pytensor.compile.ops import ViewOp
 from pytensor.graph.replace import graph_replace
@@ -27,7 +27,7 @@ from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_parti
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.groups.communities import Network, merge_or_split, order_of_appearance, sweep
 from pymc_mrf.steps.common.base import EXACT, MRFStep
-from pymc_mrf.steps.common.observed_field import children
+from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import compile_update, is_conjugate, where_it_is
@@ -136,12 +136,11 @@ class CommunityGibbs(MRFStep):
         super().__init__(vars, **kwargs)
         model = self._model
         self._n_rounds = whole_number(n_rounds, "n_rounds", 1)
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        labels = [rv for rv in rvs if is_communities(rv)]
-        betas = [rv for rv in rvs if rv not in labels]
+        labels = [rv for rv in self._rvs if is_communities(rv)]
+        betas = [rv for rv in self._rvs if rv not in labels]
         if not labels:
             raise ValueError(
-                f"CommunityGibbs samples an EdgeCommunities, and {rvs[0].name} is none: leave it to "
+                f"CommunityGibbs samples an EdgeCommunities, and {self._rvs[0].name} is none: leave it to "
                 "pm.sample()"
             )
         [z] = labels
@@ -160,17 +159,13 @@ class CommunityGibbs(MRFStep):
         self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in betas]
         self._warm_up()
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for an `EdgeCommunities`, and for what can be integrated out in the model of the context."""
-        if is_communities(var):
-            return Competence.IDEAL
-        try:
-            model = pm.modelcontext(None)
-        except TypeError:
-            return Competence.INCOMPATIBLE
-        known = var in model.free_RVs and communities_of(var, model) is not None
-        return Competence.IDEAL if known else Competence.INCOMPATIBLE
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is an `EdgeCommunities`, or can be integrated out in the model of the context."""
+        model = pm.Model.get_context(error_if_none=False)
+        if is_communities(var) or model is None:
+            return is_communities(var)
+        return var in model.free_RVs and communities_of(var, model) is not None
 
     def _update(self, point):
         """Move the labels, then draw the probabilities."""
@@ -257,14 +252,12 @@ def _edges_of(child, z, model: pm.Model) -> Edges:
             f"CommunityGibbs needs probabilities of edges that depend on their own two nodes, but those of "
             f"{child.name} depend on {z.name} at other nodes as well: {REMEDY}"
         )
-    within, between = (
-        graph_replace(
-            [p], {same: pt.constant(np.full(len(ends), equal)) for same in found}, strict=False
-        )[0]
-        for equal in (True, False)
-    )
+    sides = []
+    for equal in (True, False):
+        known = {same: pt.constant(np.full(len(ends), equal)) for same in found}
+        sides += graph_replace([p], known, strict=False)
     value = model.rvs_to_values[child][..., child.owner.op.heads]
-    return Edges(ends, value, within, between)
+    return Edges(ends, value, *sides)
 
 
 def _comparisons(p, z, others: list) -> dict[Any, np.ndarray]:

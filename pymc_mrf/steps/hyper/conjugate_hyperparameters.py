@@ -9,7 +9,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.logprob.transforms import LogOddsTransform, LogTransform
-from pymc.step_methods.compound import Competence
 from pytensor import scalar
 from pytensor.compile.ops import ViewOp
 from pytensor.graph.basic import Constant
@@ -24,7 +23,7 @@ from scipy.special import logit
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.common.base import EXACT, MRFStep
-from pymc_mrf.steps.common.observed_field import children
+from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 
@@ -238,8 +237,7 @@ class ConjugateHyperparameters(MRFStep):
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         model = self._model
-        rvs = [model.values_to_rvs[value] for value in self.vars]
-        for rv in rvs:
+        for rv in self._rvs:
             if not is_conjugate(rv, model):
                 raise ValueError(
                     f"ConjugateHyperparameters draws a pm.Beta that is the p of SpikeAndSlab vectors, a "
@@ -247,22 +245,18 @@ class ConjugateHyperparameters(MRFStep):
                     f"normal slabs, scalars that feed nothing else, and {rv.name} is none of these: "
                     "leave it to NUTS"
                 )
-        self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in rvs]
-        values = {model.rvs_to_values[child] for rv in rvs for child in children(rv, model)}
+        self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in self._rvs]
+        values = {model.rvs_to_values[child] for rv in self._rvs for child in children(rv, model)}
         self._free = [value.name for value in values if value in model.value_vars]
         known = [value for value in values if value not in model.value_vars]
         self._known = [PointFunction(value, model) for value in known]
         self._warm_up()
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for what is conjugate in the model of the context; without one that cannot be known."""
-        try:
-            model = pm.modelcontext(None)
-        except TypeError:
-            return Competence.INCOMPATIBLE
-        known = var in model.free_RVs and is_conjugate(var, model)
-        return Competence.IDEAL if known else Competence.INCOMPATIBLE
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is conjugate in the model of the context; without one that cannot be known."""
+        model = pm.Model.get_context(error_if_none=False)
+        return model is not None and var in model.free_RVs and is_conjugate(var, model)
 
     def _update(self, point):
         """Draw one variable after the other."""

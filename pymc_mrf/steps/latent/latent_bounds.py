@@ -15,6 +15,8 @@ from pytensor.tensor.subtensor import (
     Subtensor,
 )
 
+from pymc_mrf.steps.common.point_inputs import PointFunction
+
 CHECKED = Mode(linker="py", optimizer="fast_compile")
 
 N_CONFIGURATIONS = 10
@@ -51,13 +53,10 @@ def check_indices(value, terms, model: pm.Model, states: np.ndarray, point) -> N
         indexed = _indexed(term, value)
         if not indexed:
             continue
-        needed = set(ancestors(indexed))
-        inputs = [v for v in model.value_vars if v in needed]
-        f = model.compile_fn(indexed, inputs=inputs, point_fn=False, mode=CHECKED)
+        f = PointFunction(indexed, model, {"mode": CHECKED})
         for c, configuration in enumerate([*states.T, *random]):
-            here = {**point, value.name: configuration.reshape(shape)}
             try:
-                f(*(here[v.name] for v in inputs))
+                f({**point, value.name: configuration.reshape(shape)})
             except IndexError as error:
                 where = f"all nodes are in state {configuration.max()}" if c < K else "nodes differ"
                 raise ValueError(_message(value.name, variable.name, where, states, error)) from error

@@ -250,10 +250,8 @@ class LatentEvidence:
 
     def _term_shapes(self) -> list[tuple[int, ...]]:
         shapes = [_summands(t).shape for _, t in self._found]
-        needed = set(ancestors(shapes))
-        inputs = [v for v in self._model.value_vars if v in needed]
-        f = self._model.compile_fn(shapes, inputs=inputs, point_fn=False, mode=CHECKED)
-        return [tuple(map(int, shape)) for shape in f(*(self._point[v.name] for v in inputs))]
+        found = PointFunction(shapes, self._model, {"mode": CHECKED})(self._point)
+        return [tuple(map(int, shape)) for shape in found]
 
     def _term_of_cell(self) -> np.ndarray:
         """Term of each cell, (C,)."""

@@ -106,7 +106,9 @@ class LatentField(ABC):
         found += [tree_partition(small, rng=rng) for _ in range(len(found), n_partitions)]
         self._partitions = [[[left[i] for i in tree] for tree in trees] for trees in found]
         self._read = self._compile(node, model, compile_kwargs)
-        self.ties = self._find_ties(self.tables(point))
+        tables = self.tables(point)
+        self._n_cells = tables[0][0].size  # of the field's own tables
+        self.ties = self._find_ties(tables)
         n_rows = len(self._rows)
         limit, most = EXACT_CELLS // n_rows, MAX_CELLS // n_rows
         if self.ties:  # slow, about 10 ms for AUTO_CELLS and 0.4 s for MAX_CELLS, but right
@@ -121,15 +123,11 @@ class LatentField(ABC):
     def _fits(self, limit: int) -> bool:
         """Whether the junction tree has at most `limit` table cells."""
         # the tree of a large field takes long to find, and is larger than its tables
-        return self._n_table_cells() <= limit and self._op.tree.n_cells <= limit
+        return self._n_cells <= limit and self._op.tree.n_cells <= limit
 
     @abstractmethod
     def _restricted(self, left: list[int]) -> "PairwiseGraph | FactorGraph":
         """Graph of the variables `left`, numbered anew."""
-
-    @abstractmethod
-    def _n_table_cells(self) -> int:
-        """Cells of the field's own tables."""
 
     @abstractmethod
     def _simulator(self, partitions, clamped) -> Sweep:
@@ -263,9 +261,6 @@ class PairwiseLatentField(LatentField):
         ends = number[self._op.graph.edges]
         return PairwiseGraph(range(len(left)), ends[(ends >= 0).all(axis=1)].tolist())
 
-    def _n_table_cells(self):
-        return self._op.graph.n_edges * self.states.shape[1] ** 2
-
     def _simulator(self, partitions, clamped):
         return PairwiseSweep(self._op.graph, partitions, clamped)
 
@@ -316,9 +311,6 @@ class FactorLatentField(LatentField):
         scopes = [[number[v] for v in scope if v in number] for scope in self._extended.scopes]
         cards = [self._extended.cardinalities[v] for v in number]
         return FactorGraph([scope for scope in scopes if scope], cards)
-
-    def _n_table_cells(self):
-        return sum(int(np.prod(shape)) for shape in self._op.graph.table_shapes)
 
     def _simulator(self, partitions, clamped):
         simulator = FactorTreeSimulator(self._extended, partitions, clamped)

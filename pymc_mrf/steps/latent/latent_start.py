@@ -8,7 +8,6 @@ Peyrard, 2003). Steps of the parameters learn the curvature of the bound, so tha
 follow from it.
 """
 
-from collections.abc import Callable
 from functools import reduce
 from typing import NamedTuple
 
@@ -140,9 +139,7 @@ def finite_starts(model: pm.Model, point: dict, default: dict) -> dict[str, np.n
         start = np.asarray(point[name])
         if start.dtype.kind != "f" or np.isfinite(start).all() or name not in default:
             continue
-        f = model.compile_fn(
-            model.logp(vars=[rv]), inputs=model.value_vars, on_unused_input="ignore", mode=QUICK
-        )
+        f = PointFunction(model.logp(vars=[rv]), model, {"mode": QUICK})
         tried = [np.where(np.isfinite(start), start, fill).astype(start.dtype) for fill in FILLS]
         values = [np.nan_to_num(f({**point, **found, name: v}), nan=-np.inf) for v in tried]
         found[name] = tried[int(np.argmax(values))]
@@ -211,7 +208,7 @@ class _VariationalEM:
         self._owner, self._slopes = owner, slopes
         self._point = {name: np.asarray(value) for name, value in point.items()}
         self._parts = Parts(self._point[name].shape for name in names)
-        self._prior = _prior(model, names, evidence, compile_kwargs)
+        self._prior = PointFunction(log_prior(model, names, evidence), model, compile_kwargs)
         edges, nodes = field.tables(point)
         self._interaction = _interaction(field, edges.mean(axis=0))
         possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf where free
@@ -377,8 +374,3 @@ def _learned(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.nd
 def _dot(q: np.ndarray, values: np.ndarray) -> float:
     """Sum of q times values, 0 times -inf being 0."""
     return float((q * np.where(q > 0.0, values, 0.0)).sum())
-
-
-def _prior(model: pm.Model, names, evidence: LatentEvidence, compile_kwargs) -> Callable[[dict], float]:
-    """Log density of the terms that contain the parameters, but not the field."""
-    return PointFunction(log_prior(model, names, evidence), model, compile_kwargs)

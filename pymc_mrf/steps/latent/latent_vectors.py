@@ -52,22 +52,17 @@ class SplitNormal:
     def _patterns(self) -> Iterator[_Pattern]:
         shape = self._mask.shape
         mean, cov = self._parameters
-        mask, mean = (
-            self._mask.reshape(-1, shape[-1]),
-            pt.broadcast_to(mean, shape).reshape((-1, shape[-1])),
-        )
+        mask = self._mask.reshape(-1, shape[-1])
+        mean = pt.broadcast_to(mean, shape).reshape((-1, shape[-1]))
         value = pt.zeros(shape, self._value.dtype)[~self._mask].set(self._value).reshape((-1, shape[-1]))
         if cov.ndim > 2:
             cov = pt.broadcast_to(cov, (*shape, shape[-1])).reshape((-1, shape[-1], shape[-1]))
         kinds, kind = np.unique(mask, axis=0, return_inverse=True)
         for k, is_missing in enumerate(kinds):
-            rows, seen, missing = (
-                np.flatnonzero(kind == k),
-                *map(np.flatnonzero, (~is_missing, is_missing)),
-            )
-            yield _Pattern(
-                rows, seen, missing, value[rows], mean[rows], cov[rows] if cov.ndim > 2 else cov
-            )
+            rows = np.flatnonzero(kind == k)
+            seen, missing = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
+            own = cov[rows] if cov.ndim > 2 else cov
+            yield _Pattern(rows, seen, missing, value[rows], mean[rows], own)
 
     def log_density(self):
         """Log density of the components that are observed, row by row, those without any left out."""

@@ -58,6 +58,49 @@ def refuse_order(name: str, values: list[str]) -> None:
     )
 
 
+def refuse_start(name: str, cell: str, node: str | None) -> None:
+    """Refuse a start of the field `name` that is impossible.
+
+    `cell` is one of the data that is impossible at all configurations, if one is, and `node` what it depends
+    on, if that is known.
+
+    Raises
+    ------
+    ValueError
+        Always.
+    """
+    if node is not None:
+        raise ValueError(
+            f"no state of {node} is possible: {cell} has probability zero at each of them, at the start "
+            "values of the other variables; correct this value, or let the distribution allow it"
+        )
+    if cell:
+        raise ValueError(
+            f"{cell} has probability zero at every configuration of {name} that was tried, at the start "
+            "values of the other variables: perhaps none is possible. Correct this value, or let the "
+            "distribution allow it; if you know a possible configuration, start there: "
+            f'pm.sample(initvals={{"{name}": ...}})'
+        )
+    raise ValueError(
+        f"the start of {name} has probability zero (-inf in a table or in a term that depends on it); give a "
+        f'possible configuration: pm.sample(initvals={{"{name}": ...}})'
+    )
+
+
+def refuse_state(node: str, terms: list[str]) -> None:
+    """Refuse evidence by these terms that leaves a node without a state.
+
+    Raises
+    ------
+    ValueError
+        Always.
+    """
+    raise ValueError(
+        f"no state of {node} is possible: at each of its states, a term that depends on it is -inf or "
+        f"undefined ({', '.join(terms)}); correct the data, or let the distributions allow them"
+    )
+
+
 def impossible_row(name: str, row: int | None, observed: bool) -> str:
     """Message of an error: no configuration is possible, in this row if the field has several.
 

@@ -3,21 +3,16 @@
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.compound import Competence
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.kinetic_rv import KineticRV
-from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.steps.common.base import EXACT, OF_PSEUDO, MRFStep
-from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.model_field import ModelField
-from pymc_mrf.steps.common.observed_field import children
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.base import EXACT, OF_PSEUDO
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
+from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 
 
-class SeriesGibbs(MRFStep):
+class SeriesGibbs(MissingCellsStep):
     """Gibbs sampling of the missing cells of a field in time.
 
     Leaves invariant: the posterior, exactly; with links within rows under ``likelihood="pseudo"`` the
@@ -56,7 +51,10 @@ class SeriesGibbs(MRFStep):
     name = "series_gibbs"
     invariant: ClassVar = {"conditional": EXACT, "pseudo": OF_PSEUDO}
     prefix = "series_gibbs"
-    default_blocked = False
+    fields = KineticRV
+    samples = "cells of a pymc_mrf.KineticMRF"
+    field = "the field in time"
+    remedy = "a KineticMRF cannot be a hidden field of other data"
     statistics: Statistics = (
         Statistic(
             "changed",
@@ -68,36 +66,10 @@ class SeriesGibbs(MRFStep):
 
     def __init__(self, vars, *, n_sweeps: int = 10, **kwargs) -> None:
         super().__init__(vars, **kwargs)
-        value, model = self._only_variable(), self._model
         self._n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
-        rv = model.values_to_rvs[value]
-        node = field_node(rv)
-        if node is None or not isinstance(node.op, KineticRV):
-            raise TypeError(
-                f"SeriesGibbs samples cells of a pymc_mrf.KineticMRF, but {rv.name} is none: leave the "
-                "choice of the step to pm.sample()"
-            )
-        others = [child.name for child in children(rv, model) if field_node(child) is not node]
-        if others:
-            raise ValueError(
-                f"SeriesGibbs draws {rv.name} given the field in time alone, but {', '.join(others)} depends "
-                "on it, too: a KineticMRF cannot be a hidden field of other data"
-            )
-        self._op, self._dtype = node.op, value.dtype
-        parameters = list(node.op.dist_params(node))
-        self._held = [HeldData(rv.name, "SeriesGibbs", parameters)]
-        self._read = PointFunction(parameters, model, self._compile_kwargs)
-        self._field = ModelField(node, model)
         self._cells = np.argwhere(self._field.free)
         self._local = np.zeros(self._field.free.shape)
         self._warm_up()
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for fields in time and their missing cells."""
-        node = field_node(var)
-        is_kinetic = node is not None and isinstance(node.op, KineticRV)
-        return Competence.IDEAL if is_kinetic else Competence.INCOMPATIBLE
 
     def _update(self, point):
         op, rows, arrows, scores = self._op, self._op.rows, self._op.graph.arrays, self._op.scores
@@ -125,6 +97,5 @@ class SeriesGibbs(MRFStep):
                 )  # fmt: skip
         new = x[self._field.free]
         changed = np.count_nonzero(new != old) / len(old)
-        value = op.decode(new).astype(self._dtype).reshape(np.shape(point[self._field.name]))
-        stats = {"series_gibbs_changed": changed}
-        return {**point, self._field.name: value}, stats, bool(changed)
+        values = op.decode(new).astype(point[self._field.name].dtype)
+        return self._with_cells(point, values), {"series_gibbs_changed": changed}, bool(changed)

@@ -7,8 +7,6 @@ from the rest of the model.
 from typing import ClassVar
 
 import numpy as np
-from pymc.step_methods.compound import Competence
-from pymc.step_methods.state import dataclass_state
 
 from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
@@ -16,14 +14,20 @@ from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.cluster_sweep import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.steps.common.base import EXACT, MRFStep, MRFStepState
+from pymc_mrf.steps.common.base import EXACT, MRFStep
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.latent.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent.latent_field import latent_field
 from pymc_mrf.steps.latent.latent_imputed import Imputed
 from pymc_mrf.steps.latent.latent_start import finite_starts, fitted_classes
-from pymc_mrf.steps.latent.latent_warnings import refuse_order, warn_of_no_evidence, warn_of_ties
+from pymc_mrf.steps.latent.latent_warnings import (
+    refuse_order,
+    refuse_start,
+    refuse_state,
+    warn_of_no_evidence,
+    warn_of_ties,
+)
 
 MIN_SWEEPS = 2
 SWEPT_NODES = 2048
@@ -36,15 +40,6 @@ MEMORY = 100
 
 LEAST_REFUSED = 0.1
 """Share of proposals refused from which a field that never changes is not simply certain."""
-
-
-@dataclass_state
-class TreeGibbsState(MRFStepState):
-    """Everything that changes while a chain runs."""
-
-    refused: float
-    distances: np.ndarray
-    n_compared: int
 
 
 class TreeGibbs(MRFStep):
@@ -164,7 +159,7 @@ class TreeGibbs(MRFStep):
     name = "tree_gibbs"
     invariant: ClassVar = {"any": EXACT}
     default_blocked = False
-    _state_class = TreeGibbsState
+    remembers = ("refused", "distances", "n_compared")
     prefix = "tree_gibbs"
     statistics: Statistics = (
         Statistic(
@@ -191,12 +186,11 @@ class TreeGibbs(MRFStep):
         **kwargs,
     ) -> None:
         super().__init__(vars, **kwargs)
-        value, model = self._only_variable(), self._model
+        (rv, value), model = self._only_variable(), self._model
         if n_sweeps is not None:
             n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         n_partitions = whole_number(n_partitions, "n_partitions", 1)
         self._wants_clusters = None if clusters is None else flag(clusters, "clusters")
-        rv = model.values_to_rvs[value]
         node = field_node(rv)
         if node is None or not isinstance(node.op, UndirectedFieldRV):
             what = "none" if node is None else "one in time: use pymc_mrf.SeriesGibbs"
@@ -245,12 +239,11 @@ class TreeGibbs(MRFStep):
         self.refused = 0.0
         self.distances, self.n_compared = np.zeros(2), 0
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Ideal for fields and their missing cells, but for those in time."""
+    @classmethod
+    def claims(cls, var, has_grad):
+        """Whether it is a field or its missing cells, but none in time."""
         node = field_node(var)
-        is_undirected = node is not None and isinstance(node.op, UndirectedFieldRV)
-        return Competence.IDEAL if is_undirected else Competence.INCOMPATIBLE
+        return node is not None and isinstance(node.op, UndirectedFieldRV)
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
@@ -415,23 +408,8 @@ class TreeGibbs(MRFStep):
 
     def _refuse_start(self, point) -> None:
         found = self._evidence.impossible_cell(point)
-        if found is not None and found[1] is not None:
-            raise ValueError(
-                f"no state of {self._label(found[1])} is possible: {found[0]} has probability zero at each "
-                "of them, at the start values of the other variables; correct this value, or let the "
-                "distribution allow it"
-            )
-        if found is not None:
-            raise ValueError(
-                f"{found[0]} has probability zero at every configuration of {self._name} that was tried, "
-                "at the start values of the other variables: perhaps none is possible. Correct this "
-                "value, or let the distribution allow it; if you know a possible configuration, start "
-                f'there: pm.sample(initvals={{"{self._name}": ...}})'
-            )
-        raise ValueError(
-            f"the start of {self._name} has probability zero (-inf in a table or in a term that depends on "
-            f'it); give a possible configuration: pm.sample(initvals={{"{self._name}": ...}})'
-        )
+        cell, n = found if found is not None else ("", None)
+        refuse_start(self._name, cell, None if n is None else self._label(n))
 
     def _check_possible(self, weights: np.ndarray, evidence: Evidence) -> None:
         if weights.min() > -np.inf:  # the usual case, at a hundredth of the time
@@ -441,11 +419,7 @@ class TreeGibbs(MRFStep):
             return
         # free cells only: the others have a state
         n = int(np.flatnonzero(~(best > -np.inf)[self._field.free])[0])
-        terms = self._evidence.terms_that_exclude(evidence, n)
-        raise ValueError(
-            f"no state of {self._label(n)} is possible: at each of its states, a term that depends on it is "
-            f"-inf or undefined ({', '.join(terms)}); correct the data, or let the distributions allow them"
-        )
+        refuse_state(self._label(n), self._evidence.terms_that_exclude(evidence, n))
 
     def _label(self, n: int) -> str:
         """Free cell n of the field."""

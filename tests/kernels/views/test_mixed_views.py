@@ -12,6 +12,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
 from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
+from tests.marks import slow
 from tests.mixed_fields import BIAS, DIAGONAL, GRAPH, KINDS, REFERENCE, WEIGHT, rows
 from tests.reference.priors import normal, normals
 
@@ -23,7 +24,7 @@ OF_CONE = GRAPH.edge_labels.index("age--income")
 Y = rows(25) / np.where(np.array(KINDS.kinds) == "continuous", [1, 10, 1, 0.5, 1], 1) - [0, 4, 0, -2, 0]
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(params=["exact", slow("pseudo")])
 def case(request):
     """Engine of blocks at parameters w (P,) and b (a K + c,), and its log-likelihood by the reference."""
     engine = BlockEdges(ENGINES[request.param](Y, GRAPH, mixed(KINDS), True))

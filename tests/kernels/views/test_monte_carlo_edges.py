@@ -12,7 +12,7 @@ from pymc_mrf.kernels.edges import hamiltonian
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.likelihood.edges.edge_engine import HALF_ROW, edge_field
+from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Reference
 from tests.reference.priors import normal, normals

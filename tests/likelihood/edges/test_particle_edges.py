@@ -58,7 +58,7 @@ def test_state_round_trip(rng):
         for _ in range(5):
             this.sweep(*again[:2], PRIOR, again[2])
             this.joint(*again[:2], PRIOR, 0.3, 1, again[2])
-        ends.append([*again[:2], *this.get_state(), this.noise, this.least_size])
+        ends.append([*again[:2], *this.get_state(), *this.statistics().values()])
     for one, other in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -90,8 +90,8 @@ def test_statistics(rng):
         noise = []
         for _ in range(20):
             this.sweep(w, b, PRIOR, rng)
-            noise.append(this.noise)
-            assert 0 < this.least_size <= m
+            noise.append(this.statistics()["noise"])
+            assert 0 < this.statistics()["ess"] <= 1
         few.append(np.mean(noise))
     # the noise falls as 1 / sqrt(m)
     assert 5 < few[0] / few[1] < 20

@@ -10,7 +10,8 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete, grid
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.likelihood.edges import reference_search
-from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, SampledField, tolerance_for
+from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, tolerance_for
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from tests.marks import slow
 
 GRAPH = as_graph(complete(4))
@@ -73,7 +74,8 @@ def test_fields_whose_states_hardly_change_are_refused(coupling, rng):
         reference_of((x > 0).astype(np.int8), graph=graph, family=ISING)
 
 
-@pytest.mark.parametrize("seed", [8, slow(4), slow(24)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [8, 4, 24])
 def test_a_polarised_field_with_few_rows_has_a_reference(seed):
     """Draws by a small sample run away; parties change slowly, which single statistics hardly tell."""
     votes = load_house84().x

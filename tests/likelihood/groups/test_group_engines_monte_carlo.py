@@ -16,7 +16,7 @@ from pymc_mrf.kernels.groups.edge_terms import (
     slope_and_information,
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
-from pymc_mrf.likelihood.edges.edge_engine import edge_field, features_at
+from pymc_mrf.likelihood.edges.edge_field import edge_field, features_at
 from pymc_mrf.likelihood.edges.reference import Chains
 from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from tests.reference import edge_views as reference

@@ -12,9 +12,9 @@ from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
-from pymc_mrf.likelihood.edges.edge_engine import edge_field
+from pymc_mrf.likelihood.edges.edge_field import edge_field
 from pymc_mrf.likelihood.edges.reference import Moments
-from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.steps.common.base import MRFStep
 
 SMALL, WIDE = pmrf.graphs.complete(4), pmrf.graphs.complete(26)

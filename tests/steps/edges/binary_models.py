@@ -52,10 +52,12 @@ def random_bias_model(x, *, p=0.4, likelihood="exact", graph=TRIANGLE):
     return model
 
 
-def draws_of(model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_chains=2, tree=False):
+def draws_of(
+    model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_chains=2, tree=False, **options
+):
     """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
     with model:
-        step = EdgeGibbs([model[name] for name in names])
+        step = EdgeGibbs([model[name] for name in names], **options)
     if tree:
         use_junction_tree(step._engine, step._fields[0].graph)
     if not corrected:

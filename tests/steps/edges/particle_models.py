@@ -1,37 +1,19 @@
 """A model of the likelihood by particles, and what its draws are compared by."""
 
+from functools import partial
+
 import arviz as az
 import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.statistics import Z
-from tests.steps.edges.binary_models import (
-    GRAPH,
-    boltzmann_data,
-)
+from tests.steps.edges import binary_models
+from tests.steps.edges.binary_models import GRAPH, boltzmann_data
 
 ERROR = 0.03  # of an inclusion probability that particles may add
 SHARE = 0.1  # of a posterior standard deviation that they may add to the error of a mean
-
-
-def draws_of(model, names, n_draws=2000, tune=300, n_chains=2, **options):
-    """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
-    with model:
-        step = EdgeGibbs([model[name] for name in names], **options)
-    chains = []
-    for chain in range(n_chains):
-        step.setup_chain(np.random.default_rng([3, chain]), tune, n_draws)
-        point = model.initial_point()
-        rows = []
-        for i in range(tune + n_draws):
-            if i == tune:
-                step.stop_tuning()
-            point, _ = step.step(point)
-            rows.append([point[name] for name in names])
-        chains.append(rows[tune:])
-    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
+draws_of = partial(binary_models.draws_of, n_draws=2000, seed=3)
 
 
 def assert_inclusion(w, expected):

@@ -67,6 +67,7 @@ def test_a_difference_between_two_groups():
     assert gaps(w, posterior(fixed_p(P + 0.1, 4))).max() > Z  # negative control
 
 
+@pytest.mark.slow
 def test_few_rows_fill_the_cone():
     """Weights w + delta and w / 4: where w is above 1 delta cannot be absent."""
     xs = [1.5 * measurements(PAIR, [w], np.ones(2), n, 3) for w, n in ((0.6, 2), (0.4, 3))]
@@ -91,6 +92,7 @@ def test_few_rows_fill_the_cone():
     assert (np.abs(weights) < 1).all() and (np.abs(draws[..., 0]) > 1).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moved", [True, False])
 def test_diagonals_of_groups(moved):
     """The logs of the diagonals are sums of two vectors, which both steps move, or belong to NUTS."""
@@ -141,6 +143,7 @@ def test_a_scale_for_each_edge():
     assert gaps(draws, posterior(scale[::-1])).max() > Z
 
 
+@pytest.mark.slow
 def test_weights_that_go_with_a_covariate():
     """Weights w + z delta and means by z: rows of one z are a field of their own."""
     z = np.repeat([-1.0, 0.0, 1.0], [12, 8, 10])
@@ -161,6 +164,7 @@ def test_weights_that_go_with_a_covariate():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 2))).max() > Z
 
 
+@pytest.mark.slow
 def test_groups_that_differ_in_their_means_only():
     """One vector of weights feeds both groups; missing cells are drawn, and pm.sample finds the steps."""
     xs = [measurements(PATH, [0.5, 0.0], np.ones(3), n, n) + n for n in (20, 30)]

@@ -23,12 +23,13 @@ from tests.steps.edges.arrow_models import (
 from tests.steps.edges.state_models import P, draws_of, fixed_p, gaps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arrows", "lag"),
     [
-        slow("boltzmann", THREE, 1, id="binary"),
+        pytest.param("boltzmann", THREE, 1, id="binary"),
         pytest.param("ordinal", THREE, 1, id="ordinal"),
-        slow("ising", THREE, 2, id="ising"),
+        pytest.param("ising", THREE, 2, id="ising"),
     ],
 )
 def test_all_structures_of_two_series(name, arrows, lag):
@@ -130,7 +131,8 @@ def test_links_within_rows_beside_arrows(likelihood):
         assert gaps(draws, wrong).max() > Z
 
 
-@pytest.mark.parametrize("name", ["boltzmann", slow("ordinal")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["boltzmann", "ordinal"])
 def test_listed_rows_whose_biases_move(name):
     arrows, links, w = PAIR[1:2], [(0, 1)], np.array([0.8])
     z, labels, edges, family, b = series(name, arrows, w, (30, 20), 3)
@@ -302,8 +304,8 @@ def test_links_are_overstated_and_arrows_are_not(links):
     for _ in range(59):
         point, _ = step.step(point)
     if links:  # as if all edges had been found against all odds
-        step.included, step.log_odds = np.full(8, 36.0), np.full(8, -240.0)
-    said = step._warn_of_pseudo_likelihood() if links else step._warn_at_end()
+        step.of_pseudo.included, step.of_pseudo.log_odds = np.full(8, 36.0), np.full(8, -240.0)
+    said = step.of_pseudo.warn("w", step._fields, "") if links else step._warn_at_end()
     assert [message.split(" entries")[0].split("of the ")[1] for message in said] == ["3"] * bool(links)
 
 

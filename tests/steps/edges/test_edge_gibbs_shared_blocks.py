@@ -7,7 +7,6 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.marks import slow
 from tests.reference.mixed import MixedReference
 from tests.reference.spike_and_slab import structure_posteriors
 from tests.statistics import Z
@@ -70,8 +69,9 @@ def posterior_of(reference, groups, likelihood, n_nodes):
     return blocks, lambda p: found(fixed_p(p, r))
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
-@pytest.mark.parametrize("name", ["nominal Gaussian", slow("nominal nominal"), slow("two Gaussians")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("name", list(CASES))
 def test_sparse_differences_of_mixed_fields(name, likelihood):
     kinds, graph, reference, groups, n_nodes = groups_of(name)
 
@@ -85,7 +85,8 @@ def test_sparse_differences_of_mixed_fields(name, likelihood):
     assert gaps(w, blocks, posterior(P + 0.15)).max() > Z  # negative control
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
 def test_sparse_differences_of_nominal_fields(likelihood):
     kinds, graph, reference, groups, n_nodes = groups_of("nominal nominal")
 
@@ -100,6 +101,7 @@ def test_sparse_differences_of_nominal_fields(likelihood):
     assert gaps(w, blocks, posterior(P + 0.15)).max() > Z  # negative control
 
 
+@pytest.mark.slow
 def test_biases_belong_to_nuts_and_rows_must_be_alike():
     kinds, graph, _, groups, _ = groups_of("nominal Gaussian")
     (x, _, _), slope = groups[0], np.linspace(-1, 1, 40)[:, None]

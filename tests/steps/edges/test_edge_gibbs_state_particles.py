@@ -9,7 +9,6 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement, ordinal, potts
 from pymc_mrf.kernels.views.state_particles import StateParticles
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.marks import slow
 from tests.reference.spike_and_slab import (
     field_log_likelihood,
     structure_posterior,
@@ -39,15 +38,16 @@ from tests.steps.edges.state_models import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family",
     [
-        slow(MIXED),
-        slow(FAMILIES["scores"]),
+        MIXED,
+        FAMILIES["scores"],
         FAMILIES["own scores"],
-        slow(potts(3)),
-        slow(potts(2)),
-        slow(agreement(3)),
+        potts(3),
+        potts(2),
+        agreement(3),
     ],
     ids=["mixed", "scores", "own scores", "potts", "two states", "agreement"],
 )
@@ -124,6 +124,7 @@ def test_noise_does_not_widen_the_posterior():
     assert np.abs(np.log(spread[1] / spread[0])).max() < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:x. the nodes of .* always agree")
 def test_constant_columns_and_states_that_never_occur():
     family = FAMILIES["ordinal"]
@@ -146,7 +147,8 @@ def test_constant_columns_and_states_that_never_occur():
         assert all(np.isfinite(value) for name, value in found.items() if name != "warning")
 
 
-@pytest.mark.parametrize("unused", [slow(0), 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("unused", [0, 1])
 def test_a_category_that_nobody_chose(unused):
     x = np.random.default_rng(1).integers(3, size=(60, 3))
     x[x[:, 2] == unused, 2] = 2

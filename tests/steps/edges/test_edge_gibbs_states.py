@@ -37,9 +37,9 @@ from tests.steps.edges.state_models import (
     ("kind", "likelihood"),
     [
         ("mixed", "exact"),
-        ("own scores", "pseudo"),
-        ("potts", "exact"),
         ("agreement", "pseudo"),
+        slow("own scores", "pseudo"),
+        slow("potts", "exact"),
         slow("mixed", "pseudo"),
         slow("scores", "exact"),
         slow("scores", "pseudo"),
@@ -175,11 +175,12 @@ def test_a_difference_between_two_fields(likelihood):
     assert gaps(w, posterior(fixed_p(P + 0.1, 4))).max() > Z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factors",
     [
-        slow([[1, 0], [0, 1]], id="own"),
-        slow([[1, 0.5], [1, -0.5]], id="difference"),
+        pytest.param([[1, 0], [0, 1]], id="own"),
+        pytest.param([[1, 0.5], [1, -0.5]], id="difference"),
         pytest.param([[1, 0], [1, 1]], id="change"),
     ],
 )
@@ -235,7 +236,8 @@ def test_biases_that_are_sums_of_vectors_of_other_lengths_are_left_to_nuts():
     }
 
 
-@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo"])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_covariates_of_rows(likelihood):
     """Biases b + z slope and weights w + z delta: rows with the same z are a field of their own."""
     z = np.random.default_rng(3).permutation(np.repeat([-1.0, 0.0, 1.0], [20, 30, 25]))
@@ -266,6 +268,7 @@ def test_covariates_of_rows(likelihood):
     assert gaps(draws, posterior(fixed_p(P + 0.15, 2 * r))).max() > Z
 
 
+@pytest.mark.slow
 def test_random_slopes_of_covariates_are_left_to_nuts():
     rng = np.random.default_rng(1)
     z = rng.normal(size=60)  # all different

@@ -98,7 +98,7 @@ def test_pseudo_likelihood_that_is_too_sure_of_edges():
     model = chain_model(0.3, 100)
     step = weights_step(model)
     said = last_words(step, model, draws=200)
-    inclusion = step.included / 200
+    inclusion = step.of_pseudo.included / 200
     n_found, claimed, expected = false_edges(inclusion, np.full(120, np.log(1 / 9)))
     assert said == (
         f'likelihood="pseudo" of x is too sure of its edges: of the {n_found} entries of w with an inclusion '
@@ -140,7 +140,7 @@ def test_draws_at_which_couplings_are_looked_at():
         model = fixed_bias_model(boltzmann_data(20, seed=1), likelihood="pseudo")
         step = weights_step(model, n_joint=0)
         last_words(step, model, draws=draws, tune=1)
-        assert min(draws, 20) <= len(step.weights) <= 39
+        assert min(draws, 20) <= len(step.of_pseudo.weights) <= 39
 
 
 def test_edge_gibbs_that_never_moves(monkeypatch):

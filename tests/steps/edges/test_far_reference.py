@@ -14,10 +14,10 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.views.questions import add_shifts, add_slopes
-from pymc_mrf.likelihood.edges.edge_engine import edge_field
+from pymc_mrf.likelihood.edges.edge_field import edge_field
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Chains, Reference
-from pymc_mrf.likelihood.edges.reference_search import SampledField
+from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.steps.common.sample_checks import FARTHEST, LEAST_SHARE
 from tests.marks import slow
 from tests.reference.spike_and_slab import field_log_likelihood
@@ -127,7 +127,7 @@ def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, mo
     assert ("MonteCarlo(seed=1)" in told.remedy) == (distance > 2.0)
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [False, slow(True)])
 def test_refused_joint_moves_tell_of_the_place_that_is_kept(shared):
     """The move is too long to be accepted, and ends where the sample says nothing."""
     x, _ = case(0)

@@ -16,6 +16,7 @@ from pymc_mrf.kernels.priors.densities import density_of
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.edges.edge_engines import engine_of
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
@@ -255,7 +256,7 @@ class ExchangedData:
         for step in self.edges:
             for field, rows in zip(step._fields, data, strict=True):
                 field.x = rows.astype(np.int8)
-            step._engine = step._make_engine()
+            step._engine = engine_of(step._target, step._is_shared, step._options)
 
     def probabilities(self, point):
         """Of all configurations, (N_ROWS, K ** d), for each field."""
@@ -329,15 +330,8 @@ def largest_gap(changes):
     return np.abs(changes.mean(axis=0) / changes.std(axis=0) * len(changes) ** 0.5).max()
 
 
-@pytest.mark.parametrize(
-    "declare",
-    [
-        ordinal_field,
-        slow(row_covariates),
-        slow(two_fields),
-        slow(communities),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("declare", [ordinal_field, row_covariates, two_fields, communities])
 def test_a_draw_of_the_posterior_stays_one(declare):
     """Parameters of the prior are a draw of the posterior given data that they made (Geweke, 2004)."""
     sampler = ExchangedData(declare)

@@ -79,6 +79,7 @@ def test_posterior_by_enumeration(name, links, likelihood):
         assert gaps_of(w, exact(edges, likelihood == "pseudo")) > Z
 
 
+@pytest.mark.slow
 def test_missing_cells_are_counted_as_they_are_drawn():
     """Two series with gaps: the same groups as by the sum over what the gaps may hold."""
     arrows = PAIR[1:3]

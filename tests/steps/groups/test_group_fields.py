@@ -10,7 +10,6 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
-from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
 from tests.steps.groups.field_models import CYCLE, EDGES, OPTIONS, draw, gaps_of, sample
@@ -54,7 +53,8 @@ def test_the_brute_force_reference_agrees_with_the_other():
     np.testing.assert_allclose(again.mean, two.mean, atol=1e-8)
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
 def test_two_fields_of_the_same_parameters(likelihood, small_samples):
     pseudo = likelihood == "pseudo"
     draws = 600 if likelihood == "exact" else 1000

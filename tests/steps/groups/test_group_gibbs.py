@@ -231,13 +231,14 @@ def test_a_start_of_the_user_is_kept():
     model = agreement_model(agreement_data(50, seed=1))
     with model:
         step = pmrf.ExactGibbs([model["theta"]])
-    seen = []
-    begin = step._begin
+    seen, defaults = [], []
+    begin, default = step._begin, step._default
     step._begin = lambda eta, base: seen.append(eta) or begin(eta, base)
+    step._default = lambda base: defaults.append(len(seen)) or default(base)
     for start in (model.initial_point()["theta"], np.array([0.2, 0.2, 0.3, 0.3, 0.9])):
         step.setup_chain(np.random.default_rng(1), 1, 1)
         step.step({"theta": start})
-    assert seen[0] is None
+    assert defaults == [0]  # of the first chain only
     np.testing.assert_allclose(special.expit(seen[1]), [0.2, 0.2, 0.3, 0.3, 0.9])
 
 

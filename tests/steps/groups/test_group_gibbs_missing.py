@@ -6,7 +6,6 @@ import pytest
 from scipy import special
 
 import pymc_mrf as pmrf
-from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.statistics import Z
 from tests.steps.groups import state_models as states
@@ -40,7 +39,8 @@ def test_agreement_on_a_cycle_of_four_nodes():
     assert gaps_of(theta, imputed) > Z  # negative control
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("monte-carlo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "monte-carlo"])
 def test_nodes_with_states_of_their_own(likelihood, small_samples):
     _, _, statistic, nodes = states.make("ordinal", TRIANGLE)
     x = masked(states.data(TRIANGLE, statistic, nodes))

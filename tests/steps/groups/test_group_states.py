@@ -44,7 +44,7 @@ def exact_posterior(kind, graph, pseudo, *, plain=False):
     ("kind", "graph", "likelihood"),
     [
         pytest.param("ordinal", TRIANGLE, "exact", id="ordinal, 3 edges-exact"),
-        pytest.param("potts", TRIANGLE, "pseudo", id="Potts, 3 edges-pseudo"),
+        slow("potts", TRIANGLE, "pseudo", id="Potts, 3 edges-pseudo"),
         slow("potts", TRIANGLE, "exact", id="Potts, 3 edges-exact"),
         slow("ordinal", TRIANGLE, "pseudo", id="ordinal, 3 edges-pseudo"),
         slow("potts", TRIANGLE, "monte-carlo", id="Potts, 3 edges-monte-carlo"),
@@ -68,7 +68,8 @@ def test_posterior_by_enumeration(kind, graph, likelihood, small_samples):
         assert gaps_of(theta, exact_posterior(kind, graph, not pseudo)) > Z
 
 
-@pytest.mark.parametrize("kind", ["ordinal", slow("potts")])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ordinal", "potts"])
 def test_particles_are_near_the_posterior(kind):
     _, _, statistic, nodes = make(kind, TRIANGLE)
     model = model_of(kind, TRIANGLE, data(TRIANGLE, statistic, nodes), "particles")

@@ -157,7 +157,8 @@ def test_rows_with_parameters_of_their_own(monkeypatch, exact):
         assert_marginals(draws[:, row], configs, p, graph.edges, 2)
 
 
-@pytest.mark.parametrize("likelihood", [slow("exact"), "particles"])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "particles"])
 def test_random_coupling(likelihood):
     graph, y = builders.grid(2, 2), np.array([0.8, 0.5, -0.2, 0.9])
     with pm.Model():
@@ -292,6 +293,7 @@ def test_what_is_kept_between_steps_is_renewed(monkeypatch):
         np.testing.assert_array_equal(*draws)
 
 
+@pytest.mark.slow
 def test_default_number_of_sweeps():
     with pm.Model() as model:
         pmrf.Ising("x", np.float64(0.2), graph=builders.grid(16, 16))

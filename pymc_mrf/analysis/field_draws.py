@@ -1,0 +1,270 @@
+"""The conditional density of every cell of a row given the others, in posterior draws of a field."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from pymc_mrf.analysis._posterior import check_tree, values_at_draws
+from pymc_mrf.analysis.cells import cells_of, measurements, state_indices
+from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
+from pymc_mrf.analysis.predictive_checks import field_rows
+from pymc_mrf.checks import whole_number
+from pymc_mrf.fields.column_kinds import check_mixed, read_mixed
+from pymc_mrf.fields.mixed import features_of_rows
+from pymc_mrf.graph.coordinates import node_labels
+
+
+class PredictedRows(NamedTuple):
+    """Rows of a field with a answers and c measurements.
+
+    Attributes
+    ----------
+    states : (n, a) int array
+        Indices, -1 where a cell is missing.
+    measured : (n, c) array
+        NaN where a cell is missing.
+    """
+
+    states: np.ndarray
+    measured: np.ndarray
+
+
+class Prediction(NamedTuple):
+    """What one draw says of every cell given the others of its row.
+
+    Attributes
+    ----------
+    probability : (n, a, K) array
+        Of the states of answers.
+    mean, variance : (n, c) arrays
+        Of measurements.
+    """
+
+    probability: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+class FieldDraws:
+    """A field of a model, and its parameters in posterior draws.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field.
+    idata, var_name, model, max_draws, group
+        As of `predict_nodes`.
+
+    Attributes
+    ----------
+    only : {"answer", "measurement"} or None
+        Which kind all nodes of such fields have.
+    draws : list of lists of arrays
+        Parameters, for each draw that is kept, chain by chain.
+    shape : (int, int)
+        Chains, and draws of each that are kept.
+    coords : dict
+        Of chains, draws, answers, states and measurements.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `predict_nodes`.
+    """
+
+    only: ClassVar[str | None] = None
+
+    def __init__(
+        self, node: Any, idata: Any, var_name: str, model: Any, max_draws: int, group: str
+    ) -> None:
+        from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
+
+        whole_number(max_draws, "max_draws", 1)
+        self.op, self._idata, self._name = node.op, idata, var_name
+        parameters, ndims = self._parameters(*node.op.dist_params(node))
+        if not shared_by_rows(parameters, ndims):
+            raise ValueError(
+                f"{var_name}: its parameters differ between rows, which predictions do not serve; use "
+                "pm.sample_posterior_predictive"
+            )
+        parameters = [core(p, k) for p, k in zip(parameters, ndims, strict=True)]
+        values, sample = values_at_draws(parameters, idata, model, group, max_draws)
+        if not sample:
+            raise ValueError(
+                f"{var_name} has no random parameters, so that there is nothing to average; PairwiseField "
+                "predicts states from known ones"
+            )
+        self.draws = list(values)
+        self.shape = sample["chain"].size, sample["draw"].size
+        self.coords = {**sample, **self._labels(node_labels(self.op.graph))}
+
+    def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
+        """Symbolic parameters as `predictions` needs them, and how many dimensions each has."""
+        raise NotImplementedError
+
+    def _labels(self, nodes: list) -> dict[str, list]:
+        """Answers, states and measurements."""
+        raise NotImplementedError
+
+    def rows(self, data: Any) -> PredictedRows:
+        """Rows to predict, by default those of the model."""
+        if data is None:
+            of_states = self.only == "answer"
+            data = field_rows(self._idata, self._name, "observed_data", of_states=of_states).values
+        return self._rows(data)
+
+    def _rows(self, data: Any) -> PredictedRows:
+        raise NotImplementedError
+
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
+        """Yield what each draw says of all cells."""
+        raise NotImplementedError
+
+
+class StateDraws(FieldDraws):
+    """Log tables of edges (r, K, K) and of nodes (d, K) of a discrete field."""
+
+    only: ClassVar = "answer"
+
+    def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
+        import pytensor.tensor as pt
+
+        return self.op.log_tables(given, pt), self.op.table_ndims
+
+    def _labels(self, nodes: list) -> dict[str, list]:
+        return {"answer": nodes, "state": list(self.op.family.states), "measurement": []}
+
+    def _rows(self, data: Any) -> PredictedRows:
+        nodes, family = self.op.graph.nodes, self.op.family
+        x = state_indices(data, nodes, family.states, family.node_states(len(nodes)))
+        n_missing = (x < 0).sum(axis=1)
+        worst, K = int(n_missing.argmax()), family.n_states
+        if n_missing[worst] * np.log(K) > np.log(MAX_STATES):
+            raise ValueError(
+                f"row {worst} of the data lacks {n_missing[worst]} cells, whose {K}^{n_missing[worst]} "
+                f"states are too many to list ({MAX_STATES} at most): leave such rows out"
+            )
+        return PredictedRows(x, np.empty((len(x), 0)))
+
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
+        """Yield what each draw says of all cells."""
+        conditionals = Conditionals(rows.states, self.op.graph.edges, self.op.family.n_states)
+        for edge_tables, node_tables in self.draws:
+            yield Prediction(conditionals.at(edge_tables, node_tables), rows.measured, rows.measured)
+
+
+class NormalDraws(FieldDraws):
+    """Precision (d, d) and means (d,) of a Gaussian field."""
+
+    only: ClassVar = "measurement"
+
+    def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
+        weight, diagonal, mean = given
+        return [self.op.precision(weight, diagonal), mean], (2, 1)
+
+    def _labels(self, nodes: list) -> dict[str, list]:
+        return {"answer": [], "state": [0], "measurement": nodes}
+
+    def _rows(self, data: Any) -> PredictedRows:
+        x = measurements(data, self.op.graph.nodes)
+        return PredictedRows(np.empty((len(x), 0), dtype=np.int64), x)
+
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
+        """Yield what each draw says of all cells."""
+        x, nothing = rows.measured, np.empty((len(rows.measured), 0, 1))
+        masks, pattern = np.unique(np.isnan(x), axis=0, return_inverse=True)
+        groups = [(np.flatnonzero(pattern == k), mask) for k, mask in enumerate(masks)]
+        for K, mu in self.draws:
+            mean, variance = np.empty((2, *x.shape))
+            for alike, is_missing in groups:
+                at = alike[:, None]
+                seen, gone = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
+                deviations, K_seen = x[at, seen] - mu[seen], K[np.ix_(seen, seen)]
+                if len(gone):
+                    S, across = np.linalg.inv(K[np.ix_(gone, gone)]), K[np.ix_(seen, gone)]
+                    mean[at, gone] = mu[gone] - deviations @ across @ S
+                    variance[at, gone] = np.diag(S)
+                    K_seen = K_seen - across @ S @ across.T  # the others integrated out
+                own = np.diag(K_seen)
+                mean[at, seen] = x[at, seen] - deviations @ K_seen / own
+                variance[at, seen] = 1.0 / own
+            yield Prediction(nothing, mean, variance)
+
+
+class MixedDraws(FieldDraws):
+    """Quadratic form (Q + c, Q + c), biases (a, K) and means (c,) of a mixed field."""
+
+    def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
+        from pymc_mrf.distributions.symbolic_tables import core
+
+        weight, bias, diagonal, mean = given
+        return [self.op.form(core(weight, 1), core(diagonal, 1)), bias, mean], (2, 2, 1)
+
+    def _labels(self, nodes: list) -> dict[str, list]:
+        columns = self.op.columns
+        return {
+            "answer": [nodes[i] for i in columns.answers],
+            "state": list(range(max(columns.n_states))),
+            "measurement": [nodes[i] for i in columns.measurements],
+        }
+
+    def _rows(self, data: Any) -> PredictedRows:
+        columns = self.op.columns
+        x, is_missing = cells_of(data, read_mixed(data, columns, "data"), len(columns.names))
+        if is_missing.any():
+            row = int(is_missing.any(axis=1).argmax())
+            raise ValueError(
+                f"row {row} of the data has missing cells, {int(is_missing.sum())} in all, and the others of "
+                "its row are not predicted without them: leave such rows out, or take the draws of "
+                f"{self._name}_unobserved of a model of these data"
+            )
+        check_mixed(x, is_missing, columns, "data")
+        return PredictedRows(x[:, columns.answers].astype(np.int64), x[:, columns.measurements])
+
+    def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
+        """Yield what each draw says of all cells."""
+        layout, scale = self.op.layout, np.array(self.op.scale)
+        (a, K), Q = (len(layout.cards), layout.features.shape[1]), len(layout.owner)
+        spread = np.zeros((Q, a, K))
+        spread[np.arange(Q), layout.owner] = layout.features
+        possible = np.where(np.arange(K) < layout.cards[:, None], 0.0, -np.inf)
+        for form, bias, mean in self.draws:
+            z = features_of_rows(layout, rows.states, (rows.measured - mean) / scale)
+            local = z @ form
+            scores = np.tensordot(local[:, :Q], spread, axes=1) + bias + possible
+            diagonal = -np.diag(form)[Q:]
+            others = local[:, Q:] + diagonal * z[:, Q:]
+            variance = np.broadcast_to(scale**2 / diagonal, rows.measured.shape)
+            yield Prediction(softmax(scores, axis=2), mean + scale * others / diagonal, variance)
+
+
+def field_draws(idata: Any, var_name: str, model: Any, max_draws: int, group: str) -> FieldDraws:
+    """Draws of the parameters of the field of this name, of any kind."""
+    import pymc as pm
+
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+    from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
+    from pymc_mrf.distributions.parents import field_node
+
+    check_tree(idata, "idata")
+    model = pm.modelcontext(model)
+    if not isinstance(var_name, str):
+        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
+    served: dict[type, type[FieldDraws]] = {
+        MarkovRandomFieldRV: StateDraws, GaussianFieldRV: NormalDraws, MixedFieldRV: MixedDraws,
+    }  # fmt: skip
+    node = field_node(model[var_name]) if var_name in model.named_vars else None
+    for kind, draws in served.items():
+        if node is not None and isinstance(node.op, kind):
+            return draws(node, idata, var_name, model, max_draws, group)
+    fields = [
+        repr(str(rv.name))
+        for rv in model.observed_RVs
+        if (of := field_node(rv)) is not None and isinstance(of.op, tuple(served))
+    ]
+    raise ValueError(
+        f"{var_name!r} is no field of the model with weights on pairs; it has {', '.join(fields) or 'none'}"
+    )

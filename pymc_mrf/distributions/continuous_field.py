@@ -1,0 +1,60 @@
+"""What fields of measurements share as PyMC distributions: checks of their data, registration."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pymc.distributions.distribution import Continuous
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.checks import warn_user
+from pymc_mrf.distributions.field import (
+    RegisteredField,
+    latent_if_all_missing,
+    observed_values,
+    registered_node,
+)
+from pymc_mrf.distributions.field_parameters import check_dims, check_rows
+
+Check = Callable[..., list[tuple[Any, Any]]]
+"""Refuses values (n, d) and missing cells that a field cannot have; pairs of nodes that are multiples."""
+
+
+class ContinuousField(RegisteredField, Continuous):
+    """Core of the fields of measurements; not used directly."""
+
+    def __new__(cls, name, *args, graph, observed, x, **kwargs):
+        """Register the field, as `RegisteredField` does; `x` are the `measured_values` of `observed`."""
+        if x is not None:
+            observed = observed if isinstance(observed, Variable) else x
+            observed, kwargs = latent_if_all_missing(observed, kwargs)
+        rv = super().__new__(cls, name, *args, graph=graph, observed=observed, **kwargs)
+        check_dims(name, observed, graph)
+        if x is not None and observed is not None:
+            check_rows(registered_node(rv), x, name)
+        return rv
+
+
+def measured_values(observed: Any, n_nodes: int, check: Check, name: str) -> np.ndarray:
+    """Refuse what are no measurements of the nodes; return them as floats, masked where cells are missing."""
+    what = f"the {n_nodes} nodes of the graph, in node order"
+    values = observed_values(observed, n_nodes, what, 0, name, "iuf").astype(np.float64)
+    is_missing = np.isnan(values) | np.ma.getmask(observed)
+    values = np.where(is_missing, 0.0, values)
+    rows, gaps = values.reshape(-1, n_nodes), is_missing.reshape(-1, n_nodes)
+    for u, v in check(rows, gaps, name=f"{name}: observed")[:1]:
+        warn_user(
+            f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
+            "precision of such nodes finite; leave one of the two out"
+        )
+    return np.ma.masked_array(values, is_missing) if is_missing.any() else values
+
+
+def check_diagonal(diagonal: Any) -> None:
+    """Refuse a diagonal of a precision with numbers that are not positive."""
+    numbers = np.ones(0) if isinstance(diagonal, Variable) else np.asarray(diagonal)
+    if (numbers <= 0).any():
+        raise ValueError(
+            f"diagonal must be positive, one over a variance, but has the value "
+            f"{numbers[numbers <= 0].flat[0]:g}: give positive numbers, or a positive prior such as pm.Gamma"
+        )

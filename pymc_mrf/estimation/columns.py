@@ -1,0 +1,68 @@
+"""Structure from columns of data: complete matrices, labels of their columns, graphs of these."""
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
+    """Return observations (n, d) without masked cells, and the labels of their columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If cells are masked, there are fewer than `fewest` columns or no row, or labels do not fit.
+    """
+    if np.ma.is_masked(x):
+        raise ValueError("x has masked cells; complete data are needed here: drop those rows")
+    if nodes is not None:
+        check_labels(x, column_labels(nodes, None), "x", "node")
+    x = numeric_array(x, "x")
+    if x.ndim != 2 or not len(x) or x.shape[1] < fewest:
+        raise ValueError(
+            f"x must be a matrix of at least one observation by at least {fewest} nodes, "
+            f"not an array of shape {x.shape}"
+        )
+    return x, column_labels(nodes, x.shape[1])
+
+
+def column_labels(nodes: Any, d: int | None) -> list:
+    """Node labels of d columns, 0..d-1 by default; of any number of columns if d is None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `nodes` are no labels, not d, or two of them are equal.
+    """
+    if nodes is None:
+        return list(range(d or 0))
+    labels = list(nodes) if isinstance(nodes, str) else sequence(nodes, "nodes", "labels")
+    for label in labels:
+        if not isinstance(label, Hashable):
+            raise TypeError(f"nodes holds {label!r}, which cannot be a label; use strings or numbers")
+    if d is not None and len(labels) != d:
+        raise ValueError(
+            f"nodes has {len(labels)} labels but x has {d} columns; give one for each column"
+        )
+    if twice := repeated(labels):
+        raise ValueError(f"nodes: the label {twice[0]!r} occurs twice; give every column one of its own")
+    return labels
+
+
+def graph_of_columns(
+    labels: list, pairs: Iterable[tuple[int, int]], values: np.ndarray, attribute: str
+) -> "nx.Graph":
+    """Graph of the columns in which `pairs` are edges, with an attribute whose `values` are (d, d)."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(labels)
+    edges = ((labels[i], labels[j], float(values[i, j])) for i, j in pairs)
+    graph.add_weighted_edges_from(edges, weight=attribute)
+    return graph

@@ -1,0 +1,204 @@
+"""Tables of pandas, polars, pyarrow and xarray: their columns, missing cells, categories as numbers."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_mrf.checks import numeric_array, repeated, sequence
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+class Answers(NamedTuple):
+    """Columns of a table in the order of the nodes.
+
+    Attributes
+    ----------
+    values : (n, d) int64 array, or float64 array
+        Floats only where a cell holds no whole number; 0 where it is missing.
+    is_missing : (n, d) bool array
+    rows : list
+        Labels of the rows, or their numbers.
+    """
+
+    values: np.ndarray
+    is_missing: np.ndarray
+    rows: list
+
+
+class Column(NamedTuple):
+    """A column as its library has it; `categories` are those of a categorical one if they are ordered."""
+
+    values: Any
+    is_missing: np.ndarray
+    is_categorical: bool = False
+    categories: list | None = None
+
+    def present(self) -> list:
+        """Return the values of the cells that are not missing."""
+        return [v for v, gone in zip(self.values, self.is_missing.tolist(), strict=True) if not gone]
+
+
+class Table(NamedTuple):
+    """A table of any library; `column(k)` reads a column."""
+
+    names: list
+    rows: list
+    column: Callable[[int], Column]
+
+    def places(self, columns: Any, name: str) -> list[int]:
+        """Find the columns that the argument `columns` names; `name` is what errors call the table."""
+        wanted = sequence(columns, "columns", "names")
+        absent = [label for label in wanted if label not in self.names]
+        if absent:
+            raise ValueError(f"{name} has no column {absent[0]!r}, which `columns` names")
+        return [self.names.index(label) for label in wanted]
+
+
+Numbers = Callable[[Column, int, Any], np.ndarray]
+"""Makes numbers (n,) of a column, given the position of its node and its name."""
+
+
+def as_table(value: Any) -> Table | None:
+    """Find the columns of a table of any library; None if `value` is none whose columns have names."""
+    if isinstance(value, Table):
+        return value
+    dims = getattr(value, "dims", None)
+    if isinstance(dims, tuple) and hasattr(value, "coords"):
+        return _of_labelled_array(value)
+    import narwhals as nw
+
+    if type(value).__module__.split(".")[0] == "pyarrow" and hasattr(value, "to_pandas"):
+        value = value.to_pandas()  # which knows whether categories are ordered
+    names, rows = None, None
+    if nw.dependencies.is_pandas_dataframe(value):
+        names, rows = value.columns.tolist(), value.index.tolist()
+        value = value.set_axis([str(k) for k in range(len(names))], axis=1)  # names may be no texts
+    frame = nw.from_native(value, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+
+    def column(k: int) -> Column:
+        series = frame[frame.columns[k]]
+        is_missing = series.is_null().to_numpy().astype(bool)
+        if series.dtype.is_float():
+            is_missing |= series.is_nan().fill_null(True).to_numpy().astype(bool)
+        kind = series.dtype
+        if kind.is_numeric() or kind == nw.Boolean:
+            known = series.fill_null(False if kind == nw.Boolean else 0)
+            return Column(known.to_numpy(), is_missing)
+        if kind in (nw.Categorical, nw.Enum):
+            categories = [str(v) for v in kind.categories] if isinstance(kind, nw.Enum) else None
+            return Column([str(v) for v in series.to_list()], is_missing, True, categories)
+        return Column(series.to_list(), is_missing)
+
+    return Table(names or frame.columns, rows or list(range(len(frame))), column)
+
+
+def as_numbered_table(value: Any, name: str) -> Table:
+    """Find the columns of a table of any library, or of an array (n, d), which are 0, 1, ..."""
+    table = as_table(value)
+    if table is not None:
+        return table
+    array = numeric_array(np.ma.getdata(value), name)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} has shape {array.shape}: give a data frame, or an array with a row for each observation "
+            "and a column for each item"
+        )
+    is_missing = np.ma.getmaskarray(value) | np.isnan(array.astype(np.float64))
+    n, d = array.shape
+    return Table(list(range(d)), list(range(n)), lambda k: Column(array[:, k], is_missing[:, k]))
+
+
+def _of_labelled_array(value: Any) -> Table | None:
+    import pandas as pd
+
+    if len(value.dims) != 2 or not set(value.dims) & set(value.coords):
+        return None
+    rows, labels = (
+        value.coords[dim].values.tolist() if dim in value.coords else list(range(size))
+        for dim, size in zip(value.dims, value.shape, strict=True)
+    )
+    array = np.asarray(value.values)
+
+    def column(k: int) -> Column:
+        is_missing = pd.isna(array[:, k])
+        return Column(array[:, k] if array.dtype != object else array[:, k].tolist(), is_missing)
+
+    return Table(labels, rows, column)
+
+
+def check_names(table: Table, name: str) -> None:
+    """Refuse a table of which two columns have one name."""
+    if twice := repeated(table.names):
+        raise ValueError(f"{name} has two columns {twice[0]!r}: drop or rename one of them")
+
+
+def read_places(table: Table, places: Sequence[int], numbers: Numbers) -> Answers:
+    """Read the columns at `places` of a table, in this order, by `numbers`."""
+    values, is_missing = [], []
+    for i, k in enumerate(places):
+        column = table.column(k)
+        values.append(numbers(column, i, table.names[k]))
+        is_missing.append(column.is_missing)
+    return Answers(np.stack(values, axis=1), np.stack(is_missing, axis=1), table.rows)
+
+
+def is_labelled_otherwise(vector: Any, rows: list) -> bool:
+    """Whether a vector has labels that are not those of a table's rows; missing labels are alike."""
+    import pandas as pd
+
+    index = getattr(vector, "index", None)
+    return index is not None and not callable(index) and not pd.Index(index).equals(pd.Index(rows))
+
+
+def column_numbers(column: Column, states: tuple | None, what: str) -> np.ndarray:
+    """Values (n,) of a column as numbers, 0 where they are missing."""
+    values, is_missing = column.values, column.is_missing
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return np.where(is_missing, 0.0, values)
+    present = column.present()
+    out = np.zeros(len(values))
+    if column.is_categorical:
+        out[~is_missing] = _of_categories(present, column.categories, states, what)
+        return out
+    text = next((value for value in present if isinstance(value, str)), None)
+    if text is not None:
+        raise ValueError(
+            f"{what} holds text, such as {text!r}: make it categorical, its categories being the states in "
+            "their order, as in pandas.Categorical(answers, categories=[...], ordered=True)"
+        )
+    out[~is_missing] = numeric_array(np.array(present), what) if present else 0.0
+    return out
+
+
+def _of_categories(
+    present: list, categories: list | None, states: tuple | None, what: str
+) -> np.ndarray:
+    """Numbers that categories are, or the states that ordered ones stand for."""
+    if all(_NUMBER.fullmatch(value.strip()) for value in categories or present):
+        return np.array([float(value) for value in present])
+    if categories is None:
+        raise ValueError(
+            f"{what} has categories without an order, such as {present[0]!r}: order them as the states "
+            "(ordered=True in pandas, polars.Enum), or recode them as numbers"
+        )
+    states = tuple(range(len(categories))) if states is None else states
+    if len(categories) != len(states):
+        raise ValueError(
+            f"{what} has {len(categories)} categories, but its node has {len(states)} states: give as many, "
+            "those included that no cell has, or recode them as numbers"
+        )
+    number = dict(zip(categories, states, strict=True))
+    return np.array([number[value] for value in present], dtype=np.float64)
+
+
+def n_categories(column: Column) -> int:
+    """Count the states that ordered categories stand for; 0 without."""
+    labels = column.categories or []
+    if labels and all(_NUMBER.fullmatch(label.strip()) for label in labels):
+        return int(max(map(float, labels))) + 1
+    return len(labels)

@@ -1,0 +1,120 @@
+"""Which engine of `EdgeGibbs` serves some fields, and how their blocks become those of one field."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_mrf.fields.family import Family
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.data_counts import Data
+from pymc_mrf.likelihood.edges.block_edges import BlockEdges
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
+from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
+from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
+from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
+from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
+from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
+from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
+from pymc_mrf.steps.common.observed_field import ObservedField, check_links
+from pymc_mrf.steps.edges.edge_target import EdgeTarget
+
+ENGINES: dict[str, type[EdgeEngine]] = {
+    "exact": ExactEdges,
+    "pseudo": PseudoEdges,
+    "monte-carlo": MonteCarloEdges,
+    "particles": ParticleEdges,
+    "conditional": ConditionalEdges,
+    "gaussian": GaussianLikelihood,
+    "mixed-exact": MixedLikelihood,
+    "mixed-pseudo": MixedPseudoLikelihood,
+    "mixed-monte-carlo": MixedLikelihood,
+}
+
+
+def engine_of(target: EdgeTarget, is_shared: bool, options: dict[str, Any]) -> EdgeEngine:
+    """Make the engine of the fields of a sampler, as they are now.
+
+    Parameters
+    ----------
+    target : EdgeTarget
+    is_shared : bool
+        Whether the variable is a part of the parameters only, or of those of several fields.
+    options : dict
+        Of the engine, beside the samples of the fields.
+    """
+    fields = target.fields
+    if is_shared and fields[0].family.has_blocks:
+        parts = [_engine(as_blocks([field]), [field], False, {}) for field in fields]
+        return BlockEdges(SharedBlocks(parts, np.concatenate([field.factors for field in fields])))
+    share = None
+    if is_shared:
+        share = Share(
+            np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
+            np.concatenate([field.factors.ravel() for field in fields]),
+        )
+    wraps = share is not None and not ENGINES[target.likelihood].takes_share
+    if share is not None and not wraps:
+        options = options | {"share": share}
+    engine = _engine(as_blocks(fields), fields, bool(target.biases.free), options)
+    if fields[0].family.has_blocks:
+        return BlockEdges(engine)
+    return SharedEdges(engine, share, target.rv.owner.op.n) if share is not None and wraps else engine
+
+
+def _engine(
+    data: tuple[Any, Any, Family],
+    fields: list[ObservedField],
+    moves_biases: bool,
+    options: dict[str, Any],
+) -> EdgeEngine:
+    """Make the engine of the `data`, graph and family of fields as blocks of one, with their samples."""
+    x, graph, family = data
+    engine_type = ENGINES[fields[0].likelihood]
+    if engine_type is ConditionalEdges and graph.n_links:
+        engine_type = ListedRowEdges
+    references = [one for field in fields for one in field.references]
+    samples: dict[str, Any] = {"references": references} if references else {}
+    if fields[0].reference:
+        samples["states"] = fields[0].reference.listed
+    return engine_type(x, graph, family, moves_biases, **options, **samples)
+
+
+def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedGraph, Family]:
+    """Make the blocks of fields those of one: its data, graph and family, which engines take."""
+    blocks = [(field, rows) for field in fields for rows in field.blocks]
+    if len(blocks) == 1:
+        return fields[0].x, fields[0].graph, fields[0].family
+    graphs = [field.graph for field, _ in blocks]
+    sizes = [graph.n_nodes for graph in graphs]
+    in_time = [isinstance(field.graph, LaggedGraph) for field in fields]
+    if len(set(in_time)) > 1:
+        of, other = (fields[in_time.index(kind)].name for kind in (True, False))
+        raise ValueError(
+            f"{of} is a field in time and {other} is none, so that they cannot share a vector: give each one "
+            "of its own; they may share hyperparameters"
+        )
+    family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
+    x = by_block(fields, [field.x for field in fields])
+    if isinstance(graphs[0], LaggedGraph):
+        for field in fields[1:]:
+            if field.graph.lags != graphs[0].lags:
+                raise ValueError(
+                    f"fields in time that share a vector need the same lags, but {fields[0].name} has "
+                    f"{graphs[0].lags} and {field.name} {field.graph.lags}: give each a vector of its own"
+                )
+        check_links(fields)
+        return x, LaggedGraph.side_by_side(graphs), family
+    starts = np.cumsum([0, *sizes[:-1]])
+    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])
+    return x, PairwiseGraph(range(sum(sizes)), edges.tolist()), family
+
+
+def by_block(fields: list[ObservedField], states: list[np.ndarray]) -> Data:
+    """Give the data of the blocks from the state indices (n, d) of each field, as `as_blocks` gives them."""
+    data = [x[rows] for field, x in zip(fields, states, strict=True) for rows in field.blocks]
+    return data[0] if len(data) == 1 else data

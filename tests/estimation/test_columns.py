@@ -1,0 +1,27 @@
+"""Columns of data and graphs of them."""
+
+import numpy as np
+import pytest
+
+from pymc_mrf.estimation.columns import graph_of_columns, read_columns
+
+
+def test_columns_and_their_labels():
+    x, labels = read_columns([[0, 1], [1, 1]], None, 2)
+    assert x.shape == (2, 2) and labels == [0, 1]
+    assert read_columns([[0, 1]], "ab", 1)[1] == ["a", "b"]
+    for bad, message in [
+        ([[0], [1]], "at least one observation by at least 2 nodes"),
+        ([0, 1], "at least 2 nodes"),
+        (np.zeros((0, 3)), "at least one observation"),
+        (np.ma.masked_equal([[0, 1]], 1), "masked cells"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            read_columns(bad, None, 2)
+
+
+def test_graph_of_columns():
+    values = np.array([[0.0, 0.5, 2.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    graph = graph_of_columns(["b", "a", "c"], [(0, 2), (1, 2)], values, "strength")
+    assert list(graph) == ["b", "a", "c"]
+    assert list(graph.edges(data="strength")) == [("b", "c", 2.0), ("a", "c", 1.0)]
