@@ -9,20 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, lean, part
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge, move_edge
 from pymc_mrf.kernels.vector_sums import LOWEST, dot_three, exp_negative, log_from_one
 from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges, add_to_fields, n_targets
-from pymc_mrf.kernels.views.pseudo_rows import fill_probabilities, fill_scores, rows_of_node
+from pymc_mrf.kernels.views.pseudo_rows import (
+    BinaryRoom,
+    Room,
+    fill_probabilities,
+    fill_scores,
+    rows_of_node,
+)
 
 TINY = 1e-300  # more than exp(LOWEST)
 ROWS = 1024  # summed by groups at a time, to bound the room that takes
 
 
-@part
-def describe_two_states(terms, edges, view, i, source, x):
+@by_type
+def describe_end(terms: Any, edges: Any, view: Any, i: int, source: int, x: float) -> None:
+    """Add the terms of node i, whose source is `source`, of an edge whose entry is x."""
+
+
+@by_type
+def describe_node(room: Any, terms: Any, edges: Any, view: Any, i: int, source: int, x: float) -> None:
+    """Answer `describe_end` where f is 0 or 1, with scratch in the `room` of the edges."""
+
+
+@describe_node.register(BinaryRoom)
+def describe_two_states(room, terms, edges, view, i, source, x):
     """Terms of node i of two states and one feature, by its log odds."""
     t, F, rows = terms.size[0], edges.field.features[i], edges.rows
     S, L, n, step = rows.S[source, 0], edges.now.L[i, 0], rows.n[rows.block[i]], F[0, 1] - F[0, 0]
@@ -35,11 +51,6 @@ def describe_two_states(terms, edges, view, i, source, x):
                 terms.n[t], terms.lam[t], terms.more[t] = n[j], lam, 0.0
                 t += 1
     terms.size[0] = t
-
-
-@by_type
-def describe_end(terms: Any, edges: Any, view: Any, i: int, source: int, x: float) -> None:
-    """Add the terms of node i, whose source is `source`, of an edge whose entry is x."""
 
 
 @part
@@ -61,13 +72,13 @@ def fill_indicator(F, S, a, least, out):
         out[j] = 1.0 if out[j] >= least else 0.0
 
 
-@lean
-def describe_many_states(terms, edges, view, i, source, x):
+@describe_node.register(Room)
+def describe_many_states(room, terms, edges, view, i, source, x):
     """Terms of node i of any number of states: those of f = 1 together, and those of f = 0.
 
     Log odds are cut at 700 either way, from where f is known whatever x.
     """
-    F, rows, room, P = edges.field.features[i], edges.rows, edges.room, edges.room.P
+    F, rows, P = edges.field.features[i], edges.rows, room.P
     S, n, m, t = rows.S[source], rows.n[rows.block[i]], rows_of_node(rows, i), terms.size[0]
     top, f, one, zero = room.top[:m], room.z[:m], room.first[:m], room.second[:m]
     least = view.low + 0.5 * view.scale
@@ -101,11 +112,8 @@ def describe_many_states(terms, edges, view, i, source, x):
 
 @describe_end.register(Terms)
 def describe_binary_end(terms, edges, view, i, source, x):
-    """Tell nodes of two states from others."""
-    if edges.rows.T.shape[1] == 1 and edges.tables.shape[1] == 2:
-        describe_two_states(terms, edges, view, i, source, x)
-    else:
-        describe_many_states(terms, edges, view, i, source, x)
+    """Tell nodes of two states from others by the room that they need."""
+    describe_node(edges.room, terms, edges, view, i, source, x)
 
 
 @describe_end.register(LevelTerms)
@@ -164,7 +172,7 @@ def add_group_information(edges, arrivals, groups, out):
     f, mean = np.empty((n_most, K, n_rows)), np.empty((n_most, n_rows))
     present = np.empty(n_most, dtype=np.int64)
     place = np.empty(out.shape[0], dtype=np.int64)
-    P, room = np.empty(edges.room.P.shape), np.empty((2, rows.n.shape[1]))
+    P, room = np.empty((K, rows.n.shape[1])), np.empty((2, rows.n.shape[1]))
     for i in range(d):
         F, block = edges.field.features[i], rows.block[i]
         m, once = rows.size[block], rows.once[block]

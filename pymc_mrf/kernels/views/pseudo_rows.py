@@ -64,13 +64,16 @@ class BinaryRoom(NamedTuple):
 
     Attributes
     ----------
-    odds, factor : (N,) arrays
+    P : (2, N) array
+        Scores of the states, for who asks for them.
+    top, factor : (N,) arrays
         Log odds of the second state, and one over the probability of the more probable one.
     variance : (N,) array
         Of the second state, times counts, after `node_terms`.
     """
 
-    odds: np.ndarray
+    P: np.ndarray
+    top: np.ndarray
     factor: np.ndarray
     variance: np.ndarray
 
@@ -102,7 +105,7 @@ def allocate_rows(d: int, D: int, M: int, N: int, block: np.ndarray) -> Rows:
 def allocate_room(M: int, K: int, N: int) -> BinaryRoom | Room:
     """Room for N rows of nodes with M features and K states."""
     if (M, K) == (1, 2):
-        return BinaryRoom._make(np.zeros((3, N)))
+        return BinaryRoom(np.zeros((2, N)), *np.zeros((3, N)))
     return Room(np.zeros((K, N)), *np.zeros((4, N)))
 
 
@@ -214,7 +217,7 @@ def binary_terms(room, view, i, L, R, p, v, C):
     N, once = rows.size[block], rows.once[block]
     n, T, own, rest = rows.n[block, :N], rows.T[i, 0, :N], L[0, :N], R[0, :N]
     gap, step, low = table[1] - table[0], F[0, 1] - F[0, 0], F[0, 0]
-    l, factor, V = room.odds[:N], room.factor[:N], room.variance[:N]
+    l, factor, V = room.top[:N], room.factor[:N], room.variance[:N]
     # two loops: LLVM vectorises a loop only if it touches few arrays
     for j in range(N):
         odds = gap + step * own[j]
