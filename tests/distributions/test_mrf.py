@@ -272,7 +272,7 @@ def observed_agreement(x, **kwargs):
         (lambda: observed_agreement(np.array([list("abcd")])), ValueError, "must be numeric"),
         (lambda: AgreementMRF.dist(1.0, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
         (lambda: AgreementMRF.dist(np.nan, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
-        (lambda: AgreementMRF.dist([0.5] * 4, graph=GRAPH), ValueError, "length 4 but the graph has 3"),
+        (lambda: AgreementMRF.dist([0.5] * 4, graph=GRAPH), ValueError, "length 4, but there are 3: give one value per edge"),
         (lambda: Ising.dist(np.inf, graph=GRAPH), ValueError, "coupling must be finite"),
         (lambda: Ising.dist(0.1, [1.0] * 2, graph=GRAPH), ValueError, "field has length 2"),
         (

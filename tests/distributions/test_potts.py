@@ -256,7 +256,7 @@ SQUARE = builders.chain(4)  # as many edges as states: 3
         (lambda: observed_potts(coupling=np.nan), ValueError, "coupling must be finite"),
         (lambda: potts(np.full((R, K, K), -np.inf)), ValueError, "coupling must be finite.*-inf"),
         (lambda: potts(0.1, [0.0, np.inf, 0.0]), ValueError, "field must be finite"),
-        (lambda: potts(np.zeros(5)), ValueError, "length 5 but the graph has 4 edges"),
+        (lambda: potts(np.zeros(5)), ValueError, "length 5, but there are 4: give one value per edge"),
         (lambda: potts(np.zeros(K)), ValueError, r"coupling\[None\], shape \(1, 3\)"),
         (lambda: potts(np.zeros((5, K))), ValueError, r"shape \(5, 3\), but must have shape \(4, 3\)"),
         (lambda: potts(np.zeros((R, 2))), ValueError, r"shape \(4, 2\), but must have"),

@@ -246,7 +246,7 @@ def test_refusals(pairwise, factors):
             ValueError,
             'method must be one of "exact", "bp", "tree", "gibbs"',
         ),
-        (lambda: pairwise.sample(3, "bp"), ValueError, '"exact", "tree", "gibbs" or "perfect"'),
+        (lambda: pairwise.sample(3, "bp"), ValueError, 'must be one of "exact", "tree", "gibbs", "perfect"'),
         (
             lambda: pairwise.sample(3, "perfect"),
             ValueError,
