@@ -63,6 +63,7 @@ def exact_alpha_mean(n, n_groups, shape, rate):
     return integrate.quad(lambda a: a * weight(a), 0, np.inf)[0] / total
 
 
+@pytest.mark.slow
 def test_nuts_moves_alpha_given_theta():
     theta = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9])
     with pm.Model():

@@ -70,7 +70,8 @@ def test_log_probability_and_gradient(name, kind, rng):
     assert_gradients(f, [w, b])
 
 
-@pytest.mark.parametrize("name", [slow("boltzmann"), slow("ising"), "ordinal"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["boltzmann", "ising", "ordinal"])
 def test_parameters_of_each_row(name, rng):
     family, options = FAMILIES[name]
     _, x = data(family, 8, rng)

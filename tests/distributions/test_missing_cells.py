@@ -69,6 +69,7 @@ def test_draws_of_the_field_are_those_of_its_cells():
     assert prior.observed_data["x"].dims == ("person", "node")
 
 
+@pytest.mark.slow
 def test_missing_cells_need_not_be_kept(tmp_path):
     x = holes()
     with model_of(x):

@@ -106,6 +106,7 @@ def test_potts_tables_of_data_are_refused():
         )
 
 
+@pytest.mark.slow
 def test_auto_takes_it_where_it_serves():
     """Where rows are many, all alike and fixed; edges that are all present need more, grouped ones most."""
     rng, graph = np.random.default_rng(3), nx.complete_graph(21)

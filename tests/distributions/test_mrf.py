@@ -139,6 +139,7 @@ def test_gradient_by_finite_differences(likelihood, per_row, rng):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_nuts_with_hierarchical_prior_and_predictive_groups():
     x = pm.draw(Ising.dist(0.4, 0.1, graph=GRAPH, size=(60,)), random_seed=1)
     with pm.Model(coords={**coords(GRAPH), "obs": range(60)}) as model:
@@ -272,7 +273,11 @@ def observed_agreement(x, **kwargs):
         (lambda: observed_agreement(np.array([list("abcd")])), ValueError, "must be numeric"),
         (lambda: AgreementMRF.dist(1.0, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
         (lambda: AgreementMRF.dist(np.nan, graph=GRAPH), ValueError, r"open interval \(0, 1\)"),
-        (lambda: AgreementMRF.dist([0.5] * 4, graph=GRAPH), ValueError, "length 4, but there are 3: give one value per edge"),
+        (
+            lambda: AgreementMRF.dist([0.5] * 4, graph=GRAPH),
+            ValueError,
+            "length 4, but there are 3: give one value per edge",
+        ),
         (lambda: Ising.dist(np.inf, graph=GRAPH), ValueError, "coupling must be finite"),
         (lambda: Ising.dist(0.1, [1.0] * 2, graph=GRAPH), ValueError, "field has length 2"),
         (

@@ -41,6 +41,7 @@ def test_gives_exactly_the_number_of_edges(x, n_edges):
     assert found.number_of_nodes() == 9
 
 
+@pytest.mark.slow
 def test_is_deterministic_and_blind_to_coding(x):
     first = neighborhood_selection(x, 10)
     for other in (neighborhood_selection(x, n_edges=10), neighborhood_selection(2 * x - 1, 10)):

@@ -246,7 +246,11 @@ def test_refusals(pairwise, factors):
             ValueError,
             'method must be one of "exact", "bp", "tree", "gibbs"',
         ),
-        (lambda: pairwise.sample(3, "bp"), ValueError, 'must be one of "exact", "tree", "gibbs", "perfect"'),
+        (
+            lambda: pairwise.sample(3, "bp"),
+            ValueError,
+            'must be one of "exact", "tree", "gibbs", "perfect"',
+        ),
         (
             lambda: pairwise.sample(3, "perfect"),
             ValueError,

@@ -115,6 +115,7 @@ def test_backtracking_keeps_the_way_to_trapped_vertices_open(growth_class, figur
         assert (7 in tree) != backtrack
 
 
+@pytest.mark.slow
 def test_backtracking_and_the_order_of_the_queue_save_trees(rng):
     def mean(graph, **options):
         return np.mean([len(tree_partition(graph, rng=rng, **options)) for _ in range(5)])

@@ -133,6 +133,7 @@ def test_tied_fields_are_drawn_as_a_whole(monkeypatch):
     assert_frequencies(counts, square_posterior())
 
 
+@pytest.mark.slow
 def test_fields_whose_trees_hold_all_ties_are_drawn_tree_by_tree(monkeypatch):
     monkeypatch.setattr(latent_field, "EXACT_CELLS", 0)
     found = set()

@@ -75,6 +75,7 @@ def die_after(n, once):
     ChainWriter.add = add_and_die
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_one_machine(client, model, expected, tmp_path):
     """With one worker, which dies: without a store its chain starts again."""
     client.run(die_after, TUNE, tmp_path / "died")

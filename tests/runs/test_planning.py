@@ -41,6 +41,7 @@ def stored(tmp_path_factory):
     return store, study, tables
 
 
+@pytest.mark.slow
 def test_truth_and_fits_are_kept_by_replicate_and_size(stored):
     study = stored[1]
     assert dict(study.sizes) == {"replicate": 3, "n": 2, "edge": 6, "node": 4}

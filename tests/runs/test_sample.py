@@ -240,6 +240,7 @@ def test_draws_are_those_of_pymc_whatever_the_processes(model, tmp_path):
     assert_same(pmrf.read_store(tmp_path), found)
 
 
+@pytest.mark.slow
 def test_workers_die_with_their_parent_and_free_the_store(prepared, uninterrupted, tmp_path):
     plans = [plan_of(prepared, tmp_path, chain, chains=2) for chain in range(2)]
     store = Store(str(tmp_path))

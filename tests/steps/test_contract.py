@@ -120,9 +120,8 @@ def assert_same_draws(one, other):
         np.testing.assert_array_equal(draws.values, other.posterior[name].values)
 
 
-@pytest.mark.parametrize(
-    "name", ["particle groups", slow("moller"), slow("simulated exchange"), slow("communities")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["particle groups", "moller", "simulated exchange", "communities"])
 def test_new_processes_draw_the_same(name):
     assert_same_draws(*(run(CASES[name], model_of(name), context) for context in (None, "spawn")))
 

@@ -84,6 +84,7 @@ def prior(alpha):
     return np.array([crp_probability(labels, alpha) for labels in PARTITIONS])
 
 
+@pytest.mark.slow
 def test_likelihoods_of_several_views_are_multiplied(rng):
     """Two fields, of which one has no data on the last edge."""
     parts = np.array([[2.0, 0.0, 6.0, 3.0], [1.0, 3.0, 1.0, 0.0]])

@@ -216,6 +216,7 @@ def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
     np.testing.assert_allclose(found, p, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_without_weights_particles_lag_behind(rng):
     """Negative control: the pair is redrawn, but the marginals of the other nodes stay where they were."""
     gaps = []
@@ -469,6 +470,7 @@ def test_joint_moves_carry_particles_along(family, moves_biases, rng):
     assert_fields_of_some(engine, family)
 
 
+@pytest.mark.slow
 def test_rejected_pieces_of_joint_moves_keep_the_posterior(rng):
     """Two nodes and their biases, many particles, pieces of one long leapfrog step: many rejections."""
     n, m, n_steps = 20, 2000, 3000

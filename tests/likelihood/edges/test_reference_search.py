@@ -12,7 +12,6 @@ from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.likelihood.edges import reference_search
 from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, tolerance_for
 from pymc_mrf.likelihood.edges.sampled_field import SampledField
-from tests.marks import slow
 
 GRAPH = as_graph(complete(4))
 W, B = np.array([1.0, 0.0, -0.8, 0.0, 0.9, 0.0]), np.array([-0.5, 0.2, 0.1, -0.3])
@@ -65,7 +64,8 @@ def test_states_that_nobody_chose_are_in_the_sample(rng):
     assert 0.02 < share < 0.12
 
 
-@pytest.mark.parametrize("coupling", [0.6, slow(3.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("coupling", [0.6, 3.0])
 def test_fields_whose_states_hardly_change_are_refused(coupling, rng):
     graph = as_graph(grid(5, 5))
     tables = ISING.edge_tables(np.full(40, coupling))
@@ -91,6 +91,7 @@ def test_families_without_node_parameters_and_edges(rng):
         assert abs(found.place[0]) < 0.3
 
 
+@pytest.mark.slow
 def test_the_tolerance_of_the_remedy_halves_the_noise(monkeypatch):
     """Also where the size of the sample did not follow from the tolerance, and half of it changes nothing."""
     monkeypatch.setattr(reference_search, "PILOT_SIZE", 1000)

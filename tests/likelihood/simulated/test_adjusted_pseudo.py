@@ -250,6 +250,7 @@ def moments(log_density):
     return mean, np.sqrt(p @ (GRID - mean) ** 2)
 
 
+@pytest.mark.slow
 def test_posterior_of_one_lattice_is_that_of_the_likelihood(rng):
     """The pseudo-likelihood is too wide, and about another value."""
     A = np.array([lattice_field(J).log_partition() for J in GRID])

@@ -40,6 +40,7 @@ def strong_and_weak():
     return strong, shared_coupling(draw_data(0.05, 40, seed=0))
 
 
+@pytest.mark.slow
 def test_short_auxiliary_chains_are_reported_under_strong_coupling_alone():
     strong, weak = strong_and_weak()
     options = {"draws": "gibbs", "n_sweeps": 1}

@@ -45,6 +45,7 @@ def test_silence_where_nothing_is_wrong(messages):
         assert messages(model, step) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_too_few_particles_are_told_of_once_in_every_run(messages, cores):
     model = agreement_model(agreement_data(200, seed=1))

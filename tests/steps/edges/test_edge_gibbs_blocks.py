@@ -108,7 +108,8 @@ def test_without_the_correction_the_posterior_is_another():
         assert is_right == corrected
 
 
-@pytest.mark.parametrize("likelihood", [slow("exact"), "pseudo", slow("monte-carlo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
 def test_random_biases(likelihood, small_samples):
     n_states = [3, 2]
     x = states(25, n_states)

@@ -124,6 +124,7 @@ def test_diagonals_of_groups(moved):
     assert gaps(draws, posterior(fixed_p(P + 0.15, 2))).max() > Z
 
 
+@pytest.mark.slow
 def test_a_scale_for_each_edge():
     scale, diagonal = np.array([0.1, 0.6]), np.array([1.0, 1.4, 0.8])
     x = measurements(PATH, [0.2, 0.4], diagonal, 40, 4)

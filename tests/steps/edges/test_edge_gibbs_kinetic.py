@@ -104,7 +104,8 @@ def test_a_difference_between_two_groups_of_series():
     assert gaps(draws, posterior(fixed_p(P + 0.1, 6))).max() > Z
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
 def test_links_within_rows_beside_arrows(likelihood):
     """By the pseudo-likelihood of each row, or that of whole rows; in one vector, or in two of their own."""
     arrows, links = [(0, 0), (0, 1)], [(0, 1)]

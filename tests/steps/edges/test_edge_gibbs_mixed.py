@@ -173,6 +173,7 @@ def test_an_edge_that_cannot_be_absent():
     assert (point["w"] == 0).sum() > 3
 
 
+@pytest.mark.slow
 def test_a_start_outside_of_the_cone():
     kinds, graph, x, bias, diagonal, _ = case_of("Gaussian binary Gaussian")
     for likelihood in ("exact", "pseudo"):

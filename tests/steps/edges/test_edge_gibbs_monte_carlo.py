@@ -122,6 +122,7 @@ def test_all_structures_of_three_nodes(name):
     assert excess(draws_of(declare(family, x), 500, change=mislead)[0], exact) > ERROR
 
 
+@pytest.mark.slow
 def test_an_item_that_nobody_endorsed():
     """Its state is in the sample although it is not in the data."""
     x = data(BOLTZMANN, 80)

@@ -193,6 +193,7 @@ def test_one_edge_under_any_slab(slab, log_slab):
     assert abs(w.mean() - mean) < Z * float(az.mcse(w[..., 0]))
 
 
+@pytest.mark.slow
 def test_by_junction_tree():
     x = boltzmann_data(80, seed=2)
     model = fixed_bias_model(x)

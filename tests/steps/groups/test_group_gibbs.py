@@ -10,7 +10,6 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
-from tests.marks import slow
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
@@ -49,6 +48,7 @@ def test_exact_gibbs_samples_the_exact_posterior():
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
+@pytest.mark.slow
 def test_stripped_beta_does_not():
     """Negative control: the same comparison tells the approximation from the exact posterior."""
     x = agreement_data(200, seed=1)
@@ -102,7 +102,8 @@ def test_boltzmann_machine_with_known_biases():
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
-@pytest.mark.parametrize("step", [pmrf.ExactGibbs, slow(pmrf.StrippedBetaGibbs)])
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [pmrf.ExactGibbs, pmrf.StrippedBetaGibbs])
 def test_trees(step):
     """ExactGibbs by closed forms; the stripped Beta is exact there but for the estimation noise."""
     edges = EDGES[:3]

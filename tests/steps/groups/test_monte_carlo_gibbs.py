@@ -41,6 +41,7 @@ def largest_gap(model, exact, draws=1000, change=lambda step: None):
     return np.abs(list(standardised_gaps(theta, exact).values())).max()
 
 
+@pytest.mark.slow
 def test_all_partitions_of_five_edges(small_samples):
     """Rows that stand for several observations are as many rows."""
     x = agreement_data(80, seed=2)

@@ -96,6 +96,7 @@ class Frozen(engine.ParticleLikelihood):
         self.renew(rng)
 
 
+@pytest.mark.slow
 def test_the_same_comparison_detects_frozen_unweighted_particles(monkeypatch):
     x = agreement_data(200, seed=1)
     monkeypatch.setattr(module, "ParticleLikelihood", Frozen)

@@ -136,6 +136,7 @@ def test_communities_of_arrows():
     assert chi_square_pvalue(counts, posterior_of_partitions(prior, *without, WITHIN, BETWEEN)) < ALPHA
 
 
+@pytest.mark.slow
 def test_joint_distribution():
     """The prior of everything is invariant under moves given edges that are redrawn (Geweke, 2004)."""
     model = community_model(None)

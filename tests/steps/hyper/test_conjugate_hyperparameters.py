@@ -181,6 +181,7 @@ def quadrature():
     return lambda p_prior: two_edge_posterior(of_weights, p_prior, (3.0, 2.0))
 
 
+@pytest.mark.slow
 def test_conjugate_draws_against_quadrature(quadrature):
     model = field_model()
     with model:

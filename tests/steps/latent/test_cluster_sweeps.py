@@ -66,6 +66,7 @@ def test_observed_cells_stay():
     assert_mean_close(draws.reshape(50, 100, -1).mean(axis=1), expected)
 
 
+@pytest.mark.slow
 def test_unknown_coupling():
     rng, grid = np.random.default_rng(3), np.linspace(0.01, 4.0, 400)
     edges = [(0, 1), (1, 2), (2, 0)]

@@ -62,7 +62,8 @@ COVS = 0.2 * np.array([np.eye(3) + c for c in (0.0, 0.8, 0.3)])
 HOLES = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
 
 
-@pytest.mark.parametrize("by_class", [True, slow(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("by_class", [True, False])
 def test_posterior_of_missing_components_is_that_of_enumeration(by_class):
     """Of normal vectors whose components are correlated, so that those that are seen tell of the others."""
     y = np.ma.masked_array(MEANS[[0, 1, 2, 0]] + 0.3, HOLES)

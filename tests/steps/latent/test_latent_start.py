@@ -344,6 +344,7 @@ def test_data_that_are_hidden_as_well_play_no_part_in_the_fit():
     np.testing.assert_array_equal(evidence.owner[read], [3, 7])
 
 
+@pytest.mark.slow
 def test_a_step_that_comes_before_cannot_start_at_infinity():
     def declare(field_first):
         with pm.Model() as model:

@@ -195,7 +195,8 @@ def product_of_two(x):
     return lambda z: 0.7 * z[0] * z[1] + reference.normal(Y, z, 1.0)
 
 
-@pytest.mark.parametrize("rest", [sum_of_means, slow(product_of_two)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rest", [sum_of_means, product_of_two])
 def test_terms_on_several_nodes_are_corrected_for(rest):
     with pm.Model() as model:
         log_likelihood = rest(pmrf.Potts("x", np.float64(0.4), graph=GRID, n_states=3))
@@ -207,8 +208,9 @@ def test_terms_on_several_nodes_are_corrected_for(rest):
     assert_marginals(draws, *reference.posterior(GRID.edges, *tables, log_likelihood), GRID.edges, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the rest of the model seems to say nothing about x")
-@pytest.mark.parametrize("exact", [slow(True), False])
+@pytest.mark.parametrize("exact", [True, False])
 def test_a_dependence_that_the_search_misses_is_watched(monkeypatch, exact):
     if not exact:
         tree_mode(monkeypatch)
