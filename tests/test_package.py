@@ -87,6 +87,7 @@ def test_import_leaves_slow_packages_for_later():
     assert output.stdout.strip() == ""
 
 
+@pytest.mark.slow
 def test_a_model_read_from_a_file_finds_its_steps(tmp_path):
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=1)

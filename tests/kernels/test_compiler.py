@@ -130,6 +130,7 @@ print(*(sum(kernel.stats.cache_hits.values()) for kernel in (call, read_attracti
 """
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_kernels_of_a_cached_function(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -20,7 +20,10 @@ from tests.steps.cases import CASES, model_of, values_of
 # one of each kind of state; the others are forked in the slow tests
 FORKED = {"pseudo groups", "particle edges", "exact Langevin", "exact exchange", "latent field at once"}
 # steps that move as another case does, over views whose kernels take long to compile
-LARGE = {"Monte Carlo groups", "particle edges of many states", "mixed edges", "mixed pseudo edges"}
+LARGE = {
+    "Monte Carlo groups", "moller", "particle edges of many states", "mixed edges", "mixed pseudo edges",
+    "mixed cells",
+}  # fmt: skip
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
 
 

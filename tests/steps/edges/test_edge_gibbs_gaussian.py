@@ -99,6 +99,7 @@ def test_without_the_correction_proposals_leave_the_cone():
         draws_of(model, ["w"], 100, corrected=False)
 
 
+@pytest.mark.slow
 def test_a_unit_ten_times_smaller_gives_the_same_edges_under_scaled_priors():
     x = 1.5 * measurements(5, 4)
     exact = fixed_diagonal_posterior(x, EDGES, DIAGONAL, 0.4, stats.norm(0, 1).logpdf)

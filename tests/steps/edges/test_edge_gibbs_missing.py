@@ -12,6 +12,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
+from tests.marks import slow
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.statistics import Z
 from tests.steps.edges.state_models import (
@@ -83,8 +84,8 @@ def draws_of(model, n_draws=1500, tune=200, n_chains=2, **options):
     ("family", "likelihood", "moves_biases"),
     [
         (BOLTZMANN, "exact", True),
-        (ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]]), "exact", False),
-        (BOLTZMANN, "particles", False),
+        slow(ordinal([3, 2, 3], [[-1, 0, 1], [-1, 1], [0, 1, 2]]), "exact", False),
+        slow(BOLTZMANN, "particles", False),
     ],
     ids=["binary, biases", "own scores", "particles"],
 )

@@ -26,7 +26,7 @@ CASES = {  # kinds, numbers of states, edges, rows, nodes of the quadrature
     "Gaussian binary Gaussian": (("continuous", "ordinal", "continuous"), (0, 2, 0), TRIANGLE, 60, 9),
     "Gaussian nominal": (("continuous", "nominal"), (0, 4), PAIR, 30, 6),
 }
-TRIANGLES = [name for name, case in CASES.items() if case[2] == TRIANGLE]
+QUICK = "Gaussian binary Gaussian"  # all structures of the others are slow tests
 
 
 def graph_of(kinds, edges):
@@ -91,7 +91,7 @@ def posterior_of(
 
 
 @pytest.mark.parametrize("likelihood", ["exact", slow("pseudo"), slow("monte-carlo")])
-@pytest.mark.parametrize("name", [name if name in TRIANGLES else slow(name) for name in CASES])
+@pytest.mark.parametrize("name", [name if name == QUICK else slow(name) for name in CASES])
 def test_all_structures(name, likelihood):
     kinds, graph, x, bias, diagonal, n_nodes = case_of(name)
     [w] = draws_of(model_of(kinds, graph, x, bias, diagonal, likelihood=likelihood), ["w"], 2500)
@@ -211,6 +211,7 @@ def test_without_the_correction_the_posterior_is_another():
         assert is_right == corrected
 
 
+@pytest.mark.slow
 def test_a_view_of_other_data_is_noticed():
     kinds, graph, x, bias, diagonal, n_nodes = case_of("ordinal nominal Gaussian")
     exact = posterior_of(kinds, graph, x, bias, diagonal, n_nodes=n_nodes)
@@ -238,7 +239,8 @@ def test_weights_without_a_spike_are_moved_by_nuts():
     assert abs(same.mean() - exact.weight[0]) < Z * float(az.mcse(same[..., 0]))
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_a_unit_ten_times_smaller_gives_the_same_draws(likelihood):
     kinds, graph, x, *_ = case_of("ordinal nominal Gaussian")
     smaller = x * np.array([1.0, 1.0, 10.0])
@@ -251,6 +253,7 @@ def test_a_unit_ten_times_smaller_gives_the_same_draws(likelihood):
         assert np.abs(a - c).max() > 0.1  # negative control: the slab is not that of other units
 
 
+@pytest.mark.slow
 def test_other_names_of_states_give_the_same_edges():
     """The posterior of one naming, by quadrature, is that which is sampled of the other."""
     kinds, graph, x, bias, diagonal, n_nodes = case_of("ordinal nominal Gaussian")
@@ -273,6 +276,7 @@ def test_other_names_of_states_give_the_same_edges():
     assert np.abs(exact.inclusion - ordered.inclusion).max() > 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_missing_cells():
     """Of answers and measurements, which `MixedGibbs` draws and the reference sums out."""

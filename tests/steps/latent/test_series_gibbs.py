@@ -37,7 +37,7 @@ def fillings(z, cells, cards):
     [
         pytest.param("arrows", False, id="arrows-alike"),
         pytest.param("pseudo", True, id="pseudo-own parameters"),
-        pytest.param("exact", True, id="exact-own parameters"),
+        slow("exact", True, id="exact-own parameters"),
         slow("arrows", True, id="arrows-own parameters"),
         slow("pseudo", False, id="pseudo-alike"),
         slow("exact", False, id="exact-alike"),
