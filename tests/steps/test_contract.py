@@ -19,7 +19,7 @@ from tests.steps.cases import CASES, model_of, values_of
 
 # one of each kind of state; the others are forked in the slow tests
 FORKED = {"pseudo groups", "particle edges", "exact Langevin", "exact exchange", "latent field at once"}
-# steps that move as another case does, over views whose kernels take long to compile
+# for the slow tests: other cases move as these do, over views that compile faster
 LARGE = {
     "Monte Carlo groups", "moller", "particle edges of many states", "mixed edges", "mixed pseudo edges",
     "mixed cells",
