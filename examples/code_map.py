@@ -79,7 +79,7 @@ AREAS = {
     "estimation": "estimation:* kernels:pcd kernels:l1_descent kernels:selected_inverse",
     "diagnosis": "analysis:diagnose analysis:convergence analysis:findings analysis:*_checks "
     "analysis:sampler_statistics steps:statistics",
-    "compiler": "kernels:_compiler kernels:_generators kernels:_jit kernels:by_type",
+    "compiler": "kernels:_compiler kernels:_lowering kernels:_generators kernels:_jit kernels:by_type",
     "plots": "plots:*",
     "runs": "runs:*",
     "other kernels, graphs and fields": "kernels:* graph:* fields:*",
